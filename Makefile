@@ -1,0 +1,36 @@
+# Everything a fresh machine needs: `make demo` shows the library at work, `make test` proves it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test bench clean
+
+demo: $(VENV)/.demo
+	$(BIN)/shesha demo
+
+test: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+# shesha-geometry imports under our own name, so the benchmark keeps it in a folder of its own.
+bench: $(STAMP)
+	$(BIN)/python -m pip install --quiet --upgrade --no-deps --target $(VENV)/public shesha-geometry==0.3.0
+	$(BIN)/python benchmarks/stability.py --public $(VENV)/public
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable ".[files,plot]" --group dev
+	touch $@ $(VENV)/.demo
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache

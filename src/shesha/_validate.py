@@ -1,0 +1,132 @@
+"""The only input checks. Every message reads: *name* must be *expected*, got *received*."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha.results import NotEstimableWarning
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Labels = NDArray[np.intp]
+Index = NDArray[np.intp]
+
+_ROWS_NAMED = 5
+_CHECK_BLOCK = 1 << 22
+"""Entries looked at together when an array is checked for NaN: small enough to stay in cache."""
+
+
+def listed(items: Iterable[object]) -> str:
+    """Name the first few items and count the rest."""
+    found = list(items)
+    text = ", ".join(str(item) for item in found[:_ROWS_NAMED])
+    return text if len(found) <= _ROWS_NAMED else f"{text} and {len(found) - _ROWS_NAMED} more"
+
+
+def raw_matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> NDArray[Any]:
+    """Check kind and shape without reading or copying the values (memory-mapped files stay on disk)."""
+    array = X if isinstance(X, np.ndarray) else np.asarray(X)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be a matrix of real numbers, got an array of dtype {array.dtype}")
+    if array.ndim != 2:
+        raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {array.shape}")
+    if array.shape[0] < min_rows:
+        raise ValueError(f"{name} must have at least {min_rows} rows, got {array.shape[0]}")
+    if array.shape[1] < min_columns:
+        raise ValueError(f"{name} must have at least {min_columns} columns, got {array.shape[1]}")
+    return array
+
+
+def finite(values: NDArray[Any], name: str = "X", *, first_row: int = 0) -> Matrix:
+    """Return the values as float64, or say in which rows NaN or infinity stands."""
+    matrix = np.ascontiguousarray(values, dtype=np.float64)
+    step = max(1, _CHECK_BLOCK // max(1, matrix.shape[1]))
+    blocks = range(0, len(matrix), step)
+    if all(np.isfinite(matrix[start : start + step]).all() for start in blocks):
+        return matrix
+    rows = np.flatnonzero(~np.isfinite(matrix).all(axis=1)) + first_row
+    raise ValueError(f"{name} must be finite, got NaN or infinity in rows {listed(rows)}")
+
+
+def matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> Matrix:
+    """Return X as a finite float64 matrix of at least the given size."""
+    return finite(raw_matrix(X, name, min_rows=min_rows, min_columns=min_columns), name)
+
+
+def paired(X: ArrayLike, Y: ArrayLike, names: tuple[str, str] = ("X", "Y"), *, min_columns: int = 1) -> tuple[Matrix, Matrix]:
+    """Return two matrices that describe the same rows."""
+    a = matrix(X, names[0], min_columns=min_columns)
+    b = matrix(Y, names[1], min_columns=min_columns)
+    if len(a) != len(b):
+        raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({len(a)}), got {len(b)}")
+    return a, b
+
+
+def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) -> tuple[Labels, NDArray[Any]]:
+    """Return class codes from 0 and the class names they stand for."""
+    array = np.asarray(y)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be 1-D, one label per row, got shape {array.shape}")
+    if len(array) != n_rows:
+        raise ValueError(f"{name} must have one label for each of the {n_rows} rows, got {len(array)}")
+    if array.dtype.kind in "fc" and not np.isfinite(array).all():
+        raise ValueError(f"{name} must be free of NaN, got NaN or infinity in rows {listed(np.flatnonzero(~np.isfinite(array)))}")
+    if array.dtype.kind == "O":
+        missing = [row for row, label in enumerate(array) if label is None or label != label]
+        if missing:
+            raise ValueError(f"{name} must be free of missing labels, got none in rows {listed(missing)}")
+        array = array.astype(str)
+    classes, codes = np.unique(array, return_inverse=True)
+    if len(classes) < min_classes:
+        raise ValueError(f"{name} must hold at least {min_classes} classes, got {len(classes)}")
+    return codes.astype(np.intp), classes
+
+
+def choice(value: str, known: Sequence[str], name: str) -> str:
+    """Return the value if it is one of the known ones, or list them."""
+    if value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
+    return value
+
+
+def count(value: int, name: str, *, minimum: int = 1) -> int:
+    """Return a whole number of things."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {value}")
+    return int(value)
+
+
+def optional_count(value: int | None, name: str, *, minimum: int = 1) -> int | None:
+    """Return a whole number of things, or None for no limit."""
+    return None if value is None else count(value, name, minimum=minimum)
+
+
+def fraction(value: float, name: str, *, closed: bool = True) -> float:
+    """Return a share of the whole, in (0, 1] or, if not closed, in (0, 1)."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    if not (0 < value < 1 or (closed and value == 1)):
+        raise ValueError(f"{name} must be in (0, 1{']' if closed else ')'}, got {value}")
+    return float(value)
+
+
+def positive(value: float, name: str) -> float:
+    """Return a positive number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    if not (np.isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be positive and finite, got {value}")
+    return float(value)
+
+
+def not_estimable(reason: str) -> float:
+    """Return NaN and warn why: a score is never silently missing."""
+    warnings.warn(f"not estimable: {reason}", NotEstimableWarning, stacklevel=3)
+    return float("nan")

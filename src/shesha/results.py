@@ -1,0 +1,11 @@
+"""Frozen results: a number with its uncertainty, printable, serialisable, tabular."""
+
+from __future__ import annotations
+
+
+class NotEstimableWarning(UserWarning):
+    """The data cannot give this score; NaN was returned, and the message says why."""
+
+
+class NotIdentifiableWarning(UserWarning):
+    """The score has no identifiable estimand; the message names what to use instead."""
