@@ -130,3 +130,16 @@ def not_estimable(reason: str) -> float:
     """Return NaN and warn why: a score is never silently missing."""
     warnings.warn(f"not estimable: {reason}", NotEstimableWarning, stacklevel=3)
     return float("nan")
+
+
+def row_ids(ids: ArrayLike, n_rows: int, name: str) -> Index:
+    """Return distinct row numbers."""
+    array = np.asarray(ids)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or len(array) == 0:
+        raise ValueError(f"{name} must be a non-empty sequence of row numbers, got {ids!r}")
+    outside = array[(array < 0) | (array >= n_rows)]
+    if len(outside):
+        raise ValueError(f"{name} must lie in 0..{n_rows - 1}, got {listed(outside)}")
+    if len(np.unique(array)) < len(array):
+        raise ValueError(f"{name} must name each row once, got repeated rows")
+    return array.astype(np.intp)

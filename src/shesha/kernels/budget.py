@@ -1,0 +1,38 @@
+"""The memory that quadratic work may take, and the refusal in advance when it would take more."""
+
+from __future__ import annotations
+
+import os
+import re
+
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+
+class MemoryBudgetError(ValueError):
+    """The exact result needs more memory than the budget allows; the message names the way out."""
+
+
+def memory_budget() -> int:
+    """Return the budget in bytes: SHESHA_MEMORY (such as 2G), or a quarter of the machine's memory."""
+    setting = os.environ.get("SHESHA_MEMORY", "")
+    if not setting:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4 if hasattr(os, "sysconf") else 2**31
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", setting.strip().lower())
+    if not match:
+        raise ValueError(f"SHESHA_MEMORY must be a number of bytes such as 2G or 500M, got {setting!r}")
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+def readable(n_bytes: float) -> str:
+    """Print a number of bytes as people read it."""
+    return f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{n_bytes / 2**20:.0f} MiB"
+
+
+def require(n_bytes: float, what: str, instead: str) -> None:
+    """Refuse work that would not fit, before it starts."""
+    budget = memory_budget()
+    if n_bytes > budget:
+        raise MemoryBudgetError(
+            f"{what} must fit the memory budget of {readable(budget)}, got a need of {readable(n_bytes)}: "
+            f"{instead}, or raise SHESHA_MEMORY"
+        )

@@ -1,0 +1,129 @@
+"""Distances between rows, in panels of fixed size: exact, blocked, the same for any number of threads."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels import budget
+from shesha.kernels.threads import parallel
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+Metric = Literal["cosine", "correlation", "euclidean"]
+METRICS: tuple[Metric, ...] = get_args(Metric)
+
+PANEL = 256
+"""Rows whose distances are computed together. Fixed, so that results do not depend on the memory at hand."""
+ROUNDING = 2.0**-45
+"""Rounding level of a distance, relative to the squared length of the rows: distances closer than this tie."""
+_CLOSE = 1e-4
+"""Squared distances below this share of the squared lengths lose digits in a Gram matrix and are recomputed."""
+_PAIRS_AT_ONCE = 1 << 22
+
+
+def standard_rows(X: Matrix, metric: Metric) -> Matrix:
+    """Rows whose inner products give the metric; rows without a direction become zero.
+
+    Cosine: unit length. Correlation: centred, unit length. Euclidean: column means removed,
+    which changes no distance and keeps digits when the data lie far from the origin.
+    """
+    if metric == "euclidean":
+        return X - X.mean(axis=0)
+    # Scaling by the largest entry first keeps squares within range for rows of any size.
+    largest = np.abs(X).max(axis=1, keepdims=True)
+    rows = X / np.where(largest > 0, largest, 1.0)
+    if metric == "correlation":
+        mean = rows.mean(axis=1, keepdims=True)
+        rows -= mean
+        rows[np.abs(rows).max(axis=1) <= 4 * np.finfo(float).eps] = 0.0
+    length = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    rows /= np.where(length > 0, length, 1.0)
+    return rows
+
+
+def undirected_rows(X: Matrix, metric: Metric) -> Index:
+    """Rows for which the metric is undefined: zero under cosine, constant under correlation."""
+    if metric == "euclidean":
+        return np.empty(0, dtype=np.intp)
+    low, high = X.min(axis=1), X.max(axis=1)
+    if metric == "cosine":
+        return np.flatnonzero((low == 0) & (high == 0))
+    return np.flatnonzero(high - low <= 4 * np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high)))
+
+
+def rounding_level(rows: Matrix, metric: Metric) -> float:
+    """Return the difference below which two (squared) distances are the same number."""
+    if metric != "euclidean":
+        return ROUNDING
+    # The median, not the largest length: one far row must not tie all others.
+    return ROUNDING * 2 * float(np.median(np.einsum("ij,ij->i", rows, rows)))
+
+
+def n_pairs(n: int) -> int:
+    """Number of unordered pairs of n rows."""
+    return n * (n - 1) // 2
+
+
+def condensed(rows: Matrix, metric: Metric, *, squared: bool = False) -> Vector:
+    """Distances of all pairs i < j of standard rows, in the order of SciPy's condensed form."""
+    n = len(rows)
+    budget.require(8 * n_pairs(n), f"the {n_pairs(n):,} distances of {n:,} rows", "pass fewer rows")
+    out = np.empty(n_pairs(n))
+    for _ in parallel(lambda start: _fill_panel(out, rows, metric, start), range(0, n, PANEL)):
+        pass
+    if metric == "euclidean" and not squared:
+        np.sqrt(out, out=out)
+    return out
+
+
+def _fill_panel(out: Vector, rows: Matrix, metric: Metric, start: int) -> None:
+    n = len(rows)
+    block = panel(rows, metric, start)
+    for i in range(start, min(start + PANEL, n)):
+        first = i * n - i * (i + 1) // 2
+        out[first : first + n - i - 1] = block[i - start, i - start + 1 :]
+
+
+def panel(rows: Matrix, metric: Metric, start: int) -> Matrix:
+    """(Squared) distances of the panel's rows to themselves and all later rows."""
+    block = rows[start : start + PANEL] @ rows[start:].T
+    if metric != "euclidean":
+        np.subtract(1.0, block, out=block)
+        return np.clip(block, 0.0, 2.0, out=block)
+    lengths = np.einsum("ij,ij->i", rows[start:], rows[start:])
+    scale = lengths[: len(block), None] + lengths
+    block *= -2.0
+    block += scale
+    _recompute_close(block, scale, rows, start)
+    return block
+
+
+def _recompute_close(block: Matrix, scale: Matrix, rows: Matrix, start: int) -> None:
+    scale *= _CLOSE
+    i, j = np.nonzero(block <= scale)
+    later = j > i
+    i, j = i[later], j[later]
+    step = max(1, _PAIRS_AT_ONCE // rows.shape[1])
+    for at in range(0, len(i), step):
+        a, b = i[at : at + step], j[at : at + step]
+        difference = rows[start + a] - rows[start + b]
+        block[a, b] = np.einsum("ij,ij->i", difference, difference)
+
+
+def pair_distances(rows: Matrix, i: Index, j: Index, metric: Metric, *, squared: bool = False) -> Vector:
+    """Distances of the given pairs of standard rows."""
+    out = np.empty(len(i))
+    step = max(1, _PAIRS_AT_ONCE // rows.shape[1])
+    for at in range(0, len(i), step):
+        a, b = rows[i[at : at + step]], rows[j[at : at + step]]
+        if metric == "euclidean":
+            a -= b
+            out[at : at + step] = np.einsum("ij,ij->i", a, a)
+        else:
+            out[at : at + step] = np.clip(1.0 - np.einsum("ij,ij->i", a, b), 0.0, 2.0)
+    return np.sqrt(out) if metric == "euclidean" and not squared else out

@@ -1,0 +1,153 @@
+"""Closeness of all pairs of rows in two halves of the features, one draw after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels import budget
+from shesha.kernels.distances import Metric, condensed, n_pairs, standard_rows
+from shesha.kernels.frames import Frame
+from shesha.kernels.threads import n_threads
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Result = TypeVar("Result")
+
+DENSE_ROWS = 4096
+"""Up to this many rows whole Gram matrices are kept; above it, halves are computed panel by panel."""
+_DIRECT = 1 / 16
+"""Rows with less than this share of their squared length in the second half are computed, not subtracted."""
+
+
+@dataclass(frozen=True)
+class Closeness:
+    """Larger is closer: all pairs i < j in the first and the second half, with work memory beside them."""
+
+    first: Vector
+    second: Vector
+    scratch: Vector
+    directed: Mask | None
+    """Rows that have a direction in both halves; None if all have."""
+
+    def defined(self) -> Mask | None:
+        """Pairs whose distance is defined in both halves; None if all are."""
+        return None if self.directed is None else pairs_within(self.directed)
+
+
+def pairs_within(rows: Mask) -> Mask:
+    """Mark the pairs i < j, in condensed order, of which both rows are marked."""
+    i, j = np.triu_indices(len(rows), k=1)
+    return rows[i] & rows[j]
+
+
+Use = Callable[[Closeness], Result]
+
+
+class DenseHalves:
+    """One Gram matrix for all draws; a draw costs half of one, since the halves add up to the whole."""
+
+    def __init__(self, rows: Matrix, metric: Metric, frame: Frame) -> None:
+        n, pairs, workers = len(rows), n_pairs(len(rows)), n_threads()
+        budget.require(8 * (2 * n * n + workers * (2 * n * n + 3 * pairs)), f"the pairs of {n:,} rows", "pass pairs=1_000_000")
+        self.metric: Metric = metric
+        self.frame = frame
+        self.gram = rows @ rows.T
+        i, j = np.triu_indices(n, k=1)
+        self._upper = i * n + j
+        # Work memory is kept: pages that are new cost as much as filling them.
+        self._free: SimpleQueue[tuple[Matrix, Matrix, Matrix]] = SimpleQueue()
+        for _ in range(workers):
+            self._free.put((np.empty((n, n)), np.empty((n, n)), np.empty((3, pairs))))
+
+    def visit(self, draw: object, use: Use[Result]) -> Result:
+        """Compute the closeness for one draw and hand it to `use`, which may overwrite it."""
+        memory = self._free.get()
+        try:
+            return use(self._closeness(*self.frame.halves(draw), *memory))
+        finally:
+            self._free.put(memory)
+
+    def _closeness(self, first: Matrix, second: Matrix, gram_1: Matrix, gram_2: Matrix, out: Matrix) -> Closeness:
+        (first, mean_1), (second, mean_2) = _centred(first, self.metric), _centred(second, self.metric)
+        np.matmul(first.T, first, out=gram_1)
+        np.subtract(self.gram, gram_1, out=gram_2)
+        for mean, half in ((mean_1, first), (mean_2, second)):
+            if mean is not None:
+                gram_2 -= np.multiply.outer(len(half) * mean, mean)
+        length_1, length_2 = _squared_lengths(first), _squared_lengths(second)
+        _restore_cancelled(gram_2, second, length_2, np.diagonal(self.gram))
+        self._take_upper(gram_1, length_1, out[0])
+        self._take_upper(gram_2, length_2, out[1])
+        return Closeness(out[0], out[1], out[2], _unless_all((length_1 > 0) & (length_2 > 0), self.metric))
+
+    def _take_upper(self, gram: Matrix, squared_length: Vector, out: Vector) -> None:
+        if self.metric == "euclidean":
+            gram *= 2.0
+            gram -= squared_length[:, None]
+            gram -= squared_length[None, :]
+        else:
+            scale = _inverse_lengths(squared_length)
+            gram *= scale[:, None]
+            gram *= scale[None, :]
+        np.take(gram.ravel(), self._upper, out=out, mode="clip")
+
+
+class PanelHalves:
+    """For more rows: each half on its own, panel by panel, without any square matrix."""
+
+    def __init__(self, rows: Matrix, metric: Metric, frame: Frame) -> None:
+        budget.require(24 * n_pairs(len(rows)), f"the pairs of {len(rows):,} rows", "pass pairs=1_000_000")
+        self.metric: Metric = metric
+        self.frame = frame
+
+    def visit(self, draw: object, use: Use[Result]) -> Result:
+        """Compute the closeness for one draw and hand it to `use`, which may overwrite it."""
+        rows = [standard_rows(half.T, self.metric) for half in self.frame.halves(draw)]
+        first, second = (np.negative(condensed(half, self.metric, squared=True)) for half in rows)
+        directed = _unless_all(rows[0].any(axis=1) & rows[1].any(axis=1), self.metric)
+        return use(Closeness(first, second, np.empty_like(first), directed))
+
+
+def halves(rows: Matrix, metric: Metric, frame: Frame) -> DenseHalves | PanelHalves:
+    """Choose by the number of rows alone, so that results do not depend on the memory at hand."""
+    return (DenseHalves if len(rows) <= DENSE_ROWS else PanelHalves)(rows, metric, frame)
+
+
+def _unless_all(rows: Mask, metric: Metric) -> Mask | None:
+    return None if metric == "euclidean" or rows.all() else rows
+
+
+def _centred(half: Matrix, metric: Metric) -> tuple[Matrix, Vector | None]:
+    """Remove each row's mean over the half's features (the rows of the data are the columns here)."""
+    if metric != "correlation":
+        return half, None
+    mean = half.mean(axis=0)
+    return half - mean, mean
+
+
+def _squared_lengths(half: Matrix) -> Vector:
+    lengths = np.einsum("ij,ij->j", half, half)
+    # What is left of a constant row after centring is rounding.
+    lengths[lengths <= len(half) * np.finfo(float).eps ** 2] = 0.0
+    return lengths
+
+
+def _inverse_lengths(squared: Vector) -> Vector:
+    positive = squared > 0
+    return np.where(positive, 1.0 / np.sqrt(np.where(positive, squared, 1.0)), 0.0)
+
+
+def _restore_cancelled(gram: Matrix, half: Matrix, length: Vector, whole: Vector) -> None:
+    """Compute the rows that the subtraction would leave with few digits."""
+    few = np.flatnonzero(length < _DIRECT * whole)
+    if len(few):
+        rows = half[:, few].T @ half
+        gram[few] = rows
+        gram[:, few] = rows.T

@@ -1,0 +1,87 @@
+"""Threads over independent pieces of work, each with a single-threaded BLAS.
+
+Pieces are cut by the problem alone, never by the number of threads, and each is computed
+by one thread: so results are the same bit for bit whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from itertools import islice
+from threading import RLock
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_blas_lock = RLock()
+_blas_depth = 0
+
+
+def n_threads() -> int:
+    """Return the number of threads to use: SHESHA_THREADS, or the cores this process may use."""
+    setting = os.environ.get("SHESHA_THREADS", "")
+    if setting:
+        if not setting.isdigit() or int(setting) < 1:
+            raise ValueError(f"SHESHA_THREADS must be a whole number of threads, got {setting!r}")
+        return int(setting)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+@lru_cache(maxsize=1)
+def _blas() -> Any:
+    """Find the BLAS libraries once: the search through the loaded libraries takes milliseconds."""
+    import numpy.linalg  # noqa: F401, PLC0415  (makes sure that the BLAS is loaded before the search)
+    import scipy.linalg  # noqa: F401, PLC0415
+    from threadpoolctl import ThreadpoolController  # noqa: PLC0415
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Keep BLAS calls in their caller's thread; the previous setting returns with the outermost exit."""
+    global _blas_depth, _limiter
+    with _blas_lock:
+        if _blas_depth == 0:
+            _limiter = _blas().limit(limits=1)
+            _limiter.__enter__()
+        _blas_depth += 1
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            _blas_depth -= 1
+            if _blas_depth == 0:
+                _limiter.__exit__(None, None, None)
+
+
+_limiter: Any = None
+
+
+def parallel(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """Yield the results of the work on each item, in order; at most two items per thread are under way."""
+    workers = n_threads()
+    with single_threaded_blas():
+        if workers == 1:
+            yield from map(work, items)
+            return
+        yield from _in_pool(work, items, workers)
+
+
+def _in_pool(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
+    queue = iter(items)
+    pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="shesha")
+    try:
+        # A bounded window keeps memory flat on long runs.
+        pending: list[Future[Result]] = [pool.submit(work, item) for item in islice(queue, 2 * workers)]
+        while pending:
+            result = pending.pop(0).result()
+            pending.extend(pool.submit(work, item) for item in islice(queue, 1))
+            yield result
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
