@@ -7,7 +7,7 @@ by one thread: so results are the same bit for bit whatever the number of thread
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
@@ -63,17 +63,17 @@ def single_threaded_blas() -> Iterator[None]:
 _limiter: Any = None
 
 
-def parallel(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+def parallel(work: Callable[[Item], Result], items: Collection[Item]) -> Iterator[Result]:
     """Yield the results of the work on each item, in order; at most two items per thread are under way."""
-    workers = n_threads()
+    workers = min(n_threads(), len(items))
     with single_threaded_blas():
-        if workers == 1:
+        if workers <= 1:
             yield from map(work, items)
             return
         yield from _in_pool(work, items, workers)
 
 
-def _in_pool(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
+def _in_pool(work: Callable[[Item], Result], items: Collection[Item], workers: int) -> Iterator[Result]:
     queue = iter(items)
     pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="shesha")
     try:

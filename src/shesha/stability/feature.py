@@ -139,12 +139,17 @@ def directed(X: NDArray[np.float64], metric: Metric, name: str = "X") -> NDArray
     """Standard rows, or an error that names the rows without a direction."""
     bad = undirected_rows(X, metric)
     if len(bad):
-        what = "zero" if metric == "cosine" else "constant"
-        raise ValueError(
-            f"{name} must have no {what} row under the {metric} metric, got {what} rows {check.listed(bad)}: "
-            "remove them or use metric='euclidean'"
-        )
+        raise no_direction(name, metric, bad)
     return standard_rows(X, metric)
+
+
+def no_direction(name: str, metric: Metric, rows: NDArray[np.intp]) -> ValueError:
+    """The error that names the rows for which the metric is undefined."""
+    kind = "zero" if metric == "cosine" else "constant"
+    return ValueError(
+        f"{name} must have no {kind} row under the {metric} metric, got {kind} rows {check.listed(rows)}: "
+        "remove them or use metric='euclidean'"
+    )
 
 
 def _prepare(

@@ -82,11 +82,10 @@ def separation_ratios(rows: Matrix, codes: Codes, metric: Metric, counts: Matrix
 
     def sums(start: int) -> tuple[Matrix, Matrix]:
         distances = panel(rows, metric, start)
+        width = len(distances)
+        distances[np.tril_indices(width)] = 0.0  # Pairs i < j only.
         if metric == "euclidean":
             np.sqrt(distances, out=distances)
-        # Pairs i < j only: the panel's own square is symmetric with a zero diagonal.
-        width = len(distances)
-        distances[np.tril_indices(width)] = 0.0
         own = codes[start : start + width]
         here = counts[start : start + width]
         total = np.einsum("ib,ib->b", here, distances @ counts[start:])

@@ -1,0 +1,7 @@
+"""Read representations and labels from files; nothing is ever unpickled."""
+
+from shesha.io._contents import Contents
+from shesha.io._files import UnreadableFileError
+from shesha.io._open import open_file, read, read_labels
+
+__all__ = ["Contents", "UnreadableFileError", "open_file", "read", "read_labels"]

@@ -1,0 +1,118 @@
+"""AnnData on disk, in HDF5 or Zarr: the data matrix, its layers and the embeddings, each read only if wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.io._contents import Array, Contents, Keys, StoredArray, contents, natural, why_not
+from shesha.io._files import UnreadableFileError, listed, optional, reading, require_memory
+from shesha.io._labels import pick
+from shesha.io._tables import as_labels, is_numeric, numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SPARSE = ("csr_matrix", "csc_matrix")
+
+
+def open_h5ad(path: Path, keys: Keys) -> Contents:
+    """Read representations from an .h5ad file."""
+    h5py = optional("h5py", path)
+    with reading(path):
+        root = h5py.File(path, "r")
+    with root:
+        return open_anndata(path, root, keys)
+
+
+def labels_of_h5ad(path: Path, column: str | None) -> Array:
+    """Read a column of obs from an .h5ad file."""
+    h5py = optional("h5py", path)
+    with reading(path):
+        root = h5py.File(path, "r")
+    with root:
+        return labels_of_anndata(path, root, column)
+
+
+def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
+    """Read the elements that the keys name: X, layers/NAME or obsm/KEY; by default the embeddings, or else X."""
+    with reading(path):
+        elements = dict(_elements(path, root))
+        columns = tuple(map(str, root["obs"].attrs.get("column-order", ()))) if "obs" in root else ()
+    wanted = elements if keys is not None else _default(elements)
+    found = contents(path, wanted, keys)
+    unread = {name: "is read only when named in keys" for name in elements if name not in wanted}
+    return replace(found, skipped=found.skipped | unread, labels_available=columns)
+
+
+def labels_of_anndata(path: Path, root: Any, column: str | None) -> Array:
+    """Read a column of obs."""
+    with reading(path):
+        obs: pd.DataFrame = optional("anndata.io", path).read_elem(root["obs"])
+    known = [str(name) for name in obs.columns]
+    if column is None:
+        raise ValueError(f"column must name a column of obs in {path}, one of {listed(known)}, got None")
+    return as_labels(obs[pick(path, known, column)])
+
+
+def _default(elements: dict[str, StoredArray]) -> dict[str, StoredArray]:
+    """Return the embeddings if one of them is usable, or else the data matrix."""
+    embeddings = {name: element for name, element in elements.items() if name.startswith("obsm/")}
+    if any(why_not(element) is None for element in embeddings.values()):
+        return embeddings
+    return {name: element for name, element in elements.items() if name == "X"} | embeddings
+
+
+def _elements(path: Path, root: Any) -> Iterator[tuple[str, StoredArray]]:
+    """Describe everything that has one row per observation."""
+    if "obs" not in root:
+        raise UnreadableFileError(f"{path} must hold AnnData, got no obs; found {listed(map(str, root.keys()))}")
+    if "X" in root:
+        yield "X", _described(path, "X", root["X"])
+    for group in ("layers", "obsm"):
+        for name in sorted(root[group].keys(), key=natural) if group in root else ():
+            key = f"{group}/{name}"
+            yield key, _described(path, key, root[key])
+
+
+def _described(path: Path, key: str, element: Any) -> StoredArray:
+    """Describe an element by its attributes; only tables, which are small, are read."""
+    encoding = element.attrs.get("encoding-type", "")
+    if encoding == "dataframe":
+        return _table(optional("anndata.io", path).read_elem(element))
+    if encoding in _SPARSE:
+        shape, dtype = tuple(map(int, element.attrs["shape"])), element["data"].dtype
+    elif hasattr(element, "dtype") and element.shape is not None:
+        shape, dtype = tuple(element.shape), element.dtype
+    else:
+        return _not_a_matrix(f"holds {encoding or 'a group'}, not a matrix")
+    return StoredArray(shape, dtype, partial(_dense, path, key, element, shape, dtype))
+
+
+def _table(frame: pd.DataFrame) -> StoredArray:
+    """Describe the numeric columns of a table."""
+    numeric = frame[[name for name, column in frame.items() if is_numeric(column)]]
+    if not numeric.shape[1]:
+        return _not_a_matrix("is a table without numeric columns")
+    return StoredArray(numeric.shape, np.dtype(float), partial(numbers, numeric))
+
+
+def _not_a_matrix(refusal: str) -> StoredArray:
+    return StoredArray((), np.dtype("V1"), lambda: np.empty((0, 0)), refusal)
+
+
+def _dense(path: Path, key: str, element: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Read an element whole, sparse ones with their zeros."""
+    require_memory(path, key, shape, dtype, "name an obsm entry such as obsm/X_pca in keys")
+    with reading(path):
+        values = optional("anndata.io", path).read_elem(element)
+        if hasattr(values, "toarray"):
+            # Without this a damaged file writes outside the array: SciPy trusts the indices it is given.
+            values.check_format(full_check=True)
+            values = values.toarray()
+        return np.asarray(values)

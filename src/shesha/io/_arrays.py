@@ -1,0 +1,70 @@
+"""NumPy's own files. Headers are read first, so that nothing is loaded before it is known to be wanted and safe."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from shesha.io._contents import Array, StoredArray
+from shesha.io._files import UnreadableFileError, reading
+
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+def npy_arrays(path: Path) -> dict[str, StoredArray]:
+    """Describe the one array of a .npy file, which stays on disk until its values are used."""
+    with reading(path), path.open("rb") as stream:
+        shape, dtype = _header(stream)
+    return {path.stem: StoredArray(shape, dtype, partial(_mapped, path))}
+
+
+def npz_arrays(path: Path) -> dict[str, StoredArray]:
+    """Describe the arrays of a .npz file in its order."""
+    with reading(path), zipfile.ZipFile(path) as archive:
+        return dict(_described(path, archive, member) for member in archive.infolist())
+
+
+def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Read shape and dtype; whatever the header says, no object is built."""
+    version = np.lib.format.read_magic(stream)
+    if version not in _HEADERS:
+        # Version 3 differs only for records whose fields have names beyond Latin-1.
+        return (), np.dtype("V1")
+    shape, _, dtype = _HEADERS[version](stream)
+    return shape, dtype
+
+
+def _mapped(path: Path) -> Array:
+    with reading(path):
+        array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+    return array
+
+
+def _described(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[str, StoredArray]:
+    name = member.filename.removesuffix(".npy")
+    load = partial(_member, path, member.filename)
+    if name == member.filename:
+        return name, StoredArray((), np.dtype("V1"), load, refusal="is not an array")
+    with archive.open(member) as stream:
+        shape, dtype = _header(stream)
+        size = member.file_size - stream.tell()
+    # Checked before NumPy reserves memory for a size that the file cannot fill; objects take any number of bytes.
+    if not dtype.hasobject and math.prod(shape) * dtype.itemsize > size:
+        raise UnreadableFileError(
+            f"{path} must hold all of {name!r}, shape {shape} of {dtype}, got {size} bytes: write it again"
+        )
+    return name, StoredArray(shape, dtype, load)
+
+
+def _member(path: Path, filename: str) -> Array:
+    with reading(path), zipfile.ZipFile(path) as archive, archive.open(filename) as stream:
+        array: Array = np.lib.format.read_array(stream, allow_pickle=False)
+        # The archive compares its checksum only when it meets the end of the member.
+        if stream.read(1):
+            raise UnreadableFileError(f"{path} must hold nothing behind {filename!r}, got more bytes: write it again")
+    return array

@@ -1,0 +1,156 @@
+"""What counts as a representation: the rules that turn the arrays of a file into matrices with names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.io._files import UnreadableFileError, listed
+
+Array = NDArray[Any]
+Keys = Sequence[str] | None
+
+_LABEL_KINDS = "fiubUST"
+_UNUSABLE_KINDS = {
+    "O": "Python objects, and pickled data is never read",
+    "U": "text, not numbers",
+    "S": "text, not numbers",
+    "T": "text, not numbers",
+    "c": "complex numbers, not real ones",
+    "V": "records, not numbers",
+    "M": "dates, not numbers",
+    "m": "durations, not numbers",
+}
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The representations of a file, and what else it holds.
+
+    Attributes
+    ----------
+    representations : dict of str to ndarray
+        2-D arrays of real numbers by name, in file order or, with keys, in theirs.
+    skipped : dict of str to str
+        What is not a representation, and why.
+    labels_available : tuple of str
+        Names that `read_labels` accepts as `column`.
+    """
+
+    representations: dict[str, Array]
+    skipped: dict[str, str]
+    labels_available: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StoredArray:
+    """An array in a file, described before it is read; `refusal` says why it never can be."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    load: Callable[[], Array]
+    refusal: str | None = None
+
+    @property
+    def is_label_like(self) -> bool:
+        """Whether it could hold one label per row."""
+        return self.refusal is None and len(self.shape) == 1 and self.dtype.kind in _LABEL_KINDS
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """Sort layer 2 before layer 10, where a file has no order of its own."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def why_not(array: StoredArray) -> str | None:
+    """Say why an array is not a representation, or None if it is."""
+    if array.refusal is not None:
+        return array.refusal
+    if array.dtype.kind in _UNUSABLE_KINDS:
+        return f"holds {_UNUSABLE_KINDS[array.dtype.kind]}"
+    dimensions = len(array.shape)
+    shape = f"is {dimensions}-D, {array.shape}"
+    if dimensions == 0:
+        return "is a single value"
+    if dimensions == 1:
+        return f"{shape}, as labels are"
+    if dimensions > 3:
+        return f"{shape}: flatten it to (rows, features)"
+    # Images and counts are 3-D too, and their second axis is not one of layers; hidden states are floats.
+    if dimensions == 3 and (array.dtype.kind != "f" or array.shape[1] == 0):
+        return f"{shape} of {array.dtype}: only floats are split into layers, so flatten it to (rows, features)"
+    return None
+
+
+def contents(path: Path, arrays: Mapping[str, StoredArray], keys: Keys) -> Contents:
+    """Read the arrays that are representations, (rows, layers, features) layer by layer."""
+    skipped = {name: reason for name, array in arrays.items() if (reason := why_not(array)) is not None}
+    usable = {name: array for name, array in arrays.items() if name not in skipped}
+    offered = {name: _layer_names(name, array) for name, array in usable.items()}
+    origin = _origins(path, offered)
+    loaded: dict[str, Array] = {}
+    representations: dict[str, Array] = {}
+    for chosen in choose(path, offered, skipped, keys):
+        name, layer = origin[chosen]
+        if name not in loaded:
+            loaded[name] = usable[name].load()
+        representations[chosen] = loaded[name] if loaded[name].ndim == 2 else loaded[name][:, layer]
+    rows = {len(matrix) for matrix in representations.values()}
+    labels = (name for name, array in arrays.items() if array.is_label_like and array.shape[0] in rows)
+    return Contents(representations, skipped, tuple(labels))
+
+
+def _layer_names(name: str, array: StoredArray) -> list[str]:
+    return [name] if len(array.shape) == 2 else [f"{name}[{layer}]" for layer in range(array.shape[1])]
+
+
+def _origins(path: Path, offered: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, int]]:
+    """Map each representation to its array and layer."""
+    origin: dict[str, tuple[str, int]] = {}
+    for name, layers in offered.items():
+        for layer, representation in enumerate(layers):
+            if representation in origin:
+                raise UnreadableFileError(f"names in {path} must be distinct, got {representation!r} twice")
+            origin[representation] = name, layer
+    return origin
+
+
+def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[str, str], keys: Keys) -> list[str]:
+    """Return the names that the keys stand for, or all; a key of several layers stands for each."""
+    everything = [name for names in offered.values() for name in names]
+    if not everything:
+        found = listed(f"{name} ({reason})" for name, reason in skipped.items())
+        raise UnreadableFileError(
+            f"{path} must hold numbers as a 2-D array (rows, features), a 3-D one (rows, layers, features) "
+            f"or numeric columns, got {found}"
+        )
+    if keys is None:
+        return everything
+    single = dict.fromkeys(everything)
+    chosen: dict[str, None] = {}
+    for key in _checked(keys):
+        if key not in offered and key not in single:
+            raise ValueError(_refusal(path, key, everything, skipped))
+        chosen |= dict.fromkeys(offered.get(key, [key]))
+    return list(chosen)
+
+
+def _checked(keys: Iterable[str]) -> list[str]:
+    names = list(keys)
+    if isinstance(keys, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"keys must be a sequence of names, got {keys!r}")
+    if not names:
+        raise ValueError("keys must hold at least one name, got none; leave keys out to read everything")
+    return names
+
+
+def _refusal(path: Path, key: str, known: Iterable[str], skipped: Mapping[str, str]) -> str:
+    """Say why the key names no representation, and which names do."""
+    reason = f", which cannot be used: it {skipped[key]}" if key in skipped else ""
+    return f"keys must be among {listed(known)} in {path}, got {key!r}{reason}"

@@ -1,0 +1,63 @@
+"""Which column or array holds the labels, and labels as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from shesha.io._contents import Array, StoredArray, why_not
+from shesha.io._files import UnreadableFileError, listed, reading
+
+_LABEL_NAMES = frozenset({"label", "labels", "y", "class", "target"})
+
+
+def named_as_labels(names: Iterable[str]) -> list[str]:
+    """Return the names by which labels usually go."""
+    return [name for name in names if name.lower() in _LABEL_NAMES]
+
+
+def pick(path: Path, candidates: Sequence[str], column: str | None) -> str:
+    """Return the column asked for, the only candidate, or the only one that is named as labels are."""
+    if column is not None:
+        if column not in candidates:
+            raise ValueError(f"column must be among {listed(candidates)} in {path}, got {column!r}")
+        return column
+    likely = candidates if len(candidates) == 1 else named_as_labels(candidates)
+    if len(likely) != 1:
+        raise ValueError(f"column must be named for {path}, one of {listed(candidates)}, got None")
+    return likely[0]
+
+
+def labels_of_arrays(path: Path, arrays: Mapping[str, StoredArray], column: str | None) -> Array:
+    """Read the labels among the arrays of a file."""
+    candidates = [name for name, array in arrays.items() if array.is_label_like]
+    if column is not None and column in arrays and column not in candidates:
+        raise ValueError(f"column must be a 1-D array in {path}, got {column!r}, {_what_instead(arrays[column])}")
+    if not candidates:
+        found = listed(f"{name} ({_what_instead(array)})" for name, array in arrays.items())
+        raise UnreadableFileError(f"{path} must hold labels as a 1-D array, got {found}")
+    return plain(arrays[pick(path, candidates, column)].load())
+
+
+def _what_instead(array: StoredArray) -> str:
+    return f"which {why_not(array) or f'has shape {array.shape}'}"
+
+
+def plain(labels: Array) -> Array:
+    """Return text of varying length as ordinary strings, which sort and compare everywhere."""
+    return np.array(labels.tolist(), dtype=str) if labels.dtype.kind == "T" else labels
+
+
+def read_lines(path: Path, column: str | None) -> Array:
+    """Read one label per line; an empty line is a missing label."""
+    if column is not None:
+        raise ValueError(f"column must be None for {path}, which has one label per line, got {column!r}")
+    with reading(path), path.open(encoding="utf-8-sig") as stream:
+        lines = [line.strip() for line in stream]
+    while lines and not lines[-1]:
+        lines.pop()
+    if not lines:
+        raise UnreadableFileError(f"{path} must hold one label per line, got only empty lines")
+    return np.array(lines) if all(lines) else np.array([line or None for line in lines], dtype=object)

@@ -1,0 +1,158 @@
+"""From the ending of a file to what reads it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from shesha.io._anndata import labels_of_h5ad, open_h5ad
+from shesha.io._arrays import npy_arrays, npz_arrays
+from shesha.io._contents import Array, Contents, Keys, StoredArray, contents
+from shesha.io._files import existing, one_file
+from shesha.io._labels import labels_of_arrays, read_lines
+from shesha.io._safetensors import safetensors_arrays
+from shesha.io._tables import Table, csv_table, labels_of_table, matrix_of_table, parquet_table
+from shesha.io._zarr import labels_of_zarr, open_zarr
+
+Reader = TypeVar("Reader")
+
+_DIRECTORIES = {".zarr"}
+
+
+@dataclass(frozen=True)
+class _Format:
+    """How files of one ending are read."""
+
+    labels: Callable[[Path, str | None], Array]
+    contents: Callable[[Path, Keys], Contents]
+
+
+def _of_arrays(describe: Callable[[Path], dict[str, StoredArray]]) -> _Format:
+    return _Format(
+        labels=lambda path, column: labels_of_arrays(path, describe(path), column),
+        contents=lambda path, keys: contents(path, describe(path), keys),
+    )
+
+
+def _of_table(describe: Callable[[Path], Table]) -> _Format:
+    return _Format(
+        labels=lambda path, column: labels_of_table(path, describe(path), column),
+        contents=lambda path, keys: matrix_of_table(path, describe(path), keys),
+    )
+
+
+_FORMATS = {
+    ".npy": _of_arrays(npy_arrays),
+    ".npz": _of_arrays(npz_arrays),
+    ".safetensors": _of_arrays(safetensors_arrays),
+    ".parquet": _of_table(parquet_table),
+    ".csv": _of_table(partial(csv_table, separator=",")),
+    ".tsv": _of_table(partial(csv_table, separator="\t")),
+    ".h5ad": _Format(labels_of_h5ad, open_h5ad),
+    ".zarr": _Format(labels_of_zarr, open_zarr),
+}
+_READERS = {ending: known.contents for ending, known in _FORMATS.items()}
+_LABEL_READERS = {ending: known.labels for ending, known in _FORMATS.items()} | {".txt": read_lines}
+
+
+def _located(path: str | os.PathLike[str], readers: Mapping[str, Reader]) -> tuple[Path, Reader]:
+    """Return an existing path and what reads it."""
+    found = existing(path)
+    ending = found.suffix.lower()
+    if ending not in readers:
+        raise ValueError(f"path must end in one of {', '.join(readers)}, got {str(found)!r}")
+    return found if ending in _DIRECTORIES else one_file(found), readers[ending]
+
+
+def open_file(path: str | os.PathLike[str], *, keys: Sequence[str] | None = None) -> Contents:
+    """Read the representations of a file, and say what else it holds.
+
+    Parameters
+    ----------
+    path : str or path
+        A .npy, .npz, .safetensors, .parquet, .csv, .tsv or .h5ad file, or a .zarr directory. Nothing is ever
+        unpickled. A .npy file is mapped, not loaded.
+    keys : sequence of str, optional
+        What to read, in this order: names of arrays (or of single layers, such as ``hidden[3]``), columns of a table,
+        or ``X``, ``layers/NAME`` and ``obsm/KEY`` of AnnData. Default: every representation; of a table, every numeric
+        column that is not named as labels are; of AnnData, the embeddings in obsm, or X if there are none.
+
+    Returns
+    -------
+    Contents
+        The matrices in their own number type, with NaN where values are missing, and what was skipped and why.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.npz"
+    >>> np.savez(path, hidden=np.zeros((5, 2, 3)), label=np.arange(5))
+    >>> found = open_file(path)
+    >>> {name: matrix.shape for name, matrix in found.representations.items()}
+    {'hidden[0]': (5, 3), 'hidden[1]': (5, 3)}
+    >>> found.skipped
+    {'label': 'is 1-D, (5,), as labels are'}
+    >>> found.labels_available
+    ('label',)
+    """
+    found, reader = _located(path, _READERS)
+    return reader(found, keys)
+
+
+def read(path: str | os.PathLike[str], *, keys: Sequence[str] | None = None) -> dict[str, Array]:
+    """Read the representations of a file by name.
+
+    Parameters
+    ----------
+    path, keys
+        As in `open_file`.
+
+    Returns
+    -------
+    dict of str to ndarray
+        2-D arrays of real numbers; rows are inputs, columns are features. An array or table that is alone in its file
+        has the name of the file; the layers of a 3-D array ``hidden`` are ``hidden[0]``, ``hidden[1]`` and so on.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.npy"
+    >>> np.save(path, np.zeros((5, 3), dtype=np.float16))
+    >>> {name: (matrix.shape, matrix.dtype) for name, matrix in read(path).items()}
+    {'model': ((5, 3), dtype('float16'))}
+    """
+    return open_file(path, keys=keys).representations
+
+
+def read_labels(path: str | os.PathLike[str], column: str | None = None) -> Array:
+    """Read one label per row.
+
+    Parameters
+    ----------
+    path : str or path
+        Any file that `read` accepts, or a .txt file with one label per line.
+    column : str, optional
+        The array or column that holds the labels. Default: the only one, or the only one named label, labels, y,
+        class or target; AnnData always needs the name of a column of obs.
+
+    Returns
+    -------
+    ndarray
+        1-D, of numbers, text or objects; missing labels are kept as they are.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.csv"
+    >>> _ = path.write_text("sentence,label\\ngood,1\\nbad,0\\n")
+    >>> read_labels(path).tolist()
+    [1, 0]
+    """
+    if not isinstance(column, str | None):
+        raise TypeError(f"column must be a name or None, got {column!r}")
+    found, reader = _located(path, _LABEL_READERS)
+    return reader(found, column)

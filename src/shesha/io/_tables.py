@@ -1,0 +1,167 @@
+"""Tables of numbers: the numeric columns of a .csv, .tsv or .parquet file form one matrix."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.io._contents import Array, Contents, Keys, choose
+from shesha.io._files import UnreadableFileError, optional, reading
+from shesha.io._labels import named_as_labels, pick
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_UNNAMED = re.compile(r"Unnamed: \d+")
+
+
+@dataclass(frozen=True)
+class Table:
+    """The columns of a table; `skipped` says which cannot be features and why, `read` reads some of them."""
+
+    names: tuple[str, ...]
+    skipped: dict[str, str]
+    read: Callable[[Sequence[str]], pd.DataFrame]
+
+
+def matrix_of_table(path: Path, table: Table, keys: Keys) -> Contents:
+    """Read the numeric columns as one matrix named after the file; keys name the columns to use."""
+    skipped = dict(table.skipped)
+    labels = named_as_labels(name for name in table.names if name not in skipped)
+    if keys is None:
+        # A class code among the features would answer the very question that is asked of them.
+        skipped |= dict.fromkeys(labels, "is named as labels are; name it in keys to use it as a feature")
+    features = {name: [name] for name in table.names if name not in skipped}
+    chosen = choose(path, features, skipped, keys)
+    available = tuple(name for name in table.names if name in table.skipped or name in labels)
+    return Contents({path.stem: numbers(table.read(chosen))}, skipped, available)
+
+
+def labels_of_table(path: Path, table: Table, column: str | None) -> Array:
+    """Read one column of a table as labels."""
+    name = pick(path, table.names, column)
+    return as_labels(table.read([name])[name])
+
+
+def as_labels(column: pd.Series[Any]) -> Array:
+    """Return a column as an array of its values; categories stand for themselves, None for what is missing."""
+    values: Array = np.array(column)
+    if values.dtype.kind == "O":
+        # Whatever pandas marks a gap with: pandas.NA cannot even be compared with itself.
+        values[column.isna().to_numpy()] = None
+    return values
+
+
+def csv_table(path: Path, separator: str) -> Table:
+    """Read a table of text, with a line of column names or without."""
+    import pandas as pd
+
+    with reading(path):
+        named = _has_names(path, separator)
+        with path.open("rb") as stream:
+            frame = pd.read_csv(
+                stream,
+                sep=separator,
+                header="infer" if named else None,
+                encoding="utf-8-sig",
+                # Without these a column's type may change halfway, and numbers lose their last digit.
+                low_memory=False,
+                float_precision="round_trip",
+            )
+    # pandas takes surplus fields for row names and shifts every column by one, as after a separator at line ends.
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise UnreadableFileError(
+            f"{path} must have a name for every column, got lines with more fields than the first"
+        )
+    frame.columns = frame.columns.map(str)
+    skipped = {
+        str(name): reason
+        for position, (name, column) in enumerate(frame.items())
+        if (reason := _why_not(position, column)) is not None
+    }
+    note = {} if named else {"(column names)": "are missing: the first line holds numbers and was read as a row"}
+    return Table(tuple(frame.columns), skipped | note, lambda names: frame[list(names)])
+
+
+def _has_names(path: Path, separator: str) -> bool:
+    """Say whether the first line names the columns; numbers do only if they count, as default names do."""
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        first = next((row for row in csv.reader(stream, delimiter=separator) if row), [])
+    if not all(map(_is_number, first)):
+        return True
+    return first in ([str(i) for i in range(start, start + len(first))] for start in (0, 1))
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _why_not(position: int, column: pd.Series[Any]) -> str | None:
+    """Say why a column is not a feature, or None if it is."""
+    unnamed = _UNNAMED.fullmatch(str(column.name)) is not None
+    if len(column) == 0:
+        return "holds no values"
+    if unnamed and column.isna().all():
+        return "has neither a name nor values"
+    if unnamed and position == 0 and column.dtype.kind == "i" and column.is_unique:
+        return "has no name and numbers the rows"
+    return None if is_numeric(column) else "holds text, not numbers"
+
+
+def parquet_table(path: Path) -> Table:
+    """Describe a parquet file from its schema; other columns than those asked for are never decoded."""
+    parquet = optional("pyarrow.parquet", path)
+    with reading(path), parquet.ParquetFile(path) as file:
+        schema = file.schema_arrow
+        index = [name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
+    if len(set(schema.names)) < len(schema.names):
+        raise UnreadableFileError(f"{path} must have distinct column names, got {len(schema.names)} with repeats")
+    skipped = {field.name: f"holds {field.type} values, not numbers" for field in schema if not _holds_numbers(field)}
+    skipped |= {name: "is the index of the table" for name in index if name in schema.names}
+    return Table(tuple(schema.names), skipped, lambda names: _parquet_columns(path, names))
+
+
+def _holds_numbers(field: Any) -> bool:
+    import pyarrow.types as kinds
+
+    tests = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal, kinds.is_null)
+    return any(test(field.type) for test in tests)
+
+
+def _parquet_columns(path: Path, names: Sequence[str]) -> pd.DataFrame:
+    parquet = optional("pyarrow.parquet", path)
+    with reading(path), parquet.ParquetFile(path) as file:
+        columns = file.read(columns=list(names)).select(list(names))
+        frame: pd.DataFrame = columns.to_pandas(ignore_metadata=True)
+    return frame
+
+
+def is_numeric(column: pd.Series[Any]) -> bool:
+    """Say whether a column holds real numbers, perhaps with some missing."""
+    import pandas as pd
+
+    kind = column.dtype.kind
+    if kind == "O":
+        # Booleans with gaps, decimals and columns that are wholly missing come as objects.
+        return pd.api.types.infer_dtype(column, skipna=True) in {"boolean", "decimal", "empty"}
+    return kind in "fiub" and pd.api.types.is_numeric_dtype(column.dtype)
+
+
+def numbers(frame: pd.DataFrame) -> Array:
+    """Return numeric columns as one matrix of their common type, missing values as NaN."""
+    dtypes = [column.dtype for _, column in frame.items()]
+    native = [dtype if isinstance(dtype, np.dtype) and dtype.kind != "O" else np.dtype(float) for dtype in dtypes]
+    common = np.result_type(*native)
+    if native == dtypes:
+        return frame.to_numpy(dtype=common)
+    return frame.to_numpy(dtype=common, na_value=np.nan)

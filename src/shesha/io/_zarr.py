@@ -1,0 +1,136 @@
+"""Zarr stores: one array, a group of arrays, or AnnData; looked through for pickled objects before they are opened."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shesha.io._anndata import labels_of_anndata, open_anndata
+from shesha.io._contents import Array, Contents, Keys, StoredArray, contents, natural
+from shesha.io._files import UnreadableFileError, optional, reading, require_memory
+from shesha.io._labels import labels_of_arrays
+
+_METADATA = {".zarray": "array", ".zgroup": "group", "zarr.json": None}
+_TEXT_FILTERS = {"vlen-utf8", "vlen-bytes"}
+
+
+def open_zarr(path: Path, keys: Keys) -> Contents:
+    """Read representations from a Zarr store."""
+    folders = _array_folders(path)
+    if (root := _anndata_root(path)) is not None:
+        return open_anndata(path, root, keys)
+    return contents(path, _arrays(path, folders), keys)
+
+
+def labels_of_zarr(path: Path, column: str | None) -> Array:
+    """Read labels from a Zarr store: an array of one dimension, or a column of obs."""
+    folders = _array_folders(path)
+    if (root := _anndata_root(path)) is not None:
+        return labels_of_anndata(path, root, column)
+    return labels_of_arrays(path, _arrays(path, folders), column)
+
+
+def _array_folders(path: Path) -> list[Path]:
+    """List the arrays of a store in natural order, having made sure that none holds objects."""
+    if not path.is_dir():
+        raise NotADirectoryError(f"path must be a Zarr store, which is a directory, got the file {path}")
+    with reading(path):
+        if _node(path) is None:
+            raise UnreadableFileError(f"{path} must be a Zarr store, got a directory without zarr.json or .zgroup")
+        return sorted(_walk(path), key=lambda folder: natural(folder.relative_to(path).as_posix()))
+
+
+def _walk(path: Path) -> Iterator[Path]:
+    """Look at every folder, through links too, and find those that are arrays."""
+    seen: set[str] = set()
+    for name, below, _ in os.walk(path, followlinks=True):
+        real = os.path.realpath(name)
+        if real in seen:
+            raise UnreadableFileError(f"{path} must hold every folder once, got {real} again through a link")
+        seen.add(real)
+        if _node(Path(name)) == "array":
+            # Below an array there are only chunks, often very many.
+            below.clear()
+            yield Path(name)
+
+
+def _node(folder: Path) -> str | None:
+    """Say what kind of node a folder describes, if any."""
+    kinds = set()
+    for name, kind in _METADATA.items():
+        if (folder / name).is_file():
+            document = json.loads((folder / name).read_bytes())
+            _refuse_objects(folder, document)
+            kinds.add(kind or str(document["node_type"]))
+    if len(kinds) > 1:
+        raise UnreadableFileError(f"{folder} must be either an array or a group, got metadata of both")
+    return kinds.pop() if kinds else None
+
+
+def _anndata_root(path: Path) -> Any:
+    """Open the store as a group if it holds AnnData."""
+    zarr, storage = optional("zarr", path), optional("zarr.storage", path)
+    with reading(path):
+        if _node(path) == "array":
+            return None
+        # Consolidated metadata could describe other arrays than those looked through.
+        store = storage.LocalStore(path, read_only=True)
+        root = zarr.open_group(store=store, mode="r", use_consolidated=False)
+        return root if root.attrs.get("encoding-type") == "anndata" else None
+
+
+def _refuse_objects(folder: Path, document: Any) -> None:
+    """Refuse codecs that unpickle, and objects that are not text."""
+    codecs = set(_codecs(document))
+    pickled = next((codec for codec in codecs if "pickle" in codec.lower()), None)
+    if pickled is None and _is_object(document.get("dtype")) and not codecs & _TEXT_FILTERS:
+        pickled = document["dtype"]
+    if pickled is not None:
+        raise UnreadableFileError(
+            f"{folder} must hold numbers or text, got Python objects ({pickled!r}): pickled data is never read"
+        )
+
+
+def _codecs(node: Any) -> Iterator[str]:
+    """Name every codec at any depth; what users attach to a node is no metadata of the format."""
+    if isinstance(node, dict):
+        yield from (node[key] for key in ("id", "name") if isinstance(node.get(key), str))
+        for key, value in node.items():
+            if key != "attributes":
+                yield from _codecs(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _codecs(value)
+
+
+def _is_object(dtype: Any) -> bool:
+    """Say whether a dtype of Zarr's second format, or a field of it, is an object."""
+    if isinstance(dtype, list):
+        return any(_is_object(field[1]) for field in dtype)
+    return isinstance(dtype, str) and "O" in dtype
+
+
+def _arrays(path: Path, folders: Iterable[Path]) -> dict[str, StoredArray]:
+    """Describe the arrays of a store by their place in it, or by its own name if it is one array."""
+    places = {folder.relative_to(path).as_posix(): folder for folder in folders}
+    return dict(_described(path, path.stem if place == "." else place, folder) for place, folder in places.items())
+
+
+def _described(path: Path, name: str, folder: Path) -> tuple[str, StoredArray]:
+    zarr, storage = optional("zarr", path), optional("zarr.storage", path)
+    with reading(path):
+        array = zarr.open_array(store=storage.LocalStore(folder, read_only=True), mode="r")
+        return name, StoredArray(tuple(array.shape), np.dtype(array.dtype), partial(_values, path, name, array))
+
+
+def _values(path: Path, name: str, array: Any) -> Array:
+    # A store of a few bytes can declare any shape: what was never written is filled in on reading.
+    require_memory(path, name, array.shape, np.dtype(array.dtype), "store fewer rows, or save it as .npy")
+    with reading(path):
+        return np.asarray(array[...])

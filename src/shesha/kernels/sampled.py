@@ -1,0 +1,298 @@
+"""Closeness in both halves for randomly drawn pairs of rows: any number of rows, from memory or from disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels import budget, ranks
+from shesha.kernels.distances import ROUNDING, Metric
+from shesha.kernels.frames import haar_columns
+from shesha.kernels.threads import parallel
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+Rows = Callable[[Index], Matrix]
+"""Reads the rows of the given numbers as finite float64."""
+
+_ENTRIES = 1 << 20
+"""Numbers gathered at once. Fixed, so that sums do not depend on the memory at hand."""
+_DIRECT = 1 / 16
+
+
+@dataclass(frozen=True)
+class SampledPairs:
+    """Closeness of each sampled pair in each draw's halves (NaN where undefined), larger is closer."""
+
+    i: Index
+    j: Index
+    first: Matrix
+    second: Matrix
+
+
+@dataclass(frozen=True)
+class Masks:
+    """Draws that pick half of the features: one column of zeros and ones per draw."""
+
+    first: Matrix
+
+    @staticmethod
+    def of(permutations: Sequence[Index]) -> Masks:
+        """Mark the first half of each permutation of the features."""
+        first = np.zeros((len(permutations[0]), len(permutations)))
+        for draw, order in enumerate(permutations):
+            first[order[: len(order) // 2], draw] = 1.0
+        return Masks(first)
+
+    def __len__(self) -> int:
+        """Number of draws."""
+        return self.first.shape[1]
+
+    @property
+    def n_first(self) -> int:
+        """Number of features in the first half."""
+        return len(self.first) // 2
+
+    def inner(self, x: Matrix, y: Matrix) -> Matrix:
+        """Inner products of paired rows over the first half of each draw."""
+        return np.asarray((x * y) @ self.first)
+
+    def second_half(self, x: Matrix, draw: int, metric: Metric) -> Matrix:
+        """Rows restricted to the second half of one draw."""
+        half = x[:, self.first[:, draw] == 0]
+        return half - half.mean(axis=1, keepdims=True) if metric == "correlation" else half
+
+
+@dataclass(frozen=True)
+class Planes:
+    """Draws that pick a random half of all directions: an orthonormal basis of each."""
+
+    bases: tuple[Matrix, ...]
+
+    def __len__(self) -> int:
+        """Number of draws."""
+        return len(self.bases)
+
+    @staticmethod
+    def of(n_features: int, generators: Sequence[np.random.Generator]) -> Planes:
+        """Draw the span of the first half of the axes after a random rotation."""
+        half = n_features // 2
+        budget.require(8 * n_features * half * len(generators), f"{len(generators)} rotations of {n_features:,} features", "draw fewer")
+        return Planes(tuple(haar_columns(n_features, half, rng) for rng in generators))
+
+    def second_half(self, x: Matrix, draw: int, metric: Metric) -> Matrix:
+        """Rows with their component in one plane removed."""
+        basis = self.bases[draw]
+        return x - (x @ basis) @ basis.T
+
+    def inner(self, x: Matrix, y: Matrix) -> Matrix:
+        """Inner products of paired rows within each plane."""
+        return np.stack([np.einsum("ij,ij->i", x @ basis, x @ basis if y is x else y @ basis) for basis in self.bases], axis=1)
+
+
+def draw_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Index, Index]:
+    """Pairs of different rows, independent and uniform, in the order in which they are read fastest."""
+    i = np.sort(rng.integers(n_rows, size=n_pairs))
+    j = rng.integers(n_rows - 1, size=n_pairs)
+    j += j >= i
+    return i, j
+
+
+def closeness(rows: Rows, shape: tuple[int, int], i: Index, j: Index, metric: Metric, draws: Masks | Planes) -> SampledPairs:
+    """Compute both halves' closeness for all pairs and draws, a stretch of pairs at a time."""
+    budget.require(16 * len(draws) * len(i), f"{len(i):,} pairs in {len(draws)} draws", "pass fewer pairs")
+    first, second = (np.empty((len(draws), len(i))) for _ in range(2))
+    step = max(1, _ENTRIES // shape[1])
+    directions = None if metric == "euclidean" else _directions(rows, shape[0], len(i), metric, draws, step)
+
+    def fill(start: int) -> None:
+        stretch = slice(start, start + step)
+        x, y = rows(i[stretch]), rows(j[stretch])
+        if directions is None:
+            a, b = _distances(x, y, draws)
+        else:
+            x, y = _centred(x, metric), _centred(y, metric)
+            a, b = _cosines(x, y, directions(i[stretch], x), directions(j[stretch], y), metric, draws)
+        first[:, stretch], second[:, stretch] = a.T, b.T
+
+    for _ in parallel(fill, range(0, len(i), step)):
+        pass
+    return SampledPairs(i, j, first, second)
+
+
+def _distances(x: Matrix, y: Matrix, draws: Masks | Planes) -> tuple[Matrix, Matrix]:
+    x -= y
+    first = draws.inner(x, x)
+    second = np.einsum("ij,ij->i", x, x)[:, None] - first
+    return -first, -np.maximum(second, 0.0)
+
+
+@dataclass(frozen=True)
+class _Directions:
+    """What makes cosines of inner products, for each row and draw."""
+
+    inverse_first: Matrix
+    inverse_second: Matrix
+    """One over the length in each half; NaN where the row has no direction."""
+    sums: Matrix | None
+    """Sums over the first half, for centring within halves (over both halves they are zero)."""
+    few: NDArray[np.bool_]
+    """Rows that lie almost wholly in the first half: their second half must be computed, not subtracted."""
+
+    def at(self, index: Index) -> _Directions:
+        sums = None if self.sums is None else self.sums[index]
+        return _Directions(self.inverse_first[index], self.inverse_second[index], sums, self.few[index])
+
+
+def _directions(
+    rows: Rows, n_rows: int, n_pairs: int, metric: Metric, draws: Masks | Planes, step: int
+) -> Callable[[Index, Matrix], _Directions]:
+    """Return how to look directions up: computed once per row where rows recur, else as rows come by."""
+    if n_rows > n_pairs:
+        return lambda _, x: _directions_of(x, metric, draws)
+    blocks = [np.arange(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+    parts = list(parallel(lambda block: _directions_of(_centred(rows(block), metric), metric, draws), blocks))
+    sums = [part.sums for part in parts if part.sums is not None]
+    table = _Directions(
+        np.concatenate([part.inverse_first for part in parts]),
+        np.concatenate([part.inverse_second for part in parts]),
+        np.concatenate(sums) if sums else None,
+        np.concatenate([part.few for part in parts]),
+    )
+    return lambda index, _: table.at(index)
+
+
+def _directions_of(x: Matrix, metric: Metric, draws: Masks | Planes) -> _Directions:
+    whole = np.einsum("ij,ij->i", x, x)[:, None]
+    first = draws.inner(x, x)
+    second = whole - first
+    sums = None
+    if metric == "correlation" and isinstance(draws, Masks):
+        sums = x @ draws.first
+        first -= sums**2 / draws.n_first
+        second -= sums**2 / (x.shape[1] - draws.n_first)
+    few = second < _DIRECT * whole
+    for draw in np.flatnonzero(few.any(axis=0)):
+        short = np.flatnonzero(few[:, draw])
+        rest = draws.second_half(x[short], draw, metric)
+        second[short, draw] = np.einsum("ij,ij->i", rest, rest)
+    return _Directions(_inverse_length(first, whole), _inverse_length(second, whole), sums, few)
+
+
+def _inverse_length(squared: Matrix, whole: Matrix) -> Matrix:
+    # What is left of a constant row after centring is rounding.
+    defined = squared > np.finfo(float).eps ** 2 * whole
+    return np.where(defined, 1.0 / np.sqrt(np.where(defined, squared, 1.0)), np.nan)
+
+
+def _centred(x: Matrix, metric: Metric) -> Matrix:
+    if metric == "correlation":
+        x -= x.mean(axis=1, keepdims=True)
+    return x
+
+
+def _cosines(x: Matrix, y: Matrix, of_x: _Directions, of_y: _Directions, metric: Metric, draws: Masks | Planes) -> tuple[Matrix, Matrix]:
+    first = draws.inner(x, y)
+    second = np.einsum("ij,ij->i", x, y)[:, None] - first
+    if of_x.sums is not None and of_y.sums is not None and isinstance(draws, Masks):
+        product = of_x.sums * of_y.sums
+        first -= product / draws.n_first
+        second -= product / (x.shape[1] - draws.n_first)
+    few = of_x.few | of_y.few
+    for draw in np.flatnonzero(few.any(axis=0)):
+        pairs = np.flatnonzero(few[:, draw])
+        halves = (draws.second_half(side[pairs], draw, metric) for side in (x, y))
+        second[pairs, draw] = np.einsum("ij,ij->i", *halves)
+    first *= of_x.inverse_first
+    first *= of_y.inverse_first
+    second *= of_x.inverse_second
+    second *= of_y.inverse_second
+    return first, second
+
+
+@dataclass(frozen=True)
+class SampledScores:
+    """Rank correlation of each draw, and each pair's influence on their mean."""
+
+    scores: Vector
+    influence: Vector
+    dropped: int
+
+
+def scores(pairs: SampledPairs, metric: Metric) -> SampledScores:
+    """Correlate the halves of each draw; the closeness is overwritten."""
+
+    def one(draw: int) -> tuple[float, Vector, Index | slice]:
+        a, b = pairs.first[draw], pairs.second[draw]
+        kept: Index | slice = slice(None)
+        if not np.isfinite(a + b).all():
+            kept = np.flatnonzero(np.isfinite(a) & np.isfinite(b))
+            a, b = a[kept], b[kept]
+        if len(a) < 2:
+            return float("nan"), np.empty(0), kept
+        level = ROUNDING if metric != "euclidean" else ROUNDING * -float(np.median(a))
+        return *spearman_influence(a, b, (level, level)), kept
+
+    found, influence, dropped = [], np.zeros(len(pairs.i)), 0
+    for rho, part, kept in parallel(one, range(len(pairs.first))):
+        found.append(rho)
+        dropped += 0 if isinstance(kept, slice) else len(pairs.i) - len(kept)
+        if rho == rho:
+            influence[kept] += part
+    values = np.array(found)
+    used = max(1, int(np.isfinite(values).sum()))
+    return SampledScores(values, influence / used, dropped)
+
+
+def spearman_influence(a: Vector, b: Vector, tolerance: tuple[float, float]) -> tuple[float, Vector]:
+    """Rank correlation and the influence of each entry on it; the vectors are overwritten.
+
+    With u, v the ranks scaled to (0, 1): 12 [(u - 1/2)(v - 1/2) + A(u) + B(v)] - 3 rho, where A(u) is the
+    mean of (v' - 1/2) over entries with u' >= u and B the same with roles changed. Ties, where there are
+    any, are broken as they fall: they are rare among distances of distinct rows.
+    """
+    n = len(a)
+    first = ranks.ordering(a, tolerance[0], np.empty(n, dtype=np.uint64))
+    if first.variance == 0:
+        return float("nan"), a
+    np.take(b, first.order, out=a, mode="clip")
+    second = ranks.ordering(a, tolerance[1], b.view(np.uint64))
+    if second.variance == 0:
+        return float("nan"), a
+    rho = ranks.correlation(first, second)
+    u = (np.arange(n) + (0.5 - n / 2)) / n
+    v, by_second, total = a, np.take(u, second.order), np.empty(n)
+    v[second.order] = u
+    _mean_above(v, out=total)
+    v *= u
+    total += v
+    _mean_above(by_second, out=by_second)
+    v[second.order] = by_second
+    total += v
+    total *= 12
+    total -= 3 * rho
+    v[first.order] = total
+    return rho, v
+
+
+def _mean_above(values: Vector, out: Vector) -> None:
+    np.cumsum(values[::-1], out=out[::-1])
+    out /= len(values)
+
+
+def standard_errors(influence: Vector, i: Index, j: Index) -> tuple[float, float]:
+    """Standard error of the mean from the sampling of pairs, and from that of the rows as well.
+
+    The first treats the pairs as independent draws from all pairs of these rows. The second adds the
+    products of pairs that share a row (dyadic-robust: Aronow, Samii and Assenova 2015).
+    """
+    own = float((influence**2).sum())
+    _, codes = np.unique(np.concatenate([i, j]), return_inverse=True)
+    per_row = np.bincount(codes, weights=np.concatenate([influence, influence]))
+    shared = float((per_row**2).sum()) - own
+    return np.sqrt(own) / len(influence), np.sqrt(max(shared, own)) / len(influence)

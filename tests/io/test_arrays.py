@@ -1,0 +1,189 @@
+"""NumPy files: which arrays are representations, what they are called, and what stays on disk."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+
+from shesha import io as files
+
+
+def test_npy_is_mapped_and_named_after_the_file(tmp_path):
+    path = tmp_path / "resnet.layer4.npy"
+    np.save(path, np.arange(12, dtype=np.float16).reshape(4, 3))
+    [(name, matrix)] = files.read(path).items()
+    assert name == "resnet.layer4"
+    assert isinstance(matrix, np.memmap)
+    assert matrix.dtype == np.float16
+    np.testing.assert_array_equal(matrix, np.arange(12).reshape(4, 3))
+
+
+def test_a_large_npy_is_not_loaded(tmp_path):
+    path = tmp_path / "large.npy"
+    header = io.BytesIO()
+    shape = (10_000_000, 256)
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": shape})
+    with path.open("wb") as stream:  # a hole of 10 GB, which takes no room on disk
+        stream.write(header.getvalue())
+        stream.truncate(len(header.getvalue()) + 4 * shape[0] * shape[1])
+    matrix = files.read(path)["large"]
+    assert matrix.shape == shape
+    assert matrix[-1, -1] == 0
+
+
+def test_endings_are_known_in_any_case(tmp_path):
+    path = tmp_path / "MODEL.NPY"
+    with path.open("wb") as stream:
+        np.save(stream, np.eye(4))
+    assert list(files.read(str(path))) == ["MODEL"]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_3d_npy_is_split_into_layers(tmp_path, order):
+    hidden = np.asarray(np.random.default_rng(0).normal(size=(6, 2, 3)), order=order)
+    np.save(tmp_path / "m.npy", hidden)
+    layers = files.read(tmp_path / "m.npy")
+    assert list(layers) == ["m[0]", "m[1]"]
+    np.testing.assert_array_equal(layers["m[1]"], hidden[:, 1])
+
+
+@pytest.fixture(params=[np.savez, np.savez_compressed])
+def npz(tmp_path, request):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "many.npz"
+    request.param(
+        path,
+        z_first=rng.normal(size=(5, 3)).astype(np.float32),
+        hidden=rng.normal(size=(5, 2, 4)).astype(np.float16),
+        label=np.arange(5),
+        words=np.array(list("abcde")),
+        scale=np.float64(2),
+        variance=np.ones(3),
+        images=np.zeros((5, 2, 2), dtype=np.uint8),
+        pixels=np.zeros((5, 2, 2, 3)),
+        spectrum=np.ones((5, 2), dtype=complex),
+        when=np.zeros((5, 2), dtype="M8[s]"),
+        objects=np.array([{}] * 5),
+    )
+    return path
+
+
+def test_npz_keeps_file_order_and_number_types(npz):
+    read = files.read(npz)
+    assert list(read) == ["z_first", "hidden[0]", "hidden[1]"]
+    assert [str(matrix.dtype) for matrix in read.values()] == ["float32", "float16", "float16"]
+    assert {matrix.shape for matrix in read.values()} == {(5, 3), (5, 4)}
+
+
+def test_npz_says_what_it_skipped_and_why(npz):
+    found = files.open_file(npz)
+    assert found.skipped == {
+        "label": "is 1-D, (5,), as labels are",
+        "words": "holds text, not numbers",
+        "scale": "is a single value",
+        "variance": "is 1-D, (3,), as labels are",
+        "images": "is 3-D, (5, 2, 2) of uint8: only floats are split into layers, so flatten it to (rows, features)",
+        "pixels": "is 4-D, (5, 2, 2, 3): flatten it to (rows, features)",
+        "spectrum": "holds complex numbers, not real ones",
+        "when": "holds dates, not numbers",
+        "objects": "holds Python objects, and pickled data is never read",
+    }
+    assert found.labels_available == ("label", "words")
+
+
+def test_keys_select_and_order(npz):
+    assert list(files.read(npz, keys=["hidden[1]", "z_first"])) == ["hidden[1]", "z_first"]
+    assert list(files.read(npz, keys=("hidden",))) == ["hidden[0]", "hidden[1]"]
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_only_what_the_keys_name_is_loaded(tmp_path, save):
+    path = tmp_path / "m.npz"
+    save(path, good=np.eye(4), bad=np.random.default_rng(0).normal(size=(100, 100)))
+    with zipfile.ZipFile(path) as archive:
+        member = archive.getinfo("bad.npy")
+    content = bytearray(path.read_bytes())
+    content[member.header_offset + member.compress_size - 1000] ^= 0xFF
+    path.write_bytes(content)
+    assert list(files.read(path, keys=["good"])) == ["good"]
+    with pytest.raises(files.UnreadableFileError, match=r"cannot be read .*: it is damaged"):
+        files.read(path)
+
+
+def test_an_array_cut_short_inside_the_archive(npz, tmp_path):
+    damaged = tmp_path / "damaged.npz"
+    with zipfile.ZipFile(npz) as source, zipfile.ZipFile(damaged, "w") as target:
+        for member in source.infolist():
+            data = source.read(member)
+            target.writestr(member.filename, data[:-1] if member.filename == "hidden.npy" else data)
+    with pytest.raises(
+        files.UnreadableFileError, match=r"must hold all of 'hidden', shape \(5, 2, 4\) of float16, got 79"
+    ):
+        files.read(damaged)
+
+
+@pytest.mark.parametrize(
+    ("keys", "error", "message"),
+    [
+        (
+            ["nothing"],
+            ValueError,
+            r"keys must be among z_first, hidden\[0\], hidden\[1\] in .*many.npz, got 'nothing'$",
+        ),
+        (["hidden[2]"], ValueError, r"got 'hidden\[2\]'$"),
+        (["pixels"], ValueError, r"got 'pixels', which cannot be used: it is 4-D, \(5, 2, 2, 3\)"),
+        (["objects"], ValueError, "pickled data is never read"),
+        ([], ValueError, "keys must hold at least one name, got none"),
+        ("hidden", TypeError, "keys must be a sequence of names, got 'hidden'"),
+        ([1], TypeError, r"keys must be a sequence of names, got \[1\]"),
+    ],
+)
+def test_keys_that_name_nothing(npz, keys, error, message):
+    with pytest.raises(error, match=message):
+        files.read(npz, keys=keys)
+
+
+def test_a_file_without_representations_says_what_it_holds(tmp_path):
+    np.savez(tmp_path / "labels.npz", label=np.arange(5), words=np.array(["a"]))
+    with pytest.raises(
+        files.UnreadableFileError, match=r"must hold numbers .* got label \(is 1-D, \(5,\), .*words \(hol"
+    ):
+        files.read(tmp_path / "labels.npz")
+
+
+def test_layer_names_that_collide(tmp_path):
+    np.savez(tmp_path / "m.npz", **{"a": np.zeros((4, 2, 3)), "a[1]": np.zeros((4, 3))})
+    with pytest.raises(files.UnreadableFileError, match=r"names in .* must be distinct, got 'a\[1\]' twice"):
+        files.read(tmp_path / "m.npz")
+
+
+def test_a_member_that_is_no_array_is_skipped(tmp_path):
+    np.savez(tmp_path / "m.npz", a=np.eye(4))
+    with zipfile.ZipFile(tmp_path / "m.npz", "a") as archive:
+        archive.writestr("README.md", "made by hand")
+    assert files.open_file(tmp_path / "m.npz").skipped == {"README.md": "is not an array"}
+
+
+def test_bytes_behind_an_array_are_refused(tmp_path):
+    buffer = io.BytesIO()
+    np.save(buffer, np.eye(4))
+    with zipfile.ZipFile(tmp_path / "m.npz", "w") as archive:
+        archive.writestr("a.npy", buffer.getvalue() + b"more")
+    with pytest.raises(files.UnreadableFileError, match=r"must hold nothing behind 'a.npy'"):
+        files.read(tmp_path / "m.npz")
+
+
+def test_records_are_skipped_whatever_their_field_names(tmp_path):
+    with pytest.warns(UserWarning, match="Stored array in format 3.0"):
+        np.savez(tmp_path / "m.npz", records=np.zeros(4, dtype=[("größe€", float)]), a=np.eye(4))
+    assert files.open_file(tmp_path / "m.npz").skipped == {"records": "holds records, not numbers"}
+
+
+def test_missing_values_and_empty_arrays_are_kept(tmp_path):
+    np.savez(tmp_path / "m.npz", nan=np.full((4, 2), np.nan), empty=np.zeros((0, 3)))
+    read = files.read(tmp_path / "m.npz")
+    assert np.isnan(read["nan"]).all()
+    assert read["empty"].shape == (0, 3)
+    np.save(tmp_path / "none.npy", np.zeros((0, 3)))
+    assert files.read(tmp_path / "none.npy")["none"].shape == (0, 3)

@@ -1,0 +1,93 @@
+"""Labels: from every kind of file, by name or because there is only one candidate."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shesha import io as files
+
+
+def test_npy(tmp_path):
+    np.save(tmp_path / "y.npy", np.array(["a", "b"]))
+    assert files.read_labels(tmp_path / "y.npy").tolist() == ["a", "b"]
+    np.save(tmp_path / "y.npy", np.eye(2))
+    with pytest.raises(
+        files.UnreadableFileError, match=r"must hold labels as a 1-D array, got y \(which has shape \(2, 2\)"
+    ):
+        files.read_labels(tmp_path / "y.npy")
+
+
+def test_npz(tmp_path):
+    path = tmp_path / "m.npz"
+    np.savez(path, X=np.eye(3), group=np.array([1, 0, 1]))
+    assert files.read_labels(path).tolist() == [1, 0, 1]
+    np.savez(path, X=np.eye(3), group=np.array([1, 0, 1]), words=np.array(list("abc")))
+    assert files.read_labels(path, "words").tolist() == list("abc")
+    with pytest.raises(ValueError, match=r"column must be named for .*m.npz, one of group, words, got None"):
+        files.read_labels(path)
+    with pytest.raises(ValueError, match=r"column must be a 1-D array in .*, got 'X', which has shape \(3, 3\)"):
+        files.read_labels(path, "X")
+    with pytest.raises(ValueError, match=r"column must be among group, words in .*, got 'y'"):
+        files.read_labels(path, "y")
+    np.savez(path, Label=np.array([1, 2, 3]), words=np.array(list("abc")))
+    assert files.read_labels(path).tolist() == [1, 2, 3]
+    np.savez(path, Label=np.array([1, 2, 3]), y=np.array(list("abc")))
+    with pytest.raises(ValueError, match="column must be named"):
+        files.read_labels(path)
+
+
+def test_safetensors(tmp_path):
+    save = pytest.importorskip("safetensors.numpy").save_file
+    save({"X": np.eye(3), "y": np.array([1, 0, 1])}, tmp_path / "m.safetensors")
+    assert files.read_labels(tmp_path / "m.safetensors", "y").tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+def test_tables(tmp_path, ending):
+    path = tmp_path / f"rows.{ending}"
+    frame = pd.DataFrame({"word": ["a", "b", None], "Class": [1, 0, 1]})
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if ending == "tsv" else ",")
+    assert files.read_labels(path).tolist() == [1, 0, 1]
+    words = files.read_labels(path, "word")
+    assert words.dtype == object
+    assert words.tolist() == ["a", "b", None]
+    with pytest.raises(ValueError, match=r"column must be among word, Class in .*, got 'nothing'"):
+        files.read_labels(path, "nothing")
+
+
+def test_categories_in_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"type": pd.Categorical(["b", "a", "b"])}).to_parquet(tmp_path / "t.parquet")
+    assert files.read_labels(tmp_path / "t.parquet").tolist() == ["b", "a", "b"]
+
+
+def test_a_table_with_several_columns_needs_a_name(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"column must be named for .*t.csv, one of a, b, got None"):
+        files.read_labels(tmp_path / "t.csv")
+
+
+def test_lines_of_text(tmp_path):
+    path = tmp_path / "y.txt"
+    path.write_bytes("\ufeffcat\r\n dog \r\nBär\r\n\r\n".encode())
+    assert files.read_labels(path).tolist() == ["cat", "dog", "Bär"]
+    path.write_text("1\n\n2\n")
+    assert files.read_labels(path).tolist() == ["1", None, "2"]
+    with pytest.raises(ValueError, match=r"column must be None for .*y.txt, which has one label per line, got 'label'"):
+        files.read_labels(path, "label")
+    path.write_text("\n\n")
+    with pytest.raises(files.UnreadableFileError, match="must hold one label per line, got only empty lines"):
+        files.read_labels(path)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(files.UnreadableFileError, match=r"must be a whole .txt file"):
+        files.read_labels(path)
+
+
+def test_column_must_be_a_name(tmp_path):
+    np.save(tmp_path / "y.npy", np.arange(3))
+    with pytest.raises(TypeError, match="column must be a name or None, got 0"):
+        files.read_labels(tmp_path / "y.npy", 0)

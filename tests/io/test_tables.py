@@ -1,0 +1,164 @@
+"""Tables: numeric columns form one matrix; indices, labels and text stay out of it."""
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shesha import io as files
+
+pytest.importorskip("pyarrow")
+
+
+def write(frame, path, **options):
+    {".csv": frame.to_csv, ".parquet": frame.to_parquet}[path.suffix](path, **options)
+    return path
+
+
+@pytest.fixture(params=["t.csv", "t.parquet"])
+def table(tmp_path, request):
+    frame = pd.DataFrame(
+        {
+            "word": ["a", "b", "c", "d"],
+            "x": [1, 2, 3, 4],
+            "gap": [0.5, np.nan, 1.5, np.inf],
+            "flag": [True, False, True, True],
+            "label": [0, 1, 0, 1],
+        }
+    )
+    return write(frame, tmp_path / request.param, index=False)
+
+
+def test_numeric_columns_form_one_matrix(table):
+    found = files.open_file(table)
+    expected = [[1, 0.5, 1], [2, np.nan, 0], [3, 1.5, 1], [4, np.inf, 1]]
+    np.testing.assert_array_equal(found.representations["t"], expected)
+    assert found.representations["t"].dtype == np.float64
+    assert set(found.skipped) == {"word", "label"}
+    assert "not numbers" in found.skipped["word"]
+    assert found.skipped["label"] == "is named as labels are; name it in keys to use it as a feature"
+    assert found.labels_available == ("word", "label")
+
+
+def test_keys_are_columns(table):
+    found = files.open_file(table, keys=["label", "x"])
+    np.testing.assert_array_equal(found.representations["t"], [[0, 1], [1, 2], [0, 3], [1, 4]])
+    assert found.representations["t"].dtype == np.int64
+    with pytest.raises(ValueError, match=r"keys must be among x, gap, flag, label in .*, got 'y'$"):
+        files.read(table, keys=["x", "y"])
+    with pytest.raises(ValueError, match=r"got 'word', which cannot be used: it holds .*, not numbers"):
+        files.read(table, keys=["word"])
+
+
+def test_one_number_type_is_kept(tmp_path):
+    frame = pd.DataFrame(np.eye(4, dtype=np.float32), columns=list("abcd"))
+    assert files.read(write(frame, tmp_path / "t.parquet"))["t"].dtype == np.float32
+    flags = pd.DataFrame({"a": [True, False]})
+    assert files.read(write(flags, tmp_path / "f.parquet"))["f"].dtype == np.bool_
+
+
+def test_a_table_of_labels_is_not_a_representation(tmp_path):
+    (tmp_path / "t.csv").write_text("sentence,label\ngood,1\nbad,0\n")
+    with pytest.raises(
+        files.UnreadableFileError, match=r"got sentence \(holds text.*label \(is named as labels are; name"
+    ):
+        files.read(tmp_path / "t.csv")
+    assert files.read(tmp_path / "t.csv", keys=["label"])["t"].shape == (2, 1)
+
+
+@pytest.mark.parametrize("index", [range(4), [7, 3, 9, 1]])
+def test_an_unnamed_index_in_csv_is_dropped(tmp_path, index):
+    path = write(pd.DataFrame({"a": [1, 2, 3, 4.0]}, index=index), tmp_path / "t.csv")
+    found = files.open_file(path)
+    np.testing.assert_array_equal(found.representations["t"], [[1], [2], [3], [4]])
+    assert found.skipped == {"Unnamed: 0": "has no name and numbers the rows"}
+
+
+def test_the_index_of_a_parquet_table_is_no_feature(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2, 3, 4]}, index=pd.Index([4, 3, 2, 1], name="cell"))
+    found = files.open_file(write(frame, tmp_path / "t.parquet"))
+    assert found.representations["t"].shape == (4, 1)
+    assert found.skipped == {"cell": "is the index of the table"}
+    assert found.labels_available == ("cell",)
+
+
+def test_values_that_parquet_gives_as_objects(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    columns = {
+        "flag": pa.array([True, None, False]),
+        "count": pa.array([1, None, 3]),
+        "price": pa.array([Decimal("1.5"), None, Decimal("2")]),
+        "nothing": pa.nulls(3),
+        "half": pa.array(np.array([1, 2, 3], dtype=np.float16)),
+        "vector": pa.array([[1.0], [2.0], [3.0]]),
+        "late": pa.array([2**60, 0, 0], type=pa.timestamp("ms")),
+    }
+    pyarrow.parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    found = files.open_file(tmp_path / "t.parquet")
+    nan = np.nan
+    expected = [[1, 1, 1.5, nan, 1], [nan, nan, nan, nan, 2], [0, 3, 2, nan, 3]]
+    np.testing.assert_array_equal(found.representations["t"], expected)
+    assert found.skipped == {
+        "vector": "holds list<element: double> values, not numbers",
+        "late": "holds timestamp[ms] values, not numbers",
+    }
+
+
+def test_a_folder_named_like_a_partition_adds_no_column(tmp_path):
+    (tmp_path / "label=3").mkdir()
+    path = write(pd.DataFrame({"a": [1.0, 2]}), tmp_path / "label=3" / "t.parquet")
+    assert files.read(path)["t"].shape == (2, 1)
+
+
+def test_repeated_column_names_in_parquet_are_refused(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    doubled = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["a", "a"])
+    pyarrow.parquet.write_table(doubled, tmp_path / "t.parquet")
+    with pytest.raises(files.UnreadableFileError, match="must have distinct column names"):
+        files.read(tmp_path / "t.parquet")
+
+
+def test_tsv(tmp_path):
+    (tmp_path / "t.tsv").write_text("a\tb\n1\t2\n3\t4\n")
+    assert files.read(tmp_path / "t.tsv")["t"].tolist() == [[1, 2], [3, 4]]
+
+
+def test_numbers_without_column_names_lose_no_row(tmp_path):
+    values = np.random.default_rng(0).normal(size=(4, 3))
+    np.savetxt(tmp_path / "t.csv", values, delimiter=",")
+    found = files.open_file(tmp_path / "t.csv")
+    np.testing.assert_array_equal(found.representations["t"], values)
+    assert found.skipped == {"(column names)": "are missing: the first line holds numbers and was read as a row"}
+
+
+@pytest.mark.parametrize("first", ["0,1,2", "1,2,3"])
+def test_column_names_that_count_are_names(tmp_path, first):
+    (tmp_path / "t.csv").write_text(f"{first}\n5,6,7\n")
+    assert files.read(tmp_path / "t.csv")["t"].tolist() == [[5, 6, 7]]
+
+
+def test_csv_from_elsewhere(tmp_path):
+    (tmp_path / "t.csv").write_bytes("\ufeffa,größe,\r\n1,,\r\n2,3,\r\n".encode())
+    found = files.open_file(tmp_path / "t.csv")
+    np.testing.assert_array_equal(found.representations["t"], [[1, np.nan], [2, 3]])
+    assert found.skipped == {"Unnamed: 2": "has neither a name nor values"}
+    (tmp_path / "gap.csv").write_text("a,b\nTrue,1\n,2\nFalse,3\n")
+    np.testing.assert_array_equal(files.read(tmp_path / "gap.csv")["gap"], [[1, 1], [np.nan, 2], [0, 3]])
+
+
+def test_csv_with_more_fields_than_names(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2,\n3,4,\n")
+    with pytest.raises(files.UnreadableFileError, match="must have a name for every column"):
+        files.read(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("text", ["hello world", "a,b\n", "a,b\nx,y\n"])
+def test_csv_without_numbers(tmp_path, text):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(files.UnreadableFileError, match=r"t.csv must hold numbers .*, got "):
+        files.read(tmp_path / "t.csv")
