@@ -23,7 +23,7 @@ Cells = NDArray[np.int32]
 CELLS = 128
 """Cells per axis: the table of 128 x 128 cells for 16 resamples stays in cache."""
 _TOGETHER = 16
-_BLOCK = 1 << 16
+_BLOCK = 1 << 17
 UNDEFINED = CELLS * CELLS
 """Cell of the pairs that are left out."""
 
@@ -84,6 +84,6 @@ def _table_correlation(table: Matrix) -> Vector:
         ranks = np.cumsum(marginal, axis=0) - marginal / 2 - total / 2
         centred.append((ranks, (marginal * ranks**2).sum(axis=0)))
     (x, x_variance), (y, y_variance) = centred
-    covariance = np.einsum("abr,ar,br->r", grid, x, y, optimize=True)
+    covariance = (np.einsum("abr,br->ar", grid, y) * x).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(covariance / np.sqrt(x_variance * y_variance))

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from shesha import _validate as check
 from shesha._random import Seed, generator
 from shesha.kernels import ranks
-from shesha.kernels.distances import METRICS, Metric, condensed, rounding_level, standard_rows, undirected_rows
-from shesha.stability.supervised import class_means
+from shesha.kernels.distances import METRICS, Metric, pair_distances, rounding_level, standard_rows, undirected_rows
+from shesha.kernels.threads import single_threaded_blas
 
 Matrix = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -68,24 +68,32 @@ def label_conditioned_split(
 
 def centroid_agreements(X: Matrix, codes: Codes, n_splits: int, metric: Metric, rng: np.random.Generator) -> NDArray[np.float64]:
     """Agreement of the centroid distances in each split; NaN where they are constant or undefined."""
-    return np.array([_agreement(X, codes, _balanced_half(codes, rng), metric) for _ in range(n_splits)])
+    order = np.argsort(codes, kind="stable")
+    sizes = np.bincount(codes)[np.unique(codes)]
+    first, second = _half_sums(X[order], sizes, n_splits, rng)
+    halves = first / (sizes // 2)[:, None], second / (sizes - sizes // 2)[:, None]
+    return np.array([_agreement(a, b, metric) for a, b in zip(*halves, strict=True)])
 
 
-def _balanced_half(codes: Codes, rng: np.random.Generator) -> NDArray[np.bool_]:
-    shuffled = rng.permutation(len(codes))
-    order = shuffled[np.argsort(codes[shuffled], kind="stable")]
-    sizes = np.bincount(codes)
-    sizes = sizes[sizes > 0]
-    rank_in_class = np.arange(len(codes)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    half = np.empty(len(codes), dtype=bool)
-    half[order] = rank_in_class < np.repeat(sizes // 2, sizes)
-    return half
+def _half_sums(X: Matrix, sizes: NDArray[np.intp], n_splits: int, rng: np.random.Generator) -> tuple[Matrix, Matrix]:
+    """Sums of each class's rows in both halves of all splits, (n_splits, n_classes, n_features); rows sorted by class."""
+    shape = n_splits, len(sizes), X.shape[1]
+    first, second = np.empty(shape), np.empty(shape)
+    for label, (stop, size) in enumerate(zip(np.cumsum(sizes), sizes, strict=True)):
+        rows = X[stop - size : stop]
+        # A random subset of exactly half: the smallest of independent uniform numbers.
+        chosen = np.zeros((n_splits, size))
+        np.put_along_axis(chosen, rng.random((n_splits, size)).argsort(axis=1)[:, : size // 2], 1.0, axis=1)
+        with single_threaded_blas():
+            first[:, label] = chosen @ rows
+            second[:, label] = (1.0 - chosen) @ rows
+    return first, second
 
 
-def _agreement(X: Matrix, codes: Codes, half: NDArray[np.bool_], metric: Metric) -> float:
-    centroids = [class_means(X[side], codes[side])[0] for side in (half, ~half)]
-    if any(len(undirected_rows(means, metric)) for means in centroids):
+def _agreement(first: Matrix, second: Matrix, metric: Metric) -> float:
+    if len(undirected_rows(first, metric)) or len(undirected_rows(second, metric)):
         return float("nan")
-    rows = [standard_rows(means, metric) for means in centroids]
-    distances = [condensed(means, metric, squared=True) for means in rows]
+    rows = standard_rows(first, metric), standard_rows(second, metric)
+    i, j = np.triu_indices(len(first), k=1)
+    distances = [pair_distances(half, i, j, metric, squared=True) for half in rows]
     return ranks.spearman(distances[0], distances[1], (rounding_level(rows[0], metric), rounding_level(rows[1], metric)))

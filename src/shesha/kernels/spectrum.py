@@ -1,0 +1,71 @@
+"""The spectrum of centred rows, from memory or from disk, and what summarises it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels import budget
+from shesha.kernels.threads import single_threaded_blas
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+
+_ENTRIES = 1 << 22
+"""Numbers read at once; fixed, so that sums do not depend on the memory at hand."""
+
+
+def centred_variances(X: NDArray[Any]) -> Vector:
+    """Squared singular values of the centred rows, largest first, scaled to sum 1; zeros if all rows are equal."""
+    n, d = X.shape
+    budget.require(24 * min(n, d) ** 2, f"the spectrum of {n:,} rows x {d:,} features", "audit fewer features")
+    with single_threaded_blas():
+        gram = _feature_gram(X) if d <= n else _row_gram(X)
+        values = np.linalg.eigvalsh(gram)[::-1]
+    # Eigenvalues below the rounding level of the largest are zeros.
+    values = np.where(values > values[0] * max(n, d) * np.finfo(float).eps, values, 0.0)
+    total = values.sum()
+    return np.asarray(values / total if total > 0 else values)
+
+
+def _feature_gram(X: NDArray[Any]) -> Matrix:
+    """X'X after centring and scaling, reading the rows in blocks, twice."""
+    n, d = X.shape
+    step = max(1, _ENTRIES // d)
+    starts = range(0, n, step)
+    origin = np.asarray(X[0], dtype=np.float64)
+    mean = origin + sum((np.asarray(X[s : s + step], dtype=np.float64) - origin).sum(axis=0) for s in starts) / n
+    scale = max(float(np.abs(np.asarray(X[s : s + step], dtype=np.float64) - mean).max()) for s in starts) or 1.0
+    gram = np.zeros((d, d))
+    for start in starts:
+        block = (np.asarray(X[start : start + step], dtype=np.float64) - mean) / scale
+        gram += block.T @ block
+    return gram
+
+
+def _row_gram(X: NDArray[Any]) -> Matrix:
+    rows = np.asarray(X, dtype=np.float64)
+    rows = rows - rows.mean(axis=0)
+    rows /= float(np.abs(rows).max()) or 1.0
+    return np.asarray(rows @ rows.T)
+
+
+def effective_rank(variances: Vector) -> float:
+    """exp of the entropy of the singular values, scaled to sum 1 (Roy and Vetterli 2007); NaN without variance."""
+    singular = np.sqrt(variances[variances > 0])
+    if not len(singular):
+        return float("nan")
+    share = singular / singular.sum()
+    return float(np.exp(-(share * np.log(share)).sum()))
+
+
+def participation_ratio(variances: Vector) -> float:
+    """(sum of variances)^2 / sum of squared variances; NaN without variance."""
+    return float(variances.sum() ** 2 / (variances**2).sum()) if variances.any() else float("nan")
+
+
+def anisotropy(variances: Vector) -> float:
+    """Share of the variance along the first principal direction; NaN without variance."""
+    return float(variances[0]) if variances.any() else float("nan")

@@ -1,0 +1,42 @@
+"""A score beside its null distribution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from shesha.results._base import Result
+
+
+@dataclass(frozen=True)
+class Chance(Result):
+    """A score beside its distribution when the rows of the two halves are matched at random."""
+
+    variant: str
+    observed: float
+    level: float
+    """Mean of the null: the score that no agreement gives."""
+    spread: float
+    """Standard deviation of the null."""
+    threshold: float
+    """Smallest value of rank ceil((1 - alpha)(K + 1)) among observed and null: scores above it are above chance."""
+    p_value: float
+    """(1 + number of null scores at least as large) / (K + 1)."""
+    corrected: float
+    """max(0, (observed - threshold) / (1 - threshold)): 0 at the threshold, 1 for a perfect score."""
+    alpha: float
+    n_permutations: int
+    n_samples: int
+    null: tuple[float, ...] = ()
+    reason: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Print the score against its null."""
+        if self.observed != self.observed:
+            return f"{self.variant}: not estimable ({self.reason})"
+        return (
+            f"{self.variant}: {self.observed:.4f}, chance {self.level:.4f} +- {self.spread:.4f}, "
+            f"threshold {self.threshold:.4f} (alpha {self.alpha:g}), p = {self.p_value:.3g} "
+            f"({self.n_permutations} permutations), corrected {self.corrected:.4f}"
+        )

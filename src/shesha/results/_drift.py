@@ -1,0 +1,37 @@
+"""Drift along a sequence of representations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shesha.results._base import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class DriftPath(Result):
+    """Drift of each representation in a sequence."""
+
+    names: tuple[str, ...]
+    from_first: tuple[float, ...]
+    from_previous: tuple[float, ...]
+    method: str
+    metric: str
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per representation."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {"representation": self.names, "from_first": self.from_first, "from_previous": self.from_previous}
+        )
+
+    def __str__(self) -> str:
+        """Print one line per representation."""
+        width = max(map(len, self.names))
+        rows = zip(self.names, self.from_first, self.from_previous, strict=True)
+        lines = [f"{name:<{width}}  {first:10.4f}  {previous:10.4f}" for name, first, previous in rows]
+        return "\n".join([f"{'':<{width}}  from first  from prev.", *lines])

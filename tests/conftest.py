@@ -1,0 +1,42 @@
+"""Data and switches that tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+# The same examples every time, and no time limit on machines that do other work as well.
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=40, database=None)
+settings.load_profile("repeatable")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(320)
+
+
+@pytest.fixture
+def low_rank() -> Callable[..., np.ndarray]:
+    """Make rows whose geometry all features share: latent factors, mixed at random, plus noise."""
+
+    def make(n: int, d: int, rank: int = 4, noise: float = 1.0, seed: int = 0) -> np.ndarray:
+        draw = np.random.default_rng(seed)
+        signal = draw.standard_normal((n, rank)) @ draw.standard_normal((rank, d))
+        return signal + noise * draw.standard_normal((n, d))
+
+    return make
+
+
+@pytest.fixture
+def with_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], Any]], Any]:
+    """Call with a fixed number of threads."""
+
+    def run(n_threads: int, call: Callable[[], Any]) -> Any:
+        monkeypatch.setenv("SHESHA_THREADS", str(n_threads))
+        return call()
+
+    return run

@@ -1,0 +1,115 @@
+"""Distances are SciPy's, in its order, with their digits kept where a Gram matrix would lose them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import pdist
+
+from shesha.kernels import distances
+from shesha.kernels.distances import METRICS, PANEL, condensed, pair_distances, standard_rows, undirected_rows
+
+
+@pytest.fixture(params=METRICS)
+def metric(request):
+    return request.param
+
+
+def found(X, metric, **options):
+    return condensed(standard_rows(X, metric), metric, **options)
+
+
+@pytest.mark.parametrize("n", [2, 3, PANEL - 1, PANEL, PANEL + 1, 2 * PANEL + 5])
+def test_condensed_is_scipys(rng, metric, n):
+    X = rng.standard_normal((n, 7)) + 0.5
+    assert found(X, metric) == pytest.approx(pdist(X, metric), rel=1e-12, abs=1e-14)
+
+
+def test_squared_euclidean_distances_are_the_squares(rng):
+    X = rng.standard_normal((20, 3))
+    assert found(X, "euclidean", squared=True) == pytest.approx(pdist(X, "sqeuclidean"), rel=1e-12)
+
+
+def test_euclidean_distances_far_from_the_origin_keep_their_digits(rng):
+    X = 1e8 + rng.standard_normal((PANEL + 9, 5))
+    assert found(X, "euclidean") == pytest.approx(pdist(X), rel=1e-13)
+
+
+@pytest.mark.parametrize("gap", [1e-4, 1e-7, 1e-12])
+def test_euclidean_distances_of_near_duplicates_keep_their_digits(rng, gap):
+    X = np.repeat(rng.standard_normal((PANEL, 6)), 2, axis=0)[rng.permutation(2 * PANEL)]
+    X += gap * rng.standard_normal(X.shape)
+    # Removing column means costs half a unit in the last place of each coordinate.
+    assert found(X, "euclidean") == pytest.approx(pdist(X), rel=1e-12, abs=4e-16)
+
+
+def test_near_duplicates_recomputed_in_small_steps_are_the_same(rng, monkeypatch):
+    X = np.repeat(rng.standard_normal((40, 6)), 2, axis=0) + 1e-9 * rng.standard_normal((80, 6))
+    whole = found(X, "euclidean")
+    monkeypatch.setattr(distances, "_PAIRS_AT_ONCE", 7)
+    assert np.array_equal(found(X, "euclidean"), whole)
+
+
+@pytest.mark.parametrize("directional", ["cosine", "correlation"])
+def test_directional_distances_never_leave_zero_to_two(rng, directional):
+    row = rng.standard_normal((50, 11))
+    X = np.concatenate([row, 3 * row, -row, -0.1 * row])
+    values = found(X, directional)
+    assert values.min() >= 0.0
+    assert values.max() <= 2.0
+    i, j = np.triu_indices(len(X), k=1)
+    pairs = pair_distances(standard_rows(X, directional), i, j, directional)
+    assert pairs.min() >= 0.0
+    assert pairs.max() <= 2.0
+    assert np.isclose(values, 2.0, atol=1e-15).sum() >= 4 * 50
+
+
+@pytest.mark.parametrize("directional", ["cosine", "correlation"])
+def test_directional_distances_ignore_the_size_of_rows(rng, directional):
+    X = rng.standard_normal((40, 8)) + 0.3
+    scales = np.geomspace(1e-300, 1e300, 40)[:, None]
+    assert found(X * scales, directional) == pytest.approx(found(X, directional), abs=1e-14)
+
+
+def test_pairs_are_entries_of_the_condensed_form(rng, metric, monkeypatch):
+    X = rng.standard_normal((30, 4))
+    i, j = np.triu_indices(30, k=1)
+    monkeypatch.setattr(distances, "_PAIRS_AT_ONCE", 50)
+    for squared in (False, True):
+        pairs = pair_distances(standard_rows(X, metric), i, j, metric, squared=squared)
+        assert pairs == pytest.approx(found(X, metric, squared=squared), rel=1e-12, abs=1e-14)
+
+
+def test_condensed_is_the_same_for_one_thread_and_two(rng, metric, with_threads):
+    rows = standard_rows(rng.standard_normal((3 * PANEL, 20)), metric)
+    one, two = (with_threads(n, lambda: condensed(rows, metric)) for n in (1, 2))
+    assert np.array_equal(one, two)
+
+
+def test_rows_without_a_direction_are_found_whatever_their_size():
+    X = np.array([[0, 0, 0], [1e-300, 0, 0], [0.1, 0.1, 0.1], [0.3, 0.1 + 0.2, 0.3], [1e9, 1e9, 1e9 + 1]])
+    assert undirected_rows(X, "cosine").tolist() == [0]
+    assert undirected_rows(X, "correlation").tolist() == [0, 2, 3]
+    assert undirected_rows(X, "euclidean").tolist() == []
+
+
+def test_rows_without_a_direction_become_zero():
+    X = np.array([[0.0, 0, 0], [0.3, 0.1 + 0.2, 0.3], [1, 2, 3]])
+    assert standard_rows(X, "correlation").any(axis=1).tolist() == [False, False, True]
+    assert standard_rows(X, "cosine").any(axis=1).tolist() == [False, True, True]
+
+
+def test_one_far_row_does_not_raise_the_rounding_level(rng):
+    X = rng.standard_normal((50, 4))
+    near = distances.rounding_level(standard_rows(X, "euclidean"), "euclidean")
+    X[0] = 1e9
+    far = distances.rounding_level(standard_rows(X - X[1:].mean(axis=0), "euclidean"), "euclidean")
+    assert far < 1e9**2 * near
+    X[0] = X[1]
+    assert distances.rounding_level(X, "euclidean") < 1e-11
+
+
+def test_condensed_refuses_in_advance_what_does_not_fit(monkeypatch):
+    monkeypatch.setenv("SHESHA_MEMORY", "1M")
+    with pytest.raises(ValueError, match=r"the 499,500 distances of 1,000 rows must fit the memory budget of 1 MiB"):
+        condensed(np.ones((1000, 1)), "euclidean")
