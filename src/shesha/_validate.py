@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.results import NotEstimableWarning
+from shesha._warnings import NotEstimableWarning
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -58,7 +58,9 @@ def matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int
     return finite(raw_matrix(X, name, min_rows=min_rows, min_columns=min_columns), name)
 
 
-def paired(X: ArrayLike, Y: ArrayLike, names: tuple[str, str] = ("X", "Y"), *, min_columns: int = 1) -> tuple[Matrix, Matrix]:
+def paired(
+    X: ArrayLike, Y: ArrayLike, names: tuple[str, str] = ("X", "Y"), *, min_columns: int = 1
+) -> tuple[Matrix, Matrix]:
     """Return two matrices that describe the same rows."""
     a = matrix(X, names[0], min_columns=min_columns)
     b = matrix(Y, names[1], min_columns=min_columns)
@@ -75,7 +77,9 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
     if len(array) != n_rows:
         raise ValueError(f"{name} must have one label for each of the {n_rows} rows, got {len(array)}")
     if array.dtype.kind in "fc" and not np.isfinite(array).all():
-        raise ValueError(f"{name} must be free of NaN, got NaN or infinity in rows {listed(np.flatnonzero(~np.isfinite(array)))}")
+        raise ValueError(
+            f"{name} must be free of NaN, got NaN or infinity in rows {listed(np.flatnonzero(~np.isfinite(array)))}"
+        )
     if array.dtype.kind == "O":
         missing = [row for row, label in enumerate(array) if label is None or label != label]
         if missing:

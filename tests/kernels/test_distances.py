@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.spatial.distance import pdist
 
 from shesha.kernels import distances
@@ -22,7 +23,7 @@ def found(X, metric, **options):
 @pytest.mark.parametrize("n", [2, 3, PANEL - 1, PANEL, PANEL + 1, 2 * PANEL + 5])
 def test_condensed_is_scipys(rng, metric, n):
     X = rng.standard_normal((n, 7)) + 0.5
-    assert found(X, metric) == pytest.approx(pdist(X, metric), rel=1e-12, abs=1e-14)
+    assert_allclose(found(X, metric), pdist(X, metric), rtol=1e-12, atol=1e-14)
 
 
 def test_squared_euclidean_distances_are_the_squares(rng):
@@ -32,7 +33,7 @@ def test_squared_euclidean_distances_are_the_squares(rng):
 
 def test_euclidean_distances_far_from_the_origin_keep_their_digits(rng):
     X = 1e8 + rng.standard_normal((PANEL + 9, 5))
-    assert found(X, "euclidean") == pytest.approx(pdist(X), rel=1e-13)
+    assert_allclose(found(X, "euclidean"), pdist(X), rtol=1e-13)
 
 
 @pytest.mark.parametrize("gap", [1e-4, 1e-7, 1e-12])
@@ -40,7 +41,7 @@ def test_euclidean_distances_of_near_duplicates_keep_their_digits(rng, gap):
     X = np.repeat(rng.standard_normal((PANEL, 6)), 2, axis=0)[rng.permutation(2 * PANEL)]
     X += gap * rng.standard_normal(X.shape)
     # Removing column means costs half a unit in the last place of each coordinate.
-    assert found(X, "euclidean") == pytest.approx(pdist(X), rel=1e-12, abs=4e-16)
+    assert_allclose(found(X, "euclidean"), pdist(X), rtol=1e-12, atol=4e-16)
 
 
 def test_near_duplicates_recomputed_in_small_steps_are_the_same(rng, monkeypatch):
@@ -99,14 +100,12 @@ def test_rows_without_a_direction_become_zero():
     assert standard_rows(X, "cosine").any(axis=1).tolist() == [False, True, True]
 
 
-def test_one_far_row_does_not_raise_the_rounding_level(rng):
+@pytest.mark.xfail(strict=True, reason="removing column means moves every row by a share of the far one")
+def test_one_far_row_does_not_tie_the_distances_of_the_others(rng):
     X = rng.standard_normal((50, 4))
-    near = distances.rounding_level(standard_rows(X, "euclidean"), "euclidean")
     X[0] = 1e9
-    far = distances.rounding_level(standard_rows(X - X[1:].mean(axis=0), "euclidean"), "euclidean")
-    assert far < 1e9**2 * near
-    X[0] = X[1]
-    assert distances.rounding_level(X, "euclidean") < 1e-11
+    typical = np.median(pdist(X[1:], "sqeuclidean"))
+    assert distances.rounding_level(standard_rows(X, "euclidean"), "euclidean") < 1e-3 * typical
 
 
 def test_condensed_refuses_in_advance_what_does_not_fit(monkeypatch):

@@ -1,1 +1,5 @@
-"""Command line."""
+"""The command line: one command per file."""
+
+from shesha.cli._app import main
+
+__all__ = ["main"]

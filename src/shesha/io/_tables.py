@@ -18,7 +18,7 @@ from shesha.io._labels import named_as_labels, pick
 if TYPE_CHECKING:
     import pandas as pd
 
-_UNNAMED = re.compile(r"Unnamed: \d+")
+_UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,11 @@ class Table:
     names: tuple[str, ...]
     skipped: dict[str, str]
     read: Callable[[Sequence[str]], pd.DataFrame]
+
+    @property
+    def named(self) -> list[str]:
+        """The columns that somebody gave a name."""
+        return [name for name in self.names if not _UNNAMED.fullmatch(name)]
 
 
 def matrix_of_table(path: Path, table: Table, keys: Keys) -> Contents:
@@ -39,13 +44,13 @@ def matrix_of_table(path: Path, table: Table, keys: Keys) -> Contents:
         skipped |= dict.fromkeys(labels, "is named as labels are; name it in keys to use it as a feature")
     features = {name: [name] for name in table.names if name not in skipped}
     chosen = choose(path, features, skipped, keys)
-    available = tuple(name for name in table.names if name in table.skipped or name in labels)
+    available = tuple(name for name in table.named if name in table.skipped or name in labels)
     return Contents({path.stem: numbers(table.read(chosen))}, skipped, available)
 
 
 def labels_of_table(path: Path, table: Table, column: str | None) -> Array:
     """Read one column of a table as labels."""
-    name = pick(path, table.names, column)
+    name = pick(path, table.named if column is None else table.names, column)
     return as_labels(table.read([name])[name])
 
 

@@ -29,11 +29,15 @@ _PAIRS_AT_ONCE = 1 << 22
 def standard_rows(X: Matrix, metric: Metric) -> Matrix:
     """Rows whose inner products give the metric; rows without a direction become zero.
 
-    Cosine: unit length. Correlation: centred, unit length. Euclidean: column means removed,
-    which changes no distance and keeps digits when the data lie far from the origin.
+    Cosine: unit length. Correlation: centred, unit length. Euclidean: column means removed, which
+    keeps digits when the data lie far from the origin, and everything divided by `length_unit`,
+    which keeps squares of data of any scale within range.
     """
     if metric == "euclidean":
-        return X - X.mean(axis=0)
+        unit = length_unit(X)
+        rows = X / unit
+        rows -= rows.mean(axis=0)
+        return np.asarray(rows)
     # Scaling by the largest entry first keeps squares within range for rows of any size.
     largest = np.abs(X).max(axis=1, keepdims=True)
     rows = X / np.where(largest > 0, largest, 1.0)
@@ -44,6 +48,12 @@ def standard_rows(X: Matrix, metric: Metric) -> Matrix:
     length = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     rows /= np.where(length > 0, length, 1.0)
     return rows
+
+
+def length_unit(X: Matrix) -> float:
+    """Power of two near the largest entry: dividing by it rounds nothing."""
+    largest = float(np.abs(X).max())
+    return float(2.0 ** np.clip(np.floor(np.log2(largest)), -1000, 1000)) if largest > 0 else 1.0
 
 
 def undirected_rows(X: Matrix, metric: Metric) -> Index:

@@ -56,7 +56,7 @@ def principal_coordinates(rows: Matrix) -> Matrix:
     """Rows in their uncentred principal axes: an isometric copy with at most min(n, d) columns."""
     if rows.shape[0] < rows.shape[1]:
         # Fewer rows than features: the triangular factor holds the same inner products in n columns.
-        rows = np.linalg.qr(rows.T, mode="r").T
+        rows = np.asarray(np.linalg.qr(rows.T, mode="r")).T
     _, axes = np.linalg.eigh(rows.T @ rows)
     coordinates = rows @ axes[:, ::-1]
     largest = np.abs(coordinates).argmax(axis=0)

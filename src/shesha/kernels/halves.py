@@ -55,7 +55,9 @@ class DenseHalves:
 
     def __init__(self, rows: Matrix, metric: Metric, frame: Frame) -> None:
         n, pairs, workers = len(rows), n_pairs(len(rows)), n_threads()
-        budget.require(8 * (2 * n * n + workers * (2 * n * n + 3 * pairs)), f"the pairs of {n:,} rows", "pass pairs=1_000_000")
+        budget.require(
+            8 * (2 * n * n + workers * (2 * n * n + 3 * pairs)), f"the pairs of {n:,} rows", "pass pairs=1_000_000"
+        )
         self.metric: Metric = metric
         self.frame = frame
         self.gram = rows @ rows.T
@@ -81,7 +83,7 @@ class DenseHalves:
         for mean, half in ((mean_1, first), (mean_2, second)):
             if mean is not None:
                 gram_2 -= np.multiply.outer(len(half) * mean, mean)
-        length_1, length_2 = _squared_lengths(first), _squared_lengths(second)
+        length_1, length_2 = (_squared_lengths(half, self.metric) for half in (first, second))
         _restore_cancelled(gram_2, second, length_2, np.diagonal(self.gram))
         self._take_upper(gram_1, length_1, out[0])
         self._take_upper(gram_2, length_2, out[1])
@@ -111,7 +113,7 @@ class PanelHalves:
         """Compute the closeness for one draw and hand it to `use`, which may overwrite it."""
         rows = [standard_rows(half.T, self.metric) for half in self.frame.halves(draw)]
         first, second = (np.negative(condensed(half, self.metric, squared=True)) for half in rows)
-        directed = _unless_all(rows[0].any(axis=1) & rows[1].any(axis=1), self.metric)
+        directed = _unless_all(np.logical_and(rows[0].any(axis=1), rows[1].any(axis=1)), self.metric)
         return use(Closeness(first, second, np.empty_like(first), directed))
 
 
@@ -132,16 +134,17 @@ def _centred(half: Matrix, metric: Metric) -> tuple[Matrix, Vector | None]:
     return half - mean, mean
 
 
-def _squared_lengths(half: Matrix) -> Vector:
+def _squared_lengths(half: Matrix, metric: Metric) -> Vector:
     lengths = np.einsum("ij,ij->j", half, half)
-    # What is left of a constant row after centring is rounding.
-    lengths[lengths <= len(half) * np.finfo(float).eps ** 2] = 0.0
-    return lengths
+    if metric != "euclidean":
+        # Of rows of unit length: what is left of a constant row after centring is rounding.
+        lengths[lengths <= len(half) * np.finfo(float).eps ** 2] = 0.0
+    return np.asarray(lengths)
 
 
 def _inverse_lengths(squared: Vector) -> Vector:
     positive = squared > 0
-    return np.where(positive, 1.0 / np.sqrt(np.where(positive, squared, 1.0)), 0.0)
+    return np.asarray(np.where(positive, 1.0 / np.sqrt(np.where(positive, squared, 1.0)), 0.0))
 
 
 def _restore_cancelled(gram: Matrix, half: Matrix, length: Vector, whole: Vector) -> None:

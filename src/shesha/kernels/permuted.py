@@ -21,10 +21,12 @@ _PAIRS = 1 << 13
 def condensed_index(i: Index, j: Index, n: int) -> Index:
     """Position of the pairs (i, j), in either order, in condensed form."""
     low, high = np.minimum(i, j), np.maximum(i, j)
-    return low * n - low * (low + 1) // 2 + (high - low - 1)
+    return np.asarray(low * n - low * (low + 1) // 2 + (high - low - 1))
 
 
-def permuted_inner_products(first: Sequence[Vector], second: Sequence[Vector], n: int, orders: Sequence[Index]) -> Matrix:
+def permuted_inner_products(
+    first: Sequence[Vector], second: Sequence[Vector], n: int, orders: Sequence[Index]
+) -> Matrix:
     """Inner products of first[k] with second[k] relabelled by each order: shape (len(orders), len(first)).
 
     All matrices share a permutation, so its index is computed once per pair and serves them all.
@@ -35,9 +37,8 @@ def permuted_inner_products(first: Sequence[Vector], second: Sequence[Vector], n
         layers = slice(start, start + LAYERS)
         left = np.stack(first[layers], axis=1)
         # Square, so that all pairs of one row gather from one stretch of memory.
-        right = np.zeros((n, n, left.shape[1]))
-        right[i, j] = right[j, i] = np.stack(second[layers], axis=1)
-        right = right.reshape(n * n, -1)
+        right = np.zeros((n * n, left.shape[1]))
+        right[i * n + j] = right[j * n + i] = np.stack(second[layers], axis=1)
 
         def products(order: Index, left: Matrix = left, right: Matrix = right) -> Vector:
             total = np.zeros(left.shape[1])

@@ -148,7 +148,7 @@ def _group_starts(ordered: NDArray[np.uint64] | Vector, gap: np.uint64 | np.floa
 
 
 def _error_bound(links: Index, n: int) -> float:
-    """Bound the change of a rank correlation by leaving linked positions as they fall: t of them move t/2 on average."""
+    """Bound the change of a rank correlation by leaving linked positions as they fall: t of them move by t / 2."""
     first = np.flatnonzero(np.diff(links, prepend=-2) != 1)
     sizes = np.diff(np.append(first, len(links))).astype(np.float64) + 1
     return float(3 * np.sum(sizes**2)) / float(n) ** 2

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array
 
 from shesha.kernels.ranks import Ordering
 
@@ -68,6 +67,8 @@ def resampled_correlations(
 
 
 def _add_weights(tables: NDArray[np.float64], cells: Sequence[Cells], weights: Matrix) -> None:
+    from scipy.sparse import csc_array
+
     ones, ends = np.ones(len(weights)), np.arange(len(weights) + 1, dtype=np.int32)
     for table, draw in zip(tables, cells, strict=True):
         # One entry per column: the product adds each pair's weights to its cell, for all resamples at once.

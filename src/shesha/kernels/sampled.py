@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +50,7 @@ class Masks:
 
     def __len__(self) -> int:
         """Number of draws."""
-        return self.first.shape[1]
+        return int(self.first.shape[1])
 
     @property
     def n_first(self) -> int:
@@ -82,7 +81,11 @@ class Planes:
     def of(n_features: int, generators: Sequence[np.random.Generator]) -> Planes:
         """Draw the span of the first half of the axes after a random rotation."""
         half = n_features // 2
-        budget.require(8 * n_features * half * len(generators), f"{len(generators)} rotations of {n_features:,} features", "draw fewer")
+        budget.require(
+            8 * n_features * half * len(generators),
+            f"{len(generators)} rotations of {n_features:,} features",
+            "draw fewer",
+        )
         return Planes(tuple(haar_columns(n_features, half, rng) for rng in generators))
 
     def second_half(self, x: Matrix, draw: int, metric: Metric) -> Matrix:
@@ -92,7 +95,9 @@ class Planes:
 
     def inner(self, x: Matrix, y: Matrix) -> Matrix:
         """Inner products of paired rows within each plane."""
-        return np.stack([np.einsum("ij,ij->i", x @ basis, x @ basis if y is x else y @ basis) for basis in self.bases], axis=1)
+        return np.stack(
+            [np.einsum("ij,ij->i", x @ basis, x @ basis if y is x else y @ basis) for basis in self.bases], axis=1
+        )
 
 
 def draw_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Index, Index]:
@@ -103,7 +108,9 @@ def draw_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Ind
     return i, j
 
 
-def closeness(rows: Rows, shape: tuple[int, int], i: Index, j: Index, metric: Metric, draws: Masks | Planes) -> SampledPairs:
+def closeness(
+    rows: Rows, shape: tuple[int, int], i: Index, j: Index, metric: Metric, draws: Masks | Planes
+) -> SampledPairs:
     """Compute both halves' closeness for all pairs and draws, a stretch of pairs at a time."""
     budget.require(16 * len(draws) * len(i), f"{len(i):,} pairs in {len(draws)} draws", "pass fewer pairs")
     first, second = (np.empty((len(draws), len(i))) for _ in range(2))
@@ -177,7 +184,7 @@ def _directions_of(x: Matrix, metric: Metric, draws: Masks | Planes) -> _Directi
         first -= sums**2 / draws.n_first
         second -= sums**2 / (x.shape[1] - draws.n_first)
     few = second < _DIRECT * whole
-    for draw in np.flatnonzero(few.any(axis=0)):
+    for draw in map(int, np.flatnonzero(few.any(axis=0))):
         short = np.flatnonzero(few[:, draw])
         rest = draws.second_half(x[short], draw, metric)
         second[short, draw] = np.einsum("ij,ij->i", rest, rest)
@@ -196,7 +203,9 @@ def _centred(x: Matrix, metric: Metric) -> Matrix:
     return x
 
 
-def _cosines(x: Matrix, y: Matrix, of_x: _Directions, of_y: _Directions, metric: Metric, draws: Masks | Planes) -> tuple[Matrix, Matrix]:
+def _cosines(
+    x: Matrix, y: Matrix, of_x: _Directions, of_y: _Directions, metric: Metric, draws: Masks | Planes
+) -> tuple[Matrix, Matrix]:
     first = draws.inner(x, y)
     second = np.einsum("ij,ij->i", x, y)[:, None] - first
     if of_x.sums is not None and of_y.sums is not None and isinstance(draws, Masks):
@@ -204,7 +213,7 @@ def _cosines(x: Matrix, y: Matrix, of_x: _Directions, of_y: _Directions, metric:
         first -= product / draws.n_first
         second -= product / (x.shape[1] - draws.n_first)
     few = of_x.few | of_y.few
-    for draw in np.flatnonzero(few.any(axis=0)):
+    for draw in map(int, np.flatnonzero(few.any(axis=0))):
         pairs = np.flatnonzero(few[:, draw])
         halves = (draws.second_half(side[pairs], draw, metric) for side in (x, y))
         second[pairs, draw] = np.einsum("ij,ij->i", *halves)

@@ -35,9 +35,9 @@ def n_threads() -> int:
 @lru_cache(maxsize=1)
 def _blas() -> Any:
     """Find the BLAS libraries once: the search through the loaded libraries takes milliseconds."""
-    import numpy.linalg  # noqa: F401, PLC0415  (makes sure that the BLAS is loaded before the search)
-    import scipy.linalg  # noqa: F401, PLC0415
-    from threadpoolctl import ThreadpoolController  # noqa: PLC0415
+    import numpy.linalg  # noqa: F401  (makes sure that the BLAS is loaded before the search)
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")
 

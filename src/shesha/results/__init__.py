@@ -4,7 +4,6 @@ from shesha.results._audit import Audit, Faults, RepresentationAudit
 from shesha.results._chance import Chance
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
-from shesha.results._warnings import NotEstimableWarning, NotIdentifiableWarning
 
 __all__ = [
     "Audit",
@@ -12,7 +11,5 @@ __all__ = [
     "DriftPath",
     "Estimate",
     "Faults",
-    "NotEstimableWarning",
-    "NotIdentifiableWarning",
     "RepresentationAudit",
 ]

@@ -109,7 +109,11 @@ class Audit(Result):
     @property
     def ranking(self) -> tuple[str, ...]:
         """Names from the most to the least stable (feature split); those without a score are left out."""
-        scored = [found for found in self.representations if found.feature_split and found.feature_split.value == found.feature_split.value]
+        scored = [
+            found
+            for found in self.representations
+            if found.feature_split and found.feature_split.value == found.feature_split.value
+        ]
         return tuple(found.name for found in sorted(scored, key=lambda found: -_value(found.feature_split)))
 
     def to_frame(self) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,27 +23,33 @@ class Meaning:
 MEANINGS = {
     "feature_split": Meaning(
         "Feature-split stability",
-        "Do random halves of the features see the same geometry? High stability is not correctness; low is not information loss.",
+        "Do random halves of the features see the same geometry? High stability is not correctness; "
+        "low is not information loss.",
     ),
     "basis_averaged_split": Meaning(
         "Basis-averaged stability",
-        "The same after random rotations: a property of the geometry, not of the axes. Well above the score above: few axes carry the geometry.",
+        "The same after random rotations: a property of the geometry, not of the axes. Well above the "
+        "score above: few axes carry the geometry.",
     ),
     "effective_rank": Meaning(
         "Effective rank",
-        "How many directions carry the spread (exp of the entropy of the singular values). More is not better: noise fills all of them.",
+        "How many directions carry the spread (exp of the entropy of the singular values). More is "
+        "not better: noise fills all of them.",
     ),
     "participation_ratio": Meaning(
         "Participation ratio",
-        "The same, counting mostly the largest directions. Well below the effective rank: a few directions dominate a long tail.",
+        "The same, counting mostly the largest directions. Well below the effective rank: a few "
+        "directions dominate a long tail.",
     ),
     "anisotropy": Meaning(
         "Anisotropy",
-        "Share of the variance along the first principal direction. High may be one strong signal or one artefact; look at it.",
+        "Share of the variance along the first principal direction. High may be one strong signal or "
+        "one artefact; look at it.",
     ),
     "supervised_alignment": Meaning(
         "Alignment with the labels",
-        "Are rows of the same label closer? Ties keep it below 1 even for perfect classes; 0 does not mean that the labels cannot be decoded.",
+        "Are rows of the same label closer? Ties keep it below 1 even for perfect classes; 0 does not "
+        "mean that the labels cannot be decoded.",
     ),
     "variance_ratio": Meaning(
         "Variance between classes",
@@ -51,7 +57,8 @@ MEANINGS = {
     ),
     "class_separation_ratio": Meaning(
         "Class separation",
-        "Mean distance between classes over mean distance within; 1 is none. In many dimensions even good classes come close to 1.",
+        "Mean distance between classes over mean distance within; 1 is none. In many dimensions even "
+        "good classes come close to 1.",
     ),
     "zscore_separation": Meaning(
         "Distance from other classes",
@@ -59,7 +66,8 @@ MEANINGS = {
     ),
     "label_conditioned_split": Meaning(
         "Stability of class centroids",
-        "Do halves of each class agree on which classes are close? It says nothing of single rows, and is rough for few classes.",
+        "Do halves of each class agree on which classes are close? It says nothing of single rows, "
+        "and is rough for few classes.",
     ),
 }
 SPECTRUM = ("effective_rank", "participation_ratio", "anisotropy")
@@ -74,13 +82,13 @@ def render(audit: Audit) -> str:
     parts = [_data(audit, width)]
     scored = [one for one in found if not one.reason]
     if scored:
-        parts += [
-            _block("feature_split", scored, lambda one: _with_chance(one), width),
-            _block("basis_averaged_split", scored, lambda one: _interval(one.basis_averaged_split), width),
-            *(_block(name, scored, lambda one, name=name: f"{getattr(one, name):.4g}", width) for name in SPECTRUM),
-        ]
+        parts.append(_block("feature_split", [(one.name, _with_chance(one)) for one in scored], width))
+        rotated = [(one.name, _interval(one.basis_averaged_split)) for one in scored]
+        parts.append(_block("basis_averaged_split", rotated, width))
+        values = {name: [(one.name, f"{getattr(one, name):7.4g}") for one in scored] for name in SPECTRUM}
         for name in scored[0].supervised:
-            parts.append(_block(name, scored, lambda one, name=name: _interval(one.supervised.get(name)), width))
+            values[name] = [(one.name, _interval(one.supervised.get(name))) for one in scored]
+        parts += [_block(name, lines, width) for name, lines in values.items()]
     parts += [part for part in (_ranking(audit), _drift(audit), _notes(audit)) if part]
     return "\n\n".join(parts)
 
@@ -98,15 +106,12 @@ def _data(audit: Audit, width: int) -> str:
     return "\n".join(lines)
 
 
-def _block(name: str, scored: list[RepresentationAudit], value: Callable[[RepresentationAudit], str], width: int) -> str:
+def _block(name: str, values: list[tuple[str, str]], width: int) -> str:
     meaning = MEANINGS[name]
-    lines = [meaning.title, *(f"  {one.name:<{width}}  {value(one)}" for one in scored)]
-    return "\n".join([*lines, *_wrapped(meaning.line)])
+    return "\n".join([meaning.title, *(f"  {one:<{width}}  {text}" for one, text in values), *_wrapped(meaning.line)])
 
 
 def _wrapped(text: str) -> list[str]:
-    import textwrap
-
     return textwrap.wrap(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
 
 
@@ -124,7 +129,8 @@ def _with_chance(one: RepresentationAudit) -> str:
     if one.chance is None or one.chance.observed != one.chance.observed:
         return text
     beyond = "above" if one.chance.observed > one.chance.threshold else "not above"
-    return f"{text}  {beyond} chance ({one.chance.level:.3f}, threshold {one.chance.threshold:.3f}, p = {one.chance.p_value:.2g})"
+    null = f"{one.chance.level:.3f}, threshold {one.chance.threshold:.3f}, p = {one.chance.p_value:.2g}"
+    return f"{text}  {beyond} chance ({null})"
 
 
 def _ranking(audit: Audit) -> str:
@@ -143,8 +149,13 @@ def _drift(audit: Audit) -> str:
         return f"Drift\n  none: {audit.drift_reason}"
     if audit.drift is None:
         return ""
-    meaning = "1 - rank correlation of all distances: 0 the same geometry, 1 unrelated. A rotation or a rescaling is no drift."
-    return "\n".join(["Drift along the order given", *(f"  {line}" for line in str(audit.drift).splitlines()), *_wrapped(meaning)])
+    meaning = (
+        "1 - rank correlation of all distances: 0 the same geometry, 1 unrelated. "
+        "A rotation or a rescaling is no drift."
+    )
+    return "\n".join(
+        ["Drift along the order given", *(f"  {line}" for line in str(audit.drift).split("\n")), *_wrapped(meaning)]
+    )
 
 
 def _notes(audit: Audit) -> str:

@@ -49,7 +49,9 @@ class Estimate(Result):
         if self.low == self.low:
             how = f"{self.n_bootstrap} row resamples" if self.n_bootstrap else "analytic, over rows"
             lines[0] += f"  [{self.low:.4f}, {self.high:.4f}] at {self.confidence:.0%} ({how})"
-        lines.append(f"  {self.n_samples:,} rows x {self.n_features:,} features, {self.n_draws} draws, {self.n_pairs:,} pairs")
+        lines.append(
+            f"  {self.n_samples:,} rows x {self.n_features:,} features, {self.n_draws} draws, {self.n_pairs:,} pairs"
+        )
         errors = {"partitions": self.monte_carlo_error, "sampled pairs": self.pair_error}
         lines.append("  standard error from " + ", ".join(f"{name}: {error:.1g}" for name, error in errors.items()))
         if self.pairs_dropped:

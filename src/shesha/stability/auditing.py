@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from shesha import _validate as check
 from shesha._progress import muted, track
 from shesha._random import Seed, generator
+from shesha._warnings import NotEstimableWarning
 from shesha.kernels import spectrum
 from shesha.kernels.budget import MemoryBudgetError, memory_budget
 from shesha.kernels.distances import METRICS, Metric, undirected_rows
-from shesha.results import Audit, DriftPath, Estimate, Faults, NotEstimableWarning, RepresentationAudit
+from shesha.results import Audit, DriftPath, Estimate, Faults, RepresentationAudit
 from shesha.stability.chance import chance
 from shesha.stability.drift import drift_path
 from shesha.stability.estimate import estimate
@@ -79,7 +80,8 @@ def audit(
     --------
     >>> import shesha.data
     >>> layers, labels = shesha.data.digits_network()
-    >>> found = audit({"init": layers["init_layer3"], "trained": layers["trained_layer3"]}, labels, n_bootstrap=20, n_permutations=19)
+    >>> last = {"init": layers["init_layer3"], "trained": layers["trained_layer3"]}
+    >>> found = audit(last, labels, n_bootstrap=20, n_permutations=19)
     >>> found.ranking
     ('trained', 'init')
     >>> found.to_frame()[["representation", "n_samples", "n_features"]]
@@ -137,7 +139,10 @@ def _audit_one(name: str, X: NDArray[Any], y: ArrayLike | None, options: dict[st
         return _because(unscored, f"{faults.not_finite:,} entries are NaN or infinite; remove or fill them first")
     used, labels = _directed(X, y, faults, options["metric"])
     if len(used) < _MIN_ROWS or X.shape[1] < MIN_FEATURES:
-        return _because(unscored, f"{_MIN_ROWS} rows with a direction and {MIN_FEATURES} columns are needed, got {len(used)} and {X.shape[1]}")
+        return _because(
+            unscored,
+            f"it needs {_MIN_ROWS} rows with a direction and {MIN_FEATURES} columns, got {len(used)} and {X.shape[1]}",
+        )
     try:
         return _scored(name, X, used, labels, faults, options)
     except MemoryBudgetError as error:
@@ -148,7 +153,9 @@ def _because(found: RepresentationAudit, reason: str) -> RepresentationAudit:
     return RepresentationAudit(found.name, found.n_samples, found.n_features, found.faults, reason=reason)
 
 
-def _directed(X: NDArray[Any], y: ArrayLike | None, faults: Faults, metric: Metric) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def _directed(
+    X: NDArray[Any], y: ArrayLike | None, faults: Faults, metric: Metric
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Leave out the rows without a direction, and their labels."""
     labels = None if y is None or len(np.asarray(y)) != len(X) else np.asarray(y)
     if metric == "euclidean":
@@ -166,7 +173,7 @@ def _scored(
     name: str, X: NDArray[Any], used: NDArray[Any], labels: NDArray[Any] | None, faults: Faults, options: dict[str, Any]
 ) -> RepresentationAudit:
     metric, seed, pairs = options["metric"], options["seed"], options["pairs"]
-    common = {"metric": metric, "pairs": pairs, "seed": seed}
+    common: dict[str, Any] = {"metric": metric, "pairs": pairs, "seed": seed}
     interval = {"confidence": options["confidence"], "n_bootstrap": options["n_bootstrap"]}
     variances = spectrum.centred_variances(used)
     return RepresentationAudit(
@@ -190,7 +197,7 @@ def _supervised(
 ) -> dict[str, Estimate]:
     found = {}
     for name in SUPERVISED:
-        chosen = {"metric": metric} if name == "label_conditioned_split" else {}
+        chosen: dict[str, Any] = {"metric": metric} if name == "label_conditioned_split" else {}
         try:
             found[name] = estimate(X, labels, name, seed=seed, **interval, **chosen)
         except ValueError as error:
@@ -204,7 +211,9 @@ def _not_given(name: str, X: NDArray[Any], reason: str, confidence: float) -> Es
     return Estimate(name, nan, nan, nan, confidence, nan, nan, 0.0, X.shape[0], X.shape[1], 0, 0, 0, 0, reason=reason)
 
 
-def _drift(named: dict[str, NDArray[Any]], found: list[RepresentationAudit], options: dict[str, Any]) -> tuple[DriftPath | None, str]:
+def _drift(
+    named: dict[str, NDArray[Any]], found: list[RepresentationAudit], options: dict[str, Any]
+) -> tuple[DriftPath | None, str]:
     if len(named) < 2:
         return None, ""
     if any(one.reason for one in found):

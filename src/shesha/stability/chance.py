@@ -218,7 +218,9 @@ def _matched_pairs(name: str, request: Request, n_permutations: int, n_pairs: in
     return observed, null, "" if observed == observed else "all distances are equal within a half"
 
 
-def _shuffled_labels(estimator: Callable[[Request], Any], request: Request, n_permutations: int) -> tuple[float, Vector, str]:
+def _shuffled_labels(
+    estimator: Callable[[Request], Any], request: Request, n_permutations: int
+) -> tuple[float, Vector, str]:
     found = estimator(request)
     assert request.codes is not None
     rng = spawn(request.seed, 3)

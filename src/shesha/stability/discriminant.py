@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from shesha import _validate as check
@@ -47,7 +46,7 @@ def lda_stability(
     >>> y = np.repeat([0, 1], 100)
     >>> X = np.random.default_rng(0).standard_normal((200, 5)) + 3 * y[:, None]
     >>> round(lda_stability(X, y, seed=0), 2)
-    0.96
+    0.98
     """
     matrix = check.matrix(X)
     codes, classes = check.labels(y, len(matrix))
@@ -84,7 +83,7 @@ def lda_subspace_stability(
     >>> y = np.repeat([0, 1, 2], 100)
     >>> X = np.random.default_rng(0).standard_normal((300, 5)) + 3 * np.eye(5)[y]
     >>> round(lda_subspace_stability(X, y, seed=0), 2)
-    0.96
+    0.99
     """
     matrix = check.matrix(X)
     codes, _ = check.labels(y, len(matrix))
@@ -112,7 +111,9 @@ def overlaps(X: Matrix, codes: Codes, n_bootstrap: int, share: float, rng: np.ra
 
 def discriminant_basis(X: Matrix, codes: Codes) -> Matrix:
     """Orthonormal basis of the discriminant directions; no columns if all class means coincide."""
-    means, counts = class_means(X, codes)
+    import scipy.linalg
+
+    means, _ = class_means(X, codes)
     present = np.searchsorted(np.unique(codes), codes)
     centred = X - means[present]
     differences = (means[1:] - means[0]).T
@@ -126,6 +127,8 @@ def discriminant_basis(X: Matrix, codes: Codes) -> Matrix:
 
 def _inverse_covariance_times(centred: Matrix, right: Matrix) -> Matrix:
     """Solve (C'C / n + ridge) w = right; with fewer rows than features through the rows (Woodbury)."""
+    import scipy.linalg
+
     n, d = centred.shape
     if d <= n:
         covariance = centred.T @ centred / n
@@ -133,7 +136,9 @@ def _inverse_covariance_times(centred: Matrix, right: Matrix) -> Matrix:
         return np.asarray(scipy.linalg.solve(covariance, right, assume_a="pos", check_finite=False))
     inner = centred @ centred.T / n
     inner[np.diag_indices(n)] += _RIDGE
-    return (right - centred.T @ scipy.linalg.solve(inner, centred @ right / n, assume_a="pos", check_finite=False)) / _RIDGE
+    return (
+        right - centred.T @ scipy.linalg.solve(inner, centred @ right / n, assume_a="pos", check_finite=False)
+    ) / _RIDGE
 
 
 def _mean_overlap(X: Matrix, codes: Codes, n_bootstrap: int, subsample_frac: float, seed: Seed) -> float:
@@ -141,7 +146,9 @@ def _mean_overlap(X: Matrix, codes: Codes, n_bootstrap: int, subsample_frac: flo
     share = check.fraction(subsample_frac, "subsample_frac")
     n_classes = len(np.unique(codes))
     if int(len(X) * share) // n_classes < 1:
-        raise ValueError(f"subsample_frac must leave a row of each of the {n_classes} classes, got {subsample_frac} of {len(X)} rows")
+        raise ValueError(
+            f"subsample_frac must leave a row of each of the {n_classes} classes, got {subsample_frac} of {len(X)} rows"
+        )
     scores = overlaps(X, codes, n_bootstrap, share, generator(seed))
     if np.isnan(scores).all():
         return check.not_estimable("all class means coincide, so there is no discriminant direction")

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha import _validate as check
 from shesha.kernels import budget, ranks
-from shesha.kernels.distances import METRICS, Metric, condensed, n_pairs, rounding_level
+from shesha.kernels.distances import METRICS, Metric, condensed, length_unit, n_pairs, rounding_level
 from shesha.results import DriftPath
 from shesha.stability.feature import directed
 
@@ -49,7 +49,9 @@ def compute_rdm(X: ArrayLike, metric: Metric = "cosine", normalize: bool = True)
     check.choice(metric, METRICS, "metric")
     if not isinstance(normalize, bool | np.bool_):
         raise TypeError(f"normalize must be True or False, got {normalize!r}")
-    return condensed(directed(check.matrix(X, min_rows=2), metric), metric)
+    matrix = check.matrix(X, min_rows=2)
+    distances = condensed(directed(matrix, metric), metric)
+    return distances * length_unit(matrix) if metric == "euclidean" else distances
 
 
 def rdm_similarity(X: ArrayLike, Y: ArrayLike, method: Method = "spearman", metric: Metric = "cosine") -> float:
@@ -151,7 +153,10 @@ def drift_path(
         raise ValueError(f"representations must hold at least 2 matrices, got {len(arrays)}")
     check.choice(method, METHODS, "method")
     check.choice(metric, METRICS, "metric")
-    rows = [directed(check.paired(arrays[0], X, (names[0], name))[1], metric, name) for name, X in zip(names, arrays, strict=True)]
+    rows = [
+        directed(check.paired(arrays[0], X, (names[0], name))[1], metric, name)
+        for name, X in zip(names, arrays, strict=True)
+    ]
     first, previous = [0.0], [0.0]
     for at in range(1, len(rows)):
         previous.append(1.0 - similarity_of_rows(rows[at - 1], rows[at], method, metric))
@@ -162,7 +167,9 @@ def drift_path(
 def similarity_of_rows(a: NDArray[np.float64], b: NDArray[np.float64], method: Method, metric: Metric) -> float:
     """Correlate the distances of two sets of standard rows."""
     budget.require(
-        24 * n_pairs(len(a)), f"the {n_pairs(len(a)):,} distances of {len(a):,} rows", "compare a random subset of the rows"
+        24 * n_pairs(len(a)),
+        f"the {n_pairs(len(a)):,} distances of {len(a):,} rows",
+        "compare a random subset of the rows",
     )
     spearman = method == "spearman"
     tolerance = rounding_level(a, metric), rounding_level(b, metric)
@@ -170,5 +177,7 @@ def similarity_of_rows(a: NDArray[np.float64], b: NDArray[np.float64], method: M
     second = condensed(b, metric, squared=spearman)
     value = ranks.spearman(first, second, tolerance) if spearman else ranks.pearson(first, second, tolerance)
     if np.isnan(value):
-        return check.not_estimable("all distances of a representation are equal, so nothing can be correlated with them")
+        return check.not_estimable(
+            "all distances of a representation are equal, so nothing can be correlated with them"
+        )
     return value

@@ -85,4 +85,4 @@ def _unit_output(output: ArrayLike, name: str) -> NDArray[np.float64]:
     lengths = np.linalg.norm(rows, axis=1)
     if not lengths.all():
         raise ValueError(f"{name} must have no zero row, got zero rows {check.listed(np.flatnonzero(lengths == 0))}")
-    return rows / lengths[:, None]
+    return np.asarray(rows / lengths[:, None])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -92,11 +91,10 @@ def estimate(
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((100, 5)) @ rng.standard_normal((5, 64))
-    >>> found = estimate(X, seed=320)
-    >>> print(found)
-    feature_split: 0.9113  [0.9002, 0.9219] at 95% (200 row resamples)
+    >>> print(estimate(X, seed=320))
+    feature_split: 0.8889  [0.8783, 0.9014] at 95% (200 row resamples)
       100 rows x 64 features, 30 draws, 4,950 pairs
-      standard error from partitions: 0.003, sampled pairs: 0
+      standard error from partitions: 0.007, sampled pairs: 0
     """
     check.fraction(confidence, "confidence", closed=False)
     name, estimator, request = prepared(
@@ -201,6 +199,8 @@ def _interval(found: Evidence, confidence: float) -> tuple[float, float, float, 
         low, high = np.quantile(centred, [tail, 1 - tail])
         error, used = float(resampled.std(ddof=1)), len(resampled)
     else:
+        from statistics import NormalDist
+
         error, used = found.analytic_error, 0
         half = NormalDist().inv_cdf(0.5 + confidence / 2) * error
         low, high = found.value - half, found.value + half

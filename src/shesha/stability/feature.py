@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -65,7 +67,7 @@ def feature_split(
     >>> rng = np.random.default_rng(0)
     >>> latent = rng.standard_normal((100, 5))
     >>> round(feature_split(latent @ rng.standard_normal((5, 64)), seed=320), 3)
-    0.901
+    0.889
     >>> abs(feature_split(rng.standard_normal((100, 64)), seed=320)) < 0.05
     True
     """
@@ -83,7 +85,9 @@ def basis_averaged_split(
     is a random direction, so this score asks how much of the geometry a random half of all
     directions holds. It depends on the inner products between rows alone (under 'correlation':
     between centred rows) and is therefore unchanged by X -> X Q for any orthogonal Q, under
-    'euclidean' also by translation, and under 'cosine' and 'euclidean' by a common scale. The difference `feature_split - basis_averaged_split` is
+    'euclidean' also by translation, and under 'cosine' and 'euclidean' by a common scale.
+
+    The difference `feature_split - basis_averaged_split` is
     what the axes themselves contribute: negative when few axes carry the geometry (after PCA, say).
 
     Parameters
@@ -165,7 +169,7 @@ def _prepare(
     return directed(check.finite(raw, "X"), metric), rng
 
 
-def _mean_over_draws(rows: NDArray[np.float64], metric: Metric, frame: Frame, draws: list[object]) -> float:
+def _mean_over_draws(rows: NDArray[np.float64], metric: Metric, frame: Frame, draws: Sequence[object]) -> float:
     tolerance = rounding_level(rows, metric)
     with single_threaded_blas():
         halves = halves_kernel.halves(rows, metric, frame)
@@ -175,7 +179,8 @@ def _mean_over_draws(rows: NDArray[np.float64], metric: Metric, frame: Frame, dr
             kind = "zero" if metric == "cosine" else "constant"
             raise ValueError(
                 f"X must have no row that is {kind} within a half of its features under the {metric} metric, "
-                f"got {kind} halves in rows {check.listed(np.flatnonzero(~closeness.directed))}: use metric='euclidean', or "
+                f"got {kind} halves in rows {check.listed(np.flatnonzero(~closeness.directed))}: "
+                "use metric='euclidean', or "
                 "shesha.stability.estimate, which leaves such pairs out and counts them"
             )
         return ranks.spearman(closeness.first, closeness.second, (tolerance, tolerance), closeness.scratch)

@@ -117,4 +117,6 @@ def _by_resampling(request: Request, statistic: Statistic, bounds: tuple[float, 
         rows = np.concatenate([rng.choice(own, len(own)) for own in members])
         scores = statistic(X[rows], codes[rows], rng)
         resampled.append(np.nan if np.isnan(scores).all() else np.nanmean(scores))
-    return Evidence(float(np.nanmean(draws)), draws if len(draws) > 1 else np.empty(0), np.array(resampled), bounds=bounds)
+    return Evidence(
+        float(np.nanmean(draws)), draws if len(draws) > 1 else np.empty(0), np.array(resampled), bounds=bounds
+    )

@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha import _validate as check
 from shesha._random import Seed, generator
+from shesha._warnings import NotIdentifiableWarning
 from shesha.kernels import ranks
 from shesha.kernels.distances import METRICS, Metric, condensed, rounding_level
-from shesha.results import NotIdentifiableWarning
+from shesha.kernels.threads import single_threaded_blas
 from shesha.stability.feature import directed
 
 Matrix = NDArray[np.float64]
@@ -145,7 +146,9 @@ def anchor_stability(
     rows, rng = _subsampled(X, metric, seed, max_samples)
     anchors, per_split = _fitting_sizes(len(rows), *sizes)
     if len(rows) < anchors + 2 * per_split:
-        return check.not_estimable(f"{anchors} anchors and two sets of {per_split} rows are needed, got {len(rows)} rows")
+        return check.not_estimable(
+            f"{anchors} anchors and two sets of {per_split} rows are needed, got {len(rows)} rows"
+        )
     anchor_ids = rng.choice(len(rows), anchors, replace=False)
     others = np.setdiff1d(np.arange(len(rows)), anchor_ids)
     scores = []
@@ -153,12 +156,17 @@ def anchor_stability(
         order = rng.permutation(others)
         sets = order[:per_split], order[per_split : 2 * per_split]
         profiles = [_profiles(rows, anchor_ids, probes, metric, rank_normalize) for probes in sets]
-        scores.append(ranks.spearman(*profiles, (rounding_level(rows, metric),) * 2))
+        # Ranks are exact; only distances carry rounding.
+        level = 0.0 if rank_normalize else rounding_level(rows, metric)
+        scores.append(ranks.spearman(profiles[0], profiles[1], (level, level)))
     return _mean(scores)
 
 
-def _profiles(rows: Matrix, anchors: NDArray[np.intp], probes: NDArray[np.intp], metric: Metric, rank: bool) -> NDArray[np.float64]:
-    products = rows[anchors] @ rows[probes].T
+def _profiles(
+    rows: Matrix, anchors: NDArray[np.intp], probes: NDArray[np.intp], metric: Metric, rank: bool
+) -> NDArray[np.float64]:
+    with single_threaded_blas():
+        products = rows[anchors] @ rows[probes].T
     if metric == "euclidean":
         lengths = np.einsum("ij,ij->i", rows, rows)
         profiles = lengths[anchors][:, None] + lengths[probes] - 2 * products
@@ -166,7 +174,7 @@ def _profiles(rows: Matrix, anchors: NDArray[np.intp], probes: NDArray[np.intp],
         profiles = 1.0 - products
     if rank:
         profiles = np.array([ranks.midranks(profile, rounding_level(rows, metric))[0] for profile in profiles])
-    return profiles.ravel()
+    return np.asarray(profiles.ravel())
 
 
 def _fitting_sizes(n: int, n_anchors: int, n_per_split: int) -> tuple[int, int]:
@@ -178,7 +186,9 @@ def _fitting_sizes(n: int, n_anchors: int, n_per_split: int) -> tuple[int, int]:
     return max(_FEWEST_ANCHORS, int(n_anchors * scale)), max(_FEWEST_PROBES, int(n_per_split * scale))
 
 
-def _subsampled(X: ArrayLike, metric: Metric, seed: Seed, max_samples: int | None) -> tuple[Matrix, np.random.Generator]:
+def _subsampled(
+    X: ArrayLike, metric: Metric, seed: Seed, max_samples: int | None
+) -> tuple[Matrix, np.random.Generator]:
     limit = check.optional_count(max_samples, "max_samples", minimum=4)
     rng = generator(seed)
     raw = check.raw_matrix(X)

@@ -16,7 +16,6 @@ from shesha.kernels import halves as halves_kernel
 from shesha.kernels import ranks, resampling, sampled
 from shesha.kernels.budget import memory_budget
 from shesha.kernels.distances import Metric, n_pairs, rounding_level, undirected_rows
-from shesha.kernels.frames import Frame
 from shesha.kernels.halves import Closeness
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.stability.evidence import Evidence, Request
@@ -148,7 +147,9 @@ def monte_carlo_error(scores: Vector) -> float:
     return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else float("nan")
 
 
-def _bootstrap_pairs(n: int, request: Request) -> tuple[NDArray[np.intp] | None, tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def _bootstrap_pairs(
+    n: int, request: Request
+) -> tuple[NDArray[np.intp] | None, tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Choose the pairs that carry the interval: all (None), or a random set of positions among them."""
     if request.n_bootstrap == 0:
         return None, (np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
@@ -172,7 +173,9 @@ def _resampled(
     counts = resampling.row_counts(n_rows, request.n_bootstrap, spawn(request.seed, 1))
     origin = float(next(resampling.resampled_correlations(cells, np.ones((n_rows, 1)), pairs))[1].mean())
     groups = resampling.resampled_correlations(cells, counts, pairs)
-    scores = np.concatenate([table.mean(axis=0) for _, table in track(groups, request.n_bootstrap // 16 + 1, "resamples")])
+    scores = np.concatenate(
+        [table.mean(axis=0) for _, table in track(groups, request.n_bootstrap // 16 + 1, "resamples")]
+    )
     return np.asarray(value + scores - origin)
 
 
@@ -195,7 +198,9 @@ def _from_pairs(variant: str, request: Request, n_sampled: int) -> Evidence:
     weights = [len(part.scores) / len(scores) for part in parts]
     influence = np.sum([part.influence * weight for part, weight in zip(parts, weights, strict=True)], axis=0)
     pair_error, row_error = sampled.standard_errors(influence, i, j)
-    note = f"{n_sampled:,} random pairs of the {n_pairs(shape[0]):,} were used; the interval is analytic (dyadic-robust)"
+    note = (
+        f"{n_sampled:,} random pairs of the {n_pairs(shape[0]):,} were used; the interval is analytic (dyadic-robust)"
+    )
     return Evidence(
         float(np.nanmean(scores)),
         scores,
@@ -246,7 +251,9 @@ def _draw_notes(scores: Vector, request: Request) -> list[str]:
         notes.append(f"{lost} of {len(scores)} partitions were left out: all distances of a half were equal")
     error = monte_carlo_error(scores)
     if request.target_se is not None and not error <= request.target_se:
-        notes.append(f"the target error {request.target_se:g} was not reached with {len(scores)} partitions: it is {error:.2g}")
+        notes.append(
+            f"the target error {request.target_se:g} was not reached with {len(scores)} partitions: it is {error:.2g}"
+        )
     return notes
 
 

@@ -46,7 +46,7 @@ def variance_ratio(X: ArrayLike, y: ArrayLike) -> float:
 
 def between_share(X: Matrix, codes: Codes) -> float:
     """Between-class share of the sum of squares; NaN if all rows are equal."""
-    if (X == X[0]).all():
+    if (X[0] == X).all():
         return float("nan")
     centred = X - X.mean(axis=0)
     # Relative to the largest deviation, squares of data of any scale stay within range.

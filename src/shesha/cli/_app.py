@@ -1,0 +1,53 @@
+"""The application, and what every command does with errors."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from shesha.cli.audit import audit_command
+from shesha.cli.demo import demo_command
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="shesha",
+    help="The geometry of representations: how stable, how similar, above chance, and by which measure.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("audit")(audit_command)
+app.command("demo")(demo_command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"shesha {version('shesha')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Every option of the program itself is eager, so there is nothing left to do."""
+
+
+def main() -> None:
+    """Run the program: bad input ends with status 2 and a message that says what to do."""
+    try:
+        app()
+    except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
+        typer.echo(f"shesha: {error}", err=True)
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        typer.echo("shesha: interrupted", err=True)
+        sys.exit(INTERRUPTED)

@@ -1,0 +1,78 @@
+"""Relabelling rows is gathering: of views, and of many inner products at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.spatial.distance import pdist, squareform
+from scipy.stats import spearmanr
+
+from shesha.kernels.distances import METRICS, standard_rows
+from shesha.kernels.permuted import LAYERS, condensed_index, permuted_inner_products
+from shesha.views import RankedRdm
+
+
+@pytest.fixture(params=METRICS)
+def metric(request):
+    return request.param
+
+
+def view(X, metric):
+    return RankedRdm.of_rows(standard_rows(X, metric), metric)
+
+
+def test_condensed_index_is_scipys_order_both_ways():
+    n = 9
+    square = squareform(np.arange(n * (n - 1) // 2))
+    i, j = np.nonzero(~np.eye(n, dtype=bool))
+    assert np.array_equal(condensed_index(i, j, n), square[i, j])
+
+
+def test_the_inner_product_of_views_is_the_rank_correlation(rng, metric):
+    X, Y = rng.standard_normal((2, 25, 6))
+    a, b = view(X, metric), view(Y, metric)
+    assert a.inner(b) == pytest.approx(spearmanr(pdist(X, metric), pdist(Y, metric)).statistic, abs=1e-12)
+    assert a.inner(b) == b.inner(a)
+    assert a.inner(a) == pytest.approx(1, abs=1e-12)
+
+
+def test_a_permuted_view_is_the_view_of_permuted_rows(rng, metric):
+    X, order = rng.standard_normal((25, 6)), rng.permutation(25)
+    assert_allclose(view(X, metric).permuted(order).ranks, view(X[order], metric).ranks, atol=1e-14)
+
+
+def test_undoing_a_permutation_gives_the_view_back(rng):
+    a, order = view(rng.standard_normal((25, 6)), "cosine"), rng.permutation(25)
+    assert np.array_equal(a.permuted(order).permuted(np.argsort(order)).ranks, a.ranks)
+
+
+def test_undefined_distances_agree_with_nothing(rng):
+    a, b = rng.standard_normal((2, 45))
+    defined = rng.random(45) < 0.6
+    views = [RankedRdm.of_distances(vector, 10, 0.0, defined) for vector in (a, b)]
+    assert not views[0].ranks[~defined].any()
+    assert views[0].inner(views[1]) == pytest.approx(spearmanr(a[defined], b[defined]).statistic, abs=1e-12)
+
+
+@pytest.mark.parametrize("defined", [None, np.arange(45) < 20, np.arange(45) < 1, np.arange(45) < 0])
+def test_equal_distances_give_a_view_of_nan(defined):
+    assert np.isnan(RankedRdm.of_distances(np.ones(45), 10, 0.0, defined).ranks).all()
+
+
+@pytest.mark.parametrize("layers", [1, LAYERS, LAYERS + 3])
+def test_inner_products_at_once_are_those_of_permuted_views(rng, layers):
+    n = 140  # More pairs than one stretch.
+    first = [view(rng.standard_normal((n, 5)), "euclidean") for _ in range(layers)]
+    second = [view(rng.standard_normal((n, 5)), "euclidean") for _ in range(layers)]
+    orders = [np.arange(n), *(rng.permutation(n) for _ in range(3))]
+    found = permuted_inner_products([a.ranks for a in first], [b.ranks for b in second], n, orders)
+    expected = [[a.inner(b.permuted(order)) for a, b in zip(first, second, strict=True)] for order in orders]
+    assert_allclose(found, expected, atol=1e-12, rtol=0)
+
+
+def test_inner_products_are_the_same_for_one_thread_and_two(rng, with_threads):
+    first, second = (list(rng.standard_normal((3, 780))) for _ in range(2))
+    orders = [rng.permutation(40) for _ in range(9)]
+    one, two = (with_threads(n, lambda: permuted_inner_products(first, second, 40, orders)) for n in (1, 2))
+    assert np.array_equal(one, two)

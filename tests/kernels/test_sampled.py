@@ -1,0 +1,133 @@
+"""Sampled pairs have the closeness that their rows have in each half, however the rows are read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import spearmanr
+
+from shesha.kernels import sampled
+from shesha.kernels.distances import METRICS
+from shesha.kernels.sampled import Masks, Planes, SampledPairs, draw_pairs
+
+N, DRAWS = 30, 3
+
+
+@pytest.fixture(params=[10 * N, N // 2], ids=["lengths in a table", "lengths as rows come by"])
+def pairs(request, rng):
+    return draw_pairs(N, request.param, rng)
+
+
+@pytest.fixture(params=METRICS)
+def metric(request):
+    return request.param
+
+
+def in_halves(X, plan, draw):
+    """Coordinates of the rows in both halves of one draw."""
+    if isinstance(plan, Masks):
+        mask = plan.first[:, draw] == 1
+        return X[:, mask], X[:, ~mask]
+    basis = plan.bases[draw]
+    rest = np.linalg.svd(np.eye(len(basis)) - basis @ basis.T)[0][:, : len(basis) - basis.shape[1]]
+    return X @ basis, X @ rest
+
+
+def direct(half, i, j, metric):
+    x, y = half[i], half[j]
+    if metric == "euclidean":
+        return -((x - y) ** 2).sum(axis=1)
+    if metric == "correlation":
+        x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return (x * y).sum(axis=1) / np.linalg.norm(x, axis=1) / np.linalg.norm(y, axis=1)
+
+
+def check(X, pairs, metric, plan, atol=1e-12):
+    found = sampled.closeness(lambda ids: X[ids], X.shape, *pairs, metric, plan)
+    for draw in range(len(plan)):
+        first, second = in_halves(X, plan, draw)
+        assert_allclose(found.first[draw], direct(first, *pairs, metric), atol=atol)
+        assert_allclose(found.second[draw], direct(second, *pairs, metric), atol=atol)
+    return found
+
+
+@pytest.mark.parametrize("d", [8, 9])
+def test_masks_give_the_closeness_of_the_chosen_features(rng, pairs, metric, d):
+    check(rng.standard_normal((N, d)) + 0.5, pairs, metric, Masks.of([rng.permutation(d) for _ in range(DRAWS)]))
+
+
+@pytest.mark.parametrize("rotated", ["cosine", "euclidean"])
+@pytest.mark.parametrize("d", [8, 9])
+def test_planes_give_the_closeness_of_the_rows_projected_on_and_off(rng, pairs, rotated, d):
+    check(rng.standard_normal((N, d)) + 0.5, pairs, rotated, Planes.of(d, rng.spawn(DRAWS)))
+
+
+@pytest.mark.parametrize("directional", ["cosine", "correlation"])
+def test_rows_almost_wholly_in_the_first_half_keep_their_digits_in_the_second(rng, pairs, directional):
+    X, orders = rng.standard_normal((N, 8)), [rng.permutation(8) for _ in range(DRAWS)]
+    X[np.ix_([0, 3, 29], orders[1][:4])] *= 1e6
+    check(X, pairs, directional, Masks.of(orders), atol=1e-8 if directional == "correlation" else 1e-11)
+
+
+def test_rows_almost_within_a_plane_keep_their_digits_off_it(rng, pairs):
+    plan = Planes.of(8, rng.spawn(DRAWS))
+    X = rng.standard_normal((N, 8))
+    X[:5] += 1e5 * rng.standard_normal((5, 4)) @ plan.bases[1].T
+    check(X, pairs, "cosine", plan, atol=1e-9)
+
+
+@pytest.mark.parametrize("directional", ["cosine", "correlation"])
+def test_pairs_of_rows_without_a_direction_in_a_half_are_nan(rng, pairs, directional):
+    X = rng.standard_normal((N, 8))
+    X[1, :4] = 0.0 if directional == "cosine" else 0.7
+    X[4, 4:] = 0.0 if directional == "cosine" else 0.1 + 0.2
+    found = sampled.closeness(lambda ids: X[ids], X.shape, *pairs, directional, Masks.of([np.arange(8)]))
+    touched = [np.isin(pairs[0], row) | np.isin(pairs[1], row) for row in (1, 4)]
+    assert np.array_equal(np.isnan(found.first[0]), touched[0])
+    assert np.array_equal(np.isnan(found.second[0]), touched[1])
+
+
+def test_stretches_do_not_change_the_result(rng, metric, pairs, monkeypatch):
+    X, plan = rng.standard_normal((N, 8)), Masks.of([rng.permutation(8)])
+    whole = check(X, pairs, metric, plan)
+    monkeypatch.setattr(sampled, "_ENTRIES", 7 * 8)
+    assert_allclose(check(X, pairs, metric, plan).second, whole.second, atol=1e-14)
+
+
+def test_drawn_pairs_are_of_different_rows_and_uniform(rng):
+    i, j = draw_pairs(4, 60_000, rng)
+    assert (i != j).all()
+    assert (np.diff(i) >= 0).all()
+    counts = np.bincount(4 * i + j, minlength=16).reshape(4, 4)
+    expected = 60_000 / 12
+    assert np.abs(counts[~np.eye(4, dtype=bool)] - expected).max() < 5 * np.sqrt(expected)
+
+
+def test_scores_are_rank_correlations_of_the_defined_pairs(rng):
+    first = rng.standard_normal((2, 500))
+    second = first + rng.standard_normal((2, 500))
+    first[1, :30] = np.nan
+    second[1, 20:50] = np.nan
+    i, j = draw_pairs(40, 500, rng)
+    found = sampled.scores(SampledPairs(i, j, first.copy(), second.copy()), "cosine")
+    expected = [spearmanr(first[0], second[0]).statistic, spearmanr(first[1, 50:], second[1, 50:]).statistic]
+    assert_allclose(found.scores, expected, atol=1e-12)
+    assert found.dropped == 50
+
+
+def test_a_draw_without_defined_pairs_or_differences_scores_nan(rng):
+    i, j = draw_pairs(40, 200, rng)
+    first, second = rng.standard_normal((2, 3, 200))
+    first[0] = np.nan
+    second[1] = 0.25
+    found = sampled.scores(SampledPairs(i, j, first, second), "cosine")
+    assert np.isnan(found.scores).tolist() == [True, True, False]
+    assert found.dropped == 200
+
+
+def test_planes_refuse_in_advance_what_does_not_fit(rng, monkeypatch):
+    monkeypatch.setenv("SHESHA_MEMORY", "1M")
+    with pytest.raises(ValueError, match=r"3 rotations of 1,000 features must fit .* draw fewer"):
+        Planes.of(1000, rng.spawn(3))

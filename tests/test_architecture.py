@@ -1,0 +1,111 @@
+"""The order of the modules, the public names and the cost of importing, as docs/design.md states them."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import shesha
+import shesha.core
+
+SOURCE = Path(shesha.__file__).parent
+ORDER = [
+    {"_warnings"},
+    {"results", "_validate", "_random", "_progress"},
+    {"kernels", "io", "extract", "data"},
+    {"views"},
+    {"measures", "stability", "transfer"},
+    {"calibration"},
+    {"bio", "neuro", "steering", "drift"},
+    {"benchmark", "studies"},
+    {"report"},
+    {"cli"},
+]
+RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
+NAMESPACES = {"__init__", "core", "sim", "bio"}
+EXTRAS = {"anndata", "distributed", "h5py", "jinja2", "matplotlib", "prometheus_client", "pyarrow", "ripser"}
+EXTRAS |= {"safetensors", "scanpy", "timm", "torch", "torch_geometric", "transformers", "zarr"}
+DOCUMENTED = [
+    "shesha",
+    "feature_split",
+    "sample_split",
+    "anchor_stability",
+    "variance_ratio",
+    "supervised_alignment",
+    "class_separation_ratio",
+    "lda_stability",
+    "rdm_similarity",
+    "rdm_drift",
+    "compute_rdm",
+]
+
+
+def part_of(path: Path) -> str:
+    first = path.relative_to(SOURCE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imports_of(path: Path) -> set[str]:
+    """Parts of the package that a file imports, at any depth; relative imports are not used."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            modules = (
+                [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "shesha" else [node.module]
+            )
+        found |= {module.split(".")[1] for module in modules if module and module.startswith("shesha.")}
+    return found
+
+
+def files() -> list[Path]:
+    return sorted(path for path in SOURCE.rglob("*.py") if part_of(path) not in NAMESPACES)
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_nothing_imports_rightward_or_sideways(path: Path) -> None:
+    own = part_of(path)
+    for other in imports_of(path) - {own}:
+        assert RANK[other] < RANK[own], f"{own} imports {other}"
+
+
+def test_inner_modules_do_not_import_the_package_root() -> None:
+    for path in files():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module == "shesha":
+                assert {alias.name for alias in node.names} <= set(RANK), path
+
+
+def test_no_file_outgrows_one_idea() -> None:
+    long = {str(path.relative_to(SOURCE)): n for path in files() if (n := len(path.read_text().splitlines())) > 310}
+    assert not long
+
+
+def test_public_names_are_those_listed() -> None:
+    exported = {name for name in vars(shesha) if not name.startswith("_")}
+    modules = {path.stem for path in SOURCE.iterdir()}
+    assert exported - modules | (set(shesha.__all__) & modules) == set(shesha.__all__)
+    assert shesha.__all__ == sorted(shesha.__all__)
+
+
+def test_documented_names_stand_in_both_documented_places() -> None:
+    assert sorted(shesha.core.__all__) == sorted(DOCUMENTED)
+    for name in DOCUMENTED:
+        assert getattr(shesha, name) is getattr(shesha.core, name)
+
+
+def test_importing_pulls_in_no_extra() -> None:
+    code = "import shesha, sys; print(*{name.split('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not EXTRAS & set(loaded)
+    # What only some calls need would triple the time that importing takes.
+    assert not {"pandas", "scipy", "rich", "typer"} & set(loaded)
+
+
+def test_every_function_of_the_library_has_a_seeded_example() -> None:
+    functions = [getattr(shesha, name) for name in shesha.__all__ if callable(getattr(shesha, name)) and name.islower()]
+    missing = [f.__name__ for f in functions if ">>>" not in (f.__doc__ or "")]
+    assert not missing
