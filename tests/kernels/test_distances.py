@@ -8,7 +8,15 @@ from numpy.testing import assert_allclose
 from scipy.spatial.distance import pdist
 
 from shesha.kernels import distances
-from shesha.kernels.distances import METRICS, PANEL, condensed, pair_distances, standard_rows, undirected_rows
+from shesha.kernels.distances import (
+    METRICS,
+    PANEL,
+    condensed,
+    length_unit,
+    pair_distances,
+    standard_rows,
+    undirected_rows,
+)
 
 
 @pytest.fixture(params=METRICS)
@@ -16,8 +24,9 @@ def metric(request):
     return request.param
 
 
-def found(X, metric, **options):
-    return condensed(standard_rows(X, metric), metric, **options)
+def found(X, metric, *, squared=False):
+    unit = length_unit(X) if metric == "euclidean" else 1.0
+    return condensed(standard_rows(X, metric), metric, squared=squared) * unit ** (1 + squared)
 
 
 @pytest.mark.parametrize("n", [2, 3, PANEL - 1, PANEL, PANEL + 1, 2 * PANEL + 5])
@@ -65,6 +74,20 @@ def test_directional_distances_never_leave_zero_to_two(rng, directional):
     assert np.isclose(values, 2.0, atol=1e-15).sum() >= 4 * 50
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
+def test_euclidean_distances_of_any_scale_are_in_proportion(rng, scale):
+    X = rng.standard_normal((40, 8))
+    assert_allclose(found(X * scale, "euclidean") / scale, pdist(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-300, 0.3, 1.0, 1.7e308])
+def test_the_unit_of_length_is_a_power_of_two_near_the_largest_entry(scale):
+    unit = length_unit(np.array([[0.0, -scale], [scale / 3, 0.0]]))
+    assert np.frexp(unit)[0] == 0.5
+    assert 1 <= scale / unit < 2 or scale < 1e-300 or scale > 1e300
+    assert length_unit(np.zeros((2, 2))) == 1.0
+
+
 @pytest.mark.parametrize("directional", ["cosine", "correlation"])
 def test_directional_distances_ignore_the_size_of_rows(rng, directional):
     X = rng.standard_normal((40, 8)) + 0.3
@@ -77,8 +100,9 @@ def test_pairs_are_entries_of_the_condensed_form(rng, metric, monkeypatch):
     i, j = np.triu_indices(30, k=1)
     monkeypatch.setattr(distances, "_PAIRS_AT_ONCE", 50)
     for squared in (False, True):
-        pairs = pair_distances(standard_rows(X, metric), i, j, metric, squared=squared)
-        assert pairs == pytest.approx(found(X, metric, squared=squared), rel=1e-12, abs=1e-14)
+        rows = standard_rows(X, metric)
+        pairs, every = (f(rows, *at, metric, squared=squared) for f, at in ((pair_distances, (i, j)), (condensed, ())))
+        assert_allclose(pairs, every, rtol=1e-12, atol=1e-14)
 
 
 def test_condensed_is_the_same_for_one_thread_and_two(rng, metric, with_threads):
@@ -104,8 +128,9 @@ def test_rows_without_a_direction_become_zero():
 def test_one_far_row_does_not_tie_the_distances_of_the_others(rng):
     X = rng.standard_normal((50, 4))
     X[0] = 1e9
-    typical = np.median(pdist(X[1:], "sqeuclidean"))
-    assert distances.rounding_level(standard_rows(X, "euclidean"), "euclidean") < 1e-3 * typical
+    rows = standard_rows(X, "euclidean")
+    typical = np.median(condensed(rows[1:], "euclidean", squared=True))
+    assert distances.rounding_level(rows, "euclidean") < 1e-3 * typical
 
 
 def test_condensed_refuses_in_advance_what_does_not_fit(monkeypatch):

@@ -30,14 +30,20 @@ def computed(kind, X, metric, order):
     rows = standard_rows(X, metric)
     maker = kind(rows, metric, Axes(rows))
     first, second, defined = maker.visit(order, lambda c: (c.first.copy(), c.second.copy(), c.defined()))
-    if kind is PanelHalves and metric != "euclidean":
+    if metric == "euclidean":
+        # The unit of length is the kernel's own affair.
+        first, second = first / -first.mean(), second / -second.mean()
+    elif kind is PanelHalves:
         first, second = 1 + first, 1 + second
     return first, second, defined
 
 
 def direct(X, metric):
-    """Squared Euclidean distance, negated, or the cosine of (centred) rows."""
-    return -pdist(X, "sqeuclidean") if metric == "euclidean" else 1 - pdist(X, metric)
+    """Squared Euclidean distance, negated, in units of its mean, or the cosine of (centred) rows."""
+    if metric == "euclidean":
+        squared = pdist(X, "sqeuclidean")
+        return -squared / squared.mean()
+    return 1 - pdist(X, metric)
 
 
 @pytest.mark.parametrize("d", [4, 9])
@@ -94,11 +100,12 @@ def test_euclidean_halves_are_always_defined(rng, kind):
     assert computed(kind, X, "euclidean", np.arange(8))[2] is None
 
 
-@pytest.mark.xfail(strict=True, reason="squared lengths below an absolute level count as zero")
-def test_dense_euclidean_halves_of_tiny_data_are_not_cut_off(rng):
+@pytest.mark.parametrize("scale", [1e-300, 1e-17, 1e300])
+def test_euclidean_halves_of_data_of_any_scale_are_in_proportion(rng, kind, scale):
     X, order = rng.standard_normal((N, 8)), rng.permutation(8)
-    first, _, _ = computed(DenseHalves, 1e-17 * X, "euclidean", order)
-    assert_allclose(1e34 * first, direct(X[:, order[:4]], "euclidean"), rtol=1e-9)
+    first, second, _ = computed(kind, X * scale, "euclidean", order)
+    assert_allclose(first, direct(X[:, order[:4]], "euclidean"), rtol=1e-9)
+    assert_allclose(second, direct(X[:, order[4:]], "euclidean"), rtol=1e-9)
 
 
 def test_the_choice_between_the_two_depends_on_rows_alone(rng, monkeypatch):

@@ -70,17 +70,18 @@ def load(
 
     source = labels if labels is not None else (files[0] if label_column is not None else None)
     y = None if source is None else read_labels(source, label_column)
-    without = (label_column,) if labels is None and label_column is not None else ()
+    inside = label_column if labels is None else None
     representations: dict[str, Any] = {}
     for path in files:
-        contents = open_file(path, keys=keys, without=without)
+        contents = open_file(path, keys=keys, labels_column=inside)
         for name, array in contents.representations.items():
             full = name if len(files) == 1 or name == path.stem else f"{path.stem}:{name}"
             if full in representations:
                 full = f"{path}:{name}"
             representations[full] = array
         if keys is None:
-            for name, reason in contents.skipped.items():
+            unexpected = {name: why for name, why in contents.skipped.items() if name != inside}
+            for name, reason in unexpected.items():
                 typer.echo(f"{path}: skipped {name}: {reason}", err=True)
     return representations, y
 

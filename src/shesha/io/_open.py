@@ -28,20 +28,20 @@ class _Format:
     """How files of one ending are read."""
 
     labels: Callable[[Path, str | None], Array]
-    contents: Callable[[Path, Keys], Contents]
+    contents: Callable[[Path, Keys, str | None], Contents]
 
 
 def _of_arrays(describe: Callable[[Path], dict[str, StoredArray]]) -> _Format:
     return _Format(
         labels=lambda path, column: labels_of_arrays(path, describe(path), column),
-        contents=lambda path, keys: contents(path, describe(path), keys),
+        contents=lambda path, keys, _: contents(path, describe(path), keys),
     )
 
 
 def _of_table(describe: Callable[[Path], Table]) -> _Format:
     return _Format(
         labels=lambda path, column: labels_of_table(path, describe(path), column),
-        contents=lambda path, keys: matrix_of_table(path, describe(path), keys),
+        contents=lambda path, keys, labels: matrix_of_table(path, describe(path), keys, labels),
     )
 
 
@@ -52,8 +52,8 @@ _FORMATS = {
     ".parquet": _of_table(parquet_table),
     ".csv": _of_table(partial(csv_table, separator=",")),
     ".tsv": _of_table(partial(csv_table, separator="\t")),
-    ".h5ad": _Format(labels_of_h5ad, open_h5ad),
-    ".zarr": _Format(labels_of_zarr, open_zarr),
+    ".h5ad": _Format(labels_of_h5ad, lambda path, keys, _: open_h5ad(path, keys)),
+    ".zarr": _Format(labels_of_zarr, lambda path, keys, _: open_zarr(path, keys)),
 }
 _READERS = {ending: known.contents for ending, known in _FORMATS.items()}
 _LABEL_READERS = {ending: known.labels for ending, known in _FORMATS.items()} | {".txt": read_lines}
@@ -68,7 +68,9 @@ def _located(path: str | os.PathLike[str], readers: Mapping[str, Reader]) -> tup
     return found if ending in _DIRECTORIES else one_file(found), readers[ending]
 
 
-def open_file(path: str | os.PathLike[str], *, keys: Sequence[str] | None = None) -> Contents:
+def open_file(
+    path: str | os.PathLike[str], *, keys: Sequence[str] | None = None, labels_column: str | None = None
+) -> Contents:
     """Read the representations of a file, and say what else it holds.
 
     Parameters
@@ -80,6 +82,9 @@ def open_file(path: str | os.PathLike[str], *, keys: Sequence[str] | None = None
         What to read, in this order: names of arrays (or of single layers, such as ``hidden[3]``), columns of a table,
         or ``X``, ``layers/NAME`` and ``obsm/KEY`` of AnnData. Default: every representation; of a table, every numeric
         column that is not named as labels are; of AnnData, the embeddings in obsm, or X if there are none.
+
+    labels_column : str, optional
+        The column of a table that holds the labels, and so is no feature whatever its name.
 
     Returns
     -------
@@ -100,7 +105,7 @@ def open_file(path: str | os.PathLike[str], *, keys: Sequence[str] | None = None
     ('label',)
     """
     found, reader = _located(path, _READERS)
-    return reader(found, keys)
+    return reader(found, keys, labels_column)
 
 
 def read(path: str | os.PathLike[str], *, keys: Sequence[str] | None = None) -> dict[str, Array]:

@@ -119,7 +119,7 @@ def _interval(found: Estimate | None) -> str:
     if found is None:
         return "-"
     if found.value != found.value:
-        return f"not estimable: {found.reason}"
+        return f"none: {found.reason}"
     interval = f"  [{found.low:.3f}, {found.high:.3f}]" if found.low == found.low else ""
     return f"{found.value:7.3f}{interval}"
 

@@ -16,6 +16,7 @@ from shesha.stability import label_estimators as labelled
 from shesha.stability.discriminant import lda_stability
 from shesha.stability.evidence import Evidence, Request
 from shesha.stability.feature import MIN_FEATURES
+from shesha.stability.label_conditioned import splittable_labels
 from shesha.stability.split_estimator import estimate_split, monte_carlo_error
 from shesha.stability.variants import require_known_options, require_labels, variant_named
 
@@ -160,7 +161,10 @@ def _request(
     raw = check.raw_matrix(X, min_columns=MIN_FEATURES if name in _PAIRED else 1)
     if y is None or name in _PAIRED:
         return Request(raw, None, 0, options, n_bootstrap, target_se, pairs, seed)
-    codes, classes = check.labels(y, len(raw))
+    if name == "label_conditioned_split":
+        codes, classes = splittable_labels(y, len(raw))
+    else:
+        codes, classes = check.labels(y, len(raw))
     if name == "lda_stability" and len(classes) != 2:
         lda_stability(raw, y)  # Raises the documented error, which names the function for more classes.
     return Request(raw, codes, len(classes), options, n_bootstrap, target_se, pairs, seed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -56,14 +58,20 @@ def label_conditioned_split(
     check.count(n_splits, "n_splits")
     check.choice(metric, METRICS, "metric")
     matrix = check.matrix(X)
-    codes, classes = check.labels(y, len(matrix), min_classes=_MIN_CLASSES)
-    few = classes[np.bincount(codes) < 2]
-    if len(few):
-        raise ValueError(f"y must give each class at least 2 rows, got one row of {check.listed(few)}")
+    codes, _ = splittable_labels(y, len(matrix))
     scores = centroid_agreements(matrix, codes, n_splits, metric, generator(seed))
     if np.isnan(scores).all():
         return check.not_estimable("the class centroids have equal distances, or no direction, in every split")
     return float(np.nanmean(scores))
+
+
+def splittable_labels(y: ArrayLike, n_rows: int) -> tuple[Codes, NDArray[Any]]:
+    """Return class codes and names, if there are enough classes and each can be cut in two."""
+    codes, classes = check.labels(y, n_rows, min_classes=_MIN_CLASSES)
+    few = classes[np.bincount(codes) < 2]
+    if len(few):
+        raise ValueError(f"y must give each class at least 2 rows, got one row of {check.listed(few)}")
+    return codes, classes
 
 
 def centroid_agreements(
