@@ -212,9 +212,8 @@ def import_seconds() -> float:
 
 
 def machine() -> str:
-    from threadpoolctl import threadpool_info
-
     import scipy
+    from threadpoolctl import threadpool_info
 
     blas = {
         f"{lib.get('internal_api')} {lib.get('version')} ({lib.get('architecture', '?')})" for lib in threadpool_info()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 # The same examples every time, and no time limit on machines that do other work as well.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=40, database=None)
@@ -33,10 +34,11 @@ def low_rank() -> Callable[..., np.ndarray]:
 
 @pytest.fixture
 def with_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], Any]], Any]:
-    """Call with a fixed number of threads."""
+    """Call with a fixed number of threads, those of the BLAS included."""
 
     def run(n_threads: int, call: Callable[[], Any]) -> Any:
         monkeypatch.setenv("SHESHA_THREADS", str(n_threads))
-        return call()
+        with threadpool_limits(n_threads):
+            return call()
 
     return run
