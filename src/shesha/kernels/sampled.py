@@ -244,8 +244,7 @@ def scores(pairs: SampledPairs, metric: Metric) -> SampledScores:
             a, b = a[kept], b[kept]
         if len(a) < 2:
             return float("nan"), np.empty(0), kept
-        level = ROUNDING if metric != "euclidean" else ROUNDING * -float(np.median(a))
-        return *spearman_influence(a, b, (level, level)), kept
+        return *spearman_influence(a, b, (_level(a, metric),) * 2), kept
 
     found, influence, dropped = [], np.zeros(len(pairs.i)), 0
     for rho, part, kept in parallel(one, range(len(pairs.first))):
@@ -256,6 +255,36 @@ def scores(pairs: SampledPairs, metric: Metric) -> SampledScores:
     values = np.array(found)
     used = max(1, int(np.isfinite(values).sum()))
     return SampledScores(values, influence / used, dropped)
+
+
+@dataclass(frozen=True)
+class SampledScore:
+    """Rank correlation of one draw, and the influence of each pair that is defined in both halves."""
+
+    score: float
+    i: Index
+    j: Index
+    influence: Vector
+
+
+def score(
+    rows: Rows, shape: tuple[int, int], pairs: tuple[Index, Index], metric: Metric, draws: Masks | Planes
+) -> SampledScore:
+    """Correlate the halves of a single draw over the given pairs."""
+    i, j = pairs
+    found = closeness(rows, shape, i, j, metric, draws)
+    a, b = found.first[0], found.second[0]
+    kept = np.isfinite(a) & np.isfinite(b)
+    if not kept.all():
+        i, j, a, b = i[kept], j[kept], a[kept], b[kept]
+    if len(a) < 2:
+        return SampledScore(float("nan"), i, j, np.zeros(len(a)))
+    rho, influence = spearman_influence(a, b, (_level(a, metric),) * 2)
+    return SampledScore(rho, i, j, influence)
+
+
+def _level(closeness: Vector, metric: Metric) -> float:
+    return ROUNDING if metric != "euclidean" else ROUNDING * -float(np.median(closeness))
 
 
 def spearman_influence(a: Vector, b: Vector, tolerance: tuple[float, float]) -> tuple[float, Vector]:

@@ -12,12 +12,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import islice
-from threading import RLock
+from threading import RLock, current_thread
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+_NAME = "shesha"
 _blas_lock = RLock()
 _blas_depth = 0
 
@@ -65,7 +66,9 @@ _limiter: Any = None
 
 def parallel(work: Callable[[Item], Result], items: Collection[Item]) -> Iterator[Result]:
     """Yield the results of the work on each item, in order; at most two items per thread are under way."""
-    workers = min(n_threads(), len(items))
+    # Within a piece of parallel work the threads are all taken.
+    nested = current_thread().name.startswith(_NAME)
+    workers = 1 if nested else min(n_threads(), len(items))
     with single_threaded_blas():
         if workers <= 1:
             yield from map(work, items)
@@ -75,7 +78,7 @@ def parallel(work: Callable[[Item], Result], items: Collection[Item]) -> Iterato
 
 def _in_pool(work: Callable[[Item], Result], items: Collection[Item], workers: int) -> Iterator[Result]:
     queue = iter(items)
-    pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="shesha")
+    pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix=_NAME)
     try:
         # A bounded window keeps memory flat on long runs.
         pending: list[Future[Result]] = [pool.submit(work, item) for item in islice(queue, 2 * workers)]

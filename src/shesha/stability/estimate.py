@@ -172,7 +172,6 @@ def _request(
 
 def _result(name: str, request: Request, found: Evidence, confidence: float) -> Estimate:
     low, high, error, used = _interval(found, confidence)
-    draws = found.draws
     return Estimate(
         variant=name,
         value=found.value,
@@ -180,11 +179,11 @@ def _result(name: str, request: Request, found: Evidence, confidence: float) -> 
         high=high,
         confidence=confidence,
         standard_error=error,
-        monte_carlo_error=monte_carlo_error(draws) if len(draws) else 0.0,
+        monte_carlo_error=_partition_error(found),
         pair_error=found.pair_error,
         n_samples=request.X.shape[0],
         n_features=request.X.shape[1],
-        n_draws=len(draws),
+        n_draws=len(found.draws),
         n_bootstrap=used,
         n_pairs=found.n_pairs,
         pairs_dropped=found.pairs_dropped,
@@ -192,6 +191,13 @@ def _result(name: str, request: Request, found: Evidence, confidence: float) -> 
         warnings=(*found.notes, *_lost(found)),
         options={**request.options, "seed": request.seed if isinstance(request.seed, int) else None},
     )
+
+
+def _partition_error(found: Evidence) -> float:
+    """Error from the partitions alone: the spread of their scores less what sampling pairs adds to it."""
+    if not len(found.draws):
+        return 0.0
+    return float(np.sqrt(max(0.0, monte_carlo_error(found.draws) ** 2 - found.pair_error**2)))
 
 
 def _interval(found: Evidence, confidence: float) -> tuple[float, float, float, int]:

@@ -31,6 +31,8 @@ DEFAULT_PAIRS = 1_000_000
 BOOTSTRAP_PAIRS = 1_000_000
 """More pairs than this are thinned for the interval, which widens it by a few percent at most."""
 MAX_DRAWS = 3000
+_FEWEST_PAIRS = 1000
+"""Pairs that a partition needs at least: a rank correlation of fewer is biased."""
 _BATCH = 10
 _CONSTANT = "all distances are equal within a half of the features, in every draw"
 
@@ -180,34 +182,36 @@ def _resampled(
 
 
 def _from_pairs(variant: str, request: Request, n_sampled: int) -> Evidence:
+    """Share the pairs out among the partitions: each scores fresh ones, which is the best use of a number of pairs."""
     metric: Metric = request.options["metric"]
     shape = (request.X.shape[0], request.X.shape[1])
-    i, j = sampled.draw_pairs(shape[0], n_sampled, spawn(request.seed, 2))
     rows, inner = reader(request.X, metric, variant), inner_metric(variant, metric)
+    per_draw = max(_FEWEST_PAIRS, -(-n_sampled // request.options["n_draws"]))
+    next_draw, rng = draw_sampler(variant, shape[1], generator(request.seed)), spawn(request.seed, 2)
 
-    def score(draws: list[Any]) -> list[sampled.SampledScores]:
-        return [sampled.scores(sampled.closeness(rows, shape, i, j, inner, draw_plan(variant, shape[1], draws)), inner)]
+    def score(task: tuple[Draw, np.random.Generator]) -> sampled.SampledScore:
+        plan = draw_plan(variant, shape[1], [task[0]])
+        return sampled.score(rows, shape, sampled.draw_pairs(shape[0], per_draw, task[1]), inner, plan)
 
-    # All draws of a batch share one reading of the rows.
-    batch = max(1, int(memory_budget() // 2 // (16 * n_sampled)))
-    next_draw = draw_sampler(variant, shape[1], generator(request.seed))
-    parts = draw_until(score, next_draw, request, _sampled_scores, batch)
-    scores = _sampled_scores(parts)
-    if np.isnan(scores).all():
-        return Evidence(float("nan"), scores, reason=_CONSTANT, n_pairs=n_sampled)
-    weights = [len(part.scores) / len(scores) for part in parts]
-    influence = np.sum([part.influence * weight for part, weight in zip(parts, weights, strict=True)], axis=0)
+    def score_all(draws: list[Draw]) -> list[sampled.SampledScore]:
+        return list(parallel(score, list(zip(draws, rng.spawn(len(draws)), strict=True))))
+
+    parts = draw_until(score_all, next_draw, request, lambda found: np.array([part.score for part in found]))
+    scores = np.array([part.score for part in parts])
+    defined = [part for part in parts if part.score == part.score]
+    if not defined:
+        return Evidence(float("nan"), scores, reason=_CONSTANT, n_pairs=per_draw * len(parts))
+    i, j, influence = (np.concatenate([getattr(part, name) for part in defined]) for name in ("i", "j", "influence"))
     pair_error, row_error = sampled.standard_errors(influence, i, j)
-    note = (
-        f"{n_sampled:,} random pairs of the {n_pairs(shape[0]):,} were used; the interval is analytic (dyadic-robust)"
-    )
+    n_used = per_draw * len(parts)
+    note = f"{n_used:,} random pairs of the {n_pairs(shape[0]):,} were used; the interval is analytic (dyadic-robust)"
     return Evidence(
         float(np.nanmean(scores)),
         scores,
         analytic_error=row_error,
         pair_error=pair_error,
-        n_pairs=n_sampled,
-        pairs_dropped=sum(part.dropped for part in parts),
+        n_pairs=n_used,
+        pairs_dropped=n_used - len(i),
         notes=(note, *_draw_notes(scores, request)),
     )
 
@@ -217,11 +221,15 @@ def reader(X: NDArray[Any], metric: Metric, variant: str) -> sampled.Rows:
     centre = metric == "correlation" and variant != "feature_split"
 
     def read(ids: NDArray[np.intp]) -> Matrix:
-        rows = np.array(X[ids], dtype=np.float64)
-        if not np.isfinite(rows).all():
+        rows = np.asarray(X[ids], dtype=np.float64)
+        # One pass: a sum is finite only if all its terms are, and zero lengths are looked into.
+        lengths = np.einsum("ij,ij->i", rows, rows)
+        if not np.isfinite(lengths).all():
             bad = ids[~np.isfinite(rows).all(axis=1)]
-            raise ValueError(f"X must be finite, got NaN or infinity in rows {check.listed(np.unique(bad))}")
-        undirected = undirected_rows(rows, metric)
+            if len(bad):
+                raise ValueError(f"X must be finite, got NaN or infinity in rows {check.listed(np.unique(bad))}")
+        suspect = np.flatnonzero(lengths == 0) if metric == "cosine" else np.arange(len(rows))
+        undirected = suspect[undirected_rows(rows[suspect], metric)] if len(suspect) else suspect
         if len(undirected):
             raise no_direction("X", metric, np.unique(ids[undirected]))
         if centre:
@@ -238,10 +246,6 @@ def inner_metric(variant: str, metric: Metric) -> Metric:
 
 def _exact_scores(found: list[_Scored]) -> Vector:
     return np.array([one.score for one in found])
-
-
-def _sampled_scores(parts: list[sampled.SampledScores]) -> Vector:
-    return np.concatenate([part.scores for part in parts])
 
 
 def _draw_notes(scores: Vector, request: Request) -> list[str]:
