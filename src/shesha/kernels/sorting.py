@@ -14,35 +14,73 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.kernels.threads import parallel
+
 Keys = NDArray[np.uint64]
 
-_PIECE = 1 << 23
-"""Keys sorted together: larger arrays are sorted in pieces and merged, which bounds the scratch memory."""
 _SMALL = 1 << 14
-_PROBE = 1 << 16
+_CACHED = 1 << 21
+"""More keys than this are first dealt out to groups that fit the cache."""
+_GROUP = 1 << 20
+_PIECE = 1 << 23
+"""Keys dealt out at a time, which bounds the scratch memory."""
+_COARSE_BITS = 12
 _MAX_BUCKET_BITS = 22
+_PROBE = 1 << 16
 
 
 def sort_in_place(keys: Keys, n_bits: int) -> None:
     """Sort unsigned integers below 2**n_bits, in place."""
     if len(keys) < _SMALL or _numpy_is_faster():
         keys.sort()
-        return
-    for start in range(0, len(keys), _PIECE):
-        _bucket_sort(keys[start : start + _PIECE], n_bits)
-    if len(keys) > _PIECE:
-        keys.sort(kind="stable")
+    elif len(keys) <= _CACHED or n_bits <= _COARSE_BITS:
+        _bucket_sort(keys, n_bits)
+    else:
+        _grouped_sort(keys, n_bits)
 
 
 def _bucket_sort(keys: Keys, n_bits: int) -> None:
+    bits = min(_MAX_BUCKET_BITS, n_bits, len(keys).bit_length())
+    keys[:], _ = _dealt_out(keys, n_bits - bits, bits)
+    keys.sort(kind="stable")
+
+
+def _dealt_out(keys: Keys, shift: int, bits: int) -> tuple[Keys, NDArray[np.int32]]:
+    """Keys in the order of their highest bits, and where each bucket starts."""
     from scipy.sparse import csr_array
 
-    bits = min(_MAX_BUCKET_BITS, len(keys).bit_length())
-    bucket = (keys >> np.uint64(n_bits - bits)).astype(np.int32)
+    bucket = (keys >> np.uint64(shift)).astype(np.int32)
     # Transposing a one-row sparse matrix is a counting sort of its entries by column, in compiled code.
     row = csr_array((keys, bucket, np.array([0, len(keys)], dtype=np.int32)), shape=(1, 1 << bits), copy=False)
-    keys[:] = row.tocsc().data
-    keys.sort(kind="stable")
+    columns = row.tocsc()
+    return columns.data, columns.indptr
+
+
+def _grouped_sort(keys: Keys, n_bits: int) -> None:
+    """Deal the keys out coarsely, then sort groups of neighbouring buckets, each within the cache."""
+    shift = n_bits - _COARSE_BITS
+    starts = []
+    for at in range(0, len(keys), _PIECE):
+        piece = keys[at : at + _PIECE]
+        piece[:], first = _dealt_out(piece, shift, _COARSE_BITS)
+        starts.append(at + first)
+    before = np.sum([first - first[0] for first in starts], axis=0)
+    cuts = np.unique(np.searchsorted(before, np.arange(0, len(keys), _GROUP)))
+    bounds = [*map(int, cuts), len(before) - 1]
+    out = np.empty_like(keys)
+
+    def sort_group(low: int, high: int) -> None:
+        group = np.concatenate([keys[first[low] : first[high]] for first in starts])
+        if len(group):
+            base = np.uint64(low << shift)
+            group -= base
+            _bucket_sort(group, ((high - low << shift) - 1).bit_length())
+            group += base
+        out[before[low] : before[high]] = group
+
+    for _ in parallel(lambda k: sort_group(bounds[k], bounds[k + 1]), range(len(bounds) - 1)):
+        pass
+    keys[:] = out
 
 
 @lru_cache(maxsize=1)

@@ -1,0 +1,98 @@
+"""Labels: which are refused before any work, which scores they add, and what is said of scores that are not given."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from shesha.stability.auditing import SUPERVISED
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.arange(59) % 3, "y must have one label for each of the 60 rows, got 59"),
+        (np.arange(61) % 3, "y must have one label for each of the 60 rows, got 61"),
+        ((np.arange(60) % 3)[:, None], r"y must be 1-D, one label per row, got shape \(60, 1\)"),
+        (np.zeros(60), "y must hold at least 2 classes, got 1"),
+        (np.arange(60), "y must hold classes, got 60 different labels for 60 rows"),
+        (np.linspace(0, 1, 60), "y must hold classes, got 60 different labels for 60 rows"),
+        (np.arange(60) % 31, "y must hold classes, got 31 different labels for 60 rows"),
+        (["a", None] * 30, "y must be free of missing labels, got none in rows 1, 3, 5, 7, 9 and 25 more"),
+        ([0, 1, np.nan] * 20, "y must be free of NaN, got NaN or infinity in rows 2, 5, 8, 11, 14 and 15 more"),
+    ],
+)
+def test_labels_that_are_no_classes_are_refused(layers, quick_audit, y, message):
+    with pytest.raises(ValueError, match=message):
+        quick_audit(layers, y)
+
+
+def test_as_many_classes_as_half_the_rows_are_taken(layers, quick_audit):
+    found = quick_audit({"late": layers["late"]}, np.arange(60) % 30)["late"].supervised
+    assert all(score.reason == "" for score in found.values())
+
+
+def test_names_of_classes_do_not_matter(layers, classes, quick_audit):
+    data = {"late": layers["late"]}
+    numbered = quick_audit(data, classes)
+    assert quick_audit(data, np.array(["c10", "c20", "c30"])[classes]) == numbered
+    assert quick_audit(data, np.array([2.5, 7, 99])[classes].tolist()) == numbered
+
+
+def test_two_classes_have_no_geometry_of_centroids(layers, quick_audit):
+    found = quick_audit({"late": layers["late"]}, np.arange(60) % 2)
+    refused = found["late"].supervised["label_conditioned_split"]
+    assert np.isnan([refused.value, refused.low, refused.high]).all()
+    assert refused.reason == "y must hold at least 3 classes, got 2"
+    assert "none: y must hold at least 3 classes, got 2" in str(found)
+    others = {name: score.value for name, score in found["late"].supervised.items() if name != refused.variant}
+    assert tuple(others) == SUPERVISED[:4]
+    assert np.isfinite(list(others.values())).all()
+
+
+def test_a_class_that_is_left_without_rows_is_a_reason(layers, quick_audit):
+    X = layers["late"].copy()
+    y = np.arange(60) // 30
+    X[y == 1] = 0.0
+    found = quick_audit(X, y)["X"]
+    assert found.n_used == 30
+    assert np.isfinite(found.feature_split.value)
+    reasons = {name: score.reason for name, score in found.supervised.items()}
+    assert reasons.pop("label_conditioned_split") == "y must hold at least 3 classes, got 1"
+    assert set(reasons.values()) == {"y must hold at least 2 classes, got 1"}
+
+
+def test_without_labels_there_are_no_supervised_scores(layers, quick_audit):
+    found = quick_audit(layers["late"])
+    assert found["X"].supervised == {}
+    assert "variance_ratio" not in found.to_frame()
+    assert "Variance between classes" not in str(found)
+
+
+def test_labels_score_the_representations_whose_rows_they_name(layers, classes, quick_audit):
+    found = quick_audit({"all": layers["late"], "some": layers["late"][:40]}, classes)
+    assert tuple(found["all"].supervised) == SUPERVISED
+    assert found["some"].supervised == {}
+    assert "Variance between classes\n  all" in str(found)
+
+
+@pytest.mark.xfail(strict=True, reason="the report takes the scores to show from the first representation")
+def test_supervised_scores_are_shown_if_only_a_later_representation_has_them(layers, classes, quick_audit):
+    found = quick_audit({"some": layers["late"][:40], "all": layers["late"]}, classes)
+    assert tuple(found["all"].supervised) == SUPERVISED
+    assert "Variance between classes" in str(found)
+
+
+@pytest.mark.xfail(strict=True, reason="a representation with another number of rows loses its labels silently")
+def test_a_representation_that_the_labels_do_not_fit_says_so(layers, classes, quick_audit):
+    report = str(quick_audit({"all": layers["late"], "some": layers["late"][:40]}, classes))
+    assert re.search(r"^ +some .*40 rows.*\n.*label", report, re.MULTILINE)
+
+
+@pytest.mark.xfail(strict=True, reason="the rounding error of the mean of equal numbers is taken for distance")
+@pytest.mark.parametrize("value", [0.1, 0.3, 7.7])
+def test_equal_rows_have_no_supervised_score(layers, classes, quick_audit, value):
+    found = quick_audit({"late": layers["late"], "equal": np.full((60, 12), value)}, classes)
+    assert np.isnan([score.value for score in found["equal"].supervised.values()]).all()

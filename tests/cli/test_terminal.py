@@ -1,0 +1,189 @@
+"""Help, version, progress and interruption."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from io import StringIO
+
+import numpy as np
+import pytest
+
+from shesha import _progress
+
+OPTIONS = [
+    "--labels",
+    "--label-column",
+    "--key",
+    "--metric",
+    "--confidence",
+    "--bootstrap",
+    "--permutations",
+    "--pairs",
+    "--seed",
+    "--json",
+    "--plot",
+]
+TERMINAL = {"TERM": "xterm", "COLUMNS": "80"}
+_OVERRIDES = {"NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"}
+
+
+def test_version(process):
+    ended = process("--version")
+    assert (ended.status, ended.out, ended.err) == (0, f"shesha {version('shesha')}\n", "")
+
+
+@pytest.mark.parametrize(("args", "status"), [(["--help"], 0), ([], 2)])
+def test_help_lists_the_commands(invoke, args, status):
+    ended = invoke(*args)
+    assert (ended.status, ended.err) == (status, "")
+    for text in ("shesha [OPTIONS] COMMAND", "audit", "demo", "--version"):
+        assert text in ended.out
+
+
+def test_help_of_audit_lists_the_options(process):
+    ended = process("audit", "--help")
+    assert (ended.status, ended.err) == (0, "")
+    words = ended.out.split()
+    assert [option for option in OPTIONS if option not in words] == []
+    assert "FILE..." in ended.out
+    assert "h5ad" in ended.out
+
+
+class Terminal(StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    for name in _OVERRIDES:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in TERMINAL.items():
+        monkeypatch.setenv(name, value)
+
+    def put_in_place(delay=-1):
+        # Not in the fixture: pytest gives every phase of a test its own standard error.
+        stream = Terminal()
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setattr(_progress, "_DELAY", delay)
+        return stream
+
+    return put_in_place
+
+
+def test_long_work_shows_progress_on_a_terminal(terminal, capsys):
+    stream = terminal()
+    assert list(_progress.track("abcd", 4, "layers")) == list("abcd")
+    assert "layers" in stream.getvalue()
+    assert "4/4" in stream.getvalue()
+    assert capsys.readouterr().out == ""
+
+
+def test_quick_work_is_silent(terminal):
+    stream = terminal(delay=60)
+    assert list(_progress.track("abcd", 4, "layers")) == list("abcd")
+    assert stream.getvalue() == ""
+
+
+def test_inner_work_is_silent_while_an_outer_loop_reports(terminal):
+    stream = terminal()
+    with _progress.muted():
+        assert list(_progress.track("abcd", 4, "inner")) == list("abcd")
+        with _progress.muted():
+            pass
+        assert list(_progress.track("ab", 2, "inner")) == list("ab")
+    assert list(_progress.track("abc", 3, "outer")) == list("abc")
+    assert "inner" not in stream.getvalue()
+    assert "outer" in stream.getvalue()
+
+
+def test_progress_ends_with_the_work_that_fails(terminal):
+    stream = terminal()
+
+    def failing():
+        yield from (1, 2)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(_progress.track(failing(), 3, "layers"))
+    shown = stream.getvalue()
+    assert shown.rindex("\x1b[?25h") > shown.rindex("layers")  # The cursor is shown again.
+
+
+PROGRAM = """
+from shesha import _progress
+from shesha.cli import main
+_progress._DELAY = -1
+main()
+"""
+
+
+@pytest.fixture
+def run_eager(tmp_path, X):
+    """Run the program with progress from the first moment on; standard error goes where the test says."""
+    np.savez(tmp_path / "layers.npz", first=X, second=X**3, third=X + 1)
+    environment = {name: value for name, value in os.environ.items() if name not in _OVERRIDES} | TERMINAL
+    args = ["audit", "layers.npz", "--bootstrap", "0", "--permutations", "19", "--json", "-"]
+
+    def start(stderr):
+        with (tmp_path / "out").open("wb") as out:
+            command = [sys.executable, "-c", PROGRAM, *args]
+            return subprocess.Popen(command, cwd=tmp_path, stdout=out, stderr=stderr, env=environment)
+
+    return start, tmp_path / "out"
+
+
+def test_progress_goes_to_a_terminal_and_output_stays_clean(run_eager, strict_json):
+    pty = pytest.importorskip("pty")
+    start, out = run_eager
+    reader, writer = pty.openpty()
+    program = start(writer)
+    os.close(writer)
+    shown = b""
+    while chunk := _read(reader):
+        shown += chunk
+    os.close(reader)
+    assert program.wait() == 0
+    assert b"representations" in shown
+    assert b"3/3" in shown
+    assert b"matchings" not in shown
+    assert len(strict_json(out.read_text())["representations"]) == 3
+
+
+def _read(reader):
+    try:
+        return os.read(reader, 4096)
+    except OSError:  # How Linux tells that the other side was closed.
+        return b""
+
+
+def test_progress_is_silent_elsewhere(run_eager, strict_json):
+    start, out = run_eager
+    program = start(subprocess.PIPE)
+    _, shown = program.communicate()
+    assert (program.returncode, shown) == (0, b"")
+    assert len(strict_json(out.read_text())["representations"]) == 3
+
+
+@pytest.fixture
+def interrupted(invoke_main, monkeypatch, tmp_path, X):
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    np.save(tmp_path / "m.npy", X)
+    monkeypatch.setattr("shesha.stability.audit", stop)
+    return invoke_main("audit", tmp_path / "m.npy")
+
+
+def test_interruption_ends_with_its_status(interrupted):
+    assert (interrupted.status, interrupted.out) == (130, "")
+
+
+@pytest.mark.xfail(strict=True, reason="Typer turns KeyboardInterrupt into an exit before it reaches `main`")
+def test_interruption_is_told(interrupted):
+    assert interrupted.err == "shesha: interrupted\n"

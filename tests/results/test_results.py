@@ -1,0 +1,161 @@
+"""What is returned prints its number with its uncertainty, converts to plain values and tables, and never changes."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from dataclasses import FrozenInstanceError, fields, replace
+
+import pytest
+
+from shesha.results import Audit, Chance, DriftPath, Estimate, Faults, RepresentationAudit
+
+NAN = float("nan")
+ESTIMATE = Estimate(
+    variant="feature_split",
+    value=0.81234,
+    low=0.70004,
+    high=0.90006,
+    confidence=0.9,
+    standard_error=0.05,
+    monte_carlo_error=0.0123,
+    pair_error=0.00047,
+    n_samples=12_000,
+    n_features=64,
+    n_draws=30,
+    n_bootstrap=200,
+    n_pairs=1_000_000,
+    pairs_dropped=0,
+    options={"metric": "cosine", "seed": 7},
+)
+CHANCE = Chance(
+    variant="feature_split",
+    observed=0.81234,
+    level=0.01234,
+    spread=0.04321,
+    threshold=0.05678,
+    p_value=0.00498,
+    corrected=0.80104,
+    alpha=0.05,
+    n_permutations=200,
+    n_samples=60,
+    null=(0.25, -0.125),
+    options={"seed": 7},
+)
+DRIFT = DriftPath(("day 1", "day 20"), (0.0, 0.25), (0.0, 0.125), "spearman", "cosine")
+FAULTS = Faults(2, (4, 9), (), tuple(range(7)), (1000,))
+ONE = RepresentationAudit(
+    "late", 60, 12, FAULTS, 60, ESTIMATE, CHANCE, ESTIMATE, 5.0, 4.0, 0.5, {"variance_ratio": ESTIMATE}
+)
+RESULTS = [ESTIMATE, CHANCE, DRIFT, FAULTS, ONE, Audit((ONE, replace(ONE, name="b")), DRIFT, "", {"seed": 7})]
+
+everything = pytest.mark.parametrize("result", RESULTS, ids=lambda result: type(result).__name__)
+
+
+def test_an_estimate_prints_what_it_rests_on():
+    assert str(ESTIMATE) == (
+        "feature_split: 0.8123  [0.7000, 0.9001] at 90% (200 row resamples)\n"
+        "  12,000 rows x 64 features, 30 draws, 1,000,000 pairs\n"
+        "  standard error from partitions: 0.01, sampled pairs: 0.0005"
+    )
+
+
+def test_an_estimate_prints_what_is_unusual_about_it():
+    analytic = replace(ESTIMATE, n_bootstrap=0, pairs_dropped=1234, warnings=("first note", "second note"))
+    first, *_, dropped, note, other = str(analytic).split("\n")
+    assert first == "feature_split: 0.8123  [0.7000, 0.9001] at 90% (analytic, over rows)"
+    assert dropped == "  1,234 undefined pairs left out"
+    assert (note, other) == ("  note: first note", "  note: second note")
+    assert str(replace(ESTIMATE, low=NAN, high=NAN)).split("\n")[0] == "feature_split: 0.8123"
+
+
+def test_what_is_not_estimable_prints_the_reason():
+    reason = "all distances are equal"
+    assert str(replace(ESTIMATE, value=NAN, reason=reason)) == f"feature_split: not estimable ({reason})"
+    assert str(replace(CHANCE, observed=NAN, reason=reason)) == f"feature_split: not estimable ({reason})"
+
+
+@pytest.mark.xfail(strict=True, reason="the confidence is rounded to a whole percentage")
+@pytest.mark.parametrize(("confidence", "printed"), [(0.999, "99.9%"), (0.975, "97.5%")])
+def test_an_estimate_prints_its_confidence_as_given(confidence, printed):
+    assert f" at {printed} " in str(replace(ESTIMATE, confidence=confidence))
+
+
+def test_a_score_prints_beside_its_null():
+    assert str(CHANCE) == (
+        "feature_split: 0.8123, chance 0.0123 +- 0.0432, threshold 0.0568 (alpha 0.05), "
+        "p = 0.00498 (200 permutations), corrected 0.8010"
+    )
+
+
+def test_a_drift_prints_and_tabulates_a_line_for_each_representation():
+    header, *lines = str(DRIFT).split("\n")
+    assert header.split() == ["from", "first", "from", "prev."]
+    assert [line.rsplit(maxsplit=2) for line in lines] == [
+        ["day 1", "0.0000", "0.0000"],
+        ["day 20", "0.2500", "0.1250"],
+    ]
+    assert {len(line) for line in lines} == {len(header)}
+    table = DRIFT.to_frame()
+    assert table.to_dict("list") == {
+        "representation": ["day 1", "day 20"],
+        "from_first": [0.0, 0.25],
+        "from_previous": [0.0, 0.125],
+    }
+
+
+def test_faults_name_the_first_few():
+    assert FAULTS.lines() == [
+        "2 NaN or infinite entries, in rows 4, 9",
+        "7 rows that repeat an earlier one: 0, 1, 2, 3, 4, ... (7 in all)",
+        "1 constant columns: 1000",
+    ]
+    assert Faults(zero_rows=(0, 1, 2, 3, 4)).lines() == ["5 zero rows: 0, 1, 2, 3, 4"]
+    assert Faults().lines() == []
+
+
+@pytest.mark.parametrize("result", [ESTIMATE, CHANCE, FAULTS], ids=lambda result: type(result).__name__)
+def test_a_table_of_one_row_holds_every_field(result):
+    table = result.to_frame()
+    assert table.shape == (1, len(fields(result)))
+    for name, value in result.to_dict().items():
+        cell = table.loc[0, name]
+        assert cell == ("; ".join(map(str, value)) if isinstance(value, tuple) else value)
+
+
+@everything
+def test_plain_values_are_json_and_a_copy(result):
+    plain = result.to_dict()
+    assert list(plain) == [field.name for field in fields(result)]
+    text = json.dumps(plain, allow_nan=False)
+    assert json.dumps(result.to_dict()) == text
+    for value in plain.values():
+        if isinstance(value, dict):
+            value.clear()
+    assert json.dumps(result.to_dict()) == text
+
+
+@everything
+def test_results_cannot_be_changed(result):
+    for field in fields(result):
+        with pytest.raises(FrozenInstanceError):
+            setattr(result, field.name, None)
+
+
+@everything
+def test_results_travel_between_processes(result):
+    copy = pickle.loads(pickle.dumps(result))
+    assert copy == result
+    assert type(copy) is type(result)
+    assert str(copy) == str(result)
+
+
+def test_the_ranking_leaves_out_what_has_no_score_and_keeps_the_order_of_ties():
+    scores = {"low": 0.1, "none": None, "tie": 0.5, "nan": NAN, "other tie": 0.5, "negative": -0.25, "high": 0.75}
+    found = tuple(
+        replace(ONE, name=name, feature_split=None if score is None else replace(ESTIMATE, value=score))
+        for name, score in scores.items()
+    )
+    assert Audit(found).ranking == ("high", "tie", "other tie", "low", "negative")
+    assert math.isnan(Audit(found)["nan"].feature_split.value)
