@@ -10,8 +10,8 @@ themselves are sorted if the bound is too large.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,15 +42,25 @@ class Ordering:
     """Sum of squared deviations of the ranks from their mean; 0 when all values tie."""
 
 
-def spearman(a: Vector, b: Vector, tolerance: tuple[float, float] = (0.0, 0.0), scratch: Vector | None = None) -> float:
-    """Rank correlation of two vectors, which are overwritten; NaN if either is constant."""
-    keys = (np.empty_like(a) if scratch is None else scratch).view(np.uint64)
-    first = ordering(a, tolerance[0], keys)
+def spearman(
+    a: Vector,
+    b: Vector | Callable[[], Vector],
+    tolerance: tuple[float, float] = (0.0, 0.0),
+    scratch: Vector | None = None,
+) -> float:
+    """Rank correlation of two vectors, which are overwritten; NaN if either is constant.
+
+    `b` may be a function that computes the vector: it is called when the work memory of `a` is free again.
+    """
+    first = ordering(a, tolerance[0], (np.empty_like(a) if scratch is None else scratch).view(np.uint64))
     if first.variance == 0:
         return float("nan")
+    values = b() if callable(b) else b
     # In the order of `a`, the position is the rank: nothing is scattered.
-    np.take(b, first.order, out=a, mode="clip")
-    second = ordering(a, tolerance[1], b.view(np.uint64))
+    np.take(values, first.order, out=a, mode="clip")
+    # The order has done its work, and large ones take the memory that sorting needs.
+    first = replace(first, order=np.empty(0, dtype=np.intp))
+    second = ordering(a, tolerance[1], values.view(np.uint64))
     if second.variance == 0:
         return float("nan")
     return correlation(first, second)
@@ -58,7 +68,7 @@ def spearman(a: Vector, b: Vector, tolerance: tuple[float, float] = (0.0, 0.0), 
 
 def correlation(first: Ordering, second: Ordering) -> float:
     """Rank correlation of a vector's ordering and that of a vector arranged in the first one's order."""
-    n = len(first.order)
+    n = len(second.order)
     centre = (n - 1) / 2
     total = 0.0
     for start, stop in _blocks(n):

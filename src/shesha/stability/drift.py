@@ -174,8 +174,10 @@ def similarity_of_rows(a: NDArray[np.float64], b: NDArray[np.float64], method: M
     spearman = method == "spearman"
     tolerance = rounding_level(a, metric), rounding_level(b, metric)
     first = condensed(a, metric, squared=spearman)
-    second = condensed(b, metric, squared=spearman)
-    value = ranks.spearman(first, second, tolerance) if spearman else ranks.pearson(first, second, tolerance)
+    if spearman:
+        value = ranks.spearman(first, lambda: condensed(b, metric, squared=True), tolerance)
+    else:
+        value = ranks.pearson(first, condensed(b, metric), tolerance)
     if np.isnan(value):
         return check.not_estimable(
             "all distances of a representation are equal, so nothing can be correlated with them"
