@@ -13,7 +13,8 @@ import shesha
 from shesha.cli.audit import audit_command
 from shesha.results._audit_text import MEANINGS
 
-QUICK = ("--bootstrap", "10", "--permutations", "19")
+QUICK = ("--bootstrap", "0", "--permutations", "19")
+RESAMPLED = ("--bootstrap", "10", "--permutations", "19")
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def path(tmp_path, X, kinds):
 
 def test_the_report_is_that_of_the_library(invoke, path, X, kinds):
     options = ("--metric", "euclidean", "--seed", "4", "--pairs", "500", "--label-column", "kind")
-    ended = invoke("audit", path, *options, *QUICK)
+    ended = invoke("audit", path, *options, *RESAMPLED)
     found = shesha.audit(
         {"first": X, "second": X**3}, kinds, metric="euclidean", seed=4, pairs=500, n_bootstrap=10, n_permutations=19
     )
@@ -40,8 +41,9 @@ def test_defaults_are_those_of_the_library():
 
 
 def test_json_beside_the_report(invoke, strict_json, path, tmp_path):
-    plain = invoke("audit", path, *QUICK, "--confidence", "0.9", "--seed", "6")
-    ended = invoke("audit", path, *QUICK, "--confidence", "0.9", "--seed", "6", "--json", tmp_path / "a.json")
+    args = ("audit", path, *RESAMPLED, "--confidence", "0.9", "--seed", "6")
+    plain = invoke(*args)
+    ended = invoke(*args, "--json", tmp_path / "a.json")
     assert (ended.status, ended.out) == (0, plain.out)
     content = strict_json((tmp_path / "a.json").read_text())
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.json", "layers.npz"]

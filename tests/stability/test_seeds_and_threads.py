@@ -151,7 +151,9 @@ LARGE = {
     "anchor_stability": lambda X, y: shesha.anchor_stability(X, 2, 50, 100, seed=0),
 }
 KNOWN = {
-    "lda_subspace_stability": pytest.mark.xfail(reason="the direction of the full data uses as many BLAS threads as it finds")
+    "lda_subspace_stability": pytest.mark.xfail(
+        reason="the direction of the full data uses as many BLAS threads as it finds"
+    )
 }
 
 

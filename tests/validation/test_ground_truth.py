@@ -12,15 +12,11 @@ shesha = partial(feature_split, n_splits=50, metric="correlation", seed=320)
 LEVELS = np.arange(21) / 20
 
 
-def scores_by_level(mixture, paper_seeds, **reading):
-    seeds = [paper_seeds[level % 15] * 100 + level for level in range(21)]
-    rows = [mixture(share, np.random.default_rng(seed), **reading) for share, seed in zip(LEVELS, seeds, strict=True)]
-    return np.array([shesha(X) for X in rows])
-
-
 def test_score_follows_the_share_of_signal(mixture, paper_seeds, reproduces):
     # Published: 0.987, 0.990 and 0.997. Ours over 30 sets of draws: 0.991 +- 0.006, between 0.973 and 0.999.
-    scores = scores_by_level(mixture, paper_seeds)
+    seeds = [paper_seeds[level % 15] * 100 + level for level in range(21)]
+    rows = (mixture(share, np.random.default_rng(seed)) for share, seed in zip(LEVELS, seeds, strict=True))
+    scores = np.array([shesha(X) for X in rows])
     agreement = spearmanr(LEVELS, scores).statistic
     assert all(reproduces(published, agreement, 0.006) for published in (0.987, 0.990, 0.997))
     # What keeps it below 1: the score is 0 up to a share of 0.2 and level from 0.9, where draws differ by 0.006.
@@ -29,12 +25,13 @@ def test_score_follows_the_share_of_signal(mixture, paper_seeds, reproduces):
     assert np.ptp(scores[18:]) < 0.03
 
 
-def test_printed_formula_drowns_the_signal(mixture, paper_seeds):
-    # ||ZW||_F is 226 times the size of an entry: only the level without any noise scores. Spearman 0.32 +- 0.17.
-    scores = scores_by_level(mixture, paper_seeds, frobenius=True)
+def test_printed_formula_drowns_the_signal(mixture):
+    # ||ZW||_F is 226 times the size of an entry: only the level without any noise scores. Spearman over the 21 levels
+    # would be 0.32 +- 0.17 (12 sets of draws).
+    rng = np.random.default_rng(1)
+    scores = [shesha(mixture(share, rng, frobenius=True)) for share in (0, 0.5, 0.9, 0.95, 1)]
     assert np.abs(scores[:-1]).max() < 0.025
     assert scores[-1] > 0.68
-    assert spearmanr(LEVELS, scores).statistic < 0.9
 
 
 def test_independent_noise_scores_zero(unbiased_cka, reproduces):

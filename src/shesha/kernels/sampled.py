@@ -108,23 +108,16 @@ def draw_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Ind
     return i, j
 
 
-def closeness(
-    rows: Rows, shape: tuple[int, int], i: Index, j: Index, metric: Metric, draws: Masks | Planes
-) -> SampledPairs:
+def closeness(rows: Rows, n_features: int, i: Index, j: Index, metric: Metric, draws: Masks | Planes) -> SampledPairs:
     """Compute both halves' closeness for all pairs and draws, a stretch of pairs at a time."""
     budget.require(16 * len(draws) * len(i), f"{len(i):,} pairs in {len(draws)} draws", "pass fewer pairs")
     first, second = (np.empty((len(draws), len(i))) for _ in range(2))
-    step = max(1, _ENTRIES // shape[1])
-    directions = None if metric == "euclidean" else _directions(rows, shape[0], len(i), metric, draws, step)
+    step = max(1, _ENTRIES // n_features)
 
     def fill(start: int) -> None:
         stretch = slice(start, start + step)
         x, y = rows(i[stretch]), rows(j[stretch])
-        if directions is None:
-            a, b = _distances(x, y, draws)
-        else:
-            x, y = _centred(x, metric), _centred(y, metric)
-            a, b = _cosines(x, y, directions(i[stretch], x), directions(j[stretch], y), metric, draws)
+        a, b = _distances(x, y, draws) if metric == "euclidean" else _cosines(x, y, metric, draws)
         first[:, stretch], second[:, stretch] = a.T, b.T
 
     for _ in parallel(fill, range(0, len(i), step)):
@@ -150,28 +143,6 @@ class _Directions:
     """Sums over the first half, for centring within halves (over both halves they are zero)."""
     few: NDArray[np.bool_]
     """Rows that lie almost wholly in the first half: their second half must be computed, not subtracted."""
-
-    def at(self, index: Index) -> _Directions:
-        sums = None if self.sums is None else self.sums[index]
-        return _Directions(self.inverse_first[index], self.inverse_second[index], sums, self.few[index])
-
-
-def _directions(
-    rows: Rows, n_rows: int, n_pairs: int, metric: Metric, draws: Masks | Planes, step: int
-) -> Callable[[Index, Matrix], _Directions]:
-    """Return how to look directions up: computed once per row where rows recur, else as rows come by."""
-    if n_rows > n_pairs:
-        return lambda _, x: _directions_of(x, metric, draws)
-    blocks = [np.arange(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
-    parts = list(parallel(lambda block: _directions_of(_centred(rows(block), metric), metric, draws), blocks))
-    sums = [part.sums for part in parts if part.sums is not None]
-    table = _Directions(
-        np.concatenate([part.inverse_first for part in parts]),
-        np.concatenate([part.inverse_second for part in parts]),
-        np.concatenate(sums) if sums else None,
-        np.concatenate([part.few for part in parts]),
-    )
-    return lambda index, _: table.at(index)
 
 
 def _directions_of(x: Matrix, metric: Metric, draws: Masks | Planes) -> _Directions:
@@ -203,9 +174,9 @@ def _centred(x: Matrix, metric: Metric) -> Matrix:
     return x
 
 
-def _cosines(
-    x: Matrix, y: Matrix, of_x: _Directions, of_y: _Directions, metric: Metric, draws: Masks | Planes
-) -> tuple[Matrix, Matrix]:
+def _cosines(x: Matrix, y: Matrix, metric: Metric, draws: Masks | Planes) -> tuple[Matrix, Matrix]:
+    x, y = _centred(x, metric), _centred(y, metric)
+    of_x, of_y = _directions_of(x, metric, draws), _directions_of(y, metric, draws)
     first = draws.inner(x, y)
     second = np.einsum("ij,ij->i", x, y)[:, None] - first
     if of_x.sums is not None and of_y.sums is not None and isinstance(draws, Masks):
@@ -225,39 +196,6 @@ def _cosines(
 
 
 @dataclass(frozen=True)
-class SampledScores:
-    """Rank correlation of each draw, and each pair's influence on their mean."""
-
-    scores: Vector
-    influence: Vector
-    dropped: int
-
-
-def scores(pairs: SampledPairs, metric: Metric) -> SampledScores:
-    """Correlate the halves of each draw; the closeness is overwritten."""
-
-    def one(draw: int) -> tuple[float, Vector, Index | slice]:
-        a, b = pairs.first[draw], pairs.second[draw]
-        kept: Index | slice = slice(None)
-        if not np.isfinite(a + b).all():
-            kept = np.flatnonzero(np.isfinite(a) & np.isfinite(b))
-            a, b = a[kept], b[kept]
-        if len(a) < 2:
-            return float("nan"), np.empty(0), kept
-        return *spearman_influence(a, b, (_level(a, metric),) * 2), kept
-
-    found, influence, dropped = [], np.zeros(len(pairs.i)), 0
-    for rho, part, kept in parallel(one, range(len(pairs.first))):
-        found.append(rho)
-        dropped += 0 if isinstance(kept, slice) else len(pairs.i) - len(kept)
-        if rho == rho:
-            influence[kept] += part
-    values = np.array(found)
-    used = max(1, int(np.isfinite(values).sum()))
-    return SampledScores(values, influence / used, dropped)
-
-
-@dataclass(frozen=True)
 class SampledScore:
     """Rank correlation of one draw, and the influence of each pair that is defined in both halves."""
 
@@ -268,18 +206,28 @@ class SampledScore:
 
 
 def score(
-    rows: Rows, shape: tuple[int, int], pairs: tuple[Index, Index], metric: Metric, draws: Masks | Planes
+    rows: Rows,
+    n_features: int,
+    pairs: tuple[Index, Index],
+    metric: Metric,
+    draw: Masks | Planes,
+    partners: Index | None = None,
 ) -> SampledScore:
-    """Correlate the halves of a single draw over the given pairs."""
+    """Correlate the halves of a single draw over the given pairs.
+
+    With `partners`, a permutation of the rows, the second half is that of the partners of each pair.
+    """
     i, j = pairs
-    found = closeness(rows, shape, i, j, metric, draws)
+    found = closeness(rows, n_features, i, j, metric, draw)
     a, b = found.first[0], found.second[0]
+    if partners is not None:
+        b = closeness(rows, n_features, partners[i], partners[j], metric, draw).second[0]
     kept = np.isfinite(a) & np.isfinite(b)
     if not kept.all():
         i, j, a, b = i[kept], j[kept], a[kept], b[kept]
     if len(a) < 2:
         return SampledScore(float("nan"), i, j, np.zeros(len(a)))
-    rho, influence = spearman_influence(a, b, (_level(a, metric),) * 2)
+    rho, influence = spearman_influence(a, b, (_level(a, metric), _level(b, metric)))
     return SampledScore(rho, i, j, influence)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,9 +22,11 @@ from shesha.stability.estimate import prepared
 from shesha.stability.evidence import Request
 from shesha.stability.feature import directed, frame_of
 from shesha.stability.split_estimator import (
+    FEWEST_PAIRS,
     Draw,
     draw_plan,
     draw_sampler,
+    estimate_split,
     exact_bytes,
     inner_metric,
     reader,
@@ -36,7 +38,7 @@ Matrix = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 NULL_PAIRS = 100_000
-"""Pairs per permutation when all do not fit the memory budget: each permutation reads them anew."""
+"""Pairs per matching when all do not fit the memory budget: each matching reads them anew."""
 
 
 def chance(
@@ -73,8 +75,8 @@ def chance(
     alpha : float
         Level of the threshold, in (0, 1).
     pairs : int, optional
-        Use this many random pairs of rows (split scores); needed beyond the memory budget, where
-        100,000 are the default.
+        Use this many random pairs of rows for the score and for each matching (split scores). Beyond the
+        memory budget the default is 1,000,000 for the score and 100,000 for each matching.
     seed : int, Generator or None
         One seed gives `observed` the value of `estimate` with that seed.
     **options
@@ -104,7 +106,7 @@ def chance(
     if request.codes is not None:
         observed, null, reason = _shuffled_labels(estimator, request, n_permutations)
     elif pairs is not None or exact_bytes(len(request.X), 2) > memory_budget():
-        observed, null, reason = _matched_pairs(name, request, n_permutations, pairs or NULL_PAIRS)
+        observed, null, reason = _matched_pairs(name, request, n_permutations)
     else:
         observed, null, reason = _matched_rows(name, request, n_permutations)
     return _summary(name, request, observed, null, alpha, reason)
@@ -192,30 +194,36 @@ def _constant(*views: RankedRdm) -> bool:
     return any(np.isnan(view.ranks[0]) for view in views)
 
 
-def _matched_pairs(name: str, request: Request, n_permutations: int, n_pairs: int) -> tuple[float, Vector, str]:
-    """Every matching compares sampled pairs with the second half of the pairs that they are matched with."""
-    metric: Metric = request.options["metric"]
-    shape = (request.X.shape[0], request.X.shape[1])
-    inner, rows = inner_metric(name, metric), reader(request.X, metric, name)
-    next_draw = draw_sampler(name, shape[1], generator(request.seed))
-    plan = draw_plan(name, shape[1], [next_draw() for _ in range(request.options["n_draws"])])
-    i, j = sampled.draw_pairs(shape[0], n_pairs, spawn(request.seed, 2))
-    anchor = sampled.closeness(rows, shape, i, j, inner, plan).first
+def _matched_pairs(name: str, request: Request, n_permutations: int) -> tuple[float, Vector, str]:
+    """Every matching compares fresh sampled pairs with the second half of the pairs that they are matched with."""
+    found = estimate_split(name, request)
+    n, n_features = request.X.shape[0], request.X.shape[1]
+    inner, rows = inner_metric(name, request.options["metric"]), reader(request.X, request.options["metric"], name)
+    next_draw = draw_sampler(name, n_features, generator(request.seed))
+    draws = [next_draw() for _ in range(request.options["n_draws"])]
+    together = partitions_per_matching(n_features, len(draws))
+    per_draw = max(FEWEST_PAIRS, (request.pairs or NULL_PAIRS) // together)
 
-    def score(order: Index, used: list[int]) -> float:
-        second = sampled.closeness(rows, shape, order[i], order[j], inner, plan).second[used]
-        found = sampled.scores(sampled.SampledPairs(i, j, anchor[used], second), inner).scores
-        return float(np.nanmean(found)) if np.isfinite(found).any() else float("nan")
+    def score(task: tuple[int, np.random.Generator]) -> float:
+        turn, rng = task
+        partners = rng.permutation(n)
+        scores = []
+        for k in range(together):
+            plan = draw_plan(name, n_features, _restarted(draws[(turn * together + k) % len(draws)]))
+            pairs = sampled.draw_pairs(n, per_draw, rng)
+            scores.append(sampled.score(rows, n_features, pairs, inner, plan, partners).score)
+        return float(np.nanmean(scores)) if np.isfinite(scores).any() else float("nan")
 
-    n_draws = len(anchor)
-    together = partitions_per_matching(shape[1], n_draws)
-    observed = score(np.arange(shape[0]), list(range(n_draws)))
-    null = np.empty(n_permutations)
-    rng = spawn(request.seed, 3)
-    for turn in track(range(n_permutations), n_permutations, "matchings"):
-        used = [(turn * together + k) % n_draws for k in range(together)]
-        null[turn] = score(rng.permutation(shape[0]), used)
-    return observed, null, "" if observed == observed else "all distances are equal within a half"
+    tasks = list(enumerate(spawn(request.seed, 3).spawn(n_permutations)))
+    null = np.array(list(track(parallel(score, tasks), n_permutations, "matchings")))
+    return found.value, null, found.reason
+
+
+def _restarted(draw: Draw) -> Draw:
+    """Return a generator in its first state: a rotation serves many matchings."""
+    if not isinstance(draw, np.random.Generator):
+        return draw
+    return np.random.default_rng(cast("np.random.SeedSequence", draw.bit_generator.seed_seq))
 
 
 def _shuffled_labels(

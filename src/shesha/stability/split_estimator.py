@@ -31,7 +31,7 @@ DEFAULT_PAIRS = 1_000_000
 BOOTSTRAP_PAIRS = 1_000_000
 """More pairs than this are thinned for the interval, which widens it by a few percent at most."""
 MAX_DRAWS = 3000
-_FEWEST_PAIRS = 1000
+FEWEST_PAIRS = 1000
 """Pairs that a partition needs at least: a rank correlation of fewer is biased."""
 _BATCH = 10
 _CONSTANT = "all distances are equal within a half of the features, in every draw"
@@ -59,9 +59,9 @@ def draw_sampler(variant: str, n_features: int, rng: np.random.Generator) -> Cal
     return lambda: rng.spawn(1)[0]
 
 
-def draw_plan(variant: str, n_features: int, draws: list[Any]) -> sampled.Masks | sampled.Planes:
-    """Return the halves of all draws in the form that sampled pairs need."""
-    return sampled.Masks.of(draws) if variant == "feature_split" else sampled.Planes.of(n_features, draws)
+def draw_plan(variant: str, n_features: int, draw: Any) -> sampled.Masks | sampled.Planes:
+    """Return the halves of a draw in the form that sampled pairs need."""
+    return sampled.Masks.of([draw]) if variant == "feature_split" else sampled.Planes.of(n_features, [draw])
 
 
 @dataclass(frozen=True)
@@ -186,12 +186,12 @@ def _from_pairs(variant: str, request: Request, n_sampled: int) -> Evidence:
     metric: Metric = request.options["metric"]
     shape = (request.X.shape[0], request.X.shape[1])
     rows, inner = reader(request.X, metric, variant), inner_metric(variant, metric)
-    per_draw = max(_FEWEST_PAIRS, -(-n_sampled // request.options["n_draws"]))
+    per_draw = max(FEWEST_PAIRS, -(-n_sampled // request.options["n_draws"]))
     next_draw, rng = draw_sampler(variant, shape[1], generator(request.seed)), spawn(request.seed, 2)
 
     def score(task: tuple[Draw, np.random.Generator]) -> sampled.SampledScore:
-        plan = draw_plan(variant, shape[1], [task[0]])
-        return sampled.score(rows, shape, sampled.draw_pairs(shape[0], per_draw, task[1]), inner, plan)
+        plan = draw_plan(variant, shape[1], task[0])
+        return sampled.score(rows, shape[1], sampled.draw_pairs(shape[0], per_draw, task[1]), inner, plan)
 
     def score_all(draws: list[Draw]) -> list[sampled.SampledScore]:
         return list(parallel(score, list(zip(draws, rng.spawn(len(draws)), strict=True))))

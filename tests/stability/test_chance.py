@@ -1,0 +1,167 @@
+"""Chance levels, thresholds and p-values are what they say, and noise is rarely called a signal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import shesha
+
+SPLITS = ["feature_split", "basis_averaged_split"]
+SUPERVISED = [
+    "variance_ratio",
+    "supervised_alignment",
+    "class_separation_ratio",
+    "zscore_separation",
+    "label_conditioned_split",
+    "lda_stability",
+    "lda_subspace_stability",
+]
+
+
+def labelled(variant, gap, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(48) % (2 if variant == "lda_stability" else 4)
+    return rng.standard_normal((48, 6)) + gap * rng.standard_normal((4, 6))[y], y
+
+
+def few(variant):
+    return {"n_draws": 5} if "split" in variant or "lda" in variant else {}
+
+
+def false_positive_limit(n, alpha=0.05):
+    """The share of false positives that a valid test stays below in 999 of 1000 repetitions."""
+    return binom.ppf(0.999, n, alpha) / n
+
+
+NOISE = {
+    "feature_split": {},
+    "feature_split, one partition": {"n_splits": 1},
+    "feature_split, euclidean": {"metric": "euclidean"},
+    "feature_split, sampled pairs": {"pairs": 500, "n_splits": 5},
+    "basis_averaged_split": {"variant": "basis_averaged_split"},
+}
+
+
+@pytest.mark.parametrize("name", NOISE)
+def test_noise_is_above_chance_no_more_often_than_alpha(name):
+    found = [
+        shesha.chance(np.random.default_rng([7, k]).standard_normal((40, 16)), n_permutations=19, seed=k, **NOISE[name])
+        for k in range(120)
+    ]
+    assert np.mean([one.p_value <= 0.05 for one in found]) <= false_positive_limit(120)
+    assert 0.3 < np.mean([one.p_value <= 0.5 for one in found]) < 0.7
+    assert abs(np.mean([one.level for one in found])) < 0.005
+
+
+def test_skewed_noise_of_unequal_features_is_above_chance_no_more_often_than_alpha():
+    scales = np.array([5.0, 5.0, *np.ones(14)])
+    data = [np.random.default_rng([8, k]).lognormal(size=(40, 16)) * scales for k in range(120)]
+    found = [shesha.chance(X, n_permutations=39, metric="euclidean", seed=k) for k, X in enumerate(data)]
+    assert np.mean([one.p_value <= 0.05 for one in found]) <= false_positive_limit(120)
+
+
+@pytest.mark.parametrize("variant", ["variance_ratio", "supervised_alignment"])
+def test_labels_that_mean_nothing_are_above_chance_no_more_often_than_alpha(variant):
+    found = [shesha.chance(*labelled(variant, gap=0.0, seed=k), variant, n_permutations=19, seed=k) for k in range(150)]
+    assert np.mean([one.p_value <= 0.05 for one in found]) <= false_positive_limit(150)
+
+
+@pytest.mark.parametrize("pairs", [None, 2000])
+@pytest.mark.parametrize("variant", SPLITS)
+def test_a_strong_signal_has_the_smallest_p_value(low_rank, variant, pairs):
+    found = shesha.chance(low_rank(40, 16), variant=variant, n_permutations=19, pairs=pairs, n_draws=5, seed=0)
+    assert found.p_value == 1 / 20
+    assert found.observed > found.threshold
+    assert found.corrected > 0.3
+    assert abs(found.level) < 4 * found.spread / np.sqrt(19)
+
+
+@pytest.mark.parametrize("variant", SUPERVISED)
+def test_labels_that_mean_something_have_the_smallest_p_value(variant):
+    X, y = labelled(variant, gap=2.0)
+    if variant.startswith("lda"):
+        X = X + 3 * y[:, None]
+    found = shesha.chance(X, y, variant, n_permutations=19, seed=0, **few(variant))
+    assert found.p_value == 1 / 20
+    assert found.level < found.threshold < found.observed
+
+
+@pytest.mark.parametrize("variant", [*SPLITS, *SUPERVISED])
+@pytest.mark.parametrize(("alpha", "n_permutations"), [(0.05, 19), (0.1, 33), (0.2, 4), (0.5, 10)])
+def test_every_number_follows_from_the_null(variant, alpha, n_permutations):
+    X, y = labelled(variant, gap=0.5)
+    options = {"n_permutations": n_permutations, "alpha": alpha, "seed": 1, **few(variant)}
+    found = shesha.chance(X, y, variant, **options)
+    null = np.array(found.null)
+    together = sorted([*null, found.observed])
+    threshold = together[int(np.ceil(round((1 - alpha) * (n_permutations + 1), 9))) - 1]
+    maximum = 1.0 if variant != "class_separation_ratio" else threshold + 1
+    assert len(null) == found.n_permutations == n_permutations
+    assert found.level == pytest.approx(null.mean())
+    assert found.spread == pytest.approx(null.std(ddof=1))
+    assert found.threshold == threshold
+    assert found.p_value == (1 + (null >= found.observed).sum()) / (1 + n_permutations)
+    assert found.corrected == pytest.approx(max(0, (found.observed - threshold) / (maximum - threshold)))
+    # Above the threshold means significant, and the other way round.
+    assert (found.observed > found.threshold) <= (found.p_value <= alpha)
+
+
+@pytest.mark.parametrize("variant", [*SPLITS, *SUPERVISED])
+def test_observed_is_the_estimate_with_the_same_seed(variant):
+    X, y = labelled(variant, gap=0.5)
+    estimate = shesha.estimate(X, y, variant, n_bootstrap=0, seed=3, **few(variant))
+    found = shesha.chance(X, y, variant, n_permutations=19, seed=3, **few(variant))
+    assert found.observed == pytest.approx(estimate.value, abs=1e-12)
+
+
+@pytest.mark.xfail(strict=True, reason="the two draw different pairs")
+def test_observed_is_the_estimate_with_the_same_seed_and_sampled_pairs(low_rank):
+    X = low_rank(40, 16)
+    estimate = shesha.estimate(X, pairs=2000, seed=3)
+    assert shesha.chance(X, pairs=2000, n_permutations=19, seed=3).observed == pytest.approx(estimate.value, abs=1e-12)
+
+
+def test_sampled_pairs_give_the_null_of_all_pairs(low_rank):
+    X = low_rank(40, 16)
+    every, some = (shesha.chance(X, n_permutations=60, pairs=pairs, n_splits=4, seed=0) for pairs in (None, 20_000))
+    assert some.spread == pytest.approx(every.spread, rel=0.35)
+    assert abs(some.level - every.level) < 4 * np.hypot(some.spread, every.spread) / np.sqrt(60)
+
+
+def test_too_little_memory_for_all_pairs_means_sampled_ones(low_rank, monkeypatch):
+    X = low_rank(200, 8)
+    exact = shesha.chance(X, n_permutations=19, n_splits=3, seed=0)
+    monkeypatch.setenv("SHESHA_MEMORY", "1M")
+    monkeypatch.setattr("shesha.stability.chance.NULL_PAIRS", 20_000)
+    found = shesha.chance(X, n_permutations=19, n_splits=3, seed=0)
+    assert found.observed != exact.observed
+    assert found.observed == pytest.approx(exact.observed, abs=0.02)
+
+
+def test_undefined_pairs_take_no_part(low_rank):
+    X = low_rank(40, 8)
+    X[[4, 9], 1:] = 0.0
+    found = shesha.chance(X, n_permutations=19, n_splits=4, seed=0)
+    exact = shesha.feature_split(np.delete(X, [4, 9], axis=0), 4, seed=0)
+    assert found.observed == pytest.approx(exact, abs=1e-12)
+    assert found.p_value == 1 / 20
+
+
+@pytest.mark.parametrize("pairs", [None, 1000])
+def test_equal_rows_give_nan_and_a_reason(pairs):
+    found = shesha.chance(np.ones((20, 8)), n_permutations=19, pairs=pairs, seed=0)
+    assert np.isnan([found.observed, found.level, found.threshold, found.p_value, found.corrected]).all()
+    assert "all distances are equal within a half" in found.reason
+    assert "not estimable" in str(found)
+
+
+@pytest.mark.parametrize(("alpha", "least"), [(0.05, 19), (0.01, 99), (0.5, 1)])
+def test_too_few_permutations_ever_to_reach_alpha_are_refused(low_rank, alpha, least):
+    X = low_rank(20, 8)
+    message = rf"n_permutations must be at least 1 / alpha - 1 = {least}, got {least - 1}"
+    if least > 1:
+        with pytest.raises(ValueError, match=message):
+            shesha.chance(X, n_permutations=least - 1, alpha=alpha)
+    assert shesha.chance(X, n_permutations=least, alpha=alpha, n_splits=2, seed=0).p_value <= alpha

@@ -1,0 +1,156 @@
+"""Estimates from sampled pairs agree with those from all pairs, and work on files."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import shesha
+from shesha.stability import split_estimator
+
+METRICS = ["cosine", "correlation", "euclidean"]
+
+
+@pytest.fixture(params=METRICS)
+def metric(request):
+    return request.param
+
+
+def both(X, variant, pairs=60_000, **options):
+    """The estimate from all pairs and that from sampled ones."""
+    options = {"n_bootstrap": 0, "n_draws": 20, **options}
+    return tuple(shesha.estimate(X, variant=variant, pairs=some, seed=0, **options) for some in (None, pairs))
+
+
+@pytest.mark.parametrize("d", [16, 17])
+def test_sampled_pairs_agree_with_all_of_the_same_partitions(low_rank, metric, d):
+    exact, found = both(low_rank(60, d) + 0.5, "feature_split", metric=metric)
+    assert exact.pair_error == 0
+    assert 0 < found.pair_error < 0.01
+    assert abs(found.value - exact.value) < 4 * found.pair_error
+    assert found.monte_carlo_error == pytest.approx(exact.monte_carlo_error, rel=0.1)
+
+
+def test_sampled_pairs_agree_with_all_over_rotations(low_rank, metric):
+    exact, found = both(low_rank(60, 16) + 0.5, "basis_averaged_split", metric=metric, n_draws=100, pairs=200_000)
+    error = np.hypot(np.hypot(exact.monte_carlo_error, found.monte_carlo_error), found.pair_error)
+    assert abs(found.value - exact.value) < 4 * error < 0.1
+
+
+def test_pair_error_predicts_the_spread_over_samples_of_pairs(low_rank, monkeypatch):
+    X = low_rank(80, 16)
+    found = []
+    for purpose in range(60):
+        # The same partitions, other pairs.
+        monkeypatch.setattr(split_estimator, "spawn", lambda _, __, seed=purpose: np.random.default_rng(seed))
+        found.append(shesha.estimate(X, pairs=2000, n_splits=2, seed=0))
+    predicted = np.mean([one.pair_error for one in found])
+    assert np.std([one.value for one in found]) == pytest.approx(predicted, rel=0.3)
+    assert np.mean([one.value for one in found]) == pytest.approx(shesha.feature_split(X, 2, seed=0), abs=0.005)
+
+
+def test_analytic_interval_is_as_wide_as_the_bootstrap(low_rank):
+    X = low_rank(80, 16)
+    bootstrap, analytic = (shesha.estimate(X, pairs=pairs, n_splits=20, seed=0) for pairs in (None, 100_000))
+    assert analytic.standard_error == pytest.approx(bootstrap.standard_error, rel=0.2)
+    assert bootstrap.n_bootstrap == 200
+    assert analytic.n_bootstrap == 0
+    assert "analytic" in str(analytic)
+
+
+def test_more_pairs_mean_less_error(low_rank):
+    X = low_rank(500, 16)
+    few, many = (shesha.estimate(X, pairs=pairs, n_splits=10, seed=0) for pairs in (10_000, 160_000))
+    assert many.pair_error == pytest.approx(few.pair_error / 4, rel=0.1)
+    assert (few.n_pairs, many.n_pairs) == (10_000, 160_000)
+
+
+def test_too_little_memory_for_all_pairs_means_sampled_ones(low_rank, monkeypatch):
+    X = low_rank(300, 8)
+    exact = shesha.feature_split(X, 5, seed=0)
+    monkeypatch.setenv("SHESHA_MEMORY", "2M")
+    monkeypatch.setattr(split_estimator, "DEFAULT_PAIRS", 50_000)
+    found = shesha.estimate(X, n_splits=5, seed=0)
+    assert found.n_pairs == 50_000
+    assert "50,000 random pairs of the 44,850 were used" in found.warnings[0]
+    assert abs(found.value - exact) < 4 * found.pair_error
+
+
+def test_undefined_pairs_are_left_out_and_counted(low_rank):
+    X = low_rank(40, 8)
+    X[[4, 9], 1:] = 0.0
+    found = shesha.estimate(X, pairs=40_000, n_splits=4, seed=0)
+    touched = 1 - (38 * 37) / (40 * 39)
+    assert found.pairs_dropped == pytest.approx(40_000 * touched, rel=0.1)
+    exact = shesha.feature_split(np.delete(X, [4, 9], axis=0), 4, seed=0)
+    assert abs(found.value - exact) < 4 * found.pair_error
+
+
+def test_equal_rows_within_a_half_give_nan_and_a_reason():
+    X = np.ones((20, 8))
+    found = shesha.estimate(X, pairs=1000, seed=0)
+    assert np.isnan(found.value)
+    assert found.reason == "all distances are equal within a half of the features, in every draw"
+    assert "not estimable" in str(found)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_rows_that_are_not_finite_are_named_when_they_are_read(low_rank, bad):
+    X = low_rank(40, 8)
+    X[7, 3] = bad
+    with pytest.raises(ValueError, match="X must be finite, got NaN or infinity in rows 7"):
+        shesha.estimate(X, pairs=2000, seed=0)
+
+
+@pytest.mark.parametrize(("metric", "row", "kind"), [("cosine", 0.0, "zero"), ("correlation", 0.3, "constant")])
+def test_rows_without_a_direction_are_named_when_they_are_read(low_rank, metric, row, kind):
+    X = low_rank(40, 8)
+    X[7] = row
+    with pytest.raises(ValueError, match=f"X must have no {kind} row under the {metric} metric, got {kind} rows 7"):
+        shesha.estimate(X, pairs=2000, metric=metric, seed=0)
+
+
+@pytest.mark.parametrize(
+    "scale", [pytest.param(1e-170, marks=pytest.mark.xfail(reason="squares underflow")), 1e-100, 1e100]
+)
+def test_sampled_estimates_do_not_depend_on_a_common_scale(low_rank, metric, scale):
+    X = low_rank(40, 8)
+    plain, scaled = (shesha.estimate(rows, pairs=2000, metric=metric, n_splits=3, seed=0) for rows in (X, X * scale))
+    assert scaled.value == pytest.approx(plain.value, abs=1e-9)
+
+
+@pytest.fixture(scope="module")
+def on_disk(tmp_path_factory):
+    """A file of 25 MB: blocks of rows with a common latent structure."""
+    shape = (200_000, 32)
+    path = tmp_path_factory.mktemp("rows") / "rows.npy"
+    rng = np.random.default_rng(0)
+    file = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
+    mixing = rng.standard_normal((4, 32))
+    for start in range(0, shape[0], 20_000):
+        file[start : start + 20_000] = rng.standard_normal((20_000, 4)) @ mixing + rng.standard_normal((20_000, 32))
+    file.flush()
+    return path
+
+
+@pytest.mark.parametrize("variant", ["feature_split", "basis_averaged_split"])
+def test_a_mapped_file_is_scored_without_loading_it(on_disk, variant, monkeypatch):
+    monkeypatch.setenv("SHESHA_THREADS", "1")  # Each thread has its own stretch of rows.
+    mapped = np.load(on_disk, mmap_mode="r")
+    shesha.estimate(mapped[:1000], variant=variant, n_draws=2, pairs=2000, seed=0)  # Imports are not counted.
+    tracemalloc.start()
+    found = shesha.estimate(mapped, variant=variant, n_draws=5, pairs=50_000, seed=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < on_disk.stat().st_size / 2
+    assert found.n_samples == 200_000
+    assert found.low < found.value < found.high
+    assert found == shesha.estimate(np.load(on_disk), variant=variant, n_draws=5, pairs=50_000, seed=0)
+
+
+def test_chance_of_a_mapped_file_is_that_of_the_array(on_disk):
+    mapped, loaded = np.load(on_disk, mmap_mode="r"), np.load(on_disk)
+    options = {"pairs": 3000, "n_permutations": 19, "n_draws": 3, "seed": 0}
+    assert shesha.chance(mapped, **options) == shesha.chance(loaded, **options)
