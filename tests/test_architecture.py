@@ -13,7 +13,7 @@ import shesha.core
 SOURCE = Path(shesha.__file__).parent
 ORDER = [
     {"_warnings"},
-    {"results", "_validate", "_random", "_progress"},
+    {"results", "_validate", "_random", "_progress", "_memory"},
     {"kernels", "io", "extract", "data"},
     {"views"},
     {"measures", "stability", "transfer"},

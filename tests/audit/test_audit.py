@@ -82,6 +82,11 @@ def test_zero_rows_are_left_out_only_where_they_have_no_direction(layers, classe
     assert found["late"].faults.zero_rows == (4, 30)
     assert (found["late"].n_samples, found["late"].n_used, found["early"].n_used) == (60, len(rows), 60)
     assert found["late"].feature_split == estimate(X[rows], metric=metric, seed=0, n_bootstrap=10)
+    singular = np.linalg.svd(X[rows] - X[rows].mean(axis=0), compute_uv=False)
+    shares, variances = singular / singular.sum(), singular**2 / np.sum(singular**2)
+    spectrum = found["late"].effective_rank, found["late"].participation_ratio, found["late"].anisotropy
+    expected = np.exp(-np.sum(shares * np.log(shares))), 1 / np.sum(variances**2), variances[0]
+    assert spectrum == pytest.approx(expected, rel=1e-9)
     alone = estimate(X[rows], classes[rows], "variance_ratio", seed=0, n_bootstrap=10)
     assert found["late"].supervised["variance_ratio"] == alone
     assert found.drift.from_first == (0.0, rdm_drift(X[rows], layers["early"][rows], metric=metric))

@@ -8,7 +8,6 @@ import pytest
 from scipy import sparse
 
 from shesha import io as files
-from shesha.io import _files
 
 anndata = pytest.importorskip("anndata")
 h5py = pytest.importorskip("h5py")
@@ -107,8 +106,8 @@ def test_data_without_a_matrix(written):
 
 def test_a_dense_matrix_beyond_the_limit_is_refused(written, monkeypatch):
     path = written(made(X=sparse.csr_matrix((4, 3)), obsm={}))
-    monkeypatch.setattr(_files, "memory_limit", lambda: 4 * 3 * 8 - 1)
-    with pytest.raises(ValueError, match=r"X in .* must fit a quarter of the memory .*\(4, 3\).*obsm/X_pca in keys"):
+    monkeypatch.setenv("SHESHA_MEMORY", str(4 * 3 * 8 - 1))
+    with pytest.raises(ValueError, match=r"X in .* must fit the memory budget .*\(4, 3\).*obsm/X_pca in keys"):
         files.read(path)
 
 

@@ -57,7 +57,7 @@ def test_400_rows_are_enough_for_layers(layer):
 def test_400_rows_are_enough_for_pixels_and_for_a_mixture(mixture):
     pixels = digits()[0][some_rows(1600, 1797)]
     for X in (pixels, mixture(0.7, np.random.default_rng(5), n=1600)):
-        few, many = (feature_split(X[:n], n_splits=10, seed=320) for n in (400, 1600))
+        few, many = (feature_split(X[:n], n_splits=5, seed=320) for n in (400, 1600))
         assert abs(few - many) < 0.02
 
 
@@ -112,9 +112,8 @@ def test_fewer_directions_do_matter_when_averaged_over_rotations():
     """Half of 64 directions hold less of the same rows than half of 512, so dropped or padded axes change the score."""
     scores = principal_scores(LAYERS["trained_layer1"][some_rows(400, 900)], 64)
     padded = np.hstack([scores, np.zeros((400, 448))])
-    assert basis_averaged_split(padded, n_rotations=5, seed=320) > 0.2 + basis_averaged_split(
-        scores, n_rotations=5, seed=320
-    )
+    few, many = (basis_averaged_split(X, n_rotations=5, seed=320) for X in (scores, padded))
+    assert many - few > 0.1
 
 
 def test_negative_score_comes_from_components_of_the_same_rows():

@@ -12,6 +12,8 @@ from types import ModuleType
 
 import numpy as np
 
+from shesha._memory import memory_budget, readable
+
 _NAMES_LISTED = 20
 _SIGNATURES = {
     b"\x93NUMPY": "a .npy file",
@@ -91,18 +93,13 @@ def optional(module: str, path: Path) -> ModuleType:
         ) from error
 
 
-def memory_limit() -> int:
-    """Return the bytes that one array may take when it is read whole: a quarter of the machine's memory."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4 if hasattr(os, "sysconf") else 2**31
-
-
 def require_memory(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[np.generic], instead: str) -> None:
     """Refuse an array that would not fit, before it is read."""
-    need, limit = math.prod(shape) * dtype.itemsize, memory_limit()
+    need, limit = math.prod(shape) * dtype.itemsize, memory_budget()
     if need > limit:
         raise UnreadableFileError(
-            f"{name} in {path} must fit a quarter of the memory ({limit / 2**30:.2f} GiB), "
-            f"got shape {shape} of {dtype}, {need / 2**30:.2f} GiB: {instead}"
+            f"{name} in {path} must fit the memory budget of {readable(limit)}, "
+            f"got shape {shape} of {dtype}, {readable(need)}: {instead}, or raise SHESHA_MEMORY"
         )
 
 

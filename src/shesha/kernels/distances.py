@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.kernels import budget
+from shesha import _memory as memory
 from shesha.kernels.threads import parallel
 
 Matrix = NDArray[np.float64]
@@ -82,7 +82,7 @@ def n_pairs(n: int) -> int:
 def condensed(rows: Matrix, metric: Metric, *, squared: bool = False) -> Vector:
     """Distances of all pairs i < j of standard rows, in the order of SciPy's condensed form."""
     n = len(rows)
-    budget.require(8 * n_pairs(n), f"the {n_pairs(n):,} distances of {n:,} rows", "pass fewer rows")
+    memory.require(8 * n_pairs(n), f"the {n_pairs(n):,} distances of {n:,} rows", "pass fewer rows")
     out = np.empty(n_pairs(n))
     for _ in parallel(lambda start: _fill_panel(out, rows, metric, start), range(0, n, PANEL)):
         pass

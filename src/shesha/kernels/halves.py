@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.kernels import budget
+from shesha import _memory as memory
 from shesha.kernels.distances import Metric, condensed, n_pairs, standard_rows
 from shesha.kernels.frames import Frame
 from shesha.kernels.threads import n_threads
@@ -55,7 +55,7 @@ class DenseHalves:
 
     def __init__(self, rows: Matrix, metric: Metric, frame: Frame) -> None:
         n, pairs, workers = len(rows), n_pairs(len(rows)), n_threads()
-        budget.require(
+        memory.require(
             8 * (2 * n * n + workers * (2 * n * n + 3 * pairs)), f"the pairs of {n:,} rows", "pass pairs=1_000_000"
         )
         self.metric: Metric = metric
@@ -105,7 +105,7 @@ class PanelHalves:
     """For more rows: each half on its own, panel by panel, without any square matrix."""
 
     def __init__(self, rows: Matrix, metric: Metric, frame: Frame) -> None:
-        budget.require(24 * n_pairs(len(rows)), f"the pairs of {len(rows):,} rows", "pass pairs=1_000_000")
+        memory.require(24 * n_pairs(len(rows)), f"the pairs of {len(rows):,} rows", "pass pairs=1_000_000")
         self.metric: Metric = metric
         self.frame = frame
 

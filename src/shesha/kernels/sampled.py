@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.kernels import budget, ranks
+from shesha import _memory as memory
+from shesha.kernels import ranks
 from shesha.kernels.distances import ROUNDING, Metric
 from shesha.kernels.frames import haar_columns
 from shesha.kernels.threads import parallel
@@ -81,7 +82,7 @@ class Planes:
     def of(n_features: int, generators: Sequence[np.random.Generator]) -> Planes:
         """Draw the span of the first half of the axes after a random rotation."""
         half = n_features // 2
-        budget.require(
+        memory.require(
             8 * n_features * half * len(generators),
             f"{len(generators)} rotations of {n_features:,} features",
             "draw fewer",
@@ -110,7 +111,7 @@ def draw_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Ind
 
 def closeness(rows: Rows, n_features: int, i: Index, j: Index, metric: Metric, draws: Masks | Planes) -> SampledPairs:
     """Compute both halves' closeness for all pairs and draws, a stretch of pairs at a time."""
-    budget.require(16 * len(draws) * len(i), f"{len(i):,} pairs in {len(draws)} draws", "pass fewer pairs")
+    memory.require(16 * len(draws) * len(i), f"{len(i):,} pairs in {len(draws)} draws", "pass fewer pairs")
     first, second = (np.empty((len(draws), len(i))) for _ in range(2))
     step = max(1, _ENTRIES // n_features)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.kernels import budget
+from shesha import _memory as memory
 from shesha.kernels.threads import single_threaded_blas
 
 Matrix = NDArray[np.float64]
@@ -20,7 +20,7 @@ _ENTRIES = 1 << 22
 def centred_variances(X: NDArray[Any]) -> Vector:
     """Squared singular values of the centred rows, largest first, scaled to sum 1; zeros if all rows are equal."""
     n, d = X.shape
-    budget.require(24 * min(n, d) ** 2, f"the spectrum of {n:,} rows x {d:,} features", "audit fewer features")
+    memory.require(24 * min(n, d) ** 2, f"the spectrum of {n:,} rows x {d:,} features", "audit fewer features")
     with single_threaded_blas():
         gram = _feature_gram(X) if d <= n else _row_gram(X)
         values = np.linalg.eigvalsh(gram)[::-1]

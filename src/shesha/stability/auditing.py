@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha import _validate as check
+from shesha._memory import MemoryBudgetError, memory_budget
 from shesha._progress import muted, track
 from shesha._random import Seed, generator
 from shesha._warnings import NotEstimableWarning
 from shesha.kernels import spectrum
-from shesha.kernels.budget import MemoryBudgetError, memory_budget
 from shesha.kernels.distances import METRICS, Metric, undirected_rows
 from shesha.results import Audit, DriftPath, Estimate, Faults, RepresentationAudit
 from shesha.stability.chance import chance

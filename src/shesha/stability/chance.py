@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha import _validate as check
+from shesha._memory import memory_budget
 from shesha._progress import track
 from shesha._random import Seed, generator, spawn
 from shesha.kernels import halves as halves_kernel
 from shesha.kernels import sampled
-from shesha.kernels.budget import memory_budget
 from shesha.kernels.distances import Metric, rounding_level
 from shesha.kernels.permuted import permuted_inner_products
 from shesha.kernels.threads import parallel, single_threaded_blas

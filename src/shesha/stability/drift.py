@@ -8,8 +8,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shesha import _memory as memory
 from shesha import _validate as check
-from shesha.kernels import budget, ranks
+from shesha.kernels import ranks
 from shesha.kernels.distances import METRICS, Metric, condensed, length_unit, n_pairs, rounding_level
 from shesha.results import DriftPath
 from shesha.stability.feature import directed
@@ -166,7 +167,7 @@ def drift_path(
 
 def similarity_of_rows(a: NDArray[np.float64], b: NDArray[np.float64], method: Method, metric: Metric) -> float:
     """Correlate the distances of two sets of standard rows."""
-    budget.require(
+    memory.require(
         24 * n_pairs(len(a)),
         f"the {n_pairs(len(a)):,} distances of {len(a):,} rows",
         "compare a random subset of the rows",

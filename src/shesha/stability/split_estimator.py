@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _validate as check
+from shesha._memory import memory_budget
 from shesha._progress import track
 from shesha._random import generator, spawn
 from shesha.kernels import halves as halves_kernel
 from shesha.kernels import ranks, resampling, sampled
-from shesha.kernels.budget import memory_budget
 from shesha.kernels.distances import Metric, n_pairs, rounding_level, undirected_rows
 from shesha.kernels.halves import Closeness
 from shesha.kernels.threads import parallel, single_threaded_blas

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from shesha.kernels.budget import MemoryBudgetError, memory_budget, readable, require
+from shesha._memory import MemoryBudgetError, memory_budget, readable, require
 
 WRITTEN = [
     ("1024", 1024),
