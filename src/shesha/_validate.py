@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha._warnings import NotEstimableWarning
+from shesha._warnings import NotEstimableWarning, warn
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -132,7 +131,7 @@ def positive(value: float, name: str) -> float:
 
 def not_estimable(reason: str) -> float:
     """Return NaN and warn why: a score is never silently missing."""
-    warnings.warn(f"not estimable: {reason}", NotEstimableWarning, stacklevel=3)
+    warn(f"not estimable: {reason}", NotEstimableWarning)
     return float("nan")
 
 

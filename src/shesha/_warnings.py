@@ -1,5 +1,13 @@
 """Warnings that come with a number, or instead of one."""
 
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).parent)
+
 
 class NotEstimableWarning(UserWarning):
     """The data cannot give this score; NaN was returned, and the message says why."""
@@ -7,3 +15,11 @@ class NotEstimableWarning(UserWarning):
 
 class NotIdentifiableWarning(UserWarning):
     """The score has no identifiable estimand; the message names what to use instead."""
+
+
+def warn(message: str, category: type[UserWarning]) -> None:
+    """Warn at the line outside the library that asked for the number, however deep the reason lies."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

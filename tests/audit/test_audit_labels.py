@@ -9,6 +9,8 @@ import pytest
 
 from shesha.stability.auditing import SUPERVISED
 
+OUT_OF_RANGE = pytest.mark.xfail(strict=True, reason="zscore_separation squares lengths in the unit of the features")
+
 
 @pytest.mark.parametrize(
     ("y", "message"),
@@ -74,25 +76,38 @@ def test_without_labels_there_are_no_supervised_scores(layers, quick_audit):
 def test_labels_score_the_representations_whose_rows_they_name(layers, classes, quick_audit):
     found = quick_audit({"all": layers["late"], "some": layers["late"][:40]}, classes)
     assert tuple(found["all"].supervised) == SUPERVISED
-    assert found["some"].supervised == {}
+    assert {score.reason for score in found["some"].supervised.values()} == {"there are 60 labels and 40 rows"}
+    assert np.isnan([score.value for score in found["some"].supervised.values()]).all()
     assert "Variance between classes\n  all" in str(found)
 
 
-@pytest.mark.xfail(strict=True, reason="the report takes the scores to show from the first representation")
+def test_labels_of_other_rows_are_not_taken_for_those_that_are_left(layers, classes, quick_audit):
+    X = layers["late"].copy()
+    X[[3, 9]] = 0.0
+    found = quick_audit({"zeros": X, "some": layers["late"][:58]}, classes[:58])
+    assert {score.reason for score in found["zeros"].supervised.values()} == {"there are 58 labels and 60 rows"}
+
+
 def test_supervised_scores_are_shown_if_only_a_later_representation_has_them(layers, classes, quick_audit):
     found = quick_audit({"some": layers["late"][:40], "all": layers["late"]}, classes)
     assert tuple(found["all"].supervised) == SUPERVISED
     assert "Variance between classes" in str(found)
 
 
-@pytest.mark.xfail(strict=True, reason="a representation with another number of rows loses its labels silently")
 def test_a_representation_that_the_labels_do_not_fit_says_so(layers, classes, quick_audit):
     report = str(quick_audit({"all": layers["late"], "some": layers["late"][:40]}, classes))
-    assert re.search(r"^ +some .*40 rows.*\n.*label", report, re.MULTILINE)
+    assert re.search(r"^ +some +none: there are 60 labels and 40 rows$", report, re.MULTILINE)
 
 
-@pytest.mark.xfail(strict=True, reason="the rounding error of the mean of equal numbers is taken for distance")
 @pytest.mark.parametrize("value", [0.1, 0.3, 7.7])
 def test_equal_rows_have_no_supervised_score(layers, classes, quick_audit, value):
     found = quick_audit({"late": layers["late"], "equal": np.full((60, 12), value)}, classes)
     assert np.isnan([score.value for score in found["equal"].supervised.values()]).all()
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150, *(pytest.param(s, marks=OUT_OF_RANGE) for s in (1e-300, 1e200))])
+def test_the_unit_of_the_features_does_not_matter(layers, classes, quick_audit, scale):
+    X = layers["late"]
+    found = quick_audit({"plain": X, "scaled": X * scale}, classes, n_bootstrap=0)
+    plain, scaled = ([score.value for score in one.supervised.values()] for one in found.representations)
+    assert scaled == pytest.approx(plain, abs=1e-9)

@@ -65,6 +65,12 @@ def test_squares_stay_within_range(shape, scale):
     assert summaries(X * scale) == pytest.approx(summaries(X), rel=EXACT)
 
 
+def test_sums_stay_within_range():
+    X = uneven(0, TALL)
+    largest = X / np.abs(X).max() * 1.7e308
+    assert summaries(largest) == pytest.approx(summaries(X), rel=EXACT)
+
+
 @given(seeds, shapes, st.floats(1e-3, 1e3))
 def test_rotation_translation_and_scale_do_not_matter(seed, shape, scale):
     X = uneven(seed, shape)
@@ -107,7 +113,6 @@ def test_equal_rows_have_no_spectrum(value):
     assert np.isnan(summaries(value * np.tile(np.linspace(0.3, 1.7, TALL[1]), (TALL[0], 1)))).all()
 
 
-@pytest.mark.xfail(strict=True, reason="the rounding error of the mean of equal numbers is taken for a direction")
 @pytest.mark.parametrize("value", [0.1, -1 / 3, 1e8 + 0.1, 1e-150])
 def test_equal_rows_have_no_spectrum_with_more_features_than_rows(value):
     assert np.isnan(summaries(np.full(WIDE, value))).all()

@@ -95,7 +95,6 @@ def test_a_representation_with_nan_is_named_and_the_others_are_scored(folder, pr
     assert ended.err == "shesha: not scored: gaps\n"
 
 
-@pytest.mark.xfail(strict=True, reason="only what has no scores at all counts as not scored")
 def test_a_representation_without_a_stability_is_named(folder, invoke):
     np.save(folder / "equal.npy", np.full((60, 12), 0.5))
     ended = invoke("audit", folder / "equal.npy", *QUICK)

@@ -132,8 +132,8 @@ def test_several_files_have_names_of_their_own(scores, tmp_path, X):
     assert found == of_library({"m": X, second: X**3, "layers:m": X + 1, "layers:n": X - 1})
 
 
-@pytest.mark.xfail(strict=True, reason="the third mention of a file replaces the second")
-def test_no_file_is_dropped_silently(scores, tmp_path, X):
+def test_no_file_is_dropped_silently(invoke_main, tmp_path, X):
     np.save(tmp_path / "m.npy", X)
-    found, messages = scores(*[tmp_path / "m.npy"] * 3)
-    assert len(found) == 3 or "m.npy" in messages
+    ended = invoke_main("audit", *[tmp_path / "m.npy"] * 3)
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err == f"shesha: FILE must be given once each, got {tmp_path / 'm.npy'} repeatedly\n"

@@ -70,7 +70,7 @@ def test_json_alone_on_standard_output(invoke, strict_json, path, tmp_path, X):
     np.savez(path, gaps=gaps, equal=np.ones((60, 12)), good=X)
     ended = invoke("audit", path, *QUICK, "--json", "-")
     gaps, equal, good = strict_json(ended.out)["representations"]
-    assert (ended.status, ended.err) == (2, "shesha: not scored: gaps\n")
+    assert (ended.status, ended.err) == (2, "shesha: not scored: gaps, equal\n")
     assert (gaps["feature_split"], gaps["effective_rank"], gaps["faults"]["not_finite"]) == (None, None, 1)
     assert gaps["reason"].startswith("1 entries are NaN or infinite")
     assert (equal["feature_split"]["value"], equal["anisotropy"]) == (None, None)
@@ -91,21 +91,17 @@ def test_an_older_file_is_replaced(invoke, strict_json, path, tmp_path):
     strict_json((tmp_path / "a.json").read_text())
 
 
+@pytest.mark.parametrize("option", ["--json", "--plot"])
 @pytest.mark.parametrize(
-    "target",
-    [
-        "nowhere/a.json",
-        pytest.param(
-            ".", marks=pytest.mark.xfail(strict=True, reason="what was written under the temporary name is left there")
-        ),
-    ],
+    ("target", "message"),
+    [("nowhere/a.json", "the folder of the file to write must exist"), (".", "must be a file, got the directory")],
 )
-def test_json_that_cannot_be_written(invoke_main, path, tmp_path, target):
+def test_where_nothing_can_be_written_no_work_is_done(invoke_main, path, tmp_path, option, target, message):
     (tmp_path / "folder").mkdir()
-    ended = invoke_main("audit", path, *QUICK, "--json", tmp_path / "folder" / target)
-    assert ended.status == 2
-    assert "folder" in ended.err
-    assert "Ranking" in ended.out
+    ended = invoke_main("audit", path, *QUICK, option, tmp_path / "folder" / target)
+    assert (ended.status, ended.out) == (2, "")
+    assert message in ended.err
+    assert str(tmp_path / "folder") in ended.err
     assert sorted(file.name for file in tmp_path.iterdir()) == ["folder", "layers.npz"]
 
 

@@ -184,6 +184,5 @@ def test_interruption_ends_with_its_status(interrupted):
     assert (interrupted.status, interrupted.out) == (130, "")
 
 
-@pytest.mark.xfail(strict=True, reason="Typer turns KeyboardInterrupt into an exit before it reaches `main`")
 def test_interruption_is_told(interrupted):
     assert interrupted.err == "shesha: interrupted\n"

@@ -64,6 +64,12 @@ def test_standard_errors_cover_the_sampling_of_pairs_and_of_rows(rng):
     assert from_rows > 2 * from_pairs
 
 
+def test_values_that_rows_do_not_share_have_the_error_of_independent_pairs(rng):
+    errors = [standard_errors(rng.standard_normal(1000), *draw_pairs(100, 1000, rng)) for _ in range(100)]
+    from_pairs, from_rows = np.sqrt(np.mean(np.square(errors), axis=0))
+    assert from_rows == pytest.approx(from_pairs, rel=0.15)
+
+
 def test_rows_never_lower_the_standard_error_of_pairs():
     # Rows that pull in opposite directions would make the robust sum of squares negative.
     i, j = np.array([0, 1, 2]), np.array([1, 2, 0])

@@ -37,10 +37,13 @@ def test_keys_come_out_sorted(path, rng, kind):
     assert np.array_equal(keys, expected)
 
 
-@pytest.mark.parametrize("piece", [N - 1, N // 2, 9_999])
-def test_pieces_are_merged(path, rng, monkeypatch, piece):
+@pytest.mark.parametrize("kind", LEADING)
+@pytest.mark.parametrize(("piece", "group"), [(N, 5_000), (N // 2, N), (9_999, 777), (N - 1, 1)])
+def test_pieces_and_groups_come_together_sorted(path, rng, monkeypatch, kind, piece, group):
+    monkeypatch.setattr(sorting, "_CACHED", 1 << 14)
     monkeypatch.setattr(sorting, "_PIECE", piece)
-    keys = packed(rng.integers(0, 1 << 47, N))
+    monkeypatch.setattr(sorting, "_GROUP", group)
+    keys = packed(LEADING[kind](rng))
     expected = np.sort(keys)
     sorting.sort_in_place(keys, 63)
     assert np.array_equal(keys, expected)

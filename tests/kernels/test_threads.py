@@ -68,6 +68,15 @@ def test_parallel_work_may_itself_be_parallel(threads):
     assert list(nested) == [6 * item for item in range(4)]
 
 
+def test_parallel_work_within_parallel_work_starts_no_threads(monkeypatch):
+    monkeypatch.setenv("SHESHA_THREADS", "2")
+
+    def outer(_):
+        return {threading.get_ident(), *parallel(lambda _: threading.get_ident(), range(4))}
+
+    assert [len(threads) for threads in parallel(outer, range(4))] == [1, 1, 1, 1]
+
+
 def test_blas_has_one_thread_inside_and_its_own_setting_after(threads):
     before = blas_threads()
     inside = list(parallel(lambda _: blas_threads(), range(4)))

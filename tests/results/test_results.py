@@ -76,7 +76,6 @@ def test_what_is_not_estimable_prints_the_reason():
     assert str(replace(CHANCE, observed=NAN, reason=reason)) == f"feature_split: not estimable ({reason})"
 
 
-@pytest.mark.xfail(strict=True, reason="the confidence is rounded to a whole percentage")
 @pytest.mark.parametrize(("confidence", "printed"), [(0.999, "99.9%"), (0.975, "97.5%")])
 def test_an_estimate_prints_its_confidence_as_given(confidence, printed):
     assert f" at {printed} " in str(replace(ESTIMATE, confidence=confidence))
@@ -103,6 +102,12 @@ def test_a_drift_prints_and_tabulates_a_line_for_each_representation():
         "from_first": [0.0, 0.25],
         "from_previous": [0.0, 0.125],
     }
+
+
+def test_a_drift_that_is_nan_prints_its_reason():
+    _, first, second = str(replace(DRIFT, from_first=(0.0, NAN), reasons=("", "all are equal"))).split("\n")
+    assert first.split() == ["day", "1", "0.0000", "0.0000"]
+    assert second.endswith("nan      0.1250  (all are equal)")
 
 
 def test_faults_name_the_first_few():

@@ -136,7 +136,6 @@ def test_monte_carlo_error_predicts_the_spread_over_seeds(low_rank, split):
     assert np.std([one.value for one in found]) == pytest.approx(predicted, rel=0.3)
 
 
-@pytest.mark.xfail(strict=True, reason="one partition has no spread, and the missing error is printed as zero")
 def test_one_partition_has_no_known_error(low_rank):
     assert np.isnan(shesha.estimate(low_rank(20, 8), n_splits=1, seed=0).monte_carlo_error)
 

@@ -48,6 +48,8 @@ def main() -> None:
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         typer.echo(f"shesha: {error}", err=True)
         sys.exit(BAD_INPUT)
-    except KeyboardInterrupt:
-        typer.echo("shesha: interrupted", err=True)
-        sys.exit(INTERRUPTED)
+    except SystemExit as stop:
+        # The command line library turns Ctrl-C into this status without a word.
+        if stop.code == INTERRUPTED:
+            typer.echo("shesha: interrupted", err=True)
+        raise

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from shesha.results import Audit
+    from shesha.results import Audit, RepresentationAudit
 
 _NOT_SCORED = 2
 
@@ -48,6 +48,8 @@ def audit_command(
     """
     from shesha.stability import audit
 
+    for path in (json, plot):
+        require_writable(path)
     representations, y = load(files, labels, label_column, key)
     found = audit(
         representations,
@@ -68,6 +70,9 @@ def load(
     """Read the representations of all files, and the labels."""
     from shesha.io import open_file, read_labels
 
+    repeated = [str(path) for path in dict.fromkeys(files) if files.count(path) > 1]
+    if repeated:
+        raise ValueError(f"FILE must be given once each, got {', '.join(repeated)} repeatedly")
     source = labels if labels is not None else (files[0] if label_column is not None else None)
     y = None if source is None else read_labels(source, label_column)
     inside = label_column if labels is None else None
@@ -98,10 +103,24 @@ def show(found: Audit, json: Path | None, plot: Path | None) -> None:
             _write(json, text)
     if plot is not None:
         found.plot().figure.savefig(plot, dpi=150)  # type: ignore[union-attr]
-    unscored = [one.name for one in found.representations if one.reason]
+    unscored = [one.name for one in found.representations if one.reason or _without_stability(one)]
     if unscored:
         typer.echo(f"shesha: not scored: {', '.join(unscored)}", err=True)
         raise typer.Exit(_NOT_SCORED)
+
+
+def _without_stability(one: RepresentationAudit) -> bool:
+    return one.feature_split is not None and one.feature_split.value != one.feature_split.value
+
+
+def require_writable(path: Path | None) -> None:
+    """Refuse, before the long work, to write where no file can be."""
+    if path is None or str(path) == "-":
+        return
+    if path.is_dir():
+        raise IsADirectoryError(f"the file to write must be a file, got the directory {path}")
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"the folder of the file to write must exist, got {path}")
 
 
 def as_json(found: Audit) -> str:
@@ -134,5 +153,9 @@ def _plain(value: Any) -> Any:
 def _write(path: Path, text: str) -> None:
     """Write under a temporary name first: a reader never sees half a file."""
     temporary = path.with_name(path.name + ".part")
-    temporary.write_text(text + "\n", encoding="utf-8")
-    temporary.replace(path)
+    try:
+        temporary.write_text(text + "\n", encoding="utf-8")
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise

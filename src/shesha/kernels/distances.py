@@ -29,14 +29,14 @@ _PAIRS_AT_ONCE = 1 << 22
 def standard_rows(X: Matrix, metric: Metric) -> Matrix:
     """Rows whose inner products give the metric; rows without a direction become zero.
 
-    Cosine: unit length. Correlation: centred, unit length. Euclidean: column means removed, which
-    keeps digits when the data lie far from the origin, and everything divided by `length_unit`,
-    which keeps squares of data of any scale within range.
+    Cosine: unit length. Correlation: centred, unit length. Euclidean: column medians removed, which
+    keeps digits when the data lie far from the origin (means would follow one far row), and everything
+    divided by `length_unit`, which keeps squares of data of any scale within range.
     """
     if metric == "euclidean":
         unit = length_unit(X)
         rows = X / unit
-        rows -= rows.mean(axis=0)
+        rows -= np.median(rows, axis=0)
         return np.asarray(rows)
     # Scaling by the largest entry first keeps squares within range for rows of any size.
     largest = np.abs(X).max(axis=1, keepdims=True)

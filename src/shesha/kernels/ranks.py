@@ -96,7 +96,8 @@ def ordering(values: Vector, tolerance: float, keys: Keys) -> Ordering:
     index_bits = max(1, (n - 1).bit_length())
     key_bits = min(_KEY_BITS, 63 - index_bits)
     step = (high - low) * 2.0**-key_bits
-    if not 0 < step < np.inf:
+    # Denormal numbers cannot be scaled.
+    if not np.finfo(float).tiny < step < np.inf:
         return _exact_ordering(values, tolerance)
     _pack(values, low, high - low, key_bits, index_bits, keys)
     sort_in_place(keys, key_bits + index_bits)

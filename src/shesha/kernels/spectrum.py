@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,23 +32,30 @@ def centred_variances(X: NDArray[Any]) -> Vector:
 
 
 def _feature_gram(X: NDArray[Any]) -> Matrix:
-    """X'X after centring and scaling, reading the rows in blocks, twice."""
+    """X'X after centring and scaling, reading the rows in blocks, three times."""
     n, d = X.shape
     step = max(1, _ENTRIES // d)
-    starts = range(0, n, step)
-    origin = np.asarray(X[0], dtype=np.float64)
-    mean = origin + sum((np.asarray(X[s : s + step], dtype=np.float64) - origin).sum(axis=0) for s in starts) / n
-    scale = max(float(np.abs(np.asarray(X[s : s + step], dtype=np.float64) - mean).max()) for s in starts) or 1.0
+
+    def blocks() -> Iterator[Matrix]:
+        return (np.asarray(X[start : start + step], dtype=np.float64) for start in range(0, n, step))
+
+    largest = max(float(np.abs(block).max()) for block in blocks()) or 1.0
+    # Equal rows become exact zeros, which the mean's rounding would miss.
+    origin = np.asarray(X[0], dtype=np.float64) / largest
+    mean = sum((block / largest - origin).sum(axis=0) for block in blocks()) / n
     gram = np.zeros((d, d))
-    for start in starts:
-        block = (np.asarray(X[start : start + step], dtype=np.float64) - mean) / scale
-        gram += block.T @ block
+    for block in blocks():
+        centred = block / largest - origin - mean
+        gram += centred.T @ centred
     return gram
 
 
 def _row_gram(X: NDArray[Any]) -> Matrix:
     rows = np.asarray(X, dtype=np.float64)
-    rows = rows - rows.mean(axis=0)
+    rows = rows / (float(np.abs(rows).max()) or 1.0)
+    # Equal rows become exact zeros, which the mean's rounding would miss.
+    rows -= rows[0].copy()
+    rows -= rows.mean(axis=0)
     rows /= float(np.abs(rows).max()) or 1.0
     return np.asarray(rows @ rows.T)
 

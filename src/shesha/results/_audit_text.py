@@ -62,7 +62,8 @@ MEANINGS = {
     ),
     "zscore_separation": Meaning(
         "Distance from other classes",
-        "(inter - intra) / (inter + intra), about class means; 0 is none. Small classes look separated by chance.",
+        "(inter - intra) / (inter + intra), about class means; 0 is none. Random labels give a little more, "
+        "the smaller the classes the more.",
     ),
     "label_conditioned_split": Meaning(
         "Stability of class centroids",
@@ -166,5 +167,5 @@ def _notes(audit: Audit) -> str:
                 dropped = [f"{found.pairs_dropped:,} undefined pairs left out"] if found.pairs_dropped else []
                 notes += [f"  {one.name}, {found.variant}: {text}" for text in (*found.warnings, *dropped)]
     level = audit.options.get("confidence")
-    head = [f"  brackets: {level:.0%} intervals over rows (other inputs of the same kind)"] if level else []
+    head = [f"  brackets: {100 * level:g}% intervals over rows (other inputs of the same kind)"] if level else []
     return "\n".join(["Notes", *head, *notes]) if head or notes else ""

@@ -20,6 +20,8 @@ class DriftPath(Result):
     from_previous: tuple[float, ...]
     method: str
     metric: str
+    reasons: tuple[str, ...] = ()
+    """Why a drift is NaN, one text per representation; empty where it is a number."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per representation."""
@@ -32,6 +34,10 @@ class DriftPath(Result):
     def __str__(self) -> str:
         """Print one line per representation."""
         width = max(map(len, self.names))
-        rows = zip(self.names, self.from_first, self.from_previous, strict=True)
-        lines = [f"{name:<{width}}  {first:10.4f}  {previous:10.4f}" for name, first, previous in rows]
+        reasons = self.reasons or ("",) * len(self.names)
+        rows = zip(self.names, self.from_first, self.from_previous, reasons, strict=True)
+        lines = [
+            f"{name:<{width}}  {first:10.4f}  {previous:10.4f}{f'  ({reason})' if reason else ''}"
+            for name, first, previous, reason in rows
+        ]
         return "\n".join([f"{'':<{width}}  from first  from prev.", *lines])

@@ -48,12 +48,13 @@ class Estimate(Result):
         lines = [f"{self.variant}: {self.value:.4f}"]
         if self.low == self.low:
             how = f"{self.n_bootstrap} row resamples" if self.n_bootstrap else "analytic, over rows"
-            lines[0] += f"  [{self.low:.4f}, {self.high:.4f}] at {self.confidence:.0%} ({how})"
+            lines[0] += f"  [{self.low:.4f}, {self.high:.4f}] at {100 * self.confidence:g}% ({how})"
         lines.append(
             f"  {self.n_samples:,} rows x {self.n_features:,} features, {self.n_draws} draws, {self.n_pairs:,} pairs"
         )
         errors = {"partitions": self.monte_carlo_error, "sampled pairs": self.pair_error}
-        lines.append("  standard error from " + ", ".join(f"{name}: {error:.1g}" for name, error in errors.items()))
+        known = (f"{name}: {f'{error:.1g}' if error == error else 'unknown'}" for name, error in errors.items())
+        lines.append(f"  standard error from {', '.join(known)}")
         if self.pairs_dropped:
             lines.append(f"  {self.pairs_dropped:,} undefined pairs left out")
         return "\n".join([*lines, *(f"  note: {text}" for text in self.warnings)])

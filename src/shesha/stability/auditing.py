@@ -90,19 +90,16 @@ def audit(
     1        trained        900          32
     """
     check.choice(metric, METRICS, "metric")
-    check.fraction(confidence, "confidence", closed=False)
-    check.count(n_bootstrap, "n_bootstrap", minimum=0)
-    check.count(n_permutations, "n_permutations", minimum=19)
-    generator(seed)
-    named = _named(representations)
     options: dict[str, Any] = {
         "metric": metric,
-        "confidence": confidence,
-        "n_bootstrap": n_bootstrap,
-        "n_permutations": n_permutations,
-        "pairs": pairs,
-        "seed": seed,
+        "confidence": check.fraction(confidence, "confidence", closed=False),
+        "n_bootstrap": check.count(n_bootstrap, "n_bootstrap", minimum=0),
+        "n_permutations": check.count(n_permutations, "n_permutations", minimum=19),
+        "pairs": check.optional_count(pairs, "pairs", minimum=100),
+        "seed": int(seed) if isinstance(seed, int | np.integer) else seed,
     }
+    generator(seed)
+    named = _named(representations)
     if y is not None:
         _require_usable_labels(y, named)
     found = []
@@ -111,8 +108,9 @@ def audit(
             # The reason stands in the result.
             warnings.simplefilter("ignore", NotEstimableWarning)
             found.append(_audit_one(name, X, y, options))
-    drift, reason = _drift(named, found, options)
-    return Audit(tuple(found), drift, reason, {**options, "seed": seed if isinstance(seed, int) else None})
+    drift, reason = _drift(named, found, metric)
+    plain = {**options, "seed": options["seed"] if isinstance(options["seed"], int) else None}
+    return Audit(tuple(found), drift, reason, plain)
 
 
 def _named(representations: ArrayLike | Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
@@ -120,7 +118,14 @@ def _named(representations: ArrayLike | Mapping[str, ArrayLike]) -> dict[str, ND
         representations = {"X": representations}
     if not representations:
         raise ValueError("representations must hold at least one matrix, got none")
-    return {str(name): check.raw_matrix(X, str(name), min_rows=1, min_columns=1) for name, X in representations.items()}
+    names = [str(name) for name in representations]
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise ValueError(
+            f"representations must have distinct names, got {check.listed(map(repr, twice))} more than once"
+        )
+    arrays = zip(names, representations.values(), strict=True)
+    return {name: check.raw_matrix(X, name, min_rows=1, min_columns=1) for name, X in arrays}
 
 
 def _require_usable_labels(y: ArrayLike, named: dict[str, NDArray[Any]]) -> None:
@@ -137,14 +142,23 @@ def _audit_one(name: str, X: NDArray[Any], y: ArrayLike | None, options: dict[st
     unscored = RepresentationAudit(name, X.shape[0], X.shape[1], faults)
     if faults.not_finite:
         return _because(unscored, f"{faults.not_finite:,} entries are NaN or infinite; remove or fill them first")
-    used, labels = _directed(X, y, faults, options["metric"])
+    bad = _undirected(X, faults, options["metric"])
+    used = np.delete(X, bad, axis=0) if len(bad) else X
+    labels = None if y is None else np.asarray(y)
+    misfit = ""
+    if labels is not None:
+        if len(labels) == len(X):
+            labels = np.delete(labels, bad)
+        else:
+            misfit = f"there are {len(labels):,} labels and {len(X):,} rows"
     if len(used) < _MIN_ROWS or X.shape[1] < MIN_FEATURES:
         return _because(
             unscored,
             f"it needs {_MIN_ROWS} rows with a direction and {MIN_FEATURES} columns, got {len(used)} and {X.shape[1]}",
         )
     try:
-        return _scored(name, X, used, labels, faults, options)
+        supervised = {} if labels is None else _supervised(used, labels, misfit, options)
+        return _scored(name, X, used, supervised, faults, options)
     except MemoryBudgetError as error:
         return _because(unscored, str(error))
 
@@ -153,24 +167,20 @@ def _because(found: RepresentationAudit, reason: str) -> RepresentationAudit:
     return RepresentationAudit(found.name, found.n_samples, found.n_features, found.faults, reason=reason)
 
 
-def _directed(
-    X: NDArray[Any], y: ArrayLike | None, faults: Faults, metric: Metric
-) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Leave out the rows without a direction, and their labels."""
-    labels = None if y is None or len(np.asarray(y)) != len(X) else np.asarray(y)
-    if metric == "euclidean":
-        return X, labels
-    bad = np.array(faults.zero_rows, dtype=np.intp)
+def _undirected(X: NDArray[Any], faults: Faults, metric: Metric) -> NDArray[np.intp]:
+    """Rows that the metric cannot place."""
     if metric == "correlation":
-        bad = undirected_rows(np.asarray(X, dtype=np.float64), metric)
-    if not len(bad):
-        return X, labels
-    kept = np.delete(np.arange(len(X)), bad)
-    return X[kept], None if labels is None else labels[kept]
+        return undirected_rows(np.asarray(X, dtype=np.float64), metric)
+    return np.array(faults.zero_rows if metric == "cosine" else (), dtype=np.intp)
 
 
 def _scored(
-    name: str, X: NDArray[Any], used: NDArray[Any], labels: NDArray[Any] | None, faults: Faults, options: dict[str, Any]
+    name: str,
+    X: NDArray[Any],
+    used: NDArray[Any],
+    supervised: dict[str, Estimate],
+    faults: Faults,
+    options: dict[str, Any],
 ) -> RepresentationAudit:
     metric, seed, pairs = options["metric"], options["seed"], options["pairs"]
     common: dict[str, Any] = {"metric": metric, "pairs": pairs, "seed": seed}
@@ -188,21 +198,23 @@ def _scored(
         effective_rank=spectrum.effective_rank(variances),
         participation_ratio=spectrum.participation_ratio(variances),
         anisotropy=spectrum.anisotropy(variances),
-        supervised={} if labels is None else _supervised(used, labels, seed, interval, metric),
+        supervised=supervised,
     )
 
 
-def _supervised(
-    X: NDArray[Any], labels: NDArray[Any], seed: Seed, interval: dict[str, Any], metric: Metric
-) -> dict[str, Estimate]:
+def _supervised(X: NDArray[Any], labels: NDArray[Any], misfit: str, options: dict[str, Any]) -> dict[str, Estimate]:
+    confidence = options["confidence"]
+    if misfit:
+        return {name: _not_given(name, X, misfit, confidence) for name in SUPERVISED}
+    common: dict[str, Any] = {name: options[name] for name in ("confidence", "n_bootstrap", "seed")}
     found = {}
     for name in SUPERVISED:
-        chosen: dict[str, Any] = {"metric": metric} if name == "label_conditioned_split" else {}
+        chosen: dict[str, Any] = {"metric": options["metric"]} if name == "label_conditioned_split" else {}
         try:
-            found[name] = estimate(X, labels, name, seed=seed, **interval, **chosen)
+            found[name] = estimate(X, labels, name, **common, **chosen)
         except ValueError as error:
             # One score may ask more of the labels than another (three classes, two rows in each).
-            found[name] = _not_given(name, X, str(error), interval["confidence"])
+            found[name] = _not_given(name, X, str(error), confidence)
     return found
 
 
@@ -212,7 +224,7 @@ def _not_given(name: str, X: NDArray[Any], reason: str, confidence: float) -> Es
 
 
 def _drift(
-    named: dict[str, NDArray[Any]], found: list[RepresentationAudit], options: dict[str, Any]
+    named: dict[str, NDArray[Any]], found: list[RepresentationAudit], metric: Metric
 ) -> tuple[DriftPath | None, str]:
     if len(named) < 2:
         return None, ""
@@ -222,12 +234,13 @@ def _drift(
     if len(n_rows) > 1:
         return None, f"the representations have different numbers of rows ({', '.join(map(str, sorted(n_rows)))})"
     n = n_rows.pop()
-    rows: NDArray[np.intp] | slice = slice(None)
     if exact_bytes(n, 1) > memory_budget():
         return None, f"the distances of {n:,} rows do not fit the memory budget; audit a subset of the rows for it"
-    if options["metric"] != "euclidean":
-        bad = sorted({row for one in found for row in one.faults.zero_rows})
-        rows = np.delete(np.arange(n), bad) if bad else slice(None)
+    bad = [_undirected(X, one.faults, metric) for X, one in zip(named.values(), found, strict=True)]
+    kept = np.delete(np.arange(n), np.unique(np.concatenate(bad)))
+    if len(kept) < _MIN_ROWS:
+        return None, f"only {len(kept)} rows have a direction in all representations"
+    rows = {name: X if len(kept) == n else X[kept] for name, X in named.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotEstimableWarning)
-        return drift_path({name: X[rows] for name, X in named.items()}, metric=options["metric"]), ""
+        return drift_path(rows, metric=metric), ""

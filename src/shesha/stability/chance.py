@@ -20,7 +20,7 @@ from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.results import Chance
 from shesha.stability.estimate import prepared
 from shesha.stability.evidence import Request
-from shesha.stability.feature import directed, frame_of
+from shesha.stability.feature import directed, frame_of, rows_of
 from shesha.stability.split_estimator import (
     FEWEST_PAIRS,
     Draw,
@@ -157,7 +157,7 @@ def partitions_per_matching(n_features: int, n_draws: int) -> int:
 def _matched_rows(name: str, request: Request, n_permutations: int) -> tuple[float, Vector, str]:
     """Every matching correlates all pairs; ranks are computed once per partition."""
     metric: Metric = request.options["metric"]
-    rows = directed(check.finite(request.X), metric)
+    rows = rows_of(name, directed(check.finite(request.X), metric), metric)
     n, level = len(rows), rounding_level(rows, metric)
     with single_threaded_blas():
         halves = halves_kernel.halves(rows, inner_metric(name, metric), frame_of(name, rows))

@@ -17,6 +17,7 @@ from shesha.stability.feature import directed
 
 Method = Literal["spearman", "pearson"]
 METHODS: tuple[Method, ...] = get_args(Method)
+_EQUAL = "all distances of a representation are equal, so nothing can be correlated with them"
 
 
 def compute_rdm(X: ArrayLike, metric: Metric = "cosine", normalize: bool = True) -> NDArray[np.float64]:
@@ -160,13 +161,23 @@ def drift_path(
     ]
     first, previous = [0.0], [0.0]
     for at in range(1, len(rows)):
-        previous.append(1.0 - similarity_of_rows(rows[at - 1], rows[at], method, metric))
-        first.append(previous[-1] if at == 1 else 1.0 - similarity_of_rows(rows[0], rows[at], method, metric))
-    return DriftPath(names, tuple(first), tuple(previous), method, metric)
+        previous.append(1.0 - correlation_of_rows(rows[at - 1], rows[at], method, metric))
+        first.append(previous[-1] if at == 1 else 1.0 - correlation_of_rows(rows[0], rows[at], method, metric))
+    reasons = tuple(_EQUAL if np.isnan([a, b]).any() else "" for a, b in zip(first, previous, strict=True))
+    for name, reason in zip(names, reasons, strict=True):
+        if reason:
+            check.not_estimable(f"drift of {name}: {reason}")
+    return DriftPath(names, tuple(first), tuple(previous), method, metric, reasons)
 
 
 def similarity_of_rows(a: NDArray[np.float64], b: NDArray[np.float64], method: Method, metric: Metric) -> float:
-    """Correlate the distances of two sets of standard rows."""
+    """Correlate the distances of two sets of standard rows; NaN, with a warning, if that is impossible."""
+    value = correlation_of_rows(a, b, method, metric)
+    return check.not_estimable(_EQUAL) if np.isnan(value) else value
+
+
+def correlation_of_rows(a: NDArray[np.float64], b: NDArray[np.float64], method: Method, metric: Metric) -> float:
+    """Correlate the distances of two sets of standard rows; NaN if all distances of one are equal."""
     memory.require(
         24 * n_pairs(len(a)),
         f"the {n_pairs(len(a)):,} distances of {len(a):,} rows",
@@ -176,11 +187,5 @@ def similarity_of_rows(a: NDArray[np.float64], b: NDArray[np.float64], method: M
     tolerance = rounding_level(a, metric), rounding_level(b, metric)
     first = condensed(a, metric, squared=spearman)
     if spearman:
-        value = ranks.spearman(first, lambda: condensed(b, metric, squared=True), tolerance)
-    else:
-        value = ranks.pearson(first, condensed(b, metric), tolerance)
-    if np.isnan(value):
-        return check.not_estimable(
-            "all distances of a representation are equal, so nothing can be correlated with them"
-        )
-    return value
+        return ranks.spearman(first, lambda: condensed(b, metric, squared=True), tolerance)
+    return ranks.pearson(first, condensed(b, metric), tolerance)

@@ -31,8 +31,9 @@ def encoder_stability(
     X : array
         The inputs, in whatever form `f` and `perturb` take.
     perturb : callable or float
-        `perturb(X, rng)` or `perturb(X)` returns perturbed inputs; a number adds Gaussian noise of
-        that standard deviation.
+        `perturb(X, rng)` or `perturb(X)` returns perturbed inputs (the generator is passed if the
+        function requires two arguments or names one `rng`); a number adds Gaussian noise of that
+        standard deviation.
     n : int
         Number of perturbations.
     seed : int, Generator or None
@@ -71,13 +72,18 @@ def _as_callable(perturb: Perturbation | float) -> Perturbation:
     if not callable(perturb):
         sd = check.positive(perturb, "perturb")
         return lambda X, rng: np.asarray(X, dtype=np.float64) + sd * rng.standard_normal(np.shape(X))
+    return perturb if _wants_generator(perturb) else lambda X, rng: perturb(X)
+
+
+def _wants_generator(perturb: Perturbation) -> bool:
+    """Whether a callable needs, or names, a generator beside its input."""
     try:
-        inspect.signature(perturb).bind(None, None)
-    except TypeError:
-        return lambda X, rng: perturb(X)
-    except ValueError:
-        pass  # A callable without a readable signature gets both arguments.
-    return perturb
+        parameters = inspect.signature(perturb).parameters.values()
+    except ValueError:  # Without a readable signature it is taken to follow the documented one.
+        return True
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    required = [one for one in parameters if one.kind in positional and one.default is inspect.Parameter.empty]
+    return len(required) > 1 or "rng" in {one.name for one in parameters}
 
 
 def _unit_output(output: ArrayLike, name: str) -> NDArray[np.float64]:

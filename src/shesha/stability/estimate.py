@@ -197,7 +197,8 @@ def _partition_error(found: Evidence) -> float:
     """Error from the partitions alone: the spread of their scores less what sampling pairs adds to it."""
     if not len(found.draws):
         return 0.0
-    return float(np.sqrt(max(0.0, monte_carlo_error(found.draws) ** 2 - found.pair_error**2)))
+    error = monte_carlo_error(found.draws)
+    return error if np.isnan(error) else float(np.sqrt(max(0.0, error**2 - found.pair_error**2)))
 
 
 def _interval(found: Evidence, confidence: float) -> tuple[float, float, float, int]:

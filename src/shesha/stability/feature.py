@@ -29,8 +29,8 @@ def feature_split(
     each, and the two sets of distances are rank-correlated; the score is the mean over splits.
 
     High values mean that the geometry is spread redundantly over the coordinate axes. It is a
-    property of the representation *and its axes*: scaling rows (cosine) and reordering features
-    leave it alone, rotations do not (Raju 2026, journal version, A.2; the long version's contrary
+    property of the representation *and its axes*: scaling rows (cosine) leaves it alone, reordering
+    features does on average over seeds, rotations do not (Raju 2026, journal version, A.2; the long version's contrary
     claim in 7.1.5 holds for isotropic data only). See `basis_averaged_split` for the property of
     the geometry alone.
 
@@ -71,7 +71,7 @@ def feature_split(
     >>> abs(feature_split(rng.standard_normal((100, 64)), seed=320)) < 0.05
     True
     """
-    rows, rng = _prepare(X, n_splits, metric, seed, max_samples)
+    rows, rng = _prepare(X, n_splits, metric, seed, max_samples, "n_splits")
     draws = [rng.permutation(rows.shape[1]) for _ in range(n_splits)]
     return _mean_over_draws(rows, metric, Axes(rows), draws)
 
@@ -83,9 +83,11 @@ def basis_averaged_split(
 
     `feature_split` asks whether the *axes* share the geometry; after a random rotation every axis
     is a random direction, so this score asks how much of the geometry a random half of all
-    directions holds. It depends on the inner products between rows alone (under 'correlation':
-    between centred rows) and is therefore unchanged by X -> X Q for any orthogonal Q, under
-    'euclidean' also by translation, and under 'cosine' and 'euclidean' by a common scale.
+    directions holds. It depends on the inner products between rows (under 'correlation': between
+    centred rows) and the number of features alone, and is therefore unchanged by X -> X Q for any
+    orthogonal Q, by a common scale, and under 'euclidean' by translation. Features that are all zero
+    raise it, because half of more directions holds more of the same geometry: compare
+    representations of equal width.
 
     The difference `feature_split - basis_averaged_split` is
     what the axes themselves contribute: negative when few axes carry the geometry (after PCA, say).
@@ -121,7 +123,8 @@ def basis_averaged_split(
     >>> float(np.round(basis_averaged_split(X, seed=0), 6)) == float(np.round(basis_averaged_split(rotated, seed=0), 6))
     True
     """
-    rows, rng = _prepare(X, n_rotations, metric, seed, max_samples)
+    rows, rng = _prepare(X, n_rotations, metric, seed, max_samples, "n_rotations")
+    rows = rows_of("basis_averaged_split", rows, metric)
     draws = rng.spawn(n_rotations)
     return _mean_over_draws(rows, rotation_metric(metric), frame_of("basis_averaged_split", rows), draws)
 
@@ -129,6 +132,11 @@ def basis_averaged_split(
 def rotation_metric(metric: Metric) -> Metric:
     """The metric within halves of rotated rows: correlation rows are centred already."""
     return "cosine" if metric == "correlation" else metric
+
+
+def rows_of(variant: str, rows: NDArray[np.float64], metric: Metric) -> NDArray[np.float64]:
+    """Standard rows on the origin that the variant needs: a rotation moves medians, but not means, along."""
+    return rows - rows.mean(axis=0) if metric == "euclidean" and variant != "feature_split" else rows
 
 
 def frame_of(variant: str, rows: NDArray[np.float64]) -> Frame:
@@ -157,9 +165,9 @@ def no_direction(name: str, metric: Metric, rows: NDArray[np.intp]) -> ValueErro
 
 
 def _prepare(
-    X: ArrayLike, n_draws: int, metric: Metric, seed: Seed, max_samples: int | None
+    X: ArrayLike, n_draws: int, metric: Metric, seed: Seed, max_samples: int | None, name: str
 ) -> tuple[NDArray[np.float64], np.random.Generator]:
-    check.count(n_draws, "n_splits")
+    check.count(n_draws, name)
     check.choice(metric, METRICS, "metric")
     limit = check.optional_count(max_samples, "max_samples", minimum=4)
     raw = check.raw_matrix(X, "X", min_columns=MIN_FEATURES)

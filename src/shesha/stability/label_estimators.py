@@ -26,7 +26,7 @@ def estimate_alignment(request: Request) -> Evidence:
     """Estimate 'supervised_alignment' on all rows."""
     X, codes = _input(request)
     metric = request.options["metric"]
-    rows = directed(X - X.mean(axis=0), metric, "X minus its column means")
+    rows = supervised.centred_rows(X, metric)
     distances = condensed(rows, metric, squared=True)
     outer = ranks.ordering(distances, rounding_level(rows, metric), np.empty(len(distances), dtype=np.uint64))
     arranged = np.take(supervised.label_distances(codes), outer.order)

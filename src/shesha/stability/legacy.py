@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha import _validate as check
 from shesha._random import Seed, generator
-from shesha._warnings import NotIdentifiableWarning
+from shesha._warnings import NotIdentifiableWarning, warn
 from shesha.kernels import ranks
 from shesha.kernels.distances import METRICS, Metric, condensed, rounding_level
 from shesha.kernels.threads import single_threaded_blas
@@ -204,8 +202,7 @@ def _mean(scores: list[float]) -> float:
 
 
 def _warn(name: str, instead: str) -> None:
-    warnings.warn(
+    warn(
         f"{name} correlates distances of different pairs of rows, so its estimand is not identifiable; use {instead}",
         NotIdentifiableWarning,
-        stacklevel=3,
     )

@@ -19,7 +19,7 @@ from shesha.kernels.distances import Metric, n_pairs, rounding_level, undirected
 from shesha.kernels.halves import Closeness
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.stability.evidence import Evidence, Request
-from shesha.stability.feature import directed, frame_of, no_direction, rotation_metric
+from shesha.stability.feature import directed, frame_of, no_direction, rotation_metric, rows_of
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -73,7 +73,7 @@ class _Scored:
 
 def _exact(variant: str, request: Request) -> Evidence:
     metric: Metric = request.options["metric"]
-    rows = directed(check.finite(request.X), metric)
+    rows = rows_of(variant, directed(check.finite(request.X), metric), metric)
     with single_threaded_blas():
         halves = halves_kernel.halves(rows, inner_metric(variant, metric), frame_of(variant, rows))
     thinned, pairs = _bootstrap_pairs(len(rows), request)

@@ -106,12 +106,18 @@ def supervised_alignment(
     if limit is not None and len(matrix) > limit:
         chosen = rng.choice(len(matrix), limit, replace=False)
         matrix, codes = matrix[chosen], codes[chosen]
-    rows = directed(matrix - matrix.mean(axis=0), metric, "X minus its column means")
+    rows = centred_rows(matrix, metric)
     distances = condensed(rows, metric, squared=True)
     value = ranks.spearman(distances, label_distances(codes), (rounding_level(rows, metric), 0.0))
     if np.isnan(value):
         return check.not_estimable("all distances between rows, or all between labels, are equal")
     return value
+
+
+def centred_rows(X: Matrix, metric: Metric) -> Matrix:
+    """Standard rows of X minus its column means."""
+    shifted = X - X[0]
+    return directed(shifted - shifted.mean(axis=0), metric, "X minus its column means")
 
 
 def label_distances(codes: Codes) -> NDArray[np.float64]:
@@ -136,8 +142,8 @@ def zscore_separation(X: ArrayLike, y: ArrayLike) -> float:
     Returns
     -------
     float
-        In [-1, 1]; 0 where the classes are one cloud. NaN, with a warning, if no class has two members,
-        or all rows are equal.
+        In [-1, 1]. Labels at random give a little more than 0: about 1 / (4 m) + 1 / (4 (n - m)) for classes
+        of m among n rows. NaN, with a warning, if no class has two members, or all rows are equal.
 
     Examples
     --------
@@ -154,6 +160,8 @@ def zscore_separation(X: ArrayLike, y: ArrayLike) -> float:
 
 def separation_score(X: Matrix, codes: Codes, n_classes: int) -> float:
     """Compute `zscore_separation` of checked input; NaN if no class gives a value."""
+    # Equal rows become exact zeros, which the rounding of their mean would miss.
+    X = X - X[0]
     total = X.sum(axis=0)
     scores = []
     for label in range(n_classes):

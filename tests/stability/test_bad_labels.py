@@ -1,0 +1,87 @@
+"""What are no labels for the rows is refused by every supervised score."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import shesha
+
+N = 24
+X = np.random.default_rng(0).standard_normal((N, 6))
+TWO = np.arange(N) % 2
+
+SUPERVISED = [
+    "variance_ratio",
+    "supervised_alignment",
+    "class_separation_ratio",
+    "zscore_separation",
+    "label_conditioned_split",
+    "lda_stability",
+    "lda_subspace_stability",
+]
+CALLS = {
+    **{name: getattr(shesha, name) for name in SUPERVISED},
+    **{f"shesha, {name}": lambda X, y, name=name: shesha.shesha(X, y, name) for name in SUPERVISED},
+    **{f"estimate, {name}": lambda X, y, name=name: shesha.estimate(X, y, name) for name in SUPERVISED},
+    **{f"chance, {name}": lambda X, y, name=name: shesha.chance(X, y, name) for name in SUPERVISED},
+}
+
+
+@pytest.fixture(params=CALLS)
+def call(request):
+    return CALLS[request.param]
+
+
+def with_gap(fill, dtype=float):
+    y = TWO.astype(dtype)
+    y[[5, 7]] = fill
+    return y
+
+
+BAD = {
+    "too few": (TWO[:-1], "y must have one label for each of the 24 rows, got 23"),
+    "2-D": (TWO[:, None], r"y must be 1-D, one label per row, got shape \(24, 1\)"),
+    "NaN": (with_gap(np.nan), "y must be free of NaN, got NaN or infinity in rows 5, 7"),
+    "infinite": (with_gap(np.inf), "y must be free of NaN, got NaN or infinity in rows 5, 7"),
+    "None among objects": (with_gap(None, object), "y must be free of missing labels, got none in rows 5, 7"),
+    "NaN among objects": (with_gap(np.nan, object), "y must be free of missing labels, got none in rows 5, 7"),
+    "one class": (np.zeros(N), "y must hold at least [23] classes, got 1"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_what_are_no_labels_is_refused(call, kind):
+    labels, message = BAD[kind]
+    with pytest.raises(ValueError, match=message):
+        call(X, labels)
+
+
+@pytest.mark.parametrize("function", [shesha.shesha, shesha.estimate, shesha.chance])
+@pytest.mark.parametrize("name", SUPERVISED)
+def test_a_supervised_score_without_labels_is_refused(function, name):
+    with pytest.raises(ValueError, match=f"y must be given for the supervised variant '{name}', got None"):
+        function(X, variant=name)
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name.endswith("lda_stability")])
+def test_more_classes_than_one_direction_can_part_are_refused_with_a_way_out(name):
+    message = r"y must hold exactly 2 classes, got 3: use shesha\.stability\.lda_subspace_stability for more"
+    with pytest.raises(ValueError, match=message):
+        CALLS[name](X, np.arange(N) % 3)
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name.endswith("label_conditioned_split")])
+def test_classes_that_cannot_be_compared_across_halves_are_refused(name):
+    with pytest.raises(ValueError, match="y must hold at least 3 classes, got 2"):
+        CALLS[name](X, TWO)
+    lonely = np.array(["a", "b", "c"])[np.arange(N) % 3]
+    lonely[[1, 4]] = ["x", "y"]
+    with pytest.raises(ValueError, match="y must give each class at least 2 rows, got one row of x, y"):
+        CALLS[name](X, lonely)
+
+
+def test_a_share_that_leaves_a_class_without_rows_is_refused():
+    message = "subsample_frac must leave a row of each of the 6 classes, got 0.2 of 24 rows"
+    with pytest.raises(ValueError, match=message):
+        shesha.lda_subspace_stability(X, np.arange(N) % 6, subsample_frac=0.2)

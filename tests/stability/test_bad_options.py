@@ -1,0 +1,247 @@
+"""Options of the wrong kind or value are refused with the name of the option; unknown names list the known ones."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import shesha
+
+N = 60
+X = np.random.default_rng(0).standard_normal((N, 6))
+Y = np.arange(N) % 2
+THREE = np.arange(N) % 3
+
+pytestmark = pytest.mark.filterwarnings("ignore::shesha.NotIdentifiableWarning")
+
+CALLS = {
+    "feature_split": lambda **options: shesha.feature_split(X, **options),
+    "basis_averaged_split": lambda **options: shesha.basis_averaged_split(X, **options),
+    "sample_split": lambda **options: shesha.sample_split(X, **options),
+    "anchor_stability": lambda **options: shesha.anchor_stability(X, **options),
+    "supervised_alignment": lambda **options: shesha.supervised_alignment(X, Y, **options),
+    "class_separation_ratio": lambda **options: shesha.class_separation_ratio(X, Y, **options),
+    "label_conditioned_split": lambda **options: shesha.label_conditioned_split(X, THREE, **options),
+    "lda_stability": lambda **options: shesha.lda_stability(X, Y, **options),
+    "lda_subspace_stability": lambda **options: shesha.lda_subspace_stability(X, Y, **options),
+    "compute_rdm": lambda **options: shesha.compute_rdm(X, **options),
+    "rdm_similarity": lambda **options: shesha.rdm_similarity(X, X, **options),
+    "rdm_drift": lambda **options: shesha.rdm_drift(X, X, **options),
+    "drift_path": lambda **options: shesha.drift_path([X, X], **options),
+    "replicate_stability": lambda **options: shesha.replicate_stability(X, X, **options),
+    "anchor_profile_stability": lambda **options: shesha.anchor_profile_stability(X, X, [0, 1], **options),
+    "encoder_stability": lambda **options: shesha.encoder_stability(np.tanh, X, 0.1, **options),
+    "estimate": lambda **options: shesha.estimate(X, **options),
+    "estimate, lda": lambda **options: shesha.estimate(X, Y, "lda_stability", **options),
+    "estimate, separation": lambda **options: shesha.estimate(X, Y, "class_separation_ratio", **options),
+    "chance": lambda **options: shesha.chance(X, **options),
+}
+TAKES = {
+    "metric": [name for name in CALLS if "lda" not in name and name != "encoder_stability"],
+    "method": ["rdm_similarity", "rdm_drift", "drift_path", "replicate_stability", "anchor_profile_stability"],
+    "n_splits": ["feature_split", "sample_split", "anchor_stability", "label_conditioned_split"],
+    "n_rotations": ["basis_averaged_split"],
+    "n_draws": ["estimate", "estimate, lda", "chance"],
+    "n_bootstrap": ["class_separation_ratio", "lda_stability", "lda_subspace_stability"],
+    "n_permutations": ["chance"],
+    "n_anchors": ["anchor_stability"],
+    "n_per_split": ["anchor_stability"],
+    "n": ["encoder_stability"],
+    "subsample_frac": ["class_separation_ratio", "lda_stability", "lda_subspace_stability", "estimate, lda"],
+    "subsample_fraction": ["sample_split"],
+    "confidence": ["estimate"],
+    "alpha": ["chance"],
+    "max_samples": [
+        "feature_split",
+        "basis_averaged_split",
+        "sample_split",
+        "anchor_stability",
+        "supervised_alignment",
+    ],
+    "pairs": ["estimate", "chance"],
+    "seed": [
+        *("feature_split", "basis_averaged_split", "sample_split", "anchor_stability", "supervised_alignment"),
+        *("class_separation_ratio", "label_conditioned_split", "lda_stability", "lda_subspace_stability"),
+        *("encoder_stability", "estimate", "estimate, lda", "estimate, separation", "chance"),
+    ],
+}
+
+
+def cases(*options):
+    return [(name, option) for option in options for name in TAKES[option]]
+
+
+COUNTS = ("n_splits", "n_rotations", "n_draws", "n_bootstrap", "n_permutations", "n_anchors", "n_per_split", "n")
+SHARES = ("subsample_frac", "subsample_fraction", "confidence", "alpha")
+OPEN_SHARES = ("confidence", "alpha")
+
+
+@pytest.mark.parametrize(("name", "option"), cases(*COUNTS))
+def test_counts_must_be_whole_numbers_of_at_least_one(name, option):
+    for value in (2.5, 2.0, True, "3", None):
+        with pytest.raises(TypeError, match=re.escape(f"{option} must be an integer, got {value!r}")):
+            CALLS[name](**{option: value})
+    for value in (0, -3):
+        with pytest.raises(ValueError, match=f"{option} must be at least 1, got {value}"):
+            CALLS[name](**{option: value})
+
+
+@pytest.mark.parametrize(("name", "option"), cases("max_samples", "pairs"))
+def test_limits_must_be_whole_numbers_large_enough_or_none(name, option):
+    for value in (2.5, True, "3"):
+        with pytest.raises(TypeError, match=re.escape(f"{option} must be an integer, got {value!r}")):
+            CALLS[name](**{option: value})
+    least = 4 if option == "max_samples" else 100
+    with pytest.raises(ValueError, match=f"{option} must be at least {least}, got {least - 1}"):
+        CALLS[name](**{option: least - 1})
+
+
+@pytest.mark.parametrize(("name", "option"), cases(*SHARES))
+def test_shares_must_be_numbers_between_zero_and_one(name, option):
+    bracket = ")" if option in OPEN_SHARES else "]"
+    for value in (0, 0.0, 1.5, -0.1, float("nan"), *([1] if option in OPEN_SHARES else [])):
+        with pytest.raises(ValueError, match=re.escape(f"{option} must be in (0, 1{bracket}, got {value}")):
+            CALLS[name](**{option: value})
+    for value in ("a", None, True):
+        with pytest.raises(TypeError, match=re.escape(f"{option} must be a number, got {value!r}")):
+            CALLS[name](**{option: value})
+
+
+@pytest.mark.parametrize(("name", "option"), cases("metric", "method"))
+def test_unknown_names_list_the_known_ones(name, option):
+    known = {"metric": "'cosine', 'correlation', 'euclidean'", "method": "'spearman', 'pearson'"}[option]
+    for value in ("manhattan", None, 3):
+        with pytest.raises(ValueError, match=f"{option} must be one of {known}, got {value!r}"):
+            CALLS[name](**{option: value})
+
+
+@pytest.mark.parametrize(("name", "option"), cases("seed"))
+def test_seeds_must_be_whole_numbers_from_zero_generators_or_none(name, option):
+    for value, kind in ((1.0, "float"), ("1", "str"), (True, "bool"), (np.random, "module")):
+        with pytest.raises(TypeError, match=f"seed must be an int, a numpy Generator or None, got {kind}"):
+            CALLS[name](seed=value)
+    with pytest.raises(ValueError, match="seed must be zero or positive, got -1"):
+        CALLS[name](seed=-1)
+
+
+@pytest.mark.parametrize("function", [shesha.shesha, shesha.estimate, shesha.chance])
+def test_an_unknown_variant_lists_the_known_ones(function):
+    for value in ("featuresplit", None, 3):
+        with pytest.raises(
+            ValueError, match=f"variant must be one of 'feature_split', .*'variance_ratio', .*got {value!r}"
+        ):
+            function(X, variant=value)
+
+
+@pytest.mark.parametrize("function", [shesha.shesha, shesha.estimate, shesha.chance])
+def test_an_option_that_a_variant_does_not_take_lists_those_it_does(function):
+    with pytest.raises(TypeError, match=r"options of 'feature_split' must be among .*metric.*, got colour, n_trees"):
+        function(X, colour="red", n_trees=3)
+    with pytest.raises(TypeError, match=r"options of 'variance_ratio' must be among .*, got metric"):
+        function(X, Y, "variance_ratio", metric="cosine")
+
+
+@pytest.mark.parametrize("function", [shesha.estimate, shesha.chance])
+@pytest.mark.parametrize("variant", ["sample_split", "anchor", "anchor_stability"])
+def test_a_score_that_estimates_nothing_is_refused_with_a_way_out(function, variant):
+    with pytest.raises(
+        ValueError, match=r"variant must have an identifiable estimand, got .*: use replicate_stability"
+    ):
+        function(X, variant=variant)
+
+
+@pytest.mark.parametrize("options", [{"pairs": 1000}, {"target_se": 0.1}])
+def test_options_of_split_scores_are_refused_for_the_others(options):
+    message = "pairs and target_se must be left out for 'variance_ratio', they apply to feature_split"
+    with pytest.raises(ValueError, match=message):
+        shesha.estimate(X, Y, "variance_ratio", **options)
+
+
+def test_a_target_error_must_be_a_positive_number():
+    for value in (0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match=f"target_se must be positive and finite, got {value}"):
+            shesha.estimate(X, target_se=value)
+    with pytest.raises(TypeError, match="target_se must be a number, got 'small'"):
+        shesha.estimate(X, target_se="small")
+
+
+def test_resamples_of_an_estimate_may_be_none_but_not_fewer():
+    with pytest.raises(ValueError, match="n_bootstrap must be at least 0, got -1"):
+        shesha.estimate(X, n_bootstrap=-1)
+    with pytest.raises(TypeError, match=r"n_bootstrap must be an integer, got 2\.5"):
+        shesha.estimate(X, n_bootstrap=2.5)
+
+
+def test_normalize_must_be_true_or_false():
+    with pytest.raises(TypeError, match="normalize must be True or False, got 'yes'"):
+        shesha.compute_rdm(X, normalize="yes")
+
+
+ROWS = {
+    "outside": ([0, 60, -1], "{} must lie in 0..59, got 60, -1"),
+    "repeated": ([5, 7, 5], "{} must name each row once, got repeated rows"),
+    "fractions": ([0.5, 1.0], r"{} must be a non-empty sequence of row numbers, got \[0\.5, 1\.0\]"),
+    "none": ([], r"{} must be a non-empty sequence of row numbers, got \[\]"),
+    "a number": (3, "{} must be a non-empty sequence of row numbers, got 3"),
+    "a table": ([[1, 2]], r"{} must be a non-empty sequence of row numbers, got \[\[1, 2\]\]"),
+    "marks": ([True, False], r"{} must be a non-empty sequence of row numbers, got \[True, False\]"),
+}
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_anchors_and_probes_must_be_distinct_row_numbers(kind):
+    ids, message = ROWS[kind]
+    with pytest.raises(ValueError, match=message.format("anchor_ids")):
+        shesha.anchor_profile_stability(X, X, ids)
+    with pytest.raises(ValueError, match=message.format("probe_ids")):
+        shesha.anchor_profile_stability(X, X, [0], ids)
+
+
+def test_probes_must_be_other_rows_than_anchors_and_enough():
+    with pytest.raises(ValueError, match="probe_ids must name other rows than anchor_ids, got 2, 3 in both"):
+        shesha.anchor_profile_stability(X, X, [1, 2, 3], [2, 3, 4, 5])
+    with pytest.raises(ValueError, match="probe_ids must name at least 3 rows, got 2"):
+        shesha.anchor_profile_stability(X, X, [1], [2, 3])
+    with pytest.raises(ValueError, match="probe_ids must name at least 3 rows, got 2"):
+        shesha.anchor_profile_stability(X, X, np.arange(58))
+
+
+def test_an_encoder_and_its_perturbation_must_be_callable():
+    with pytest.raises(TypeError, match="f must be a callable, got ndarray"):
+        shesha.encoder_stability(X, X, 0.1)
+    for value in ("noise", None, True):
+        with pytest.raises(TypeError, match=f"perturb must be a number, got {value!r}"):
+            shesha.encoder_stability(np.tanh, X, value)
+    for value in (0, -1.0, float("nan")):
+        with pytest.raises(ValueError, match=f"perturb must be positive and finite, got {value}"):
+            shesha.encoder_stability(np.tanh, X, value)
+
+
+def test_one_representation_is_no_path():
+    for few in ([], [X], {"only": X}):
+        with pytest.raises(ValueError, match=f"representations must hold at least 2 matrices, got {len(few)}"):
+            shesha.drift_path(few)
+
+
+MANY = np.random.default_rng(0).standard_normal((1000, 6))
+TOO_LARGE = {
+    "feature_split": lambda: shesha.feature_split(MANY, 2),
+    "basis_averaged_split": lambda: shesha.basis_averaged_split(MANY, 2),
+    "compute_rdm": lambda: shesha.compute_rdm(MANY),
+    "rdm_similarity": lambda: shesha.rdm_similarity(MANY, MANY),
+    "replicate_stability": lambda: shesha.replicate_stability(MANY, MANY),
+    "drift_path": lambda: shesha.drift_path([MANY, MANY]),
+    "sample_split": lambda: shesha.sample_split(MANY, 2, 1.0),
+    "supervised_alignment": lambda: shesha.supervised_alignment(MANY, np.arange(1000) % 2, max_samples=None),
+    "estimate, supervised_alignment": lambda: shesha.estimate(MANY, np.arange(1000) % 2, "supervised_alignment"),
+}
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_what_does_not_fit_the_memory_budget_is_refused_in_advance(name, monkeypatch):
+    monkeypatch.setenv("SHESHA_MEMORY", "1M")
+    message = r"the .* of 1,000 rows must fit the memory budget of 1 MiB, got a need of \d+ MiB: .*raise SHESHA_MEMORY"
+    with pytest.raises(ValueError, match=message):
+        TOO_LARGE[name]()
