@@ -138,11 +138,10 @@ def test_scores_that_estimate_nothing_say_so_and_point_elsewhere(call):
         assert abs(call(X, seed=0)) < 0.3
 
 
-INSIDE = pytest.mark.xfail(strict=True, reason="the warning is raised more than one call below the public function")
 BELOW = ["feature_split", "basis_averaged_split", "sample_split", "anchor_stability"]
 
 
-@pytest.mark.parametrize("name", ["variance_ratio", *(pytest.param(name, marks=INSIDE) for name in BELOW)])
+@pytest.mark.parametrize("name", ["variance_ratio", *BELOW])
 def test_warnings_point_at_the_line_of_the_caller(name):
     with pytest.warns(UserWarning) as caught:
         shesha.variance_ratio(EQUAL, TWO) if name == "variance_ratio" else getattr(shesha, name)(EQUAL)
