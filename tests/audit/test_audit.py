@@ -124,7 +124,7 @@ def test_what_cannot_be_scored_keeps_its_place_and_says_why(layers, classes, qui
     found = quick_audit(data, classes)
     reasons = {one.name: one.reason for one in found.representations}
     assert reasons == {
-        "broken": "2 entries are NaN or infinite; remove or fill them first",
+        "broken": "NaN or infinite entries (2) must be removed or filled first",
         "late": "",
         "narrow": "it needs 4 rows with a direction and 4 columns, got 60 and 3",
         "short": "it needs 4 rows with a direction and 4 columns, got 3 and 12",

@@ -103,7 +103,7 @@ def test_the_report_tells_reasons_in_place_of_numbers(layers, quick_audit):
     gaps = layers["late"].copy()
     gaps[8, 1] = np.nan
     found = blocks(str(quick_audit({"gaps": gaps, "equal": np.full((60, 12), 0.5)})))
-    assert found["Data"][2].strip() == "! no scores: 1 entries are NaN or infinite; remove or fill them first"
+    assert found["Data"][2].strip() == "! no scores: NaN or infinite entries (1) must be removed or filled first"
     reason = "all distances are equal within a half of the features, in every draw"
     assert found["Feature-split stability"][0] == f"  equal  none: {reason}"
     assert not any("gaps" in line for title, lines in found.items() if title != "Data" for line in lines)
@@ -151,7 +151,7 @@ def test_the_table_counts_faults_and_keeps_what_was_not_scored(layers, quick_aud
     counts = ["not_finite", "zero_rows", "duplicate_rows", "constant_columns", "n_used"]
     assert table.loc[0, counts].tolist() == [2, 3, 2, 1, 0]
     assert table.loc[0, [*ESTIMATES[:2], *CHANCE, *SPECTRUM]].isna().all()
-    assert table.loc[0, "reason"].startswith("2 entries are NaN or infinite")
+    assert table.loc[0, "reason"].startswith("NaN or infinite entries (2)")
     assert table.loc[1, "reason"] == ""
     assert "drift_from_first" not in table
 

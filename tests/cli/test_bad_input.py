@@ -90,7 +90,7 @@ def test_a_representation_with_nan_is_named_and_the_others_are_scored(folder, pr
     np.savez(folder / "m.npz", good=X, gaps=gaps)
     ended = process("audit", "m.npz", *QUICK)
     assert ended.status == 2
-    assert "! 2 NaN or infinite entries, in rows 3, 40" in ended.out
+    assert "! NaN or infinite entries: 2, in rows 3, 40" in ended.out
     assert "Feature-split stability\n  good  " in ended.out
     assert ended.err == "shesha: not scored: gaps\n"
 

@@ -132,6 +132,12 @@ def test_ordering_sorts_and_its_ranks_belong_to_sorted_positions(rng):
     assert ranks.ordering(np.arange(9.0), 0.0, np.empty(9, dtype=np.uint64)).ranks is None
 
 
+def test_the_second_vector_may_be_computed_when_it_is_needed(rng):
+    a, b = rng.integers(0, 9, (2, 100)) * 1.0
+    assert ranks.spearman(a.copy(), lambda: b.copy()) == ours(a, b)
+    assert np.isnan(ranks.spearman(np.ones(5), lambda: pytest.fail("not needed")))
+
+
 def test_work_memory_does_not_change_the_value(rng):
     a, b = rng.standard_normal((2, 100))
     assert ours(a, b, scratch=np.full(100, np.nan)) == ours(a, b)

@@ -46,7 +46,7 @@ CHANCE = Chance(
 DRIFT = DriftPath(("day 1", "day 20"), (0.0, 0.25), (0.0, 0.125), "spearman", "cosine")
 FAULTS = Faults(2, (4, 9), (), tuple(range(7)), (1000,))
 ONE = RepresentationAudit(
-    "late", 60, 12, FAULTS, 60, ESTIMATE, CHANCE, ESTIMATE, 5.0, 4.0, 0.5, {"variance_ratio": ESTIMATE}
+    "late", 60, 12, FAULTS, (), ESTIMATE, CHANCE, ESTIMATE, 5.0, 4.0, 0.5, {"variance_ratio": ESTIMATE}
 )
 RESULTS = [ESTIMATE, CHANCE, DRIFT, FAULTS, ONE, Audit((ONE, replace(ONE, name="b")), DRIFT, "", {"seed": 7})]
 
@@ -112,11 +112,11 @@ def test_a_drift_that_is_nan_prints_its_reason():
 
 def test_faults_name_the_first_few():
     assert FAULTS.lines() == [
-        "2 NaN or infinite entries, in rows 4, 9",
-        "7 rows that repeat an earlier one: 0, 1, 2, 3, 4, ... (7 in all)",
-        "1 constant columns: 1000",
+        "NaN or infinite entries: 2, in rows 4, 9",
+        "rows that repeat an earlier one: 7, rows 0, 1, 2, 3, 4, ...",
+        "constant columns: 1, columns 1000",
     ]
-    assert Faults(zero_rows=(0, 1, 2, 3, 4)).lines() == ["5 zero rows: 0, 1, 2, 3, 4"]
+    assert Faults(zero_rows=(0, 1, 2, 3, 4)).lines() == ["zero rows: 5, rows 0, 1, 2, 3, 4"]
     assert Faults().lines() == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import shesha
@@ -55,6 +56,22 @@ def test_what_are_no_labels_is_refused(call, kind):
     labels, message = BAD[kind]
     with pytest.raises(ValueError, match=message):
         call(X, labels)
+
+
+MISSING = {
+    "no time": np.array(["2020-01-01", "NaT"] * 12, dtype="M8[D]"),
+    "NA": pd.Series(["a", pd.NA] * 12, dtype="string"),
+    "NA category": pd.Series(pd.Categorical(["a", None, "b", None] * 6)),
+}
+ACCEPTED = pytest.mark.xfail(strict=True, raises=(TypeError, pytest.fail.Exception), reason="not seen as missing")
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param("no time", marks=ACCEPTED), pytest.param("NA", marks=ACCEPTED), "NA category"]
+)
+def test_missing_labels_of_any_kind_are_refused(kind):
+    with pytest.raises(ValueError, match=r"y must be free of .* in rows 1, 3, 5, 7, 9 and 7 more"):
+        shesha.variance_ratio(X, MISSING[kind])
 
 
 @pytest.mark.parametrize("function", [shesha.shesha, shesha.estimate, shesha.chance])

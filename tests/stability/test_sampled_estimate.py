@@ -35,7 +35,7 @@ def test_sampled_pairs_agree_with_all_of_the_same_partitions(low_rank, metric, d
 
 def test_sampled_pairs_agree_with_all_over_rotations(low_rank, metric):
     # Offsets of whole rows, which correlation must not see and the other metrics must.
-    X = low_rank(60, 16) + 3 * np.random.default_rng(1).standard_normal((60, 1))
+    X = low_rank(60, 16, noise=3.0) + 10 * np.random.default_rng(1).standard_normal((60, 1))
     exact, found = both(X, "basis_averaged_split", metric=metric, n_draws=100, pairs=200_000)
     error = np.hypot(np.hypot(exact.monte_carlo_error, found.monte_carlo_error), found.pair_error)
     assert abs(found.value - exact.value) < 4 * error < 0.1

@@ -131,7 +131,7 @@ def test_global_random_state_is_untouched(name):
 
 @pytest.mark.parametrize("name", SEEDED)
 def test_no_seed_is_a_fresh_one(name):
-    assert SEEDED[name](None) != SEEDED[name](None)
+    assert len({SEEDED[name](None) for _ in range(6)}) > 1
 
 
 LARGE = {
@@ -150,15 +150,10 @@ LARGE = {
     "label_conditioned_split": lambda X, y: shesha.label_conditioned_split(X, y, 2, seed=0),
     "anchor_stability": lambda X, y: shesha.anchor_stability(X, 2, 50, 100, seed=0),
 }
-KNOWN = {
-    "lda_subspace_stability": pytest.mark.xfail(
-        reason="the direction of the full data uses as many BLAS threads as it finds"
-    )
-}
 
 
 @pytest.mark.parametrize("shape", [(450, 200), (300, 520)], ids=["tall", "wide"])
-@pytest.mark.parametrize("name", [pytest.param(name, marks=KNOWN.get(name, ())) for name in LARGE])
+@pytest.mark.parametrize("name", LARGE)
 def test_matrices_that_the_blas_would_share_out_give_one_number(name, shape, with_threads):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal(shape) + 0.1, np.arange(shape[0]) % 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -42,11 +43,13 @@ def _options(
 
 
 def main() -> None:
-    """Run the program: bad input ends with status 2 and a message that says what to do."""
+    """Run the program: bad input ends with status 2 and a message (with SHESHA_DEBUG set, a traceback)."""
     try:
         app()
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        typer.echo(f"shesha: {error}", err=True)
+        if os.environ.get("SHESHA_DEBUG"):
+            raise
+        typer.echo(f"shesha: {error or type(error).__name__}", err=True)
         sys.exit(BAD_INPUT)
     except SystemExit as stop:
         # The command line library turns Ctrl-C into this status without a word.

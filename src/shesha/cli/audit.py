@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from shesha.results import Audit, RepresentationAudit
 
 _NOT_SCORED = 2
+_PICTURES = (".png", ".pdf", ".svg")
 
 
 def audit_command(
@@ -50,6 +51,8 @@ def audit_command(
 
     for path in (json, plot):
         require_writable(path)
+    if plot is not None and plot.suffix.lower() not in _PICTURES:
+        raise ValueError(f"--plot must end in one of {', '.join(_PICTURES)}, got {str(plot)!r}")
     representations, y = load(files, labels, label_column, key)
     found = audit(
         representations,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from shesha.results._audit_text import named, render
 from shesha.results._base import Result
 from shesha.results._chance import Chance
 from shesha.results._drift import DriftPath
@@ -30,12 +31,12 @@ class Faults(Result):
     def lines(self) -> list[str]:
         """Describe each fault: how many, and which."""
         found = [
-            (f"{self.not_finite:,} NaN or infinite entries, in rows", self.not_finite_rows),
-            (f"{len(self.zero_rows):,} zero rows:", self.zero_rows),
-            (f"{len(self.duplicate_rows):,} rows that repeat an earlier one:", self.duplicate_rows),
-            (f"{len(self.constant_columns):,} constant columns:", self.constant_columns),
+            (f"NaN or infinite entries: {self.not_finite:,}, in rows", self.not_finite_rows),
+            (f"zero rows: {len(self.zero_rows):,}, rows", self.zero_rows),
+            (f"rows that repeat an earlier one: {len(self.duplicate_rows):,}, rows", self.duplicate_rows),
+            (f"constant columns: {len(self.constant_columns):,}, columns", self.constant_columns),
         ]
-        return [f"{text} {_first(where)}" for text, where in found if where]
+        return [f"{text} {named(where)}" for text, where in found if where]
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class RepresentationAudit(Result):
     n_samples: int
     n_features: int
     faults: Faults
-    n_used: int = 0
-    """Rows that were scored: all but those without a direction."""
+    left_out: tuple[int, ...] = ()
+    """Rows without a direction under the metric, which were not scored."""
     feature_split: Estimate | None = None
     chance: Chance | None = None
     basis_averaged_split: Estimate | None = None
@@ -57,6 +58,11 @@ class RepresentationAudit(Result):
     supervised: dict[str, Estimate] = field(default_factory=dict)
     reason: str = ""
     """Why there are no scores."""
+
+    @property
+    def n_used(self) -> int:
+        """Rows that were scored: all but those left out, or none."""
+        return 0 if self.reason else self.n_samples - len(self.left_out)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table of one row."""
@@ -144,15 +150,8 @@ class Audit(Result):
 
     def __str__(self) -> str:
         """Print the findings, each with what it means and what it does not."""
-        from shesha.results._audit_text import render
-
         return render(self)
 
 
 def _value(found: Estimate | None) -> float:
     return float("nan") if found is None else found.value
-
-
-def _first(where: tuple[int, ...], shown: int = 5) -> str:
-    text = ", ".join(map(str, where[:shown]))
-    return text if len(where) <= shown else f"{text}, ... ({len(where):,} in all)"

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from shesha.results._audit import Audit, RepresentationAudit
 
 
+def named(where: tuple[int, ...]) -> str:
+    """Name the first few of some rows or columns."""
+    text = ", ".join(map(str, where[:_NAMED]))
+    return text if len(where) <= _NAMED else f"{text}, ..."
+
+
 @dataclass(frozen=True)
 class Meaning:
     """How one number is called and read."""
@@ -74,6 +80,7 @@ MEANINGS = {
 SPECTRUM = ("effective_rank", "participation_ratio", "anisotropy")
 
 _WIDTH = 100
+_NAMED = 5
 
 
 def render(audit: Audit) -> str:
@@ -102,8 +109,9 @@ def _data(audit: Audit, width: int) -> str:
         lines += [f"{pad}! {fault}" for fault in one.faults.lines()]
         if one.reason:
             lines.append(f"{pad}! no scores: {one.reason}")
-        elif one.n_used < one.n_samples:
-            lines.append(f"{pad}scored without the {one.n_samples - one.n_used:,} rows that have no direction")
+        elif one.left_out:
+            rows = f"{len(one.left_out):,} rows that have no direction: {named(one.left_out)}"
+            lines.append(f"{pad}scored without the {rows}")
     return "\n".join(lines)
 
 
@@ -166,6 +174,8 @@ def _notes(audit: Audit) -> str:
             if found is not None:
                 dropped = [f"{found.pairs_dropped:,} undefined pairs left out"] if found.pairs_dropped else []
                 notes += [f"  {one.name}, {found.variant}: {text}" for text in (*found.warnings, *dropped)]
-    level = audit.options.get("confidence")
-    head = [f"  brackets: {100 * level:g}% intervals over rows (other inputs of the same kind)"] if level else []
+    level = audit.options.get("confidence", float("nan"))
+    scores = [one.feature_split for one in audit.representations if one.feature_split is not None]
+    resampled = any(found.low == found.low for found in scores)
+    head = [f"  brackets: {100 * level:g}% intervals over rows (other inputs of the same kind)"] if resampled else []
     return "\n".join(["Notes", *head, *notes]) if head or notes else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -103,8 +104,10 @@ def audit(
     if y is not None:
         _require_usable_labels(y, named)
     found = []
-    for name, X in track(named.items(), len(named), "representations"):
-        with muted(), warnings.catch_warnings():
+    several = track(named.items(), len(named), "representations") if len(named) > 1 else named.items()
+    for name, X in several:
+        # One representation shows the progress of its parts, several that of the whole.
+        with muted() if len(named) > 1 else nullcontext(), warnings.catch_warnings():
             # The reason stands in the result.
             warnings.simplefilter("ignore", NotEstimableWarning)
             found.append(_audit_one(name, X, y, options))
@@ -114,6 +117,8 @@ def audit(
 
 
 def _named(representations: ArrayLike | Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
+    if isinstance(representations, list | tuple) and all(np.ndim(one) == 2 for one in representations):
+        raise TypeError(f"representations must be a mapping of names to matrices, got a list of {len(representations)}")
     if not isinstance(representations, Mapping):
         representations = {"X": representations}
     if not representations:
@@ -125,7 +130,7 @@ def _named(representations: ArrayLike | Mapping[str, ArrayLike]) -> dict[str, ND
             f"representations must have distinct names, got {check.listed(map(repr, twice))} more than once"
         )
     arrays = zip(names, representations.values(), strict=True)
-    return {name: check.raw_matrix(X, name, min_rows=1, min_columns=1) for name, X in arrays}
+    return {name: check.raw_matrix(X, name, min_rows=0, min_columns=0) for name, X in arrays}
 
 
 def _require_usable_labels(y: ArrayLike, named: dict[str, NDArray[Any]]) -> None:
@@ -138,10 +143,10 @@ def _require_usable_labels(y: ArrayLike, named: dict[str, NDArray[Any]]) -> None
 
 
 def _audit_one(name: str, X: NDArray[Any], y: ArrayLike | None, options: dict[str, Any]) -> RepresentationAudit:
-    faults = find_faults(X)
+    faults = find_faults(X) if X.size else Faults()
     unscored = RepresentationAudit(name, X.shape[0], X.shape[1], faults)
     if faults.not_finite:
-        return _because(unscored, f"{faults.not_finite:,} entries are NaN or infinite; remove or fill them first")
+        return _because(unscored, f"NaN or infinite entries ({faults.not_finite:,}) must be removed or filled first")
     bad = _undirected(X, faults, options["metric"])
     used = np.delete(X, bad, axis=0) if len(bad) else X
     labels = None if y is None else np.asarray(y)
@@ -158,7 +163,7 @@ def _audit_one(name: str, X: NDArray[Any], y: ArrayLike | None, options: dict[st
         )
     try:
         supervised = {} if labels is None else _supervised(used, labels, misfit, options)
-        return _scored(name, X, used, supervised, faults, options)
+        return _scored(name, X, used, bad, supervised, faults, options)
     except MemoryBudgetError as error:
         return _because(unscored, str(error))
 
@@ -178,6 +183,7 @@ def _scored(
     name: str,
     X: NDArray[Any],
     used: NDArray[Any],
+    bad: NDArray[np.intp],
     supervised: dict[str, Estimate],
     faults: Faults,
     options: dict[str, Any],
@@ -191,7 +197,7 @@ def _scored(
         X.shape[0],
         X.shape[1],
         faults,
-        n_used=len(used),
+        left_out=tuple(map(int, bad)),
         feature_split=estimate(used, variant="feature_split", **common, **interval),
         chance=chance(used, variant="feature_split", n_permutations=options["n_permutations"], **common),
         basis_averaged_split=estimate(used, variant="basis_averaged_split", **common, **interval),

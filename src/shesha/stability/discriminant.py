@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha import _validate as check
 from shesha._random import Seed, generator
-from shesha.kernels.threads import parallel
+from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.stability.supervised import class_means
 
 Matrix = NDArray[np.float64]
@@ -96,7 +96,8 @@ def overlaps(X: Matrix, codes: Codes, n_bootstrap: int, share: float, rng: np.ra
     size = int(len(X) * share) // len(members)
     draws = [[rng.choice(rows, size, replace=True) for rows in members] for _ in range(n_bootstrap)]
     centred = X - X.mean(axis=0)
-    full = discriminant_basis(centred, codes)
+    with single_threaded_blas():
+        full = discriminant_basis(centred, codes)
 
     def overlap(draw: list[NDArray[np.intp]]) -> float:
         rows = np.concatenate(draw)

@@ -31,6 +31,8 @@ DEFAULT_PAIRS = 1_000_000
 BOOTSTRAP_PAIRS = 1_000_000
 """More pairs than this are thinned for the interval, which widens it by a few percent at most."""
 MAX_DRAWS = 3000
+_SMALLEST, _LARGEST = 1e-200, 1e200
+"""Squared lengths between which products of rows stay within the range of double precision."""
 FEWEST_PAIRS = 1000
 """Pairs that a partition needs at least: a rank correlation of fewer is biased."""
 _BATCH = 10
@@ -223,7 +225,8 @@ def reader(X: NDArray[Any], metric: Metric, variant: str) -> sampled.Rows:
     def read(ids: NDArray[np.intp]) -> Matrix:
         rows = np.asarray(X[ids], dtype=np.float64)
         # One pass: a sum is finite only if all its terms are, and zero lengths are looked into.
-        lengths = np.einsum("ij,ij->i", rows, rows)
+        with np.errstate(over="ignore"):
+            lengths = np.einsum("ij,ij->i", rows, rows)
         if not np.isfinite(lengths).all():
             bad = ids[~np.isfinite(rows).all(axis=1)]
             if len(bad):
@@ -232,6 +235,10 @@ def reader(X: NDArray[Any], metric: Metric, variant: str) -> sampled.Rows:
         undirected = suspect[undirected_rows(rows[suspect], metric)] if len(suspect) else suspect
         if len(undirected):
             raise no_direction("X", metric, np.unique(ids[undirected]))
+        extreme = ~((lengths > _SMALLEST) & (lengths < _LARGEST))
+        if metric != "euclidean" and extreme.any():
+            # Directions do not depend on the scale, but squares of such numbers leave the range.
+            rows[extreme] /= np.abs(rows[extreme]).max(axis=1, keepdims=True)
         if centre:
             rows -= rows.mean(axis=1, keepdims=True)
         return rows

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha import _validate as check
 from shesha._random import Seed, generator
 from shesha.kernels import ranks
-from shesha.kernels.distances import METRICS, Metric, condensed, rounding_level
+from shesha.kernels.distances import METRICS, Metric, condensed, length_unit, rounding_level
 from shesha.stability.feature import directed
 
 Matrix = NDArray[np.float64]
@@ -116,7 +116,8 @@ def supervised_alignment(
 
 def centred_rows(X: Matrix, metric: Metric) -> Matrix:
     """Standard rows of X minus its column means."""
-    shifted = X - X[0]
+    shifted = X / length_unit(X)
+    shifted -= shifted[0].copy()
     return directed(shifted - shifted.mean(axis=0), metric, "X minus its column means")
 
 
@@ -161,7 +162,8 @@ def zscore_separation(X: ArrayLike, y: ArrayLike) -> float:
 def separation_score(X: Matrix, codes: Codes, n_classes: int) -> float:
     """Compute `zscore_separation` of checked input; NaN if no class gives a value."""
     # Equal rows become exact zeros, which the rounding of their mean would miss.
-    X = X - X[0]
+    X = X / length_unit(X)
+    X -= X[0].copy()
     total = X.sum(axis=0)
     scores = []
     for label in range(n_classes):
