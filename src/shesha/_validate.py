@@ -79,9 +79,11 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
         raise ValueError(
             f"{name} must be free of NaN, got NaN or infinity in rows {listed(np.flatnonzero(~np.isfinite(array)))}"
         )
-    if array.dtype.kind == "O":
-        missing = [row for row, label in enumerate(array) if label is None or label != label]
-        if missing:
+    if array.dtype.kind in "OMm":
+        from pandas import isna
+
+        missing = np.flatnonzero(isna(array))
+        if len(missing):
             raise ValueError(f"{name} must be free of missing labels, got none in rows {listed(missing)}")
         array = array.astype(str)
     classes, codes = np.unique(array, return_inverse=True)

@@ -117,7 +117,6 @@ def test_partitions_without_a_score_are_left_out_and_noted():
     assert shesha.feature_split(rows, 40, "euclidean", seed=0) == found.value
 
 
-@pytest.mark.xfail(strict=True, reason="matchings whose turn falls on such a partition make the whole null missing")
 def test_partitions_without_a_score_do_not_hide_the_chance_level():
     rows = np.ones((30, 5))
     rows[:, :2] = X[:30, :2]

@@ -136,7 +136,7 @@ def _centred(half: Matrix, metric: Metric) -> tuple[Matrix, Vector | None]:
 
 def _squared_lengths(half: Matrix, metric: Metric) -> Vector:
     lengths = np.einsum("ij,ij->j", half, half)
-    if metric != "euclidean":
+    if metric == "correlation":
         # Of rows of unit length: what is left of a constant row after centring is rounding.
         lengths[lengths <= len(half) * np.finfo(float).eps ** 2] = 0.0
     return np.asarray(lengths)

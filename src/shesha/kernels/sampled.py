@@ -160,12 +160,12 @@ def _directions_of(x: Matrix, metric: Metric, draws: Masks | Planes) -> _Directi
         short = np.flatnonzero(few[:, draw])
         rest = draws.second_half(x[short], draw, metric)
         second[short, draw] = np.einsum("ij,ij->i", rest, rest)
-    return _Directions(_inverse_length(first, whole), _inverse_length(second, whole), sums, few)
+    return _Directions(_inverse_length(first, whole, metric), _inverse_length(second, whole, metric), sums, few)
 
 
-def _inverse_length(squared: Matrix, whole: Matrix) -> Matrix:
+def _inverse_length(squared: Matrix, whole: Matrix, metric: Metric) -> Matrix:
     # What is left of a constant row after centring is rounding.
-    defined = squared > np.finfo(float).eps ** 2 * whole
+    defined = squared > (np.finfo(float).eps ** 2 * whole if metric == "correlation" else 0.0)
     return np.where(defined, 1.0 / np.sqrt(np.where(defined, squared, 1.0)), np.nan)
 
 

@@ -2,7 +2,7 @@
 
 NumPy sorts 64-bit integers with SIMD on many processors and ten times slower on others (those
 whose compress-store instruction is microcoded, for instance). One counting pass into buckets
-of about one element, then a stable sort that only repairs the order inside them, is three times
+of a few elements, then a stable sort that only repairs the order inside them, is three times
 faster there. Both give the same array; which one is used is measured once per process.
 """
 
@@ -40,7 +40,7 @@ def sort_in_place(keys: Keys, n_bits: int) -> None:
 
 
 def _bucket_sort(keys: Keys, n_bits: int) -> None:
-    bits = min(_MAX_BUCKET_BITS, n_bits, len(keys).bit_length())
+    bits = min(_MAX_BUCKET_BITS, n_bits, max(1, len(keys).bit_length() - 2))
     keys[:], _ = _dealt_out(keys, n_bits - bits, bits)
     keys.sort(kind="stable")
 

@@ -177,14 +177,22 @@ def _matched_rows(name: str, request: Request, n_permutations: int) -> tuple[flo
     orders = _orders(n, n_permutations, request)
     # Matchings take turns through the partitions, so that the null is that of a typical one.
     turns = [(start, start + together) for start in range(0, len(draws), together)]
-    scores, null = [], np.full(n_permutations, np.nan)
+    scores: list[float] = []
+    null = np.full(n_permutations, np.nan)
+    waiting: list[int] = []
+    usable: list[tuple[RankedRdm, RankedRdm]] = []
     for turn, (start, stop) in track(enumerate(turns), len(turns), "matchings"):
         found = [pair for pair in parallel(views, draws[start:stop]) if not _constant(*pair)]
         scores += [first.inner(second) for first, second in found]
+        waiting += range(turn, n_permutations, len(turns))
         if found:
-            own = slice(turn, None, len(turns))
-            products = permuted_inner_products([a.ranks for a, _ in found], [b.ranks for _, b in found], n, orders[own])
-            null[own] = products.mean(axis=1)
+            usable = found
+        # Partitions without a score leave their matchings to the next that have one, or to the last that had.
+        if usable and (found or turn == len(turns) - 1):
+            matched = [orders[k] for k in waiting]
+            products = permuted_inner_products([a.ranks for a, _ in usable], [b.ranks for _, b in usable], n, matched)
+            null[waiting] = products.mean(axis=1)
+            waiting = []
     if not scores:
         return float("nan"), null, "all distances are equal within a half, in every draw"
     return float(np.mean(scores)), null, ""

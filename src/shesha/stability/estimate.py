@@ -131,11 +131,14 @@ def prepared(
 def _options(name: str, given: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     known = tuple(defaults) + (_DRAWS if "n_draws" in defaults else ())
     require_known_options(variant_named(name), given, known)
+    counts = [key for key in given if key in (*_DRAWS, "n_draws")]
+    if len(counts) > 1:
+        raise TypeError(f"options of {name!r} must give the number of draws once, got {', '.join(counts)}")
     chosen = {**defaults, **{"n_draws" if key in _DRAWS else key: value for key, value in given.items()}}
     if "metric" in chosen:
         check.choice(chosen["metric"], METRICS, "metric")
     if "n_draws" in chosen:
-        check.count(chosen["n_draws"], "n_draws")
+        check.count(chosen["n_draws"], counts[0] if counts else "n_draws")
     if "subsample_frac" in chosen:
         check.fraction(chosen["subsample_frac"], "subsample_frac")
     return chosen

@@ -34,7 +34,7 @@ class Evidence:
     draws: Vector = field(default_factory=lambda: np.empty(0))
     """Score of each partition; empty for a score without draws."""
     resampled: Vector = field(default_factory=lambda: np.empty(0))
-    """Scores of resampled rows, on whatever footing `resampled_origin` gives."""
+    """Scores of resampled rows."""
     analytic_error: float = float("nan")
     """Standard error over rows, where it is known without resampling."""
     pair_error: float = 0.0

@@ -15,7 +15,7 @@ from shesha._progress import track
 from shesha._random import generator, spawn
 from shesha.kernels import halves as halves_kernel
 from shesha.kernels import ranks, resampling, sampled
-from shesha.kernels.distances import Metric, n_pairs, rounding_level, undirected_rows
+from shesha.kernels.distances import Metric, length_unit, n_pairs, rounding_level, undirected_rows
 from shesha.kernels.halves import Closeness
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.stability.evidence import Evidence, Request
@@ -31,6 +31,7 @@ DEFAULT_PAIRS = 1_000_000
 BOOTSTRAP_PAIRS = 1_000_000
 """More pairs than this are thinned for the interval, which widens it by a few percent at most."""
 MAX_DRAWS = 3000
+_FIRST_ROWS = 256
 _SMALLEST, _LARGEST = 1e-200, 1e200
 """Squared lengths between which products of rows stay within the range of double precision."""
 FEWEST_PAIRS = 1000
@@ -221,9 +222,14 @@ def _from_pairs(variant: str, request: Request, n_sampled: int) -> Evidence:
 def reader(X: NDArray[Any], metric: Metric, variant: str) -> sampled.Rows:
     """Return what reads rows as they are needed: X may lie on disk."""
     centre = metric == "correlation" and variant != "feature_split"
+    # Squares of distances must stay within range, and the first rows show the scale.
+    first = np.asarray(X[:_FIRST_ROWS], dtype=np.float64)
+    unit = length_unit(first) if metric == "euclidean" and np.isfinite(first).all() else 1.0
 
     def read(ids: NDArray[np.intp]) -> Matrix:
         rows = np.asarray(X[ids], dtype=np.float64)
+        if unit != 1.0:
+            rows = rows / unit
         # One pass: a sum is finite only if all its terms are, and zero lengths are looked into.
         with np.errstate(over="ignore"):
             lengths = np.einsum("ij,ij->i", rows, rows)
