@@ -68,7 +68,7 @@ def cases(public: ModuleType | None) -> list[Case]:
     return [
         Case(
             "feature_split, 1600 x 768, 30 splits",
-            ">= 10x, |difference| <= 1e-9",
+            ">= 10x, difference <= 1e-9",
             lambda: (embeddings(1600, 768),),
             lambda X: shesha.feature_split(X, seed=320),
             their("feature_split", seed=320),
@@ -165,13 +165,13 @@ def run(case: Case, repeats: int) -> dict[str, Any]:
 
 
 def high_water_mark() -> float:
-    """Peak memory of this process in GB; getrusage would also count what the parent had when it forked."""
+    """Peak memory of this process in GiB; getrusage would also count what the parent had when it forked."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 2**20
 
 
 def peak_memory(name: str, side: str, public: Path | None) -> float:
-    """Peak memory in GB of one side of a case, in a process of its own."""
+    """Peak memory in GiB of one side of a case, in a process of its own."""
     command = [sys.executable, __file__, "--only", name, "--peak", side]
     if public is not None:
         command += ["--public", str(public)]
@@ -231,7 +231,7 @@ def machine() -> str:
 
 def table(rows: list[dict[str, Any]]) -> str:
     lines = [
-        "| work | public, s | ours, s | ratio | difference | peak, GB (public / ours) | bar |",
+        "| work | public, s | ours, s | ratio | difference | peak, GiB (public / ours) | bar |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in rows:
