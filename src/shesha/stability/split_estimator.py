@@ -52,7 +52,7 @@ def estimate_split(variant: str, request: Request) -> Evidence:
 def exact_bytes(n: int, n_draws: int) -> int:
     """Memory that the exact estimate takes: distances of two halves, work memory and cells."""
     dense = 8 * (6 * n * n) if n <= halves_kernel.DENSE_ROWS else 0
-    return dense + 8 * 6 * n_pairs(n) + 4 * n_draws * min(n_pairs(n), BOOTSTRAP_PAIRS)
+    return dense + 8 * 12 * n_pairs(n) + 4 * n_draws * min(n_pairs(n), BOOTSTRAP_PAIRS)
 
 
 def draw_sampler(variant: str, n_features: int, rng: np.random.Generator) -> Callable[[], Draw]:
