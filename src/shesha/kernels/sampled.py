@@ -29,8 +29,6 @@ _DIRECT = 1 / 16
 class SampledPairs:
     """Closeness of each sampled pair in each draw's halves (NaN where undefined), larger is closer."""
 
-    i: Index
-    j: Index
     first: Matrix
     second: Matrix
 
@@ -123,7 +121,7 @@ def closeness(rows: Rows, n_features: int, i: Index, j: Index, metric: Metric, d
 
     for _ in parallel(fill, range(0, len(i), step)):
         pass
-    return SampledPairs(i, j, first, second)
+    return SampledPairs(first, second)
 
 
 def _distances(x: Matrix, y: Matrix, draws: Masks | Planes) -> tuple[Matrix, Matrix]:

@@ -16,6 +16,7 @@ from shesha.stability import discriminant, label_conditioned, supervised
 from shesha.stability.evidence import Evidence, Request
 from shesha.stability.feature import directed
 from shesha.stability.separation import separation_ratios
+from shesha.stability.split_estimator import resampled_scores
 
 Matrix = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -34,14 +35,10 @@ def estimate_alignment(request: Request) -> Evidence:
     if outer.variance == 0 or inner.variance == 0:
         return Evidence(float("nan"), reason="all distances between rows, or all between labels, are equal")
     value = ranks.correlation(outer, inner)
-    resampled = np.empty(0)
-    if request.n_bootstrap:
-        pairs = np.triu_indices(len(rows), k=1)
-        cells = [resampling.cells_of(outer, inner)]
-        counts = resampling.row_counts(len(rows), request.n_bootstrap, spawn(request.seed, 1))
-        origin = float(next(resampling.resampled_correlations(cells, np.ones((len(rows), 1)), pairs))[1][0, 0])
-        groups = resampling.resampled_correlations(cells, counts, pairs)
-        resampled = value - origin + np.concatenate([table[0] for _, table in groups])
+    if request.n_bootstrap == 0:
+        return Evidence(value, n_pairs=n_pairs(len(rows)))
+    cells, pairs = [resampling.cells_of(outer, inner)], np.triu_indices(len(rows), k=1)
+    resampled = resampled_scores(cells, pairs, len(rows), request, value)
     return Evidence(value, resampled=resampled, n_pairs=n_pairs(len(rows)))
 
 

@@ -95,7 +95,7 @@ def _exact(variant: str, request: Request) -> Evidence:
     return Evidence(
         value,
         scores,
-        resampled=_resampled(cells, pairs, len(rows), request, value),
+        resampled=resampled_scores(cells, pairs, len(rows), request, value),
         n_pairs=n_pairs(len(rows)),
         pairs_dropped=sum(one.dropped for one in found),
         notes=(*_draw_notes(scores, request), *_thinned_note(thinned)),
@@ -130,14 +130,13 @@ def draw_until(
     next_draw: Callable[[], Draw],
     request: Request,
     scores_of: Callable[[list[Part]], Vector],
-    batch: int = _BATCH,
 ) -> list[Part]:
     """Score the asked number of draws, then more until their standard error is small enough."""
     wanted = request.options["n_draws"]
     found: list[Part] = []
-    starts = range(0, wanted, batch)
+    starts = range(0, wanted, _BATCH)
     for start in track(starts, len(starts), "partitions"):
-        found += score([next_draw() for _ in range(min(batch, wanted - start))])
+        found += score([next_draw() for _ in range(min(_BATCH, wanted - start))])
     while request.target_se is not None:
         scores = scores_of(found)
         if len(scores) >= MAX_DRAWS or monte_carlo_error(scores) <= request.target_se:
@@ -165,7 +164,7 @@ def _bootstrap_pairs(
     return kept, (i[kept], j[kept])
 
 
-def _resampled(
+def resampled_scores(
     cells: list[NDArray[np.int32]],
     pairs: tuple[NDArray[np.intp], NDArray[np.intp]],
     n_rows: int,
