@@ -16,6 +16,8 @@ Labels = NDArray[np.intp]
 Index = NDArray[np.intp]
 
 _ROWS_NAMED = 5
+_ASYMMETRY = 1e-5
+"""Share of the largest distance by which a matrix stored in single precision may miss its mirror image."""
 _CHECK_BLOCK = 1 << 22
 """Entries looked at together when an array is checked for NaN: small enough to stay in cache."""
 
@@ -55,6 +57,41 @@ def finite(values: NDArray[Any], name: str = "X", *, first_row: int = 0) -> Matr
 def matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> Matrix:
     """Return X as a finite float64 matrix of at least the given size."""
     return finite(raw_matrix(X, name, min_rows=min_rows, min_columns=min_columns), name)
+
+
+def representation(X: ArrayLike, name: str = "X") -> Matrix:
+    """Return a finite float64 matrix, or token sequences (n, tokens, d), or feature maps (n, channels, h, w)."""
+    array = X if isinstance(X, np.ndarray) else np.asarray(X)
+    if array.ndim not in (3, 4):
+        return matrix(array, name)
+    if 0 in array.shape:
+        raise ValueError(f"{name} must not be empty, got shape {array.shape}")
+    rows = raw_matrix(array.reshape(len(array), -1), name)
+    return finite(rows, name).reshape(array.shape)
+
+
+def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
+    """Return condensed distances between rows and the number of rows."""
+    array = np.asarray(D)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be distances, real numbers, got an array of dtype {array.dtype}")
+    square = array.ndim == 2 and array.shape[0] == array.shape[1]
+    n = len(array) if square else int(np.ceil(np.sqrt(2 * array.size)))
+    if not square and not (array.ndim == 1 and n * (n - 1) // 2 == len(array)):
+        raise ValueError(f"{name} must be a square matrix or a condensed triangle of one, got shape {array.shape}")
+    if n < 3:
+        raise ValueError(f"{name} must hold the distances of at least 3 rows, got {n}")
+    values = np.asarray(array, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity")
+    if (values < 0).any():
+        raise ValueError(f"{name} must not hold negative distances, got {values.min()}: similarities are not distances")
+    if not square:
+        return values.copy(), n
+    slack = _ASYMMETRY * values.max(initial=0.0)
+    if np.abs(np.diagonal(values)).max() > slack or np.abs(values - values.T).max() > slack:
+        raise ValueError(f"{name} must be symmetric with a zero diagonal, got something else")
+    return values[np.triu_indices(n, k=1)], n
 
 
 def paired(

@@ -13,8 +13,16 @@ class NotEstimableWarning(UserWarning):
     """The data cannot give this score; NaN was returned, and the message says why."""
 
 
+class NotEstimable(Exception):
+    """Raised inside the library where the data cannot give a score; callers see NaN and the reason."""
+
+
 class NotIdentifiableWarning(UserWarning):
     """The score has no identifiable estimand; the message names what to use instead."""
+
+
+class MeasureWarning(UserWarning):
+    """Some measures of a comparison are left out; the message says which and why."""
 
 
 def warn(message: str, category: type[UserWarning]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TypeVar
@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _memory as memory
-from shesha.kernels.distances import Metric, condensed, n_pairs, standard_rows
+from shesha.kernels import ranks
+from shesha.kernels.distances import Metric, condensed, n_pairs, rounding_level, standard_rows
 from shesha.kernels.frames import Frame
-from shesha.kernels.threads import n_threads
+from shesha.kernels.threads import n_threads, parallel, single_threaded_blas
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -120,6 +121,28 @@ class PanelHalves:
 def halves(rows: Matrix, metric: Metric, frame: Frame) -> DenseHalves | PanelHalves:
     """Choose by the number of rows alone, so that results do not depend on the memory at hand."""
     return (DenseHalves if len(rows) <= DENSE_ROWS else PanelHalves)(rows, metric, frame)
+
+
+class UndirectedHalfError(Exception):
+    """Some rows have no direction within a half of the features."""
+
+    def __init__(self, rows: NDArray[np.intp]) -> None:
+        super().__init__(rows)
+        self.rows = rows
+
+
+def scores(rows: Matrix, metric: Metric, frame: Frame, draws: Sequence[object]) -> Vector:
+    """Rank correlation of the two halves' distances for each draw; NaN where those of a half are all equal."""
+    tolerance = rounding_level(rows, metric)
+    with single_threaded_blas():
+        both = halves(rows, metric, frame)
+
+    def score(closeness: Closeness) -> float:
+        if closeness.directed is not None:
+            raise UndirectedHalfError(np.flatnonzero(~closeness.directed))
+        return ranks.spearman(closeness.first, closeness.second, (tolerance, tolerance), closeness.scratch)
+
+    return np.array(list(parallel(lambda draw: both.visit(draw, score), draws)))
 
 
 def _unless_all(rows: Mask, metric: Metric) -> Mask | None:

@@ -9,12 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha import _validate as check
 from shesha._random import Seed, generator
-from shesha.kernels import halves as halves_kernel
-from shesha.kernels import ranks
-from shesha.kernels.distances import METRICS, Metric, rounding_level, standard_rows, undirected_rows
+from shesha.kernels import halves
+from shesha.kernels.distances import METRICS, Metric, standard_rows, undirected_rows
 from shesha.kernels.frames import Axes, Frame, Rotations
-from shesha.kernels.halves import Closeness
-from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.kernels.threads import single_threaded_blas
 
 MIN_FEATURES = 4
 """Two features in each half: with one, cosine knows only signs."""
@@ -178,22 +176,15 @@ def _prepare(
 
 
 def _mean_over_draws(rows: NDArray[np.float64], metric: Metric, frame: Frame, draws: Sequence[object]) -> float:
-    tolerance = rounding_level(rows, metric)
-    with single_threaded_blas():
-        halves = halves_kernel.halves(rows, metric, frame)
-
-    def score(closeness: Closeness) -> float:
-        if closeness.directed is not None:
-            kind = "zero" if metric == "cosine" else "constant"
-            raise ValueError(
-                f"X must have no row that is {kind} within a half of its features under the {metric} metric, "
-                f"got {kind} halves in rows {check.listed(np.flatnonzero(~closeness.directed))}: "
-                "use metric='euclidean', or "
-                "shesha.stability.estimate, which leaves such pairs out and counts them"
-            )
-        return ranks.spearman(closeness.first, closeness.second, (tolerance, tolerance), closeness.scratch)
-
-    scores = np.array(list(parallel(lambda draw: halves.visit(draw, score), draws)))
+    try:
+        scores = halves.scores(rows, metric, frame, draws)
+    except halves.UndirectedHalfError as error:
+        kind = "zero" if metric == "cosine" else "constant"
+        raise ValueError(
+            f"X must have no row that is {kind} within a half of its features under the {metric} metric, "
+            f"got {kind} halves in rows {check.listed(error.rows)}: use metric='euclidean', or "
+            "shesha.stability.estimate, which leaves such pairs out and counts them"
+        ) from None
     if np.isnan(scores).all():
         return check.not_estimable("all distances are equal within a half of the features, in every split")
     return float(np.nanmean(scores))

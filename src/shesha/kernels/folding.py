@@ -1,0 +1,43 @@
+"""Token sequences and feature maps as matrices, the way the ReSi benchmark treats them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+Folding = Literal["rows", "columns"]
+ROWS = 5000
+"""Positions folded into rows are thinned, evenly, to about this many."""
+
+
+def pooled(maps: Array, grid: tuple[int, int] | None) -> Array:
+    """Average feature maps (n, channels, h, w) over the cells of a coarser grid; anything else passes."""
+    if maps.ndim != 4 or grid is None or maps.shape[2:] == grid:
+        return maps
+    return np.asarray(_pool_axis(_pool_axis(maps, 2, grid[0]), 3, grid[1]))
+
+
+def _pool_axis(maps: Array, axis: int, n_cells: int) -> Array:
+    """Cell c of m covers floor(c size / m) to ceil((c + 1) size / m): cells overlap where they do not divide."""
+    size = maps.shape[axis]
+    edges = [(cell * size // n_cells, -(-(cell + 1) * size // n_cells)) for cell in range(n_cells)]
+    return np.stack([maps.take(range(low, high), axis=axis).mean(axis=axis) for low, high in edges], axis=axis)
+
+
+def folded(array: Array, folding: Folding) -> Array:
+    """Fold (n, tokens, d) or (n, channels, h, w) into a matrix.
+
+    Tokens are inputs of their own. Positions of feature maps become rows, thinned evenly to about
+    5,000, or columns.
+    """
+    n = len(array)
+    if array.ndim == 3:
+        return array.reshape(-1, array.shape[2]) if folding == "rows" else array.reshape(n, -1)
+    if folding == "columns":
+        return np.ascontiguousarray(array.reshape(n, -1))
+    rows = array.transpose(0, 2, 3, 1).reshape(-1, array.shape[1])
+    return np.ascontiguousarray(rows[:: max(1, len(rows) // ROWS)])

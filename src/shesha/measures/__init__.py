@@ -1,0 +1,78 @@
+"""Measures of similarity: each is a function of two representations, `f(X, Y, *, ...) -> float`."""
+
+from shesha.measures._lookup import choose, families, get, names, table
+from shesha.measures._registry import Measure, measure
+from shesha.measures.cca import cca, pwcca, svcca
+from shesha.measures.distributions import mmd, sliced_wasserstein
+from shesha.measures.kernels import cka, distance_correlation, pwcka, rv, unbiased_cka
+from shesha.measures.local_alignment import cknna
+from shesha.measures.matching import hard_correlation_match, permutation_procrustes, soft_correlation_match
+from shesha.measures.neighbours import cycle_knn, jaccard, mutual_knn, rank_similarity, second_order_cosine
+from shesha.measures.rdm import rsa, rsm_norm_difference
+from shesha.measures.regression import eigenspace_overlap, gulp, linear_regression
+from shesha.measures.shape import (
+    aligned_cosine,
+    angular_shape,
+    orthogonal_procrustes,
+    procrustes_similarity,
+    procrustes_size_and_shape,
+)
+from shesha.measures.spectra import effective_rank, eigenspectrum_similarity, participation_ratio, subspace_overlap
+from shesha.measures.stability import rdm_drift
+from shesha.measures.statistics import (
+    concentricity_difference,
+    magnitude_difference,
+    stability_difference,
+    uniformity_difference,
+)
+from shesha.measures.topology import imd, rtd
+
+__all__ = [
+    "Measure",
+    "aligned_cosine",
+    "angular_shape",
+    "cca",
+    "choose",
+    "cka",
+    "cknna",
+    "concentricity_difference",
+    "cycle_knn",
+    "distance_correlation",
+    "effective_rank",
+    "eigenspace_overlap",
+    "eigenspectrum_similarity",
+    "families",
+    "get",
+    "gulp",
+    "hard_correlation_match",
+    "imd",
+    "jaccard",
+    "linear_regression",
+    "magnitude_difference",
+    "measure",
+    "mmd",
+    "mutual_knn",
+    "names",
+    "orthogonal_procrustes",
+    "participation_ratio",
+    "permutation_procrustes",
+    "procrustes_similarity",
+    "procrustes_size_and_shape",
+    "pwcca",
+    "pwcka",
+    "rank_similarity",
+    "rdm_drift",
+    "rsa",
+    "rsm_norm_difference",
+    "rtd",
+    "rv",
+    "second_order_cosine",
+    "sliced_wasserstein",
+    "soft_correlation_match",
+    "stability_difference",
+    "subspace_overlap",
+    "svcca",
+    "table",
+    "unbiased_cka",
+    "uniformity_difference",
+]

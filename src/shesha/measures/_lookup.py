@@ -1,0 +1,161 @@
+"""Finding measures: by name, by family, by group; the table of all of them."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from shesha.measures._registry import INVARIANCES, Measure, by_alias, registered
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ENTRY_POINTS = "shesha.measures"
+STANDARD = "standard"
+ALL = "all"
+
+
+def names() -> list[str]:
+    """Return the names of all measures, those of other packages included.
+
+    Examples
+    --------
+    >>> names()[:3]
+    ['CCA', 'SVCCA', 'PWCCA']
+    """
+    load_entry_points()
+    return list(registered())
+
+
+def get(name: str | Measure | Callable[..., float]) -> Measure:
+    """Return a measure by its name, its function's name, or as the function itself.
+
+    Parameters
+    ----------
+    name : str, Measure or function
+        Case, spaces and punctuation do not matter. Options may follow in parentheses.
+
+    Examples
+    --------
+    >>> get("CKA").bounds
+    (0, 1)
+    >>> get("mutual_knn(k=20)").options
+    {'k': 20}
+    """
+    if isinstance(name, Measure):
+        return name
+    marked = getattr(name, "measure", None)
+    if isinstance(marked, Measure):
+        return marked
+    if not isinstance(name, str):
+        raise TypeError(f"a measure must be given by name or as a marked function, got {name!r}")
+    load_entry_points()
+    base, options = _parse(name)
+    found = by_alias(base)
+    if found is None:
+        close = difflib.get_close_matches(base.lower(), {n.lower(): n for n in registered()}, n=3, cutoff=0.5)
+        hint = [n for n in registered() if n.lower() in close] or list(registered())
+        raise ValueError(f"measure must be one of {', '.join(hint)}, got {name!r} (`shesha measures` lists all)")
+    return found.configured(**options)
+
+
+def choose(
+    chosen: str | Measure | Callable[..., float] | Iterable[str | Measure | Callable[..., float]],
+) -> list[Measure]:
+    """Return the measures meant by 'standard', 'all', a family, a group ('ReSi'), a name, or several of these."""
+    if isinstance(chosen, str | Measure) or callable(chosen):
+        chosen = [chosen]
+    found: dict[str, Measure] = {}
+    for one in chosen:
+        for measure in _meant(one):
+            found[measure.name] = measure
+    if not found:
+        raise ValueError("measures must name at least one measure, got none")
+    return list(found.values())
+
+
+def _meant(one: str | Measure | Callable[..., float]) -> list[Measure]:
+    load_entry_points()
+    everything = list(registered().values())
+    if one == ALL:
+        return everything
+    if one == STANDARD:
+        return [measure for measure in everything if measure.cost != "more"]
+    if isinstance(one, str):
+        text = one.casefold()
+        together = [m for m in everything if m.family == text or text in {group.casefold() for group in m.groups}]
+        if together:
+            return together
+    return [get(one)]
+
+
+def families() -> list[str]:
+    """Return the names of the families."""
+    load_entry_points()
+    return list(dict.fromkeys(measure.family for measure in registered().values()))
+
+
+def table() -> pd.DataFrame:
+    """Return one line per measure with everything that it declares.
+
+    Examples
+    --------
+    >>> table().loc["CKA", ["family", "closer", "low", "high"]].to_list()
+    ['kernels', 'higher', 0.0, 1.0]
+    """
+    import pandas as pd
+
+    load_entry_points()
+    return pd.DataFrame([_line(measure) for measure in registered().values()]).set_index("name")
+
+
+def _line(measure: Measure) -> dict[str, Any]:
+    return {
+        "name": measure.name,
+        "function": measure.function.__name__,
+        "family": measure.family,
+        "closer": measure.closer,
+        "low": float(measure.bounds[0]),
+        "high": float(measure.bounds[1]),
+        "symmetric": measure.symmetric,
+        "paired": measure.paired,
+        **{change: change in measure.invariant for change in INVARIANCES},
+        "cost": measure.cost,
+        "view": measure.view.__name__,
+        "reference": measure.reference,
+    }
+
+
+@cache
+def load_entry_points() -> None:
+    """Import what other packages offer; one that cannot be imported is told, and does not stop the others."""
+    from importlib.metadata import entry_points
+
+    from shesha._warnings import MeasureWarning, warn
+
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            point.load()
+        except Exception as error:  # Whatever another package raises must not take the library down.
+            warn(f"measure {point.name} of {point.value} could not be loaded: {error!r}", MeasureWarning)
+
+
+def _parse(text: str) -> tuple[str, dict[str, Any]]:
+    """Split 'name(option=value, ...)'; values are Python literals or words."""
+    match = re.fullmatch(r"\s*([^()]+?)\s*(?:\((.*)\))?\s*", text)
+    if not match:
+        raise ValueError(f"measure must be a name or name(option=value, ...), got {text!r}")
+    options = {}
+    for part in filter(None, (piece.strip() for piece in (match[2] or "").split(","))):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not key.isidentifier():
+            raise ValueError(f"options of a measure must read option=value, got {part!r} in {text!r}")
+        try:
+            options[key] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            options[key] = value
+    return match[1], options

@@ -1,0 +1,248 @@
+"""The mark that makes a function of two views a measure, and the list of all that carry it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, wraps
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast, get_args
+
+from numpy.typing import ArrayLike
+
+from shesha import _validate as check
+from shesha._warnings import NotEstimable
+from shesha.kernels.threads import single_threaded_blas
+from shesha.views import Rdm, Representation, View, aligned
+
+P = ParamSpec("P")
+V = TypeVar("V", bound=View)
+Data = ArrayLike | Rdm | Representation
+
+Closer = Literal["higher", "lower"]
+Invariance = Literal["orthogonal", "linear", "affine", "permutation", "scaling", "translation"]
+INVARIANCES: tuple[Invariance, ...] = get_args(Invariance)
+IMPLIED: Mapping[str, tuple[Invariance, ...]] = {
+    "affine": ("linear", "orthogonal", "permutation", "scaling", "translation"),
+    "linear": ("orthogonal", "permutation", "scaling"),
+    "orthogonal": ("permutation",),
+}
+"""What an invariance brings with it: an affine map may be any linear map, a rotation, a shift, ..."""
+Cost = Literal["n d", "n d^2", "n d^2 + d^3", "n^2 d", "more"]
+COSTS: tuple[Cost, ...] = get_args(Cost)
+"""How the time grows with n rows and d features, cheapest first."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of similarity: a function of two views, with what is declared and tested about it."""
+
+    name: str
+    function: Callable[..., float] = field(repr=False)
+    """The function of two views."""
+    view: type[View]
+    closer: Closer
+    """Whether higher or lower values mean more similar."""
+    bounds: tuple[float, float]
+    symmetric: bool
+    invariant: frozenset[Invariance]
+    """Changes of either representation that leave the value alone."""
+    family: str
+    cost: Cost
+    formula: str = field(repr=False)
+    reference: str = field(repr=False)
+    caveats: tuple[str, ...] = field(default=(), repr=False)
+    paired: bool = True
+    """Whether row i of both must be the same input; if not, even the numbers of rows may differ."""
+    inner_product: bool = False
+    """Whether the value is an increasing function of the inner product of the two views alone."""
+    equal_widths: bool = False
+    self_value: float | None = None
+    """Value for a representation and itself, where there is a single one."""
+    groups: frozenset[str] = frozenset()
+    view_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Options of the view that the measure fixes."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options that differ from the function's defaults."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All options with their values."""
+        found = inspect.signature(self.function).parameters.values()
+        return {p.name: p.default for p in found if p.kind is p.KEYWORD_ONLY} | dict(self.options)
+
+    @property
+    def higher_is_closer(self) -> bool:
+        """Direction as a claim."""
+        return self.closer == "higher"
+
+    @property
+    def doc(self) -> str:
+        """The function's documentation."""
+        return inspect.cleandoc(self.function.__doc__ or "")
+
+    def configured(self, **options: Any) -> Measure:
+        """Return the same measure with other options, under a name that tells them."""
+        unknown = sorted(set(options) - set(self.parameters))
+        if unknown:
+            known = ", ".join(self.parameters) or "none"
+            raise ValueError(f"options of {self.name} must be among {known}, got {', '.join(unknown)}")
+        if not options:
+            return self
+        base = self.name.split("(")[0]
+        changed = dict(self.options) | options
+        text = ", ".join(f"{name}={value}" for name, value in changed.items())
+        return replace(self, name=f"{base}({text})", options=changed)
+
+    @cached_property
+    def view_key(self) -> tuple[type[View], tuple[tuple[str, Any], ...]]:
+        """What the measure looks at: measures with equal keys share their views."""
+        taken = set(inspect.signature(self.view.of).parameters) - {"source"}
+        chosen = {name: value for name, value in self.parameters.items() if name in taken} | dict(self.view_options)
+        return self.view, tuple(sorted(chosen.items()))
+
+    def look(self, source: Representation) -> View:
+        """Return the view of a representation that this measure compares."""
+        kind, options = self.view_key
+        return source.view(kind, **dict(options))
+
+    def between(self, X: Data, Y: Data) -> float:
+        """Compare two representations; NotEstimable tells why there is no value."""
+        a, b = aligned(Representation.of(X, "X"), Representation.of(Y, "Y"), self.view.folding)
+        self.require_comparable(a, b)
+        with single_threaded_blas():
+            return float(self.function(self.look(a), self.look(b), **self.parameters))
+
+    def require_comparable(self, a: Representation, b: Representation) -> None:
+        """Refuse rows that do not correspond, and widths that cannot."""
+        if self.paired and a.n_rows != b.n_rows:
+            raise ValueError(f"Y must have as many rows as X ({a.n_rows}), got {b.n_rows}")
+        distances = a.given_distances or b.given_distances
+        if distances and not self.view.from_distances:
+            raise NotEstimable(f"{self.name} needs the features, got distances between rows")
+        if self.equal_widths and not distances and a.shape[1] != b.shape[1]:
+            raise NotEstimable(f"{self.name} needs equal widths, got {a.shape[1]} and {b.shape[1]} features")
+
+
+_measures: dict[str, Measure] = {}
+_aliases: dict[str, str] = {}
+
+
+def measure(
+    name: str,
+    *,
+    view: type[V],
+    closer: Closer,
+    bounds: tuple[float, float],
+    symmetric: bool,
+    invariant: Collection[str],
+    family: str,
+    cost: Cost,
+    formula: str,
+    reference: str,
+    **declared: Any,
+) -> Callable[[Callable[Concatenate[V, V, P], float]], Callable[Concatenate[Data, Data, P], float]]:
+    """Mark a function of two views as a measure; what comes back is a function of two matrices.
+
+    Keyword-only parameters of the function that the view's constructor knows go to the view; all go to
+    the function. `docs/measures.md` shows a measure of one's own.
+
+    Parameters
+    ----------
+    name : str
+        As the literature calls it. Lookup ignores case, spaces and punctuation; the function's name works as well.
+    view : type of View
+        What the measure sees of a representation.
+    closer : {'higher', 'lower'}
+        Which values mean more similar.
+    bounds : (float, float)
+        Smallest and largest possible value; infinities where there are none.
+    symmetric : bool
+        Whether f(X, Y) = f(Y, X).
+    invariant : collection of {'orthogonal', 'linear', 'affine', 'permutation', 'scaling', 'translation'}
+        Changes of the features of either representation that leave the value alone; what they imply is added.
+    family : str
+        Measures of a family can be asked for together.
+    cost : {'n d', 'n d^2', 'n d^2 + d^3', 'n^2 d', 'more'}
+        How the time grows; 'more' is left out of the standard comparison.
+    formula, reference : str
+        For the card.
+    **declared
+        Further fields of `Measure`: caveats, paired, inner_product, equal_widths, self_value, groups, view_options.
+    """
+    check.choice(closer, get_args(Closer), "closer")
+    check.choice(cost, COSTS, "cost")
+    for change in invariant:
+        check.choice(change, INVARIANCES, "invariant")
+
+    def mark(function: Callable[Concatenate[V, V, P], float]) -> Callable[Concatenate[Data, Data, P], float]:
+        implied = {more for change in invariant for more in IMPLIED.get(change, ())}
+        declared["groups"] = frozenset(declared.get("groups", ()))
+        found = Measure(
+            name,
+            function,
+            view,
+            closer,
+            bounds,
+            symmetric,
+            frozenset(implied).union(cast(Collection[Invariance], invariant)),
+            family,
+            cost,
+            formula,
+            reference,
+            **declared,
+        )
+        register(found)
+        return _as_function(found, function)
+
+    return mark
+
+
+def _as_function(
+    found: Measure, function: Callable[Concatenate[V, V, P], float]
+) -> Callable[Concatenate[Data, Data, P], float]:
+    @wraps(function)
+    def compare(X: Data, Y: Data, *args: P.args, **options: P.kwargs) -> float:
+        if args:
+            raise TypeError(f"{function.__name__}() takes two representations; options are keyword-only")
+        try:
+            return found.configured(**options).between(X, Y)
+        except NotEstimable as reason:
+            return check.not_estimable(str(reason))
+
+    own = inspect.signature(function).parameters
+    kept = [parameter for parameter in own.values() if parameter.kind is parameter.KEYWORD_ONLY]
+    data = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike | Rdm")
+        for name in ("X", "Y")
+    ]
+    compare.__signature__ = inspect.Signature([*data, *kept], return_annotation="float")  # type: ignore[attr-defined]
+    compare.measure = found  # type: ignore[attr-defined]
+    # Its signature is that of the views.
+    del compare.__wrapped__
+    return cast(Callable[Concatenate[Data, Data, P], float], compare)
+
+
+def register(found: Measure) -> None:
+    """Add a measure to the list; a name can be taken once."""
+    for alias in {_key(found.name), _key(found.function.__name__)}:
+        taken = _aliases.get(alias)
+        if taken is not None and _measures[taken].function.__module__ != found.function.__module__:
+            raise ValueError(f"name must be one that no measure has, got {found.name!r}, which {taken} answers to")
+        _aliases[alias] = found.name
+    _measures[found.name] = found
+
+
+def registered() -> dict[str, Measure]:
+    """All measures by name, in the order of registration."""
+    return dict(_measures)
+
+
+def by_alias(text: str) -> Measure | None:
+    """Find a measure by its name or its function's name, whatever the case and punctuation."""
+    name = _aliases.get(_key(text))
+    return None if name is None else _measures[name]
+
+
+def _key(text: str) -> str:
+    return "".join(c for c in text.lower() if c.isalnum())

@@ -1,0 +1,181 @@
+"""Kernel alignment: do pairs of rows that are alike in one representation tend to be alike in the other?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shesha import _validate as check
+from shesha.measures._registry import measure
+from shesha.views import Basis, Gram
+from shesha.views._gram import Bandwidth, Kernel
+
+FAMILY = "kernels"
+_ROTATIONS_AND_SCALE = ("orthogonal", "scaling", "translation")
+
+
+@measure(
+    "CKA",
+    view=Gram,
+    closer="higher",
+    bounds=(0, 1),
+    symmetric=True,
+    invariant=_ROTATIONS_AND_SCALE,
+    family=FAMILY,
+    cost="n d^2",
+    formula="||X'Y||^2 / (||X'X|| ||Y'Y||), columns centred; with a kernel <HKH, HLH> / (||HKH|| ||HLH||)",
+    reference="Kornblith et al. 2019",
+    caveats=(
+        "Biased: independent data score about sqrt(p q) / n, and near 1 for d >> n. Calibrate it, or use unbiased CKA.",
+        "A few directions of large variance decide it.",
+    ),
+    inner_product=True,
+    self_value=1.0,
+    groups=("ReSi",),
+)
+def cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "median") -> float:
+    """Centred kernel alignment: cosine between the centred kernel matrices.
+
+    Parameters
+    ----------
+    kernel : {'linear', 'rbf'}
+        'rbf' is exp(-d^2 / (2 bandwidth^2)).
+    bandwidth : 'median', float or 'published'
+        For 'rbf': the median of the distances between different rows, a number, or the calibration
+        study's root of the lower median of all n^2 squared distances, zeros included.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.standard_normal((50, 8)), rng.standard_normal((50, 8))
+    >>> round(cka(X, 3 * X[:, ::-1] + 1), 6), round(cka(X, Y), 2)
+    (1.0, 0.15)
+    """
+    return float(np.clip(a.inner(b), 0.0, 1.0))
+
+
+@measure(
+    "unbiased CKA",
+    view=Gram,
+    closer="higher",
+    bounds=(-1, 1),
+    symmetric=True,
+    invariant=_ROTATIONS_AND_SCALE,
+    family=FAMILY,
+    cost="n d^2",
+    formula="HSIC_u(K, L) / sqrt(HSIC_u(K, K) HSIC_u(L, L)), diagonals left out",
+    reference="Song et al. 2012; Kornblith et al. 2019",
+    caveats=("Slightly negative values mean no agreement.", "A few directions of large variance decide it."),
+    inner_product=True,
+    self_value=1.0,
+    view_options={"unbiased": True},
+)
+def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "median") -> float:
+    """Kernel alignment from the unbiased estimator: about 0 for independent data, whatever n and d.
+
+    The public shesha package's `cka_debiased` keeps the diagonal of the centred Gram matrix and is hardly
+    debiased (0.128 on independent data where this gives -0.003).
+
+    Parameters
+    ----------
+    kernel, bandwidth
+        As for `cka`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.standard_normal((50, 8)), rng.standard_normal((50, 8))
+    >>> round(unbiased_cka(X, 3 * X[:, ::-1] + 1), 6), round(unbiased_cka(X, Y), 2)
+    (1.0, -0.02)
+    """
+    return float(np.clip(a.inner(b), -1.0, 1.0))
+
+
+@measure(
+    "RV",
+    view=Gram,
+    closer="higher",
+    bounds=(0, 1),
+    symmetric=True,
+    invariant=_ROTATIONS_AND_SCALE,
+    family=FAMILY,
+    cost="n d^2",
+    formula="tr(W_X W_Y) / sqrt(tr(W_X^2) tr(W_Y^2)), W = X X' of centred columns",
+    reference="Robert and Escoufier 1976",
+    caveats=("Equals linear CKA; listed under its older name.",),
+    inner_product=True,
+    self_value=1.0,
+)
+def rv(a: Gram, b: Gram) -> float:
+    """RV coefficient: linear CKA under its older name.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> round(rv(X, 3 * X[:, ::-1] + 1), 6)
+    1.0
+    """
+    return float(np.clip(a.inner(b), 0.0, 1.0))
+
+
+@measure(
+    "DistCorr",
+    view=Gram,
+    closer="higher",
+    bounds=(0, 1),
+    symmetric=True,
+    invariant=_ROTATIONS_AND_SCALE,
+    family=FAMILY,
+    cost="n^2 d",
+    formula="sqrt(<A, B> / (||A|| ||B||)), A and B the double-centred Euclidean distance matrices",
+    reference="Szekely, Rizzo and Bakirov 2007",
+    caveats=("Biased: independent data in many dimensions score near 1. Calibrate it.",),
+    inner_product=True,
+    self_value=1.0,
+    groups=("ReSi",),
+    view_options={"kernel": "distance"},
+)
+def distance_correlation(a: Gram, b: Gram) -> float:
+    """Distance correlation: zero in the population exactly for independent representations.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> round(distance_correlation(X, 3 * X[:, ::-1] + 1), 6)
+    1.0
+    """
+    return float(np.sqrt(np.clip(a.inner(b), 0.0, 1.0)))
+
+
+@measure(
+    "PWCKA",
+    view=Basis,
+    closer="higher",
+    bounds=(0, 1),
+    symmetric=True,
+    invariant=_ROTATIONS_AND_SCALE,
+    family=FAMILY,
+    cost="n d^2",
+    formula="linear CKA of U_X(1:k) S_X(1:k) and U_Y(1:k) S_Y(1:k), k = min(k_X, k_Y) for 99 % of the variance",
+    reference="Raju 2026, section 7.8",
+    caveats=("Hardly differs from linear CKA, which the leading directions decide anyway.",),
+    self_value=1.0,
+)
+def pwcka(a: Basis, b: Basis, *, variance: float = 0.99) -> float:
+    """Linear CKA of the leading principal components, equally many of each.
+
+    Parameters
+    ----------
+    variance : float in (0, 1]
+        Share of the variance that sets the number of components: the smaller of the two numbers.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> round(pwcka(X, 3 * X[:, ::-1] + 1), 6)
+    1.0
+    """
+    share = check.fraction(variance, "variance")
+    k = min(a.components_for(share), b.components_for(share))
+    first, second = a.truncated(k), b.truncated(k)
+    weights = [side.variances / np.linalg.norm(side.variances) for side in (first, second)]
+    return float(np.clip(weights[0] @ (first.overlap(second) ** 2) @ weights[1], 0.0, 1.0))

@@ -1,0 +1,223 @@
+"""Neighbours: does each row keep the same nearest rows?"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha import _validate as check
+from shesha._warnings import NotEstimable
+from shesha.measures._registry import measure
+from shesha.views import Neighbours
+from shesha.views._representation import Standard
+
+Index = NDArray[np.intp]
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+
+FAMILY = "neighbours"
+_SELF_BY_NUMBER = "A row is left out of its own neighbours by its number, so duplicates stay neighbours."
+
+
+def _n_common(a: Neighbours, b: Neighbours) -> Vector:
+    """Number of common neighbours of each row."""
+    rows, _, _ = _common(a, b)
+    return np.bincount(rows, minlength=a.n_rows).astype(np.float64)
+
+
+def _common(a: Neighbours, b: Neighbours) -> tuple[Index, Index, Index]:
+    """Row, rank in a, rank in b (from 1) of each neighbour that both list, sorted by row."""
+    n, k = a.n_rows, a.k
+    own = np.repeat(np.arange(n), k) * n
+    codes = [own + side.nearest.ravel() for side in (a, b)]
+    order = [np.argsort(code, kind="stable") for code in codes]
+    both = np.concatenate([codes[0][order[0]], codes[1][order[1]]])
+    merged = np.argsort(both, kind="stable")
+    twice = np.flatnonzero(both[merged][1:] == both[merged][:-1])
+    ranks = [side % k + 1 for side in order]
+    first, second = merged[twice], merged[twice + 1] - n * k
+    return both[first] // n, ranks[0][first], ranks[1][second]
+
+
+@measure(
+    "Jaccard",
+    view=Neighbours,
+    closer="higher",
+    bounds=(0, 1),
+    symmetric=True,
+    invariant=("orthogonal", "scaling"),
+    family=FAMILY,
+    cost="n^2 d",
+    formula="mean_i |N_X(i) & N_Y(i)| / |N_X(i) | N_Y(i)|",
+    reference="Wang et al. 2022; Klabunde et al. 2024",
+    caveats=("Chance is about k / (2 n), not 0.", _SELF_BY_NUMBER),
+    self_value=1.0,
+    groups=("ReSi",),
+)
+def jaccard(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "cosine") -> float:
+    """Mean Jaccard index of the two sets of k nearest neighbours.
+
+    Parameters
+    ----------
+    k : int
+        Number of neighbours, below the number of rows.
+    metric : {'cosine', 'correlation', 'euclidean', 'dot'}
+        What makes rows near.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> jaccard(X, 3 * X[:, ::-1])
+    1.0
+    """
+    common = _n_common(a, b)
+    return float((common / (2 * a.k - common)).mean())
+
+
+@measure(
+    "RankSim",
+    view=Neighbours,
+    closer="higher",
+    bounds=(0, 1),
+    symmetric=True,
+    invariant=("orthogonal", "scaling"),
+    family=FAMILY,
+    cost="n^2 d",
+    formula="mean_i sum_j 2 / ((1 + |r - r'|)(r + r')) / sum_{m <= c_i} 1/m over the c_i common neighbours j",
+    reference="Wang et al. 2022; Klabunde et al. 2024",
+    caveats=("Chance is not 0.", _SELF_BY_NUMBER),
+    self_value=1.0,
+    groups=("ReSi",),
+)
+def rank_similarity(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "cosine") -> float:
+    """Agreement of the ranks of common neighbours, the nearest counting most; rows without any count 0.
+
+    Parameters
+    ----------
+    k, metric
+        As for `jaccard`.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> round(rank_similarity(X, 3 * X[:, ::-1]), 6)
+    1.0
+    """
+    rows, r, s = _common(a, b)
+    agreement = np.bincount(rows, weights=2.0 / ((1 + np.abs(r - s)) * (r + s)), minlength=a.n_rows)
+    harmonic = np.concatenate([[1.0], np.cumsum(1.0 / np.arange(1, a.k + 1))])
+    common = np.bincount(rows, minlength=a.n_rows)
+    return float((agreement / harmonic[common]).mean())
+
+
+@measure(
+    "2nd-Cos",
+    view=Neighbours,
+    closer="higher",
+    bounds=(0, 1),
+    symmetric=True,
+    invariant=("orthogonal", "scaling"),
+    family=FAMILY,
+    cost="n^2 d",
+    formula="mean_i cos(d_X(i, U_i), d_Y(i, U_i)), U_i = N_X(i) | N_Y(i), d the cosine distances",
+    reference="Hamilton et al. 2016; Klabunde et al. 2024",
+    caveats=("Distances are all positive, so the value is high even by chance. Calibrate it.", _SELF_BY_NUMBER),
+    self_value=1.0,
+    groups=("ReSi",),
+)
+def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similarities: bool = False) -> float:
+    """Mean cosine between the two vectors of distances from each row to its neighbours in either.
+
+    Parameters
+    ----------
+    k : int
+        Number of neighbours, below the number of rows.
+    similarities : bool
+        Compare cosine similarities, as the survey writes it, rather than distances, as the benchmark does.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> round(second_order_cosine(X, 3 * X[:, ::-1]), 6)
+    1.0
+    """
+    if similarities and (a.rows is None or b.rows is None):
+        raise NotEstimable("cosine similarities need the features, got distances between rows")
+    others = np.concatenate([a.nearest, b.nearest], axis=1)
+    others.sort(axis=1)
+    once = np.ones(others.shape)
+    once[:, 1:] = others[:, 1:] != others[:, :-1]
+    vectors = [side.distance_to(others) for side in (a, b)]
+    if similarities:
+        vectors = [1.0 - vector for vector in vectors]
+    x, y = (vector * once for vector in vectors)
+    lengths = np.sqrt(np.einsum("ij,ij->i", x, x) * np.einsum("ij,ij->i", y, y))
+    nowhere = np.flatnonzero(lengths <= np.finfo(float).tiny)
+    if len(nowhere):
+        raise NotEstimable(f"rows that equal all their neighbours have no direction: rows {check.listed(nowhere)}")
+    return float(np.clip(np.einsum("ij,ij->i", x, y) / lengths, -1.0, 1.0).mean())
+
+
+@measure(
+    "mutual kNN",
+    view=Neighbours,
+    closer="higher",
+    bounds=(0, 1),
+    symmetric=True,
+    invariant=("orthogonal", "scaling"),
+    family=FAMILY,
+    cost="n^2 d",
+    formula="mean_i |N_X(i) & N_Y(i)| / k",
+    reference="Huh et al. 2024",
+    caveats=("Chance is k / (n - 1), not 0.", "Inner products favour long rows: see `metric`.", _SELF_BY_NUMBER),
+    self_value=1.0,
+)
+def mutual_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "dot") -> float:
+    """Mean share of common neighbours.
+
+    Parameters
+    ----------
+    k : int
+        Number of neighbours, below the number of rows.
+    metric : {'dot', 'cosine', 'correlation', 'euclidean'}
+        What makes rows near. The calibration study takes inner products; of rows of unit length, which are what
+        it is given, they are cosines. For rows of different length take 'cosine'.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> mutual_knn(X, 3 * X[:, ::-1])
+    1.0
+    """
+    return float(_n_common(a, b).mean()) / a.k
+
+
+@measure(
+    "cycle kNN",
+    view=Neighbours,
+    closer="higher",
+    bounds=(0, 1),
+    symmetric=False,
+    invariant=("orthogonal", "scaling"),
+    family=FAMILY,
+    cost="n^2 d",
+    formula="mean_i [i is in N_X(j) for some j in N_Y(i)]",
+    reference="Huh et al. 2024",
+    caveats=("Chance is far from 0: about 1 - exp(-k^2 / n).", "Below 1 for a representation and itself."),
+)
+def cycle_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "dot") -> float:
+    """Share of rows that come back: to a neighbour in Y, and from there to a neighbour in X.
+
+    Parameters
+    ----------
+    k, metric
+        As for `mutual_knn`.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> cycle_knn(X, X, k=3, metric="euclidean")
+    0.98
+    """
+    returns = (a.nearest[b.nearest] == np.arange(a.n_rows)[:, None, None]).any(axis=(1, 2))
+    return float(returns.mean())

@@ -1,0 +1,91 @@
+"""Distances between rows, compared: representational similarity analysis and its relatives."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from shesha import _validate as check
+from shesha.kernels import triangles
+from shesha.kernels.distances import Metric
+from shesha.measures._registry import measure
+from shesha.views import Distances, RankedRdm
+from shesha.views._rdm import Method
+
+FAMILY = "distances"
+
+
+@measure(
+    "RSA",
+    view=RankedRdm,
+    closer="higher",
+    bounds=(-1, 1),
+    symmetric=True,
+    invariant=("scaling",),
+    family=FAMILY,
+    cost="n^2 d",
+    formula="Spearman correlation of the distances of all pairs of rows",
+    reference="Kriegeskorte et al. 2008",
+    caveats=(
+        "Correlation between rows depends on the axes: a rotation changes it (not so 'euclidean' and 'cosine').",
+        "Pairs that share a row are not independent: take p-values from permuted rows only.",
+    ),
+    inner_product=True,
+    self_value=1.0,
+    groups=("ReSi",),
+)
+def rsa(a: RankedRdm, b: RankedRdm, *, metric: Metric = "correlation", method: Method = "spearman") -> float:
+    """Correlation between the distances of two representations.
+
+    The calibration study takes Euclidean distances, and its code 8,192 random pairs from n = 182 on; this is always
+    all pairs.
+
+    Parameters
+    ----------
+    metric : {'correlation', 'cosine', 'euclidean'}
+        Distance between rows. Distances that are given are taken as they are.
+    method : {'spearman', 'pearson'}
+        Correlation of ranks, or of the distances themselves.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> round(rsa(X, 3 * X), 6)
+    1.0
+    """
+    return float(np.clip(a.inner(b), -1.0, 1.0))
+
+
+@measure(
+    "RSMDiff",
+    view=Distances,
+    closer="lower",
+    bounds=(0, np.inf),
+    symmetric=True,
+    invariant=("orthogonal", "translation"),
+    family=FAMILY,
+    cost="n^2 d",
+    formula="norm of S - S', the matrices of Euclidean distances between rows",
+    reference="Yin and Shen 2018; Klabunde et al. 2024",
+    caveats=("In the units of the features: a larger scale is a larger difference.", "Grows with n."),
+    self_value=0.0,
+    groups=("ReSi",),
+)
+def rsm_norm_difference(a: Distances, b: Distances, *, norm: Literal["spectral", "frobenius"] = "spectral") -> float:
+    """Norm of the difference between the two matrices of Euclidean distances.
+
+    Parameters
+    ----------
+    norm : {'spectral', 'frobenius'}
+        The ReSi benchmark's numbers hold the spectral norm (largest absolute eigenvalue); its text means Frobenius.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> round(rsm_norm_difference(X, X[:, ::-1] + 1), 6)
+    0.0
+    """
+    if check.choice(norm, ("spectral", "frobenius"), "norm") == "frobenius":
+        return float(np.sqrt(2 * triangles.squared_difference(a.condensed, b.condensed)))
+    return triangles.largest_eigenvalue(a.condensed - b.condensed, a.n_rows)

@@ -1,0 +1,116 @@
+"""Linear prediction: what of one representation a linear map of the other gives."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.measures._registry import measure
+from shesha.views import Basis
+
+Vector = NDArray[np.float64]
+
+FAMILY = "regression"
+
+
+@measure(
+    "LinReg",
+    view=Basis,
+    closer="higher",
+    bounds=(0, 1),
+    symmetric=False,
+    invariant=("orthogonal", "scaling", "translation"),
+    family=FAMILY,
+    cost="n d^2",
+    formula="||Q_Y' X||^2 / ||X||^2, columns centred, Q_Y an orthonormal basis of the columns of Y",
+    reference="Kornblith et al. 2019",
+    caveats=("Not held out: with as many features as rows it is 1 for any data.",),
+    self_value=1.0,
+    groups=("ReSi",),
+)
+def linear_regression(a: Basis, b: Basis) -> float:
+    """Share of the variance of X that a linear map of Y explains.
+
+    Any invertible map of Y leaves it alone. The ReSi benchmark's code inverts Y'Y, which is luck where
+    that is singular; ours projects on the column space at numerical rank.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 4))
+    >>> round(linear_regression(X[:, :2], X), 6)
+    1.0
+    """
+    explained = (a.overlap(b) ** 2).sum(axis=1)
+    return float(min(1.0, (a.variances * explained).sum()))
+
+
+@measure(
+    "GULP",
+    view=Basis,
+    closer="lower",
+    bounds=(0, np.inf),
+    symmetric=True,
+    invariant=("orthogonal", "scaling", "translation"),
+    family=FAMILY,
+    cost="n d^2",
+    formula="tr(K_X C_X K_X C_X) + tr(K_Y C_Y K_Y C_Y) - 2 tr(K_X C_XY K_Y C_XY'), K = (C + ridge)^-1",
+    reference="Boix-Adsera et al. 2022",
+    caveats=(
+        "The squared distance, as published.",
+        "At ridge 0 it is rank X + rank Y - 2 sum rho^2: noise directions count like any other.",
+    ),
+    self_value=0.0,
+    groups=("ReSi",),
+)
+def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
+    """How differently ridge regression predicts from the two, over all possible targets.
+
+    Columns are centred and scaled to Frobenius norm sqrt(n). At ridge 0 any invertible affine map leaves it
+    alone. The ReSi benchmark's code inverts rounding-level eigenvalues there, which can make it negative, and refuses
+    p > n; ours works at numerical rank.
+
+    Parameters
+    ----------
+    ridge : float
+        At least 0, relative to the total variance, which is 1.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 4))
+    >>> round(gulp(X, 5 * X + 1), 6)
+    0.0
+    """
+    if not (np.isfinite(ridge) and ridge >= 0):
+        raise ValueError(f"ridge must be finite and at least 0, got {ridge}")
+    shrunk_a, shrunk_b = (side.variances / (side.variances + ridge) for side in (a, b))
+    shared = float(shrunk_a @ (a.overlap(b) ** 2) @ shrunk_b)
+    return max(0.0, float((shrunk_a**2).sum() + (shrunk_b**2).sum()) - 2 * shared)
+
+
+@measure(
+    "EOS",
+    view=Basis,
+    closer="higher",
+    bounds=(0, 1),
+    symmetric=True,
+    invariant=("linear",),
+    family=FAMILY,
+    cost="n d^2",
+    formula="||U_X' U_Y||^2 / max(p, q), U the left singular vectors without centring",
+    reference="May et al. 2019",
+    caveats=("With as many features as rows both span everything, and only the widths count.",),
+    groups=("ReSi",),
+    view_options={"centred": False},
+)
+def eigenspace_overlap(a: Basis, b: Basis) -> float:
+    """How much of the larger feature space the column spaces share, without centring.
+
+    Below 1 even for a representation and itself if its columns are linearly dependent.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 4))
+    >>> round(eigenspace_overlap(X, X[:, :3]), 6)
+    0.75
+    """
+    return float(min(1.0, (a.overlap(b) ** 2).sum() / max(a.n_features, b.n_features)))

@@ -1,0 +1,187 @@
+"""Shape: what is left of two representations after the best rotation of one onto the other."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha._warnings import NotEstimable
+from shesha.measures._registry import measure
+from shesha.views import Features
+
+Matrix = NDArray[np.float64]
+
+FAMILY = "shape"
+
+
+def _nuclear_norm(a: Matrix, b: Matrix) -> float:
+    return float(np.linalg.svd(a.T @ b, compute_uv=False).sum())
+
+
+def _shape_cosine(a: Features, b: Features) -> float:
+    """Nuclear norm of the cross-product of centred rows of unit norm."""
+    if a.centred_norm == 0 or b.centred_norm == 0:
+        raise NotEstimable("all rows are equal")
+    return min(1.0, _nuclear_norm(a.compact, b.compact) / (a.centred_norm * b.centred_norm))
+
+
+@measure(
+    "AlignCos",
+    view=Features,
+    closer="higher",
+    bounds=(-1, 1),
+    symmetric=True,
+    invariant=("orthogonal", "scaling"),
+    family=FAMILY,
+    cost="n d^2 + d^3",
+    formula="mean_i cos(Q x_i, y_i), Q = argmin ||X Q - Y||",
+    reference="Hamilton et al. 2016",
+    caveats=("A common offset of all rows dominates every cosine.",),
+    self_value=1.0,
+    groups=("ReSi",),
+)
+def aligned_cosine(a: Features, b: Features) -> float:
+    """Mean cosine between corresponding rows after the best rotation, without centring.
+
+    The narrower matrix is padded with zero columns. Rows that are all zero are left out.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 4))
+    >>> round(aligned_cosine(X, -X[:, ::-1]), 6)
+    1.0
+    """
+    kept = a.rows.any(axis=1) & b.rows.any(axis=1)
+    if not kept.any():
+        raise NotEstimable("every row is zero in one of the two")
+    left, _, right = np.linalg.svd(a.rows.T @ b.rows, full_matrices=False)
+    # Where the cross-product leaves directions undetermined they meet zeros: the reduced map is enough for the
+    # inner products, and lengths are those of the original rows.
+    products = np.einsum("ij,ij->i", a.rows[kept] @ left @ right, b.rows[kept])
+    lengths = [np.sqrt(np.einsum("ij,ij->i", side.rows[kept], side.rows[kept])) for side in (a, b)]
+    return float(np.clip(products / (lengths[0] * lengths[1]), -1.0, 1.0).mean())
+
+
+@measure(
+    "AngShape",
+    view=Features,
+    closer="lower",
+    bounds=(0, np.pi / 2),
+    symmetric=True,
+    invariant=("orthogonal", "scaling", "translation"),
+    family=FAMILY,
+    cost="n d^2 + d^3",
+    formula="arccos ||X'Y||_*, columns centred, Frobenius norm 1",
+    reference="Williams et al. 2021",
+    caveats=("Two independent representations are not at pi/2: chance depends on n and d.",),
+    self_value=0.0,
+    groups=("ReSi",),
+)
+def angular_shape(a: Features, b: Features) -> float:
+    """Angle between two shapes: a metric on representations up to rotation, scale and offset.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 4))
+    >>> round(angular_shape(X, 3 * X[:, ::-1] + 1), 5)
+    0.0
+    """
+    # Near 1 the arccosine doubles the digits that rounding costs; the chord does not.
+    return float(2 * np.arcsin(min(1.0, np.sqrt(max(0.0, 1.0 - _shape_cosine(a, b)) / 2))))
+
+
+@measure(
+    "OrthProc",
+    view=Features,
+    closer="lower",
+    bounds=(0, float(np.sqrt(2))),
+    symmetric=True,
+    invariant=("orthogonal", "scaling", "translation"),
+    family=FAMILY,
+    cost="n d^2 + d^3",
+    formula="sqrt(2 - 2 ||X'Y||_*), columns centred, Frobenius norm 1",
+    reference="Schoenemann 1966; Ding et al. 2021",
+    caveats=("Two independent representations are not at sqrt(2): chance depends on n and d.",),
+    self_value=0.0,
+    groups=("ReSi",),
+)
+def orthogonal_procrustes(a: Features, b: Features) -> float:
+    """Distance after the best rotation, with offset and scale removed.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 4))
+    >>> round(orthogonal_procrustes(X, 3 * X[:, ::-1] + 1), 5)
+    0.0
+    """
+    return float(np.sqrt(max(0.0, 2.0 - 2.0 * _shape_cosine(a, b))))
+
+
+@measure(
+    "ProcDist",
+    view=Features,
+    closer="lower",
+    bounds=(0, np.inf),
+    symmetric=True,
+    invariant=("orthogonal", "translation"),
+    family=FAMILY,
+    cost="n d^2 + d^3",
+    formula="sqrt(||X||^2 + ||Y||^2 - 2 ||X'Y||_*), columns centred",
+    reference="Kendall 1984; Williams et al. 2021",
+    caveats=("In the units of the features: a larger scale is a larger distance.",),
+    self_value=0.0,
+    groups=("ReSi",),
+)
+def procrustes_size_and_shape(a: Features, b: Features) -> float:
+    """Distance after the best rotation, with the offset removed and sizes kept.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 4))
+    >>> round(procrustes_size_and_shape(X, X[:, ::-1] + 1), 5)
+    0.0
+    """
+    norms = a.centred_norm * a.unit, b.centred_norm * b.unit
+    if norms[0] == 0 or norms[1] == 0:
+        return max(norms)
+    cosine = _shape_cosine(a, b)
+    # (r - s)^2 + 2 r s (1 - cosine) loses no digits where both terms are small.
+    return float(np.sqrt((norms[0] - norms[1]) ** 2 + 2 * norms[0] * norms[1] * (1 - cosine)))
+
+
+@measure(
+    "Procrustes similarity",
+    view=Features,
+    closer="higher",
+    bounds=(0, 1),
+    symmetric=True,
+    invariant=("orthogonal", "scaling", "translation"),
+    family=FAMILY,
+    cost="n d^2 + d^3",
+    formula="1 - ||X - Y R||^2 / (||X||^2 + ||Y R||^2) = ||X'Y||_*, columns centred, Frobenius norm 1",
+    reference="Raju 2026, section 7.8; Schoenemann 1966",
+    caveats=("Sensitive to the leading directions; noise in many small ones counts as well.",),
+    self_value=1.0,
+)
+def procrustes_similarity(a: Features, b: Features, *, published: bool = False) -> float:
+    """Share of the size that the best rotation explains, with offset and scale removed.
+
+    Unequal widths are allowed: the narrower matrix counts as padded with zeros.
+
+    Parameters
+    ----------
+    published : bool
+        The calibration study's 1 - d / ||Y||, where d is the distance after the best rotation without scaling:
+        asymmetric, and unbounded below.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 4))
+    >>> round(procrustes_similarity(X, 3 * X[:, ::-1] + 1), 6)
+    1.0
+    """
+    cosine = _shape_cosine(a, b)
+    if not published:
+        return cosine
+    ratio = a.centred_norm * a.unit / (b.centred_norm * b.unit)
+    return 1.0 - float(np.sqrt((ratio - 1) ** 2 + 2 * ratio * (1 - cosine)))

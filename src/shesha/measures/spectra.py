@@ -1,0 +1,124 @@
+"""Spectra and leading subspaces, and what summarises a spectrum in one number."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha import _validate as check
+from shesha._warnings import NotEstimable
+from shesha.kernels import spectrum as kernel
+from shesha.measures._registry import measure
+from shesha.views import Basis, Spectrum
+
+FAMILY = "spectra"
+
+
+@measure(
+    "subspace overlap",
+    view=Basis,
+    closer="higher",
+    bounds=(0, 1),
+    symmetric=True,
+    invariant=("orthogonal", "scaling", "translation"),
+    family=FAMILY,
+    cost="n d^2",
+    formula="||U_X(1:k)' U_Y(1:k)||^2 / k, U(1:k) the first k left singular vectors of centred columns",
+    reference="Raju 2026, section 10; Bjorck and Golub 1973",
+    caveats=("Chance is about k / n.", "Where singular values k and k + 1 are close, the subspace is arbitrary."),
+    self_value=1.0,
+)
+def subspace_overlap(a: Basis, b: Basis, *, k: int = 10) -> float:
+    """Mean squared cosine of the principal angles between the leading k-dimensional subspaces.
+
+    Parameters
+    ----------
+    k : int
+        Number of leading directions (the drift study takes 5, 10 and 20); at most the rank of both.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 20))
+    >>> round(subspace_overlap(X, 3 * X[:, ::-1] + 1), 6)
+    1.0
+    """
+    k = check.count(k, "k")
+    if k > min(a.rank, b.rank):
+        raise NotEstimable(f"{k} leading directions need that rank, got {min(a.rank, b.rank)}")
+    return float(min(1.0, (a.truncated(k).overlap(b.truncated(k)) ** 2).sum() / k))
+
+
+@measure(
+    "eigenspectrum similarity",
+    view=Spectrum,
+    closer="higher",
+    bounds=(0, 1),
+    symmetric=True,
+    invariant=("orthogonal", "scaling", "translation"),
+    family=FAMILY,
+    cost="n d^2",
+    formula="cos(s_X, s_Y), s the singular values of centred columns, the shorter list padded with zeros",
+    reference="Raju 2026, section 10",
+    caveats=("Any two spectra that fall alike come out near 1; directions do not count.",),
+    paired=False,
+    self_value=1.0,
+)
+def eigenspectrum_similarity(a: Spectrum, b: Spectrum) -> float:
+    """Cosine between the two vectors of singular values.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> round(eigenspectrum_similarity(X, 3 * X[::-1, ::-1] + 1), 6)
+    1.0
+    """
+    x, y = np.sqrt(a.variances), np.sqrt(b.variances)
+    shorter = min(len(x), len(y))
+    # The shares of variance sum to one, so these vectors have unit length.
+    return float(np.clip((x[:shorter] * y[:shorter]).sum(), 0.0, 1.0))
+
+
+def effective_rank(X: ArrayLike) -> float:
+    """How many directions carry the spread: exp of the entropy of the singular values (Roy and Vetterli 2007).
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Centred here. At least 4 rows, finite.
+
+    Returns
+    -------
+    float
+        From 1 to min(n - 1, d); NaN, with a warning, if all rows are equal.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((500, 8))
+    >>> round(effective_rank(X), 1)
+    8.0
+    """
+    variances = kernel.centred_variances(check.matrix(X))
+    return kernel.effective_rank(variances) if variances.any() else check.not_estimable("all rows are equal")
+
+
+def participation_ratio(X: ArrayLike) -> float:
+    """How many directions carry the variance: (sum of variances)^2 / sum of squared variances.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Centred here. At least 4 rows, finite.
+
+    Returns
+    -------
+    float
+        From 1 to min(n - 1, d); NaN, with a warning, if all rows are equal.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((500, 8))
+    >>> round(participation_ratio(X), 1)
+    7.9
+    """
+    variances = kernel.centred_variances(check.matrix(X))
+    return kernel.participation_ratio(variances) if variances.any() else check.not_estimable("all rows are equal")

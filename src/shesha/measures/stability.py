@@ -1,0 +1,44 @@
+"""Drift: the geometry of a representation against that of an earlier one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shesha.kernels.distances import Metric
+from shesha.measures._registry import measure
+from shesha.views import RankedRdm
+from shesha.views._rdm import Method
+
+
+@measure(
+    "RDM drift",
+    view=RankedRdm,
+    closer="lower",
+    bounds=(0, 2),
+    symmetric=True,
+    invariant=("orthogonal", "scaling"),
+    family="stability",
+    cost="n^2 d",
+    formula="1 - Spearman correlation of the cosine distances of all pairs of rows",
+    reference="Raju 2026, section 10",
+    caveats=("1 is unrelated, not the maximum: opposite geometries reach 2.",),
+    inner_product=True,
+    self_value=0.0,
+)
+def rdm_drift(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine", method: Method = "spearman") -> float:
+    """One minus the correlation between the distances of two representations.
+
+    Parameters
+    ----------
+    metric : {'cosine', 'correlation', 'euclidean'}
+        Distance between rows. Distances that are given are taken as they are.
+    method : {'spearman', 'pearson'}
+        Correlation of ranks, or of the distances themselves.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> abs(round(rdm_drift(X, 3 * X[:, ::-1]), 6))
+    0.0
+    """
+    return float(np.clip(1.0 - a.inner(b), 0.0, 2.0))

@@ -1,0 +1,98 @@
+"""Topology: how the rows hang together at all scales."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shesha._random import Seed
+from shesha._warnings import NotEstimable
+from shesha.measures._registry import measure
+from shesha.views import DistanceSubsets, HeatTrace
+
+FAMILY = "topology"
+
+
+@measure(
+    "IMD",
+    view=HeatTrace,
+    closer="lower",
+    bounds=(0, np.inf),
+    symmetric=True,
+    invariant=("orthogonal", "scaling", "translation"),
+    family=FAMILY,
+    cost="n^2 d",
+    formula="1e6 max_t exp(-2 (t + 1/t)) |h_X(t) - h_Y(t)|, h(t) = mean_i exp(-t lambda_i) of the k-NN graph Laplacian",
+    reference="Tsitsulin et al. 2020",
+    caveats=("Rows need not correspond: two independent samples of one distribution come out close.",),
+    paired=False,
+    self_value=0.0,
+    groups=("ReSi",),
+)
+def imd(a: HeatTrace, b: HeatTrace, *, k: int = 5) -> float:
+    """Difference between the heat traces of the two graphs of nearest neighbours, times a million as published.
+
+    The published code estimates the trace from random vectors, and gives about 1.7 for two equal inputs; this
+    is exact (up to 1e-9 for more than a few thousand rows).
+
+    Parameters
+    ----------
+    k : int
+        Number of neighbours (Euclidean) in the graph.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> imd(X, 3 * X[:, ::-1])
+    0.0
+    """
+    from shesha.kernels.heat_trace import heat_distance
+
+    return heat_distance(a.trace, b.trace)
+
+
+@measure(
+    "RTD",
+    view=DistanceSubsets,
+    closer="lower",
+    bounds=(0, np.inf),
+    symmetric=True,
+    invariant=("orthogonal", "scaling", "translation"),
+    family=FAMILY,
+    cost="more",
+    formula="mean length of the H1 bars of [[0, r_X], [r_X, min(r_X, r_Y)]] and of X, Y swapped, over subsets of rows",
+    reference="Barannikov et al. 2022",
+    caveats=("Seconds to minutes per pair.", "Grows with the size of the subsets: compare equal ones only."),
+    self_value=0.0,
+    groups=("ReSi",),
+)
+def rtd(
+    a: DistanceSubsets, b: DistanceSubsets, *, n_subsets: int = 10, subset_size: int = 500, seed: Seed = None
+) -> float:
+    """Representation topology divergence: where clusters and loops of the two differ, over all scales.
+
+    Needs the extra `topology`.
+
+    Parameters
+    ----------
+    n_subsets, subset_size : int
+        Random subsets of rows; with at most `subset_size` rows all of them are taken, once.
+    seed : int, Generator or None
+        Draws the subsets, the same rows in both.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((30, 4))
+    >>> rtd(X, 3 * X[:, ::-1] + 1)  # doctest: +SKIP
+    0.0
+    """
+    from shesha.kernels.cross_barcode import total_length
+
+    if a.subsets is not b.subsets and any(
+        len(x) != len(y) or (x != y).any() for x, y in zip(a.subsets, b.subsets, strict=True)
+    ):
+        raise NotEstimable("the subsets of rows differ: pass a seed")
+    totals = []
+    for subset in range(len(a.subsets)):
+        x, y = a.normalised(subset), b.normalised(subset)
+        totals.append((total_length(x, y) + total_length(y, x)) / 2)
+    return float(np.mean(totals))

@@ -1,0 +1,110 @@
+"""Orthonormal directions of a representation in sample space, with their singular values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha._warnings import NotEstimable
+from shesha.views._features import Features
+from shesha.views._representation import Representation, View
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Basis(View):
+    """Left singular vectors (columns) and singular values above the rounding level, largest first."""
+
+    directions: Matrix
+    singular_values: Vector
+    """In units of `unit`."""
+    unit: float
+    n_features: int
+    loadings: Matrix
+    """Right singular vectors (rows): directions * singular_values @ loadings are the features."""
+
+    @classmethod
+    def of(cls, source: Representation, *, centred: bool = True) -> Basis:
+        """Decompose the (centred) features."""
+        features = source.view(Features)
+        rows = features.centred if centred else features.rows
+        left, values, right = _thin_svd(rows)
+        kept = values > _rounding_level(features, values)
+        if not kept.any():
+            raise NotEstimable("all rows are equal" if centred else "all entries are zero")
+        return cls(np.ascontiguousarray(left[:, kept]), values[kept], features.unit, rows.shape[1], right[kept])
+
+    @classmethod
+    def memory(cls, n: int, d: int, *, centred: bool = True) -> int:
+        """Bytes that the decomposition takes."""
+        return 64 * n * d + 48 * min(n, d) ** 2
+
+    @property
+    def rank(self) -> int:
+        """Number of directions."""
+        return len(self.singular_values)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of inputs."""
+        return len(self.directions)
+
+    @cached_property
+    def variances(self) -> Vector:
+        """Squared singular values as shares of their sum."""
+        squared = (self.singular_values / self.singular_values[0]) ** 2
+        return np.asarray(squared / squared.sum())
+
+    def components_for(self, share: float) -> int:
+        """Fewest leading directions that hold this share of the variance."""
+        # Shares within rounding of the asked one reach it.
+        reached = np.cumsum(self.variances) >= share * (1 - 4 * np.finfo(float).eps)
+        return int(np.argmax(reached)) + 1 if reached.any() else self.rank
+
+    def truncated(self, n_components: int) -> Basis:
+        """Return the leading directions only."""
+        k = min(n_components, self.rank)
+        return Basis(
+            np.ascontiguousarray(self.directions[:, :k]),
+            self.singular_values[:k],
+            self.unit,
+            self.n_features,
+            self.loadings[:k],
+        )
+
+    def overlap(self, other: Basis) -> Matrix:
+        """Cosines between the directions of the two."""
+        return np.asarray(self.directions.T @ other.directions)
+
+    def permuted(self, order: Index) -> Basis:
+        """Relabel: row i of the result is row order[i] of this."""
+        return Basis(self.directions[order], self.singular_values, self.unit, self.n_features, self.loadings)
+
+
+def _thin_svd(rows: Matrix) -> tuple[Matrix, Vector, Matrix]:
+    """Decompose; through a triangular factor where one side is much longer, which is faster and as accurate."""
+    n, d = rows.shape
+    if n > 2 * d:
+        q, r = np.linalg.qr(rows)
+        left, values, right = np.linalg.svd(r)
+        return q @ left, values, right
+    if d > 2 * n:
+        q, r = np.linalg.qr(rows.T)
+        left, values, right = np.linalg.svd(r.T)
+        return left, values, right @ q.T
+    left, values, right = np.linalg.svd(rows, full_matrices=False)
+    return left, values, right
+
+
+def _rounding_level(features: Features, values: Vector) -> float:
+    """Singular values that rounding alone produces, in the decomposition and in the numbers as stored."""
+    n, d = features.rows.shape
+    decomposition = max(n, d) * np.finfo(float).eps * max(float(values[0]), 1.0)
+    typical = float(np.sqrt(np.mean(features.rows**2)))
+    return float(max(decomposition, features.precision * typical * (np.sqrt(n) + np.sqrt(d))))

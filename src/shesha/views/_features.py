@@ -1,0 +1,76 @@
+"""The features themselves, as given or centred, and how two sets of them correlate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels.distances import length_unit
+from shesha.views._representation import Representation, View
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Features(View):
+    """Rows in units of a power of two near the largest entry, so that squares stay within range."""
+
+    rows: Matrix
+    unit: float
+    precision: float
+
+    @classmethod
+    def of(cls, source: Representation) -> Features:
+        """Take the rows as they are."""
+        rows = source.rows
+        unit = length_unit(rows)
+        return cls(rows / unit, unit, source.precision)
+
+    @cached_property
+    def centred(self) -> Matrix:
+        """Rows with the column means removed; columns of equal entries become exact zeros."""
+        # Medians first: they meet a constant exactly, and one far row does not cost the others their digits.
+        centred = self.rows - np.median(self.rows, axis=0)
+        centred -= centred.mean(axis=0)
+        return np.asarray(centred)
+
+    @cached_property
+    def centred_norm(self) -> float:
+        """Frobenius norm of the centred rows; 0 if all rows are equal up to rounding."""
+        norm = float(np.linalg.norm(self.centred))
+        return norm if norm > self.precision * float(np.linalg.norm(self.rows)) else 0.0
+
+    @cached_property
+    def compact(self) -> Matrix:
+        """Centred rows in at most n coordinates: an orthogonal map, so that inner products of rows stay."""
+        n, d = self.centred.shape
+        return self.centred if d <= n else np.ascontiguousarray(np.asarray(np.linalg.qr(self.centred.T, mode="r")).T)
+
+    @cached_property
+    def standardised(self) -> tuple[Matrix, Index]:
+        """Centred columns of unit length, and the columns that have none (they are zero)."""
+        largest = np.abs(self.centred).max(axis=0)
+        constant = np.flatnonzero(largest <= 4 * np.finfo(float).eps * np.abs(self.rows).max(axis=0))
+        scaled = self.centred / np.where(largest > 0, largest, 1.0)
+        scaled[:, constant] = 0.0
+        length = np.sqrt(np.einsum("ij,ij->j", scaled, scaled))
+        return scaled / np.where(length > 0, length, 1.0), constant
+
+    def permuted(self, order: Index) -> Features:
+        """Relabel: row i of the result is row order[i] of this."""
+        moved = Features(self.rows[order], self.unit, self.precision)
+        # What has been centred stays centred.
+        for name in ("centred", "compact"):
+            if name in self.__dict__:
+                moved.__dict__[name] = self.__dict__[name][order]
+        if "standardised" in self.__dict__:
+            columns, constant = self.standardised
+            moved.__dict__["standardised"] = (columns[order], constant)
+        if "centred_norm" in self.__dict__:
+            moved.__dict__["centred_norm"] = self.centred_norm
+        return moved

@@ -1,0 +1,198 @@
+"""Centred kernel matrices of unit norm: their inner product is the kernel alignment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha import _validate as check
+from shesha._warnings import NotEstimable
+from shesha.kernels import triangles
+from shesha.kernels.distances import PANEL, n_pairs
+from shesha.kernels.permuted import condensed_index
+from shesha.kernels.threads import parallel
+from shesha.views._features import Features
+from shesha.views._representation import Representation, View
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+Kernel = Literal["linear", "rbf", "distance"]
+KERNELS: tuple[Kernel, ...] = ("linear", "rbf", "distance")
+Bandwidth = float | Literal["median", "published"]
+_DEGENERATE = 1e-14
+"""A centred kernel matrix below this share of its norm before centring is rounding."""
+
+
+@dataclass(frozen=True)
+class Gram(View):
+    """A centred kernel matrix of unit norm.
+
+    A linear kernel of few features keeps its rows and never forms the matrix: the inner product is then
+    that of the p x q cross-products.
+    """
+
+    n_rows: int
+    unbiased: bool
+    factor: Matrix | None
+    """Centred rows whose inner products are the entries, for the linear kernel."""
+    given: tuple[Vector, Vector] | None = None
+    """Upper triangle and diagonal, where they had to be computed."""
+
+    folding = "columns"
+
+    @classmethod
+    def of(
+        cls,
+        source: Representation,
+        *,
+        kernel: Kernel = "linear",
+        bandwidth: Bandwidth = "median",
+        unbiased: bool = False,
+    ) -> Gram:
+        """Compute the kernel, centre it (with zero diagonal if unbiased), scale it to unit norm.
+
+        The distance kernel is the Euclidean distance itself (Sejdinovic et al. 2013).
+        """
+        check.choice(kernel, KERNELS, "kernel")
+        if unbiased and source.n_rows < 4:
+            raise NotEstimable(f"the unbiased estimator needs at least 4 rows, got {source.n_rows}")
+        if kernel == "linear":
+            return _linear(source.view(Features), unbiased)
+        entries = (
+            _gaussian(source, bandwidth)
+            if kernel == "rbf"
+            else (source.condensed("euclidean")[0], np.zeros(source.n_rows))
+        )
+        return cls(source.n_rows, unbiased, None, _centred(*entries, unbiased))
+
+    @classmethod
+    def memory(cls, n: int, d: int, *, kernel: str = "linear", bandwidth: object = None, unbiased: bool = False) -> int:
+        """Bytes that making the matrix takes."""
+        return 40 * n * d + (0 if kernel == "linear" and d < n else 16 * n_pairs(n))
+
+    from_distances = True
+
+    @cached_property
+    def entries(self) -> tuple[Vector, Vector]:
+        """Upper triangle and diagonal."""
+        if self.given is not None:
+            return self.given
+        assert self.factor is not None
+        triangle, diagonal = _products(self.factor)
+        return _centred(triangle, diagonal, unbiased=True) if self.unbiased else (triangle, diagonal)
+
+    @cached_property
+    def _lengths(self) -> Vector:
+        assert self.factor is not None
+        return np.asarray(np.einsum("ij,ij->i", self.factor, self.factor))
+
+    def inner(self, other: Gram) -> float:
+        """Inner product with another of the same rows: 1 for equal ones."""
+        if self.factor is not None and other.factor is not None and self._narrow_beside(other.factor):
+            return self._inner_of_factors(self.factor, other.factor, other._lengths)
+        (upper, diagonal), (other_upper, other_diagonal) = self.entries, other.entries
+        return 2 * triangles.inner(upper, other_upper) + float((diagonal * other_diagonal).sum())
+
+    def _narrow_beside(self, factor: Matrix) -> bool:
+        assert self.factor is not None
+        return bool(self.factor.shape[1] * factor.shape[1] < self.n_rows**2)
+
+    def _inner_of_factors(self, own: Matrix, other: Matrix, other_lengths: Vector) -> float:
+        total = float(((own.T @ other) ** 2).sum())
+        return total + _without_diagonal(self._lengths, other_lengths) if self.unbiased else total
+
+    def permuted(self, order: Index) -> Gram:
+        """Relabel: row i of the result is row order[i] of this."""
+        i, j = np.triu_indices(self.n_rows, k=1)
+        upper, diagonal = self.entries
+        moved = (upper[condensed_index(order[i], order[j], self.n_rows)], diagonal[order])
+        factor = None if self.factor is None else self.factor[order]
+        return Gram(self.n_rows, self.unbiased, factor, moved)
+
+
+def _without_diagonal(a: Vector, b: Vector) -> float:
+    """What the U-statistic adds to the inner product of two centred Gram matrices with these diagonals.
+
+    Song et al. 2012, eq. 5: rows of a centred Gram matrix sum to zero, so without its diagonal they
+    sum to minus the diagonal.
+    """
+    n = len(a)
+    return -n / (n - 2) * float((a * b).sum()) + float(a.sum() * b.sum()) / ((n - 1) * (n - 2))
+
+
+def _linear(features: Features, unbiased: bool) -> Gram:
+    if features.centred_norm == 0:
+        raise NotEstimable("all rows are equal")
+    rows = features.compact / features.centred_norm
+    square = rows.T @ rows
+    squared_norm = float((square**2).sum())
+    if unbiased:
+        lengths = np.einsum("ij,ij->i", rows, rows)
+        squared_norm += _without_diagonal(lengths, lengths)
+        if squared_norm <= _DEGENERATE:
+            raise NotEstimable("all distances between rows are equal, so the unbiased kernel matrix is zero")
+    return Gram(len(rows), unbiased, rows * squared_norm**-0.25)
+
+
+def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vector]:
+    squared, _ = source.condensed("euclidean", squared=True)
+    if isinstance(bandwidth, str):
+        check.choice(bandwidth, ("median", "published"), "bandwidth")
+        scale = _median_square(squared, source.n_rows, published=bandwidth == "published")
+        if scale <= 0:
+            raise NotEstimable("the median distance between rows is zero: pass a bandwidth")
+    else:
+        unit = 1.0 if source.given_distances else source.view(Features).unit
+        scale = (check.positive(bandwidth, "bandwidth") / unit) ** 2
+    squared *= -0.5 / scale
+    return np.exp(squared, out=squared), np.ones(source.n_rows)
+
+
+def _median_square(squared: Vector, n: int, *, published: bool) -> float:
+    if not published:
+        # The median of distances, not of their squares: they differ for an even number.
+        middle = np.partition(squared, ((len(squared) - 1) // 2, len(squared) // 2))
+        return float(np.sqrt(middle[[(len(squared) - 1) // 2, len(squared) // 2]]).mean()) ** 2
+    # Of all n^2 entries the n zeros come first; the rest stand twice.
+    rank = (n * n - 1) // 2 - n
+    return float(np.partition(squared, rank // 2)[rank // 2]) if rank >= 0 else 0.0
+
+
+def _products(rows: Matrix) -> tuple[Vector, Vector]:
+    n = len(rows)
+    triangle = np.empty(n_pairs(n))
+
+    def fill(start: int) -> None:
+        block = rows[start : start + PANEL] @ rows[start:].T
+        for i in range(start, min(start + PANEL, n)):
+            triangle[triangles.row_start(i, n) : triangles.row_start(i + 1, n)] = block[i - start, i - start + 1 :]
+
+    for _ in parallel(fill, range(0, n, PANEL)):
+        pass
+    return triangle, np.einsum("ij,ij->i", rows, rows)
+
+
+def _centred(triangle: Vector, diagonal: Vector, unbiased: bool) -> tuple[Vector, Vector]:
+    """Centre in place: rows sum to zero, with the diagonal or (unbiased, Szekely and Rizzo 2014) without it."""
+    n = len(diagonal)
+    before = np.sqrt(2 * triangles.inner(triangle, triangle) + float((diagonal**2).sum()))
+    sums = triangles.row_sums(triangle, n)
+    if unbiased:
+        margins = sums / (n - 2) - sums.sum() / (2 * (n - 1) * (n - 2))
+        diagonal = np.zeros(n)
+    else:
+        sums += diagonal
+        margins = sums / n - sums.sum() / (2 * n * n)
+        diagonal = diagonal - 2 * margins
+    triangles.subtract_margins(triangle, margins)
+    norm = np.sqrt(2 * triangles.inner(triangle, triangle) + float((diagonal**2).sum()))
+    if not norm > _DEGENERATE * before:
+        raise NotEstimable("all distances between rows are equal, so the centred kernel matrix is zero")
+    triangle /= norm
+    return triangle, diagonal / norm

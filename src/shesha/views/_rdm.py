@@ -1,0 +1,115 @@
+"""Distances between rows: as they are, and as centred ranks whose inner product is their rank correlation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha import _validate as check
+from shesha._warnings import NotEstimable
+from shesha.kernels import ranks, triangles
+from shesha.kernels.distances import Metric, condensed, n_pairs, rounding_level
+from shesha.kernels.permuted import condensed_index
+from shesha.views._features import Features
+from shesha.views._representation import Representation, View
+
+Method = Literal["spearman", "pearson"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class RankedRdm(View):
+    """Centred ranks of the distances between rows (or the centred distances), scaled to unit length.
+
+    The inner product of two is the (rank) correlation of the distances. Undefined distances have the
+    mean rank, so they agree with nothing.
+    """
+
+    folding = "columns"
+    from_distances = True
+
+    n_rows: int
+    ranks: Vector
+    """One entry per pair i < j in condensed order; all NaN if the distances are equal."""
+
+    @classmethod
+    def of(cls, source: Representation, *, metric: Metric = "correlation", method: Method = "spearman") -> RankedRdm:
+        """Compute the distances, or take them as given, and rank them."""
+        check.choice(method, METHODS, "method")
+        distances, tolerance = source.condensed(metric, squared=method == "spearman")
+        if float(np.ptp(distances)) <= tolerance:
+            raise NotEstimable("all distances between rows are equal, so nothing can be correlated with them")
+        if method == "spearman":
+            return cls.of_distances(distances, source.n_rows, tolerance)
+        distances -= distances.mean()
+        distances /= np.sqrt(triangles.inner(distances, distances))
+        return cls(source.n_rows, distances)
+
+    @classmethod
+    def memory(cls, n: int, d: int, *, metric: str = "", method: str = "") -> int:
+        """Bytes that distances, sort keys and ranks take."""
+        return 32 * n * d + 26 * n_pairs(n)
+
+    @classmethod
+    def of_rows(cls, rows: NDArray[np.float64], metric: Metric) -> RankedRdm:
+        """Rank the distances between standard rows."""
+        return cls.of_distances(condensed(rows, metric, squared=True), len(rows), rounding_level(rows, metric))
+
+    @classmethod
+    def of_distances(
+        cls, distances: Vector, n_rows: int, tolerance: float = 0.0, defined: NDArray[np.bool_] | None = None
+    ) -> RankedRdm:
+        """Rank condensed distances; those closer than the tolerance tie."""
+        kept = distances if defined is None else distances[defined]
+        values, variance = ranks.midranks(kept, tolerance) if len(kept) > 1 else (np.zeros(len(kept)), 0.0)
+        values -= (len(kept) - 1) / 2
+        values *= 1 / np.sqrt(variance) if variance > 0 else np.nan
+        if defined is None:
+            return cls(n_rows, values)
+        filled = np.zeros(len(distances)) if variance > 0 else np.full(len(distances), np.nan)
+        filled[defined] = values
+        return cls(n_rows, filled)
+
+    def permuted(self, order: Index) -> RankedRdm:
+        """Relabel: row i of the result is row order[i] of this."""
+        i, j = np.triu_indices(self.n_rows, k=1)
+        return RankedRdm(self.n_rows, self.ranks[condensed_index(order[i], order[j], self.n_rows)])
+
+    def inner(self, other: RankedRdm) -> float:
+        """Rank correlation with another view of the same rows."""
+        return triangles.inner(self.ranks, other.ranks)
+
+
+@dataclass(frozen=True)
+class Distances(View):
+    """Euclidean distances between rows, in the units of the features."""
+
+    n_rows: int
+    condensed: Vector
+
+    folding = "columns"
+    from_distances = True
+
+    @classmethod
+    def of(cls, source: Representation) -> Distances:
+        """Compute the distances, or take them as given."""
+        found, _ = source.condensed("euclidean")
+        if not source.given_distances:
+            found *= source.view(Features).unit
+        return cls(source.n_rows, found)
+
+    @classmethod
+    def memory(cls, n: int, d: int) -> int:
+        """Bytes that the distances take."""
+        return 32 * n * d + 8 * n_pairs(n)
+
+    def permuted(self, order: Index) -> Distances:
+        """Relabel: row i of the result is row order[i] of this."""
+        i, j = np.triu_indices(self.n_rows, k=1)
+        return Distances(self.n_rows, self.condensed[condensed_index(order[i], order[j], self.n_rows)])

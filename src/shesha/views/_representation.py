@@ -1,0 +1,191 @@
+"""A representation with the views that have been made of it, and what every view can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import RLock
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha import _validate as check
+from shesha._warnings import NotEstimable
+from shesha.kernels.distances import (
+    METRICS,
+    ROUNDING,
+    Metric,
+    condensed,
+    rounding_level,
+    standard_rows,
+    undirected_rows,
+)
+from shesha.kernels.folding import Folding, folded, pooled
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+V = TypeVar("V", bound="View")
+
+Standard = Literal["dot", "cosine", "correlation", "euclidean"]
+"""How rows are compared: by inner product, or by a distance."""
+
+
+class Rdm:
+    """Distances between rows, to be compared as they are (a representational dissimilarity matrix).
+
+    Accepted wherever a representation is; measures that need the features themselves say so.
+
+    Parameters
+    ----------
+    D : array of shape (n_samples, n_samples) or (n_samples * (n_samples - 1) / 2,)
+        Square and symmetric with a zero diagonal, or condensed; finite and not negative.
+
+    Examples
+    --------
+    >>> Rdm([[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    Rdm(3 rows)
+    """
+
+    def __init__(self, D: ArrayLike) -> None:
+        self.condensed, self.n_rows = check.rdm(D)
+        self.precision = _precision(D)
+
+    def __repr__(self) -> str:
+        return f"Rdm({self.n_rows} rows)"
+
+
+class View:
+    """What a measure sees of a representation. Subclasses are frozen and hold plain arrays."""
+
+    folding: ClassVar[Folding] = "rows"
+    """Where the positions of feature maps go: into rows, or into columns if only relations of rows matter."""
+    from_distances: ClassVar[bool] = False
+    """Whether the view can be made from distances alone."""
+
+    @classmethod
+    def of(cls, source: Representation) -> Self:
+        """Make the view; options are keyword-only parameters."""
+        raise NotImplementedError
+
+    @classmethod
+    def memory(cls, n: int, d: int) -> int:
+        """Bytes that making the view takes at most for n rows and d features."""
+        return 40 * n * d
+
+    def permuted(self, order: Index) -> Self:
+        """Relabel: row i of the result is row order[i] of this."""
+        raise NotImplementedError
+
+
+class Representation:
+    """A validated matrix (or feature maps, or distances) and its views, each made once."""
+
+    def __init__(self, array: NDArray[np.float64] | Rdm, precision: float) -> None:
+        self._array = array
+        self.precision = precision
+        """Relative rounding of the numbers as they were stored: coarser for single precision."""
+        self._made: dict[Any, Any] = {}
+        self._lock = RLock()
+
+    @classmethod
+    def of(cls, X: ArrayLike | Rdm | Representation, name: str = "X") -> Representation:
+        """Check the input, once."""
+        if isinstance(X, Representation):
+            return X
+        if isinstance(X, Rdm):
+            return cls(X, X.precision)
+        return cls(check.representation(X, name), _precision(X))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of inputs."""
+        return self._array.n_rows if isinstance(self._array, Rdm) else len(self._array)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array; (n, n) for distances."""
+        return (self.n_rows, self.n_rows) if isinstance(self._array, Rdm) else self._array.shape
+
+    @property
+    def given_distances(self) -> bool:
+        """Whether only distances between rows are known."""
+        return isinstance(self._array, Rdm)
+
+    @property
+    def rows(self) -> Matrix:
+        """The matrix, inputs x features."""
+        if isinstance(self._array, Rdm):
+            raise NotEstimable("the measure needs the features, got distances between rows")
+        return self._array
+
+    def view(self, kind: type[V], **options: Any) -> V:
+        """Return the view, making it if it has not been made."""
+        return cast(V, self.once((kind, *sorted(options.items())), lambda: kind.of(self, **options)))
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return what has been made under this key, or make it. A reason not to make it is kept, too."""
+        with self._lock:
+            if key not in self._made:
+                try:
+                    self._made[key] = make()
+                except NotEstimable as reason:
+                    self._made[key] = reason
+            found = self._made[key]
+        if isinstance(found, NotEstimable):
+            raise NotEstimable(str(found))
+        return found
+
+    def forget(self) -> None:
+        """Drop all views, to free their memory."""
+        with self._lock:
+            self._made.clear()
+
+    def standard(self, metric: Standard) -> Matrix:
+        """Rows whose inner products or distances give the metric; rows without a direction are a reason to stop."""
+        if metric == "dot":
+            return self.rows
+        check.choice(metric, ("dot", *METRICS), "metric")
+        bad = undirected_rows(self.rows, metric)
+        if len(bad):
+            kind = "zero" if metric == "cosine" else "constant"
+            raise NotEstimable(f"{kind} rows have no {metric} distance: rows {check.listed(bad)}")
+        return standard_rows(self.rows, metric)
+
+    def condensed(self, metric: Metric, *, squared: bool = False) -> tuple[Vector, float]:
+        """Distances of all pairs i < j, in any unit, and the difference below which two are equal."""
+        if isinstance(self._array, Rdm):
+            given = self._array.condensed
+            return given**2 if squared else given.copy(), ROUNDING * float(given.max(initial=0.0))
+        rows = self.standard(metric)
+        return condensed(rows, metric, squared=squared), rounding_level(rows, metric)
+
+    def fold(self, folding: Folding, grid: tuple[int, int] | None) -> Representation:
+        """The same as a matrix: feature maps pooled to the grid, then folded into rows or columns."""
+        if isinstance(self._array, Rdm) or self._array.ndim == 2:
+            return self
+        array = self._array
+        return cast(
+            Representation,
+            self.once(
+                ("fold", folding, grid),
+                lambda: Representation(folded(pooled(array, grid), folding), self.precision),
+            ),
+        )
+
+
+def aligned(a: Representation, b: Representation, folding: Folding) -> tuple[Representation, Representation]:
+    """Two representations as matrices that a measure can compare."""
+    if a is b and len(a.shape) == 2:
+        return a, b
+    maps = [one.shape for one in (a, b) if len(one.shape) == 4]
+    grid = (min(s[2] for s in maps), min(s[3] for s in maps)) if maps else None
+    kinds = {len(a.shape), len(b.shape)}
+    # Positions can become inputs only where both have them; else they are features of their input.
+    where: Folding = "columns" if len(kinds) > 1 else "rows" if kinds == {3} else folding
+    return a.fold(where, grid), b.fold(where, grid)
+
+
+def _precision(X: Any) -> float:
+    dtype = np.asarray(X).dtype if not hasattr(X, "dtype") else X.dtype
+    return float(np.finfo(dtype).eps) if getattr(dtype, "kind", "") == "f" else float(np.finfo(float).eps)

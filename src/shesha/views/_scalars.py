@@ -1,0 +1,112 @@
+"""One number per representation: what a measure then compares is a difference of two numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha import _validate as check
+from shesha._random import Seed, generator
+from shesha._warnings import NotEstimable
+from shesha.kernels import halves
+from shesha.kernels.distances import METRICS, PANEL, Metric, panel, standard_rows
+from shesha.kernels.frames import Axes
+from shesha.kernels.threads import parallel
+from shesha.views._features import Features
+from shesha.views._representation import Representation, View
+
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Scalar(View):
+    """A number that does not depend on the order of the rows."""
+
+    value: float
+
+    def permuted(self, order: Index) -> Scalar:
+        """The order of the rows does not matter."""
+        return self
+
+
+class Magnitude(Scalar):
+    """Length of the mean row."""
+
+    @classmethod
+    def of(cls, source: Representation) -> Magnitude:
+        """Average the rows."""
+        features = source.view(Features)
+        return cls(float(np.linalg.norm(features.rows.mean(axis=0))) * features.unit)
+
+
+class Concentricity(Scalar):
+    """Mean cosine between the rows and their mean."""
+
+    @classmethod
+    def of(cls, source: Representation) -> Concentricity:
+        """Average the rows, then the cosines."""
+        rows = source.view(Features).rows
+        mean = rows.mean(axis=0)
+        length = float(np.linalg.norm(mean))
+        if length <= np.finfo(float).eps * float(np.abs(rows).max()):
+            raise NotEstimable("the mean row is zero, so no row has a cosine with it")
+        return cls(float((source.standard("cosine") @ (mean / length)).mean()))
+
+
+class Uniformity(Scalar):
+    """Log of the mean, over all n^2 pairs, of exp(-2 squared distance)."""
+
+    @classmethod
+    def of(cls, source: Representation) -> Uniformity:
+        """Sum panel by panel; the pairs of a row with itself give exp(0), which keeps the sum away from zero."""
+        features = source.view(Features)
+        rows = standard_rows(features.rows, "euclidean")
+        n, scale = len(rows), -2.0 * features.unit**2
+
+        def above_diagonal(start: int) -> float:
+            block = panel(rows, "euclidean", start)
+            block *= scale
+            np.exp(block, out=block)
+            return float(np.triu(block, k=1).sum())
+
+        total = sum(parallel(above_diagonal, range(0, n, PANEL)))
+        # log((n + 2 total) / n^2), exact however small the total is.
+        return cls(float(np.log1p(2 * total / n) - np.log(n)))
+
+    @classmethod
+    def memory(cls, n: int, d: int) -> int:
+        """Bytes that the rows and two panels take."""
+        return 40 * n * d + 64 * PANEL * n
+
+
+class SplitStability(Scalar):
+    """Feature-split stability: mean rank correlation of distances in two random halves of the features."""
+
+    @classmethod
+    def of(
+        cls, source: Representation, *, metric: Metric = "cosine", n_splits: int = 30, seed: Seed = None
+    ) -> SplitStability:
+        """Average over random halves, drawn as `shesha.feature_split` draws them."""
+        check.choice(metric, METRICS, "metric")
+        count = check.count(n_splits, "n_splits")
+        rows = source.standard(metric)
+        if rows.shape[1] < 4:
+            raise NotEstimable(f"halves of the features need at least 4 features, got {rows.shape[1]}")
+        rng = generator(seed)
+        draws = [rng.permutation(rows.shape[1]) for _ in range(count)]
+        try:
+            scores = halves.scores(rows, metric, Axes(rows), draws)
+        except halves.UndirectedHalfError as error:
+            raise NotEstimable(
+                f"rows without a direction within a half of the features: {check.listed(error.rows)}"
+            ) from None
+        if np.isnan(scores).all():
+            raise NotEstimable("all distances are equal within a half of the features, in every split")
+        return cls(float(np.nanmean(scores)))
+
+    @classmethod
+    def memory(cls, n: int, d: int, *, metric: str = "", n_splits: int = 30, seed: object = None) -> int:
+        """Bytes that the halves take."""
+        return 32 * n * d + 8 * (6 * n * n if n <= halves.DENSE_ROWS else 6 * n * n // 2)

@@ -1,0 +1,77 @@
+"""Distances within random subsets of the rows, the same rows in every representation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha import _validate as check
+from shesha._random import Seed, generator
+from shesha._warnings import NotEstimable
+from shesha.kernels.distances import condensed, standard_rows
+from shesha.kernels.permuted import condensed_index
+from shesha.views._features import Features
+from shesha.views._representation import Representation, View
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+_QUANTILE = 0.9
+
+
+@dataclass(frozen=True)
+class DistanceSubsets(View):
+    """Euclidean distances within subsets of the rows, each subset's divided by its own 0.9 quantile."""
+
+    subsets: tuple[Index, ...]
+    rows: Matrix | None
+    distances: Vector | None
+    n_rows: int
+    order: Index | None = None
+
+    from_distances = True
+
+    @classmethod
+    def of(
+        cls, source: Representation, *, n_subsets: int = 10, subset_size: int = 500, seed: Seed = None
+    ) -> DistanceSubsets:
+        """Draw the subsets from the seed and the number of rows alone; all rows, once, if they are few."""
+        n, count = source.n_rows, check.count(n_subsets, "n_subsets")
+        size = check.count(subset_size, "subset_size", minimum=3)
+        rng = generator(seed)
+        subsets = (
+            (np.arange(n),) if n <= size else tuple(np.sort(rng.choice(n, size, replace=False)) for _ in range(count))
+        )
+        if source.given_distances:
+            return cls(subsets, None, source.condensed("euclidean")[0], n)
+        return cls(subsets, standard_rows(source.view(Features).rows, "euclidean"), None, n)
+
+    @classmethod
+    def memory(cls, n: int, d: int, *, n_subsets: int = 10, subset_size: int = 500, seed: object = None) -> int:
+        """Bytes that the rows and a few subsets take."""
+        return 40 * n * d + 400 * min(n, subset_size) ** 2
+
+    def normalised(self, subset: int) -> Matrix:
+        """Square matrix of the distances within a subset, divided by their 0.9 quantile over all entries."""
+        chosen = self.subsets[subset] if self.order is None else self.order[self.subsets[subset]]
+        m = len(chosen)
+        i, j = np.triu_indices(m, k=1)
+        if self.rows is not None:
+            triangle = condensed(np.ascontiguousarray(self.rows[chosen]), "euclidean")
+        else:
+            assert self.distances is not None
+            triangle = self.distances[condensed_index(chosen[i], chosen[j], self.n_rows)]
+        square = np.zeros((m, m))
+        square[i, j] = square[j, i] = triangle
+        scale = float(np.quantile(square, _QUANTILE))
+        if not scale > 0:
+            raise NotEstimable("nine tenths of the distances within a subset of rows are zero")
+        square /= scale
+        return square
+
+    def permuted(self, order: Index) -> DistanceSubsets:
+        """Relabel: row i of the result is row order[i] of this."""
+        return replace(self, order=order if self.order is None else self.order[order])
