@@ -18,6 +18,7 @@ ORDER = [
     {"views"},
     {"measures", "stability", "transfer"},
     {"calibration"},
+    {"comparison"},
     {"bio", "neuro", "steering", "drift"},
     {"benchmark", "studies"},
     {"report"},

@@ -1,11 +1,15 @@
 """The geometry of representations: how stable it is, how similar two are, above chance or not, by which measure."""
 
-from shesha._warnings import NotEstimableWarning, NotIdentifiableWarning
+from shesha._warnings import MeasureWarning, NotEstimableWarning, NotIdentifiableWarning
+from shesha.comparison import compare, compare_all, compare_layers
 from shesha.results import (
     Audit,
     Chance,
+    Comparison,
     DriftPath,
     Estimate,
+    LayerComparison,
+    PairwiseComparison,
 )
 from shesha.stability import (
     anchor_profile_stability,
@@ -31,20 +35,29 @@ from shesha.stability import (
     variance_ratio,
     zscore_separation,
 )
+from shesha.views import Rdm
 
 __all__ = [
     "Audit",
     "Chance",
+    "Comparison",
     "DriftPath",
     "Estimate",
+    "LayerComparison",
+    "MeasureWarning",
     "NotEstimableWarning",
     "NotIdentifiableWarning",
+    "PairwiseComparison",
+    "Rdm",
     "anchor_profile_stability",
     "anchor_stability",
     "audit",
     "basis_averaged_split",
     "chance",
     "class_separation_ratio",
+    "compare",
+    "compare_all",
+    "compare_layers",
     "compute_rdm",
     "drift_path",
     "encoder_stability",

@@ -6,11 +6,13 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
+from importlib import import_module
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast, get_args
 
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
+from shesha._random import Seed, generator
 from shesha._warnings import NotEstimable
 from shesha.kernels.threads import single_threaded_blas
 from shesha.views import Rdm, Representation, View, aligned
@@ -97,8 +99,10 @@ class Measure:
     @cached_property
     def view_key(self) -> tuple[type[View], tuple[tuple[str, Any], ...]]:
         """What the measure looks at: measures with equal keys share their views."""
-        taken = set(inspect.signature(self.view.of).parameters) - {"source"}
-        chosen = {name: value for name, value in self.parameters.items() if name in taken} | dict(self.view_options)
+        known = inspect.signature(self.view.of).parameters.values()
+        chosen = {p.name: p.default for p in known if p.kind is p.KEYWORD_ONLY}
+        chosen |= {name: value for name, value in self.parameters.items() if name in chosen}
+        chosen |= self.view_options
         return self.view, tuple(sorted(chosen.items()))
 
     def look(self, source: Representation) -> View:
@@ -106,12 +110,28 @@ class Measure:
         kind, options = self.view_key
         return source.view(kind, **dict(options))
 
+    def drawn(self, seed: Seed = None) -> Measure:
+        """Return the measure with its open seed drawn, so that all representations meet the same random choices."""
+        own = self.parameters.get("seed", 0)
+        if isinstance(own, int):
+            return self
+        return replace(self, options=dict(self.options) | {"seed": int(generator(own or seed).integers(2**63))})
+
     def between(self, X: Data, Y: Data) -> float:
         """Compare two representations; NotEstimable tells why there is no value."""
         a, b = aligned(Representation.of(X, "X"), Representation.of(Y, "Y"), self.view.folding)
         self.require_comparable(a, b)
+        drawn = self.drawn()
         with single_threaded_blas():
-            return float(self.function(self.look(a), self.look(b), **self.parameters))
+            return drawn.compared(drawn.look(a), drawn.look(b))
+
+    def compared(self, a: View, b: View) -> float:
+        """Compare two views that `look` returned."""
+        return float(self.function(a, b, **self.parameters))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the marked function's place and the options."""
+        return _restored, (self.function.__module__, self.function.__name__, self.name, dict(self.options))
 
     def require_comparable(self, a: Representation, b: Representation) -> None:
         """Refuse rows that do not correspond, and widths that cannot."""
@@ -122,6 +142,11 @@ class Measure:
             raise NotEstimable(f"{self.name} needs the features, got distances between rows")
         if self.equal_widths and not distances and a.shape[1] != b.shape[1]:
             raise NotEstimable(f"{self.name} needs equal widths, got {a.shape[1]} and {b.shape[1]} features")
+
+
+def _restored(module: str, function: str, name: str, options: dict[str, Any]) -> Measure:
+    marked: Measure = getattr(import_module(module), function).measure
+    return replace(marked, name=name, options=options)
 
 
 _measures: dict[str, Measure] = {}

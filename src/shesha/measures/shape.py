@@ -163,13 +163,17 @@ def procrustes_size_and_shape(a: Features, b: Features) -> float:
     caveats=("Sensitive to the leading directions; noise in many small ones counts as well.",),
     self_value=1.0,
 )
-def procrustes_similarity(a: Features, b: Features, *, published: bool = False) -> float:
+def procrustes_similarity(
+    a: Features, b: Features, *, center: bool = True, scale: bool = True, published: bool = False
+) -> float:
     """Share of the size that the best rotation explains, with offset and scale removed.
 
     Unequal widths are allowed: the narrower matrix counts as padded with zeros.
 
     Parameters
     ----------
+    center, scale : bool
+        Remove the column means; divide by the Frobenius norm.
     published : bool
         The calibration study's 1 - d / ||Y||, where d is the distance after the best rotation without scaling:
         asymmetric, and unbounded below.
@@ -180,8 +184,24 @@ def procrustes_similarity(a: Features, b: Features, *, published: bool = False) 
     >>> round(procrustes_similarity(X, 3 * X[:, ::-1] + 1), 6)
     1.0
     """
+    if not center:
+        return _uncentred_similarity(a, b, scale)
     cosine = _shape_cosine(a, b)
     if not published:
-        return cosine
+        return cosine if scale else cosine * _size_agreement(a.centred_norm * a.unit, b.centred_norm * b.unit)
     ratio = a.centred_norm * a.unit / (b.centred_norm * b.unit)
     return 1.0 - float(np.sqrt((ratio - 1) ** 2 + 2 * ratio * (1 - cosine)))
+
+
+def _uncentred_similarity(a: Features, b: Features, scale: bool) -> float:
+    norms = [float(np.linalg.norm(side.rows)) for side in (a, b)]
+    if not all(norms):
+        raise NotEstimable("all entries are zero")
+    cosine = min(1.0, _nuclear_norm(a.rows, b.rows) / (norms[0] * norms[1]))
+    return cosine if scale else cosine * _size_agreement(norms[0] * a.unit, norms[1] * b.unit)
+
+
+def _size_agreement(first: float, second: float) -> float:
+    """2 r s / (r^2 + s^2): what unequal sizes leave of the similarity."""
+    ratio = min(first, second) / max(first, second)
+    return 2 * ratio / (1 + ratio**2)

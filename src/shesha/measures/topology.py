@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from shesha._random import Seed
-from shesha._warnings import NotEstimable
 from shesha.measures._registry import measure
 from shesha.views import DistanceSubsets, HeatTrace
 
@@ -87,10 +86,6 @@ def rtd(
     """
     from shesha.kernels.cross_barcode import total_length
 
-    if a.subsets is not b.subsets and any(
-        len(x) != len(y) or (x != y).any() for x, y in zip(a.subsets, b.subsets, strict=True)
-    ):
-        raise NotEstimable("the subsets of rows differ: pass a seed")
     totals = []
     for subset in range(len(a.subsets)):
         x, y = a.normalised(subset), b.normalised(subset)

@@ -2,14 +2,21 @@
 
 from shesha.results._audit import Audit, Faults, RepresentationAudit
 from shesha.results._chance import Chance
+from shesha.results._comparison import Comparison, Score
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
+from shesha.results._pairwise import LayerComparison, PairScore, PairwiseComparison
 
 __all__ = [
     "Audit",
     "Chance",
+    "Comparison",
     "DriftPath",
     "Estimate",
     "Faults",
+    "LayerComparison",
+    "PairScore",
+    "PairwiseComparison",
     "RepresentationAudit",
+    "Score",
 ]

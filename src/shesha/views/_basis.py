@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +42,9 @@ class Basis(View):
         return cls(np.ascontiguousarray(left[:, kept]), values[kept], features.unit, rows.shape[1], right[kept])
 
     @classmethod
-    def memory(cls, n: int, d: int, *, centred: bool = True) -> int:
-        """Bytes that the decomposition takes."""
-        return 64 * n * d + 48 * min(n, d) ** 2
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """The features, the directions, and the work of the decomposition."""
+        return 40 * n * d, 40 * n * d + 48 * min(n, d) ** 2
 
     @property
     def rank(self) -> int:

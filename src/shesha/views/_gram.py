@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,9 +72,10 @@ class Gram(View):
         return cls(source.n_rows, unbiased, None, _centred(*entries, unbiased))
 
     @classmethod
-    def memory(cls, n: int, d: int, *, kernel: str = "linear", bandwidth: object = None, unbiased: bool = False) -> int:
-        """Bytes that making the matrix takes."""
-        return 40 * n * d + (0 if kernel == "linear" and d < n else 16 * n_pairs(n))
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """The features, and the triangle unless a linear kernel of few features needs none."""
+        triangle = 0 if options["kernel"] == "linear" and d < n else 8 * n_pairs(n)
+        return 24 * n * d + triangle, 24 * n * d + triangle
 
     from_distances = True
 

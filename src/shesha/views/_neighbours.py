@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from shesha import _validate as check
 from shesha._warnings import NotEstimable
 from shesha.kernels import neighbours as kernel
+from shesha.kernels.distances import PANEL
 from shesha.views._features import Features
 from shesha.views._representation import Representation, Standard, View
 
@@ -56,11 +58,9 @@ class Neighbours(View):
         return cls(kernel.nearest_by_distance(rows, k), rows)
 
     @classmethod
-    def memory(
-        cls, n: int, d: int, *, k: int = 10, metric: str = "", center: bool = False, include_self: bool = False
-    ) -> int:
-        """Bytes that the search takes."""
-        return 48 * n * d + 64 * n * (k + 10) + 2**25
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """Rows and neighbours, and panels of distances."""
+        return 24 * n * d + 8 * n * options["k"], 24 * n * d + 64 * n * (options["k"] + 10) + 32 * PANEL * n
 
     @property
     def n_rows(self) -> int:
@@ -131,9 +131,10 @@ class HeatTrace(View):
         return cls(heat_trace(source.view(Neighbours, k=k, metric="euclidean").nearest))
 
     @classmethod
-    def memory(cls, n: int, d: int, *, k: int = 5) -> int:
-        """Bytes that the search and the graph take."""
-        return Neighbours.memory(n, d, k=k) + 2**29
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """The neighbours, and the powers of the graph."""
+        kept, working = Neighbours.memory(n, d, **options)
+        return kept, working + min(8 * 3 * n * n, 2**30)
 
     def permuted(self, order: Index) -> HeatTrace:
         """The order of the rows does not matter."""

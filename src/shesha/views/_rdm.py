@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,9 +52,9 @@ class RankedRdm(View):
         return cls(source.n_rows, distances)
 
     @classmethod
-    def memory(cls, n: int, d: int, *, metric: str = "", method: str = "") -> int:
-        """Bytes that distances, sort keys and ranks take."""
-        return 32 * n * d + 26 * n_pairs(n)
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """The ranks, and distances and sort keys while they are found."""
+        return 8 * n_pairs(n), 32 * n * d + 18 * n_pairs(n)
 
     @classmethod
     def of_rows(cls, rows: NDArray[np.float64], metric: Metric) -> RankedRdm:
@@ -105,9 +105,9 @@ class Distances(View):
         return cls(source.n_rows, found)
 
     @classmethod
-    def memory(cls, n: int, d: int) -> int:
-        """Bytes that the distances take."""
-        return 32 * n * d + 8 * n_pairs(n)
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """The distances, and their difference from others."""
+        return 24 * n * d + 8 * n_pairs(n), 24 * n * d + 8 * n_pairs(n)
 
     def permuted(self, order: Index) -> Distances:
         """Relabel: row i of the result is row order[i] of this."""

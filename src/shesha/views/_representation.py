@@ -69,9 +69,9 @@ class View:
         raise NotImplementedError
 
     @classmethod
-    def memory(cls, n: int, d: int) -> int:
-        """Bytes that making the view takes at most for n rows and d features."""
-        return 40 * n * d
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """Bytes that the view keeps for n rows and d features, and further bytes while it is made and compared."""
+        return 24 * n * d, 24 * n * d
 
     def permuted(self, order: Index) -> Self:
         """Relabel: row i of the result is row order[i] of this."""
@@ -136,10 +136,10 @@ class Representation:
             raise NotEstimable(str(found))
         return found
 
-    def forget(self) -> None:
-        """Drop all views, to free their memory."""
+    def drop(self, kind: type[View], **options: Any) -> None:
+        """Free the memory of a view."""
         with self._lock:
-            self._made.clear()
+            self._made.pop((kind, *sorted(options.items())), None)
 
     def standard(self, metric: Standard) -> Matrix:
         """Rows whose inner products or distances give the metric; rows without a direction are a reason to stop."""

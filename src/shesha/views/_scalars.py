@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,9 +77,9 @@ class Uniformity(Scalar):
         return cls(float(np.log1p(2 * total / n) - np.log(n)))
 
     @classmethod
-    def memory(cls, n: int, d: int) -> int:
-        """Bytes that the rows and two panels take."""
-        return 40 * n * d + 64 * PANEL * n
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """The features, and panels of distances."""
+        return 24 * n * d, 24 * n * d + 64 * PANEL * n
 
 
 class SplitStability(Scalar):
@@ -107,6 +108,6 @@ class SplitStability(Scalar):
         return cls(float(np.nanmean(scores)))
 
     @classmethod
-    def memory(cls, n: int, d: int, *, metric: str = "", n_splits: int = 30, seed: object = None) -> int:
-        """Bytes that the halves take."""
-        return 32 * n * d + 8 * (6 * n * n if n <= halves.DENSE_ROWS else 6 * n * n // 2)
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """The features, and the distances of both halves."""
+        return 24 * n * d, 24 * n * d + 8 * n * n * (7 if n <= halves.DENSE_ROWS else 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,9 +51,9 @@ class DistanceSubsets(View):
         return cls(subsets, standard_rows(source.view(Features).rows, "euclidean"), None, n)
 
     @classmethod
-    def memory(cls, n: int, d: int, *, n_subsets: int = 10, subset_size: int = 500, seed: object = None) -> int:
-        """Bytes that the rows and a few subsets take."""
-        return 40 * n * d + 400 * min(n, subset_size) ** 2
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """The rows, and the matrices of one subset."""
+        return 32 * n * d, 1000 * min(n, options["subset_size"]) ** 2
 
     def normalised(self, subset: int) -> Matrix:
         """Square matrix of the distances within a subset, divided by their 0.9 quantile over all entries."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +35,9 @@ class Spectrum(View):
         return cls(variances)
 
     @classmethod
-    def memory(cls, n: int, d: int) -> int:
-        """Bytes that the spectrum takes."""
-        return 32 * n * d + 24 * min(n, d) ** 2
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """The features, and a square of the shorter side."""
+        return 24 * n * d, 16 * n * d + 24 * min(n, d) ** 2
 
     def permuted(self, order: Index) -> Spectrum:
         """The order of the rows does not matter."""

@@ -1,0 +1,100 @@
+"""Two representations, by several measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from numpy.typing import ArrayLike
+
+from shesha._progress import track
+from shesha._random import Seed, generator
+from shesha.comparison import _engine as engine
+from shesha.measures import Measure, choose
+from shesha.results import Comparison, PairScore
+from shesha.views import Rdm, Representation
+
+Choice = str | Measure | Callable[..., float]
+
+
+def compare(
+    X: ArrayLike | Rdm,
+    Y: ArrayLike | Rdm,
+    measures: Choice | Iterable[Choice] = "standard",
+    *,
+    names: tuple[str, str] = ("X", "Y"),
+    seed: Seed = 0,
+) -> Comparison:
+    """Compare two representations of the same inputs by several measures.
+
+    Each view (ranked distances, neighbours, ...) is made once for all measures that look at it. A measure that the
+    data cannot give, or that fails, has NaN and a reason, and does not stop the others. What would exceed the memory
+    budget is left out, with a warning before the work starts.
+
+    Parameters
+    ----------
+    X, Y : arrays of shape (n_samples, n_features), or Rdm
+        Row i of both is the same input; widths may differ. Token sequences (n, tokens, d) and feature maps
+        (n, channels, h, w) are folded as the ReSi benchmark does. `shesha.Rdm` marks distances between rows.
+    measures : str, measure or sequence of them
+        'standard' (all that cost at most n^2 d: RTD only on request), 'all', a family ('neighbours'), a group ('ReSi'),
+        a name, with options if wanted ('mutual kNN(k=20)'), or functions of `shesha.measures`.
+    names : pair of str
+        What the table calls the two.
+    seed : int, Generator or None
+        For measures that draw at random.
+
+    Returns
+    -------
+    Comparison
+        Prints as a table, converts with `to_frame()`; `result["CKA"].value` is one number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> print(compare(X, 3 * X[:, ::-1], ["CKA", "HardCorr"])["CKA"])
+    CKA: 1 (higher is closer, 0 to 1)
+    """
+    first, second = (str(name) for name in names)
+    if first == second:
+        raise ValueError(f"names must differ, got {first!r} twice")
+    sources = {first: Representation.of(X, "X"), second: Representation.of(Y, "Y")}
+    require_same_rows(sources)
+    chosen = drawn(choose(measures), seed)
+    groups = engine.grouped(chosen, {measure.name: [(first, second)] for measure in chosen})
+    skipped = engine.too_large(groups, sources)
+    found, interrupted = collect(engine.run(groups, sources, skipped), len(chosen))
+    scores = {pair.score.measure: pair.score for pair in found}
+    return Comparison(
+        first,
+        second,
+        (sources[first].shape, sources[second].shape),
+        tuple(scores.get(measure.name) or engine.interrupted(measure) for measure in chosen),
+        seed if isinstance(seed, int) else None,
+        interrupted,
+    )
+
+
+def drawn(chosen: list[Measure], seed: Seed) -> list[Measure]:
+    """Give all measures that draw at random one seed, so that all representations meet the same choices."""
+    # One number from the seed serves all: their draws are of different kinds.
+    number = seed if isinstance(seed, int) else int(generator(seed).integers(2**63))
+    return [measure.drawn(number) for measure in chosen]
+
+
+def require_same_rows(sources: dict[str, Representation]) -> None:
+    """Refuse representations of different inputs."""
+    counts = {name: source.n_rows for name, source in sources.items()}
+    if len(set(counts.values())) > 1:
+        listed = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
+        raise ValueError(f"representations must have the same rows, got different numbers: {listed}")
+
+
+def collect(scores: Iterator[PairScore], total: int) -> tuple[list[PairScore], bool]:
+    """Take the scores as they come; Ctrl-C keeps what has come."""
+    found: list[PairScore] = []
+    try:
+        found.extend(track(scores, total, "comparing"))
+    except KeyboardInterrupt:
+        return found, True
+    return found, False

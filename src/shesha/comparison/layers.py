@@ -1,0 +1,66 @@
+"""Every layer of one model against every layer of another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+from numpy.typing import ArrayLike
+
+from shesha._random import Seed
+from shesha.comparison import _engine as engine
+from shesha.comparison.compare import Choice, collect, drawn, require_same_rows
+from shesha.comparison.pairwise import in_order
+from shesha.measures import get
+from shesha.results import LayerComparison
+from shesha.views import Rdm, Representation
+
+Layers = Mapping[str, ArrayLike | Rdm] | Sequence[ArrayLike | Rdm]
+
+
+def compare_layers(layers_a: Layers, layers_b: Layers, measure: Choice = "CKA", *, seed: Seed = 0) -> LayerComparison:
+    """Compare every layer of one model with every layer of another, by one measure.
+
+    Parameters
+    ----------
+    layers_a, layers_b : mappings of names to arrays, or sequences of arrays
+        Layers of shape (n_samples, n_features) of the same inputs; those of a sequence are called by number.
+    measure : str or function
+        Name of a measure, with options if wanted, or a function of `shesha.measures`.
+    seed : int, Generator or None
+        For measures that draw at random.
+
+    Returns
+    -------
+    LayerComparison
+        `.matrix()`, `.plot()`, `.best`; prints as the grid.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> layers = [rng.standard_normal((50, 8)) for _ in range(3)]
+    >>> found = compare_layers(layers, layers[:2])
+    >>> found.best.first, found.best.second
+    ('0', '0')
+    """
+    a, b = _named(layers_a, "layers_a"), _named(layers_b, "layers_b")
+    chosen = drawn([get(measure)], seed)
+    # The two models may use the same names.
+    sources = {f"a {name}": layer for name, layer in a.items()} | {f"b {name}": layer for name, layer in b.items()}
+    require_same_rows(sources)
+    pairs = {chosen[0].name: [(f"a {i}", f"b {j}") for i, j in product(a, b)]}
+    groups = engine.grouped(chosen, pairs)
+    skipped = engine.too_large(groups, sources)
+    found, interrupted = collect(engine.run(groups, sources, skipped), len(a) * len(b))
+    scores = tuple(type(pair)(pair.first[2:], pair.second[2:], pair.score) for pair in in_order(found, chosen, pairs))
+    number = seed if isinstance(seed, int) else None
+    return LayerComparison(tuple(a), tuple(b), scores, chosen[0].closer, number, interrupted)
+
+
+def _named(layers: Layers, name: str) -> dict[str, Representation]:
+    items = layers.items() if isinstance(layers, Mapping) else enumerate(layers)
+    found = {str(key): Representation.of(layer, f"{name}[{key!r}]") for key, layer in items}
+    if not found:
+        raise ValueError(f"{name} must hold at least one layer, got none")
+    return found

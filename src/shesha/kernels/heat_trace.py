@@ -1,0 +1,124 @@
+"""Heat trace of a neighbour graph: the mean of exp(-t lambda) over its normalised Laplacian's eigenvalues."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels.threads import parallel, single_threaded_blas
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    Graph = csr_array[Any, tuple[int, int]]
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+TIMES: Vector = np.geomspace(0.1, 10.0, 256)
+"""Times at which the heat trace is taken."""
+EXACT = 1000
+"""Graphs of more nodes than this go through Chebyshev moments: their eigenvalues take ten times as long."""
+STEPS = 8
+"""Chebyshev recursions. Two moments each: what the series leaves out stays below 1e-12 of the weighted maximum."""
+_BLOCK = 32
+"""Columns of the identity followed together: three such blocks of 10,000 rows stay in the cache."""
+_SPARSE_SHARE = 1 / 16
+"""Sparse products are kept up while they take less than this share of the multiplications of dense ones."""
+
+
+def heat_trace(neighbours: Index) -> Vector:
+    """Heat trace at TIMES of the undirected graph that joins each row to those it lists."""
+    graph = _normalised(neighbours)
+    if len(neighbours) <= EXACT:
+        with single_threaded_blas():
+            eigenvalues = 1.0 - np.linalg.eigvalsh(graph.toarray())
+        return np.asarray(np.exp(-TIMES[:, None] * eigenvalues).mean(axis=1))
+    return _series(_moments(graph) / len(neighbours))
+
+
+def heat_distance(a: Vector, b: Vector) -> float:
+    """Largest weighted difference of two heat traces, times a million as published."""
+    return float(1e6 * np.max(np.exp(-2.0 * (TIMES + 1.0 / TIMES)) * np.abs(a - b)))
+
+
+def _normalised(neighbours: Index) -> Graph:
+    """Adjacency divided by the roots of both degrees: the identity less the normalised Laplacian."""
+    from scipy.sparse import csr_array
+
+    n, k = neighbours.shape
+    listed = csr_array((np.ones(n * k), neighbours.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+    graph = csr_array(listed + listed.T)
+    degree = np.diff(graph.indptr)
+    graph.data = 1.0 / np.sqrt(np.repeat(degree, degree) * degree[graph.indices])
+    return graph
+
+
+def _series(means: Vector) -> Vector:
+    """Heat trace from the mean Chebyshev polynomials of the graph's eigenvalues.
+
+    With a = 1 - lambda in [-1, 1]: exp(-t lambda) = exp(-t) (I_0(t) + 2 sum of I_m(t) T_m(a)), I_m the
+    modified Bessel functions, which fall faster than geometrically in m.
+    """
+    from scipy.special import ive
+
+    terms = ive(np.arange(len(means)), TIMES[:, None])
+    terms[:, 1:] *= 2.0
+    return np.asarray(terms @ means)
+
+
+def _moments(graph: Graph) -> Vector:
+    """Traces of the Chebyshev polynomials T_0 .. T_2m of the graph, m the number of steps.
+
+    The products T_m T_m = (T_2m + 1) / 2 and T_m T_(m-1) = (T_(2m-1) + T_1) / 2 give two moments a step.
+    """
+    n = graph.shape[0]
+    overlaps = np.zeros(2 * STEPS + 1)
+    overlaps[2] = graph.multiply(graph).sum()
+    before, now, step = _sparse_steps(graph, overlaps)
+    twice = 2.0 * graph
+
+    def follow(start: int) -> Vector:
+        return _dense_steps(twice, _columns(before, start), _columns(now, start), step)
+
+    if step < STEPS:
+        for share in parallel(follow, range(0, n, _BLOCK)):
+            overlaps += share
+    moments = 2.0 * overlaps
+    moments[0::2] -= n
+    moments[0] = n
+    # No node is its own neighbour, so T_1 has no trace and the odd moments need no correction.
+    return moments
+
+
+def _sparse_steps(graph: Graph, overlaps: Vector) -> tuple[Graph, Graph, int]:
+    """Recur on whole matrices while they are sparse: the last two polynomials and the degree of the second."""
+    from scipy.sparse import csr_array, eye_array
+
+    degree = np.diff(graph.indptr)
+    before, now, step = csr_array(eye_array(graph.shape[0])), graph, 1
+    while step < STEPS and degree @ np.diff(now.indptr) < _SPARSE_SHARE * graph.shape[0] * graph.nnz:
+        before, now, step = now, csr_array(2.0 * (graph @ now) - before), step + 1
+        overlaps[2 * step - 1] = now.multiply(before).sum()
+        overlaps[2 * step] = now.multiply(now).sum()
+    return before, now, step
+
+
+def _columns(polynomial: Graph, start: int) -> Matrix:
+    # Polynomials of a symmetric matrix are symmetric, and rows are what this format cuts fast.
+    return np.ascontiguousarray(polynomial[start : start + _BLOCK].T.toarray())
+
+
+def _dense_steps(twice: Graph, before: Matrix, now: Matrix, step: int) -> Vector:
+    """Recur on a few columns, and sum the products of consecutive polynomials."""
+    overlaps = np.zeros(2 * STEPS + 1)
+    for at in range(step + 1, STEPS + 1):
+        after = twice @ now
+        after -= before
+        before, now = now, after
+        overlaps[2 * at - 1] = np.vdot(now, before)
+        overlaps[2 * at] = np.vdot(now, now)
+    return overlaps

@@ -1,0 +1,122 @@
+"""What a comparison found: one number per measure, and which way each is to be read."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shesha.results._base import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Score(Result):
+    """The value of one measure for one pair of representations."""
+
+    measure: str
+    family: str
+    value: float
+    """NaN if the data cannot give it; then there is a reason."""
+    closer: str
+    """Whether 'higher' or 'lower' values mean more similar."""
+    low: float
+    """Smallest possible value."""
+    high: float
+    """Largest possible value."""
+    seconds: float = 0.0
+    """Time to compare, with its share of the time for views that other measures use as well."""
+    reason: str = ""
+
+    @property
+    def estimated(self) -> bool:
+        """Whether there is a value."""
+        return self.value == self.value
+
+    def __str__(self) -> str:
+        """Print the value and which way is closer."""
+        if not self.estimated:
+            return f"{self.measure}: not estimable ({self.reason})"
+        return f"{self.measure}: {self.value:.4g} ({self.closer} is closer, {span(self.low, self.high)})"
+
+
+def span(low: float, high: float) -> str:
+    """Print the possible values."""
+    return f"from {low:.4g}" if high == float("inf") else f"{low:.4g} to {high:.4g}"
+
+
+@dataclass(frozen=True)
+class Comparison(Result):
+    """Two representations of the same inputs, compared by several measures."""
+
+    first: str
+    second: str
+    shapes: tuple[tuple[int, ...], tuple[int, ...]]
+    scores: tuple[Score, ...]
+    seed: int | None = None
+    interrupted: bool = False
+
+    def __getitem__(self, measure: str) -> Score:
+        """Return the score of the measure of this name."""
+        key = plain_name(measure)
+        for score in self.scores:
+            if plain_name(score.measure) == key:
+                return score
+        raise KeyError(f"measure must be one of {', '.join(s.measure for s in self.scores)}, got {measure!r}")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per measure."""
+        import pandas as pd
+
+        return pd.DataFrame([score.to_dict() for score in self.scores])
+
+    def __str__(self) -> str:
+        """Print a table that says for each number which way is closer, then what has no number and why."""
+        found = [score for score in self.scores if score.estimated]
+        missing = [score for score in self.scores if not score.estimated]
+        lines = [f"{self.first} ({_size(self.shapes[0])}) and {self.second} ({_size(self.shapes[1])})"]
+        if found:
+            lines += ["", *_table(found)]
+        if missing:
+            lines += ["", "Without a value"]
+            for score in missing:
+                text = f"  {score.measure}: {score.reason}"
+                lines += textwrap.wrap(text, _WIDTH, subsequent_indent="      ")
+        if found:
+            lines += ["", *_NOTE]
+        if self.interrupted:
+            lines += ["", "Interrupted: the rest was not compared."]
+        return "\n".join(lines)
+
+
+_NOTE = (
+    "Values are raw: chance is rarely 0 and depends on the measure and on the numbers of rows and",
+    "features. `shesha measures NAME` tells what a measure sees and where it misleads.",
+)
+
+
+def _table(found: list[Score]) -> list[str]:
+    width = max(len(score.measure) for score in found)
+    lines = [f"  {'measure':<{width}}  {'value':>10}  {'closer is':<9}  {'possible':<14}  {'seconds':>7}"]
+    family = ""
+    order = {family: place for place, family in enumerate(dict.fromkeys(score.family for score in found))}
+    for score in sorted(found, key=lambda score: order[score.family]):
+        if score.family != family:
+            family = score.family
+            lines.append(family)
+        cells = f"{score.value:>#10.4g}  {score.closer:<9}  {span(score.low, score.high):<14}  {score.seconds:>7.3f}"
+        lines.append(f"  {score.measure:<{width}}  {cells}")
+    return lines
+
+
+def _size(shape: tuple[int, ...]) -> str:
+    return " x ".join(f"{n:,}" for n in shape)
+
+
+def plain_name(name: str) -> str:
+    """Return a measure's name as lookup compares it."""
+    return "".join(c for c in name.lower() if c.isalnum() or c in "=.(")

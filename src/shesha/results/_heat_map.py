@@ -1,0 +1,52 @@
+"""A table of values as a heat map."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+_WRITTEN = 16
+"""Up to this many columns the values are written into their cells."""
+
+
+def heat_map(values: pd.DataFrame, title: str, closer: str, ax: Axes | None) -> Axes:
+    """Draw the values; darker is closer."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError('plots need matplotlib: pip install "shesha[plot]"') from error
+    n_rows, n_columns = values.shape
+    if ax is None:
+        size = (max(3.6, 0.55 * n_columns + 2.2), max(3.0, 0.5 * n_rows + 1.6))
+        _, ax = plt.subplots(figsize=size, layout="constrained")
+    cells = values.to_numpy(dtype=float)
+    image = ax.imshow(cells, cmap="viridis_r" if closer == "higher" else "viridis")
+    ax.figure.colorbar(image, ax=ax, shrink=0.8)
+    _name(ax, [str(name) for name in values.index], [str(name) for name in values.columns])
+    if max(n_rows, n_columns) <= _WRITTEN:
+        _write(ax, cells, closer)
+    ax.set_title(title, fontsize="medium")
+    return ax
+
+
+def _name(ax: Axes, rows: list[str], columns: list[str]) -> None:
+    ax.set_yticks(range(len(rows)), rows)
+    slanted = max(map(len, columns)) > 4
+    ax.set_xticks(range(len(columns)), columns, rotation=40 if slanted else 0, ha="right" if slanted else "center")
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+
+
+def _write(ax: Axes, cells: np.ndarray[tuple[int, ...], np.dtype[np.float64]], closer: str) -> None:
+    finite = cells[np.isfinite(cells)]
+    middle = (finite.min() + finite.max()) / 2 if len(finite) else 0.0
+    for i, j in np.ndindex(cells.shape):
+        dark = (cells[i, j] > middle) == (closer == "higher")
+        text = f"{cells[i, j]:.2f}" if np.isfinite(cells[i, j]) and abs(cells[i, j]) < 100 else f"{cells[i, j]:.3g}"
+        text = "-" if not np.isfinite(cells[i, j]) else text
+        ax.text(j, i, text, ha="center", va="center", fontsize=8, color="white" if dark else "black")

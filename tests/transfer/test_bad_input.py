@@ -1,0 +1,141 @@
+"""What is no representation, no labels or no option is refused by every score, in words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shesha import transfer
+from shesha._memory import MemoryBudgetError
+
+N = 24
+X = np.random.default_rng(0).standard_normal((N, 5))
+TWO = np.arange(N) % 2
+P = np.full((N, 4), 0.25)
+LABELLED = {
+    name: getattr(transfer, name)
+    for name in (
+        "bhattacharyya",
+        "centroid_softmax",
+        "fisher_discriminant",
+        "gbc",
+        "h_score",
+        "logme",
+        "margin_score",
+        "silhouette",
+    )
+}
+
+
+def changed(array, where, value):
+    array = np.array(array, dtype=float)
+    array[where] = value
+    return array
+
+
+BAD_LABELS = {
+    "too few": (TWO[:-1], "y must have one label for each of the 24 rows, got 23"),
+    "2-D": (TWO[:, None], r"y must be 1-D, one label per row, got shape \(24, 1\)"),
+    "NaN": (changed(TWO, [5, 7], np.nan), "y must be free of NaN, got NaN or infinity in rows 5, 7"),
+    "one class": (np.zeros(N), "y must hold at least 2 classes, got 1"),
+}
+BAD_ROWS = {
+    "NaN": (changed(X, (3, 0), np.nan), "X must be finite, got NaN or infinity in rows 3"),
+    "1-D": (X[:, 0], r"X must be 2-D \(n_samples, n_features\), got shape \(24,\)"),
+    "few": (X[:3], "X must have at least 4 rows, got 3"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_LABELS)
+@pytest.mark.parametrize("name", LABELLED)
+def test_bad_labels(name, case):
+    y, message = BAD_LABELS[case]
+    with pytest.raises(ValueError, match=message):
+        LABELLED[name](X, y)
+
+
+@pytest.mark.parametrize("case", BAD_ROWS)
+@pytest.mark.parametrize("name", [*LABELLED, "anisotropy", "logme_regression"])
+def test_bad_rows(name, case):
+    bad, message = BAD_ROWS[case]
+    second = () if name == "anisotropy" else (TWO,)
+    with pytest.raises(ValueError, match=message):
+        getattr(transfer, name)(bad, *second)
+
+
+def test_words_are_no_features():
+    with pytest.raises(TypeError, match="X must be a matrix of real numbers, got an array of dtype <U1"):
+        transfer.h_score(np.full((N, 2), "a"), TWO)
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "message"),
+    [
+        (changed(P, (slice(2, 4), 0), -0.25), "P must hold probabilities, got negative numbers in rows 2, 3"),
+        (changed(P, (4, 0), 0.5), "P must have rows that sum to 1, got other sums in rows 4"),
+        (P * 4, "P must have rows that sum to 1, got other sums in rows 0, 1, 2, 3, 4 and 19 more"),
+        (changed(P, 6, np.nan), "P must be finite, got NaN or infinity in rows 6"),
+        (P[:, 0], r"P must be 2-D \(n_samples, n_features\), got shape \(24,\)"),
+    ],
+)
+def test_bad_probabilities(probabilities, message):
+    with pytest.raises(ValueError, match=message):
+        transfer.leep(probabilities, TWO)
+
+
+@pytest.mark.parametrize("case", BAD_LABELS)
+def test_bad_labels_for_source_scores(case):
+    y, message = BAD_LABELS[case]
+    for call in (lambda: transfer.leep(P, y), lambda: transfer.nce(TWO, y)):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_bad_source_labels():
+    with pytest.raises(ValueError, match=r"z must be 1-D, one label per row, got shape \(24, 1\)"):
+        transfer.nce(TWO[:, None], TWO)
+    with pytest.raises(ValueError, match="z must be free of NaN, got NaN or infinity in rows 1"):
+        transfer.nce(changed(TWO, 1, np.nan), TWO)
+
+
+def test_bad_targets():
+    with pytest.raises(ValueError, match=r"Y must have as many rows as X \(24\), got 20"):
+        transfer.logme_regression(X, X[:20])
+    with pytest.raises(ValueError, match="Y must be finite, got NaN or infinity in rows 2"):
+        transfer.logme_regression(X, changed(TWO, 2, np.nan))
+    with pytest.raises(TypeError, match="Y must be a matrix of real numbers, got an array of dtype <U1"):
+        transfer.logme_regression(X, np.array(list("ab" * 12)))
+
+
+def test_bad_options():
+    with pytest.raises(ValueError, match="metric must be one of 'cosine', 'correlation', 'euclidean', got 'l1'"):
+        transfer.silhouette(X, TWO, metric="l1")
+    for score in (transfer.bhattacharyya, transfer.gbc):
+        with pytest.raises(ValueError, match="covariance must be one of 'spherical', 'diagonal', 'full', got 'tied'"):
+            score(X, TWO, covariance="tied")
+        with pytest.raises(ValueError, match="n_components must be at least 1, got 0"):
+            score(X, TWO, n_components=0)
+        with pytest.raises(TypeError, match=r"n_components must be an integer, got 2\.0"):
+            score(X, TWO, n_components=2.0)
+    with pytest.raises(ValueError, match="covariance must be one of 'spherical', 'diagonal', got 'full'"):
+        transfer.gbc(X, TWO, covariance="full", published=True)
+
+
+@pytest.mark.parametrize(("metric", "kind"), [("cosine", "zero"), ("correlation", "constant")])
+def test_rows_without_direction_are_named(metric, kind):
+    rows = changed(X, [2, 9], 0.0 if metric == "cosine" else 1.0)
+    with pytest.raises(ValueError, match=f"no {kind} row under the {metric} metric, got {kind} rows 2, 9: remove them"):
+        transfer.silhouette(rows, TWO, metric=metric)
+
+
+@pytest.mark.parametrize("name", ["logme", "margin_score", "centroid_softmax", "silhouette"])
+def test_work_beyond_the_memory_budget_is_refused(monkeypatch, name):
+    monkeypatch.setenv("SHESHA_MEMORY", "1k")
+    with pytest.raises(MemoryBudgetError, match="must fit the memory budget"):
+        LABELLED[name](X, TWO)
+
+
+def test_full_covariances_beyond_the_memory_budget_are_refused(monkeypatch):
+    monkeypatch.setenv("SHESHA_MEMORY", "1k")
+    with pytest.raises(MemoryBudgetError, match="2 covariances of 5 features must fit"):
+        transfer.bhattacharyya(X, TWO, covariance="full")
