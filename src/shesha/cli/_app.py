@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from shesha.cli.audit import audit_command
+from shesha.cli.compare import compare_command
 from shesha.cli.demo import demo_command
+from shesha.cli.measures import measures_command
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -22,7 +24,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("audit")(audit_command)
+app.command("compare")(compare_command)
 app.command("demo")(demo_command)
+app.command("measures")(measures_command)
 
 
 def _print_version(wanted: bool) -> None:

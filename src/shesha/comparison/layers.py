@@ -40,9 +40,9 @@ def compare_layers(layers_a: Layers, layers_b: Layers, measure: Choice = "CKA", 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> layers = [rng.standard_normal((50, 8)) for _ in range(3)]
-    >>> found = compare_layers(layers, layers[:2])
+    >>> found = compare_layers(layers, {"copy of 2": layers[2], "noise": rng.standard_normal((50, 4))})
     >>> found.best.first, found.best.second
-    ('0', '0')
+    ('2', 'copy of 2')
     """
     a, b = _named(layers_a, "layers_a"), _named(layers_b, "layers_b")
     chosen = drawn([get(measure)], seed)

@@ -52,7 +52,7 @@ def compare_all(
     >>> X, noise = rng.standard_normal((50, 8)), rng.standard_normal((50, 8))
     >>> found = compare_all({"X": X, "rotated": X[:, ::-1], "noise": noise}, ["CKA"])
     >>> found.matrix("CKA").round(2).loc["X"].to_list()
-    [1.0, 1.0, 0.15]
+    [1.0, 1.0, 0.13]
     """
     n_workers = check.count(workers, "workers")
     if not isinstance(representations, Mapping) or len(representations) < 2:

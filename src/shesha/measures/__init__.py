@@ -1,5 +1,6 @@
 """Measures of similarity: each is a function of two representations, `f(X, Y, *, ...) -> float`."""
 
+from shesha.measures._cards import card, overview
 from shesha.measures._lookup import choose, families, get, names, table
 from shesha.measures._registry import Measure, measure
 from shesha.measures.cca import cca, pwcca, svcca
@@ -31,6 +32,7 @@ __all__ = [
     "Measure",
     "aligned_cosine",
     "angular_shape",
+    "card",
     "cca",
     "choose",
     "cka",
@@ -54,6 +56,7 @@ __all__ = [
     "mutual_knn",
     "names",
     "orthogonal_procrustes",
+    "overview",
     "participation_ratio",
     "permutation_procrustes",
     "procrustes_similarity",

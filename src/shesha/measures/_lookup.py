@@ -104,8 +104,8 @@ def table() -> pd.DataFrame:
 
     Examples
     --------
-    >>> table().loc["CKA", ["family", "closer", "low", "high"]].to_list()
-    ['kernels', 'higher', 0.0, 1.0]
+    >>> table().loc["CKA", ["family", "closer", "view"]].to_list()
+    ['kernels', 'higher', 'Gram']
     """
     import pandas as pd
 

@@ -59,6 +59,9 @@ class Measure:
     inner_product: bool = False
     """Whether the value is an increasing function of the inner product of the two views alone."""
     equal_widths: bool = False
+    """Whether feature j of both must be the same thing."""
+    needs_features: bool = False
+    """Whether distances between rows do not suffice although they do for the view."""
     self_value: float | None = None
     """Value for a representation and itself, where there is a single one."""
     groups: frozenset[str] = frozenset()
@@ -77,6 +80,11 @@ class Measure:
     def higher_is_closer(self) -> bool:
         """Direction as a claim."""
         return self.closer == "higher"
+
+    @property
+    def takes_distances(self) -> bool:
+        """Whether distances between rows may be given instead of features."""
+        return not self.needs_features and self.view.takes_distances(**dict(self.view_key[1]))
 
     @property
     def doc(self) -> str:
@@ -138,7 +146,7 @@ class Measure:
         if self.paired and a.n_rows != b.n_rows:
             raise ValueError(f"Y must have as many rows as X ({a.n_rows}), got {b.n_rows}")
         distances = a.given_distances or b.given_distances
-        if distances and not self.view.from_distances:
+        if distances and not self.takes_distances:
             raise NotEstimable(f"{self.name} needs the features, got distances between rows")
         if self.equal_widths and not distances and a.shape[1] != b.shape[1]:
             raise NotEstimable(f"{self.name} needs equal widths, got {a.shape[1]} and {b.shape[1]} features")
@@ -193,7 +201,8 @@ def measure(
     formula, reference : str
         For the card.
     **declared
-        Further fields of `Measure`: caveats, paired, inner_product, equal_widths, self_value, groups, view_options.
+        Further fields of `Measure`: caveats, paired, inner_product, equal_widths, needs_features, self_value, groups,
+        view_options.
     """
     check.choice(closer, get_args(Closer), "closer")
     check.choice(cost, COSTS, "cost")

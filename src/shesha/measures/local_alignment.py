@@ -97,6 +97,7 @@ _PRODUCTS = {"frobenius": _frobenius, "trace": _trace, "unbiased": _unbiased}
     reference="Huh et al. 2024",
     caveats=("Chance is not 0. Calibrate it.", "Inner products favour long rows, as neighbours and as weights."),
     self_value=1.0,
+    needs_features=True,
     view_options={"metric": "dot"},
 )
 def cknna(

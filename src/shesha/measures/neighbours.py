@@ -217,7 +217,7 @@ def cycle_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "
     --------
     >>> X = np.random.default_rng(0).standard_normal((50, 8))
     >>> cycle_knn(X, X, k=3, metric="euclidean")
-    0.98
+    0.82
     """
     returns = (a.nearest[b.nearest] == np.arange(a.n_rows)[:, None, None]).any(axis=(1, 2))
     return float(returns.mean())

@@ -118,7 +118,7 @@ def participation_ratio(X: ArrayLike) -> float:
     --------
     >>> X = np.random.default_rng(0).standard_normal((500, 8))
     >>> round(participation_ratio(X), 1)
-    7.9
+    7.8
     """
     variances = kernel.centred_variances(check.matrix(X))
     return kernel.participation_ratio(variances) if variances.any() else check.not_estimable("all rows are equal")

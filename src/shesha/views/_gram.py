@@ -72,12 +72,15 @@ class Gram(View):
         return cls(source.n_rows, unbiased, None, _centred(*entries, unbiased))
 
     @classmethod
+    def takes_distances(cls, **options: Any) -> bool:
+        """Distances suffice but for the linear kernel."""
+        return bool(options["kernel"] != "linear")
+
+    @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
         """The features, and the triangle unless a linear kernel of few features needs none."""
         triangle = 0 if options["kernel"] == "linear" and d < n else 8 * n_pairs(n)
         return 24 * n * d + triangle, 24 * n * d + triangle
-
-    from_distances = True
 
     @cached_property
     def entries(self) -> tuple[Vector, Vector]:

@@ -31,8 +31,6 @@ class Neighbours(View):
     distances: Vector | None = None
     """Condensed distances, if only they were given."""
 
-    from_distances = True
-
     @classmethod
     def of(
         cls,
@@ -56,6 +54,11 @@ class Neighbours(View):
             return cls(kernel.nearest_by_product(rows, k, include_self=include_self), rows)
         rows = source.standard(metric)
         return cls(kernel.nearest_by_distance(rows, k), rows)
+
+    @classmethod
+    def takes_distances(cls, **options: Any) -> bool:
+        """Distances suffice."""
+        return True
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
@@ -121,14 +124,17 @@ class HeatTrace(View):
 
     trace: Vector
 
-    from_distances = True
-
     @classmethod
     def of(cls, source: Representation, *, k: int = 5) -> HeatTrace:
         """Build the graph and compute its heat trace."""
         from shesha.kernels.heat_trace import heat_trace
 
         return cls(heat_trace(source.view(Neighbours, k=k, metric="euclidean").nearest))
+
+    @classmethod
+    def takes_distances(cls, **options: Any) -> bool:
+        """Distances suffice."""
+        return True
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:

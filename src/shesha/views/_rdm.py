@@ -32,7 +32,6 @@ class RankedRdm(View):
     """
 
     folding = "columns"
-    from_distances = True
 
     n_rows: int
     ranks: Vector
@@ -50,6 +49,11 @@ class RankedRdm(View):
         distances -= distances.mean()
         distances /= np.sqrt(triangles.inner(distances, distances))
         return cls(source.n_rows, distances)
+
+    @classmethod
+    def takes_distances(cls, **options: Any) -> bool:
+        """Distances suffice."""
+        return True
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
@@ -94,7 +98,6 @@ class Distances(View):
     condensed: Vector
 
     folding = "columns"
-    from_distances = True
 
     @classmethod
     def of(cls, source: Representation) -> Distances:
@@ -103,6 +106,11 @@ class Distances(View):
         if not source.given_distances:
             found *= source.view(Features).unit
         return cls(source.n_rows, found)
+
+    @classmethod
+    def takes_distances(cls, **options: Any) -> bool:
+        """Distances suffice."""
+        return True
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:

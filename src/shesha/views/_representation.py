@@ -60,8 +60,6 @@ class View:
 
     folding: ClassVar[Folding] = "rows"
     """Where the positions of feature maps go: into rows, or into columns if only relations of rows matter."""
-    from_distances: ClassVar[bool] = False
-    """Whether the view can be made from distances alone."""
 
     @classmethod
     def of(cls, source: Representation) -> Self:
@@ -72,6 +70,11 @@ class View:
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
         """Bytes that the view keeps for n rows and d features, and further bytes while it is made and compared."""
         return 24 * n * d, 24 * n * d
+
+    @classmethod
+    def takes_distances(cls, **options: Any) -> bool:
+        """Whether the view can be made from distances alone."""
+        return False
 
     def permuted(self, order: Index) -> Self:
         """Relabel: row i of the result is row order[i] of this."""

@@ -33,8 +33,6 @@ class DistanceSubsets(View):
     n_rows: int
     order: Index | None = None
 
-    from_distances = True
-
     @classmethod
     def of(
         cls, source: Representation, *, n_subsets: int = 10, subset_size: int = 500, seed: Seed = None
@@ -49,6 +47,11 @@ class DistanceSubsets(View):
         if source.given_distances:
             return cls(subsets, None, source.condensed("euclidean")[0], n)
         return cls(subsets, standard_rows(source.view(Features).rows, "euclidean"), None, n)
+
+    @classmethod
+    def takes_distances(cls, **options: Any) -> bool:
+        """Distances suffice."""
+        return True
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:

@@ -1,0 +1,89 @@
+"""What the commands share: reading representations, and writing what they found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+PICTURES = (".png", ".pdf", ".svg")
+
+
+def read_representations(files: list[Path], keys: list[str] | None, labels_inside: str | None = None) -> dict[str, Any]:
+    """Read every array of every file; a name that two files use is told apart by its file."""
+    from shesha.io import open_file
+
+    repeated = [str(path) for path in dict.fromkeys(files) if files.count(path) > 1]
+    if repeated:
+        raise ValueError(f"FILE must be given once each, got {', '.join(repeated)} repeatedly")
+    found: dict[str, Any] = {}
+    for path in files:
+        contents = open_file(path, keys=keys, labels_column=labels_inside)
+        for name, array in contents.representations.items():
+            full = name if len(files) == 1 or name == path.stem else f"{path.stem}:{name}"
+            found[f"{path}:{name}" if full in found else full] = array
+        if keys is None:
+            for name, reason in contents.skipped.items():
+                if name != labels_inside:
+                    typer.echo(f"{path}: skipped {name}: {reason}", err=True)
+    return found
+
+
+def require_picture(path: Path | None) -> None:
+    """Refuse a picture of a kind that cannot be drawn."""
+    if path is not None and path.suffix.lower() not in PICTURES:
+        raise ValueError(f"--plot must end in one of {', '.join(PICTURES)}, got {str(path)!r}")
+
+
+def require_writable(path: Path | None) -> None:
+    """Refuse, before the long work, to write where no file can be."""
+    if path is None or str(path) == "-":
+        return
+    if path.is_dir():
+        raise IsADirectoryError(f"the file to write must be a file, got the directory {path}")
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"the folder of the file to write must exist, got {path}")
+
+
+def as_json(content: dict[str, Any]) -> str:
+    """Return standard JSON, where a missing number is null."""
+    import json
+    from importlib.metadata import version
+
+    return json.dumps(_plain({"shesha": version("shesha"), **content}), indent=2, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """Replace what JSON does not know."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    return value
+
+
+def emit(report: str, content: dict[str, Any], json: Path | None) -> None:
+    """Print the report, and write or print all numbers if asked for."""
+    if json is None or str(json) != "-":
+        typer.echo(report)
+    if json is None:
+        return
+    text = as_json(content)
+    if str(json) == "-":
+        typer.echo(text)
+    else:
+        _write(json, text)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write under a temporary name first: a reader never sees half a file."""
+    temporary = path.with_name(path.name + ".part")
+    try:
+        temporary.write_text(text + "\n", encoding="utf-8")
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise

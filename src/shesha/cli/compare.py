@@ -1,0 +1,106 @@
+"""`shesha compare`: how similar are the representations in files?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shesha.cli import _files
+
+if TYPE_CHECKING:
+    from shesha.results import Comparison, PairwiseComparison
+
+_NO_VALUE = 2
+_INTERRUPTED = 130
+
+
+def compare_command(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            show_default=False,
+            help="npy, npz, safetensors, parquet, csv, tsv, h5ad or zarr; each array is a representation.",
+        ),
+    ],
+    measures: Annotated[
+        list[str] | None,
+        typer.Option(help="'standard' (default), 'all', a family, 'ReSi', or names such as 'CKA,mutual kNN(k=20)'."),
+    ] = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(help="Array to compare (may be repeated): a name, or X, layers/NAME, obsm/KEY of AnnData."),
+    ] = None,
+    rdm: Annotated[bool, typer.Option("--rdm", help="The arrays are distances between rows, not features.")] = False,
+    workers: Annotated[int, typer.Option(help="Processes, for several representations.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write a heat map of the first measure to this file.")] = None,
+) -> None:
+    """Compare representations of the same rows: which measures find them similar?
+
+    Two arrays give one line per measure, more give every pair. Ends with status 2 if no measure has a value.
+    """
+    from shesha.comparison import compare, compare_all
+
+    _files.require_writable(json)
+    _files.require_writable(plot)
+    _files.require_picture(plot)
+    chosen = _split(measures or ["standard"])
+    arrays = _read(files, key, rdm)
+    if len(arrays) < 2:
+        raise ValueError(f"FILE must hold at least two representations together, got {', '.join(arrays) or 'none'}")
+    if len(arrays) == 2 and plot is None:
+        (first, X), (second, Y) = arrays.items()
+        found = compare(X, Y, chosen, names=(first, second), seed=seed)
+        _files.emit(str(found), found.to_dict(), json)
+        _finish(found, [score.estimated for score in found.scores])
+    else:
+        pairs = compare_all(arrays, chosen, workers=workers, seed=seed)
+        _files.emit(str(pairs), pairs.to_dict(), json)
+        if plot is not None:
+            pairs.plot(pairs.measures[0]).figure.savefig(plot, dpi=150)  # type: ignore[union-attr]
+        _finish(pairs, [pair.score.estimated for pair in pairs.scores])
+
+
+def _finish(found: Comparison | PairwiseComparison, estimated: list[bool]) -> None:
+    if found.interrupted:
+        raise typer.Exit(_INTERRUPTED)
+    if not any(estimated):
+        typer.echo("shesha: no measure has a value", err=True)
+        raise typer.Exit(_NO_VALUE)
+
+
+def _split(names: list[str]) -> list[str]:
+    """Split at commas outside parentheses."""
+    found, depth = [""], 0
+    for character in ",".join(names):
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += character
+    return [name.strip() for name in found if name.strip()]
+
+
+def _read(files: list[Path], keys: list[str] | None, rdm: bool) -> dict[str, Any]:
+    from shesha.views import Rdm
+
+    arrays = _files.read_representations(files, keys)
+    if rdm:
+        return {name: Rdm(array) for name, array in arrays.items()}
+    for name, array in arrays.items():
+        if _looks_like_distances(array):
+            typer.echo(f"{name} looks like distances between rows: if it is, add --rdm", err=True)
+    return arrays
+
+
+def _looks_like_distances(array: Any) -> bool:
+    import numpy as np
+
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) > 5000:
+        return False
+    values = np.asarray(array)
+    return bool((np.diagonal(values) == 0).all() and np.allclose(values, values.T) and values.any())

@@ -1,0 +1,16 @@
+"""`shesha measures`: the list of measures, or the card of one."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def measures_command(
+    name: Annotated[str | None, typer.Argument(help="A measure, by any of its names; default: list all.")] = None,
+) -> None:
+    """List the measures, or tell what one means, what leaves it alone, what it costs and where it misleads."""
+    from shesha.measures import card, get, overview
+
+    typer.echo(overview() if name is None else card(get(name)))

@@ -1,0 +1,127 @@
+"""Measures in words: a card for each, and the list of all."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+
+from shesha.measures._lookup import load_entry_points
+from shesha.measures._registry import IMPLIED, INVARIANCES, Measure, registered
+
+_WIDTH = 100
+_CHANGES = {
+    "affine": "any invertible affine map",
+    "linear": "any invertible linear map",
+    "orthogonal": "rotations and reflections",
+    "permutation": "reordering features",
+    "scaling": "one scale for all features",
+    "translation": "a common offset of all rows",
+}
+_COSTS = {
+    "n d": "one pass over the features",
+    "n d^2": "n d^2: a decomposition of the features",
+    "n d^2 + d^3": "n d^2 + d^3: features against features",
+    "n^2 d": "n^2 d: rows against rows",
+    "more": "more than n^2 d: on request only",
+}
+
+
+def card(measure: Measure) -> str:
+    """Return what a reader must know of a measure, as text."""
+    return "\n".join(
+        [f"{measure.name}: {meaning(measure)}", ""]
+        + [line for title, text in facts(measure) for line in _entry(title, text)]
+    )
+
+
+def meaning(measure: Measure) -> str:
+    """Return the first sentence of the documentation."""
+    return measure.doc.split("\n\n")[0].replace("\n", " ")
+
+
+def facts(measure: Measure) -> list[tuple[str, str]]:
+    """Return the lines of a card: what is declared of the measure, and tested."""
+    low, high = measure.bounds
+    range_ = f"{low:.4g} and up" if high == float("inf") else f"{low:.4g} to {high:.4g}"
+    found = [
+        ("formula", measure.formula),
+        ("read it", f"{measure.closer} is closer, {range_}"),
+        ("itself", "not one number" if measure.self_value is None else f"{measure.self_value:g}"),
+        ("order", "f(X, Y) = f(Y, X)" if measure.symmetric else "f(X, Y) is not f(Y, X)"),
+        ("unchanged by", _invariances(measure)),
+        ("changed by", _others(measure)),
+        ("rows", "must correspond" if measure.paired else "need not correspond; their numbers may differ"),
+        ("cost", _COSTS[measure.cost]),
+        ("looks at", f"{measure.view.__name__}: {_first_line(measure.view)}"),
+        ("options", _options(measure)),
+        ("family", measure.family),
+        ("reference", measure.reference),
+        ("call it", f"shesha.measures.{measure.function.__name__}(X, Y)"),
+    ]
+    if measure.takes_distances:
+        found.insert(8, ("distances", "may be given instead of features (shesha.Rdm)"))
+    return [entry for entry in found if entry[1]] + [("beware", caveat) for caveat in measure.caveats]
+
+
+def overview() -> str:
+    """Return the list of all measures by family."""
+    load_entry_points()
+    measures = registered()
+    width = max(map(len, measures))
+    lines = []
+    for family in dict.fromkeys(measure.family for measure in measures.values()):
+        lines.append(family)
+        lines += [
+            f"  {measure.name:<{width}}  {measure.closer:<6} is closer  {meaning(measure)}"
+            for measure in measures.values()
+            if measure.family == family
+        ]
+    return "\n".join([*lines, "", "shesha measures NAME tells more of one."])
+
+
+def page() -> str:
+    """Return the cards of all measures as a page of the documentation."""
+    parts = [_HEAD]
+    measures = registered()
+    for family in dict.fromkeys(measure.family for measure in measures.values()):
+        parts.append(f"## {family.capitalize()}")
+        parts += [_section(measure) for measure in measures.values() if measure.family == family]
+    return "\n\n".join(parts) + "\n"
+
+
+_HEAD = """\
+# Measures
+
+Every measure, as it is declared in the code; tests hold each declaration against data. This page is generated:
+`python scripts/make_measures_page.py`. `shesha measures NAME` prints the same card."""
+
+
+def _section(measure: Measure) -> str:
+    rows = "\n".join(f"| {title} | {_escaped(text)} |" for title, text in facts(measure))
+    return f"### {measure.name}\n\n{meaning(measure)}\n\n| | |\n| --- | --- |\n{rows}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("*", "\\*").replace("_", "\\_").replace("<", "&lt;")
+
+
+def _entry(title: str, text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent=f"  {title:<14}", subsequent_indent=" " * 16)
+
+
+def _invariances(measure: Measure) -> str:
+    implied = {more for change in measure.invariant for more in IMPLIED.get(change, ())}
+    return ", ".join(_CHANGES[c] for c in INVARIANCES if c in measure.invariant and c not in implied) or "nothing"
+
+
+def _others(measure: Measure) -> str:
+    simple = ("orthogonal", "permutation", "scaling", "translation")
+    return ", ".join(_CHANGES[change] for change in simple if change not in measure.invariant)
+
+
+def _first_line(view: type) -> str:
+    return (inspect.getdoc(view) or "").split("\n\n")[0].replace("\n", " ")
+
+
+def _options(measure: Measure) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in measure.parameters.items())
