@@ -137,7 +137,7 @@ def _run_tile(
             return PairScore(*pair, _missing(measure, skipped[measure.name, pair]))
         a, b = sides[pair]
         share = sum(looks[id(side)].seconds / n_uses[id(side)] for side in (a, b))
-        return PairScore(*pair, score_of(measure, (a, b), (looks[id(a)], looks[id(b)]), share))
+        return PairScore(*pair, _scored(measure, pair, (a, b), (looks[id(a)], looks[id(b)]), share))
 
     tasks = [
         (measure, pair)
@@ -174,16 +174,20 @@ def _one_by_one(look: Any, sides: list[Representation]) -> Iterator[_Look]:
         yield from map(look, sides)
 
 
-def score_of(
-    measure: Measure, sides: tuple[Representation, Representation], looks: tuple[_Look, _Look], seconds: float
+def _scored(
+    measure: Measure,
+    pair: Pair,
+    sides: tuple[Representation, Representation],
+    looks: tuple[_Look, _Look],
+    seconds: float,
 ) -> Score:
     """Compare two views, or say why not."""
     start = time.perf_counter()
     try:
         measure.require_comparable(*sides)
-        for look in looks:
+        for name, look in zip(pair, looks, strict=True):
             if look.reason:
-                return _missing(measure, look.reason)
+                return _missing(measure, f"{name}: {look.reason}")
         assert looks[0].view is not None and looks[1].view is not None
         value = measure.compared(looks[0].view, looks[1].view)
     except NotEstimable as why:

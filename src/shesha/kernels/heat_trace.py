@@ -26,7 +26,7 @@ STEPS = 8
 """Chebyshev recursions. Two moments each: what the series leaves out stays below 1e-12 of the weighted maximum."""
 _BLOCK = 32
 """Columns of the identity followed together: three such blocks of 10,000 rows stay in the cache."""
-_SPARSE_SHARE = 1 / 16
+_SPARSE_SHARE = 1 / 100
 """Sparse products are kept up while they take less than this share of the multiplications of dense ones."""
 
 

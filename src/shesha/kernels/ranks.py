@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.kernels.sorting import sort_in_place
+from shesha.kernels.threads import parallel
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -28,6 +29,8 @@ _MAX_ERROR = 5e-10
 """Largest error in a rank correlation that keys coarser than the tolerance may cause."""
 _MAX_SPAN = 4
 """A chain of near-ties longer than this many tolerances is data, not rounding noise."""
+_SCATTERED = 1 << 18
+"""Ranks that a thread writes to their places at a time: each waits for memory, so two threads are twice as fast."""
 _BLOCK = 1 << 15
 """Entries that pass through the cache together. Fixed: sums are taken block by block."""
 
@@ -79,11 +82,20 @@ def correlation(first: Ordering, second: Ordering) -> float:
     return float(np.clip(total / np.sqrt(first.variance * second.variance), -1.0, 1.0))
 
 
-def midranks(values: Vector, tolerance: float = 0.0) -> tuple[Vector, float]:
-    """Ranks from 0 (ties share their mean rank) and their summed squared deviation from the mean."""
+def midranks(values: Vector, tolerance: float = 0.0, out: Vector | None = None) -> tuple[Vector, float]:
+    """Ranks from 0 (ties share their mean rank) and their summed squared deviation from the mean.
+
+    `out` may be the values themselves.
+    """
     found = ordering(values, tolerance, np.empty(len(values), dtype=np.uint64))
-    ranks = np.empty(len(values))
-    ranks[found.order] = np.arange(len(values)) if found.ranks is None else found.ranks
+    ranks = np.empty(len(values)) if out is None else out
+
+    def scatter(start: int) -> None:
+        stop = min(start + _SCATTERED, len(ranks))
+        ranks[found.order[start:stop]] = np.arange(start, stop) if found.ranks is None else found.ranks[start:stop]
+
+    for _ in parallel(scatter, range(0, len(ranks), _SCATTERED)):
+        pass
     return ranks, found.variance
 
 

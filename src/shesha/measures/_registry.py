@@ -147,9 +147,9 @@ class Measure:
             raise ValueError(f"Y must have as many rows as X ({a.n_rows}), got {b.n_rows}")
         distances = a.given_distances or b.given_distances
         if distances and not self.takes_distances:
-            raise NotEstimable(f"{self.name} needs the features, got distances between rows")
+            raise NotEstimable("needs the features, got distances between rows")
         if self.equal_widths and not distances and a.shape[1] != b.shape[1]:
-            raise NotEstimable(f"{self.name} needs equal widths, got {a.shape[1]} and {b.shape[1]} features")
+            raise NotEstimable(f"needs equal widths, got {a.shape[1]} and {b.shape[1]} features")
 
 
 def _restored(module: str, function: str, name: str, options: dict[str, Any]) -> Measure:

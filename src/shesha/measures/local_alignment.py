@@ -33,22 +33,17 @@ class _Edges:
 
 
 def _edges(side: Neighbours) -> _Edges:
-    assert side.rows is not None
-    n, k = side.n_rows, side.k
-    values = np.empty((n, k))
-    step = max(1, (1 << 21) // (k * side.rows.shape[1]))
-    for start in range(0, n, step):
-        own = side.rows[start : start + step]
-        values[start : start + step] = np.einsum("ijk,ik->ij", side.rows[side.nearest[start : start + step]], own)
-    return _Edges(n, np.repeat(np.arange(n), k), side.nearest.ravel(), values.ravel())
+    rows = np.repeat(np.arange(side.n_rows), side.k)
+    return _Edges(side.n_rows, rows, side.nearest.ravel(), side.products().ravel())
 
 
-def _shared(a: _Edges, b: _Edges) -> tuple[_Edges, _Edges]:
+def _shared(a: Neighbours, b: Neighbours) -> tuple[_Edges, _Edges]:
     """Both matrices on the edges that both have."""
-    codes = [side.rows * side.n + side.columns for side in (a, b)]
-    both, at_a, at_b = np.intersect1d(codes[0], codes[1], assume_unique=True, return_indices=True)
-    rows, columns = both // a.n, both % a.n
-    return _Edges(a.n, rows, columns, a.values[at_a]), _Edges(a.n, rows, columns, b.values[at_b])
+    ranks = b.ranks_of(a).astype(np.intp)
+    rows, at = np.nonzero(ranks)
+    columns = a.nearest[rows, at]
+    values = a.products()[rows, at], b.products()[rows, ranks[rows, at] - 1]
+    return _Edges(a.n_rows, rows, columns, values[0]), _Edges(a.n_rows, rows, columns, values[1])
 
 
 def _frobenius(a: _Edges, b: _Edges) -> float:
@@ -134,9 +129,8 @@ def cknna(
     1.0
     """
     check.choice(product, tuple(_PRODUCTS), "product")
-    own_a, own_b = _edges(a), _edges(b)
     multiply = _PRODUCTS[product]
-    size_a, size_b = multiply(own_a, own_a), multiply(own_b, own_b)
-    if not (size_a > 0 and size_b > 0):
+    sizes = [multiply(own, own) for own in (_edges(a), _edges(b))]
+    if not (sizes[0] > 0 and sizes[1] > 0):
         raise NotEstimable("the inner products of neighbours have no positive variance")
-    return float(np.clip(multiply(*_shared(own_a, own_b)) / np.sqrt(size_a * size_b), -1.0, 1.0))
+    return float(np.clip(multiply(*_shared(a, b)) / np.sqrt(sizes[0] * sizes[1]), -1.0, 1.0))

@@ -18,11 +18,11 @@ FAMILY = "matching"
 def _correlations(a: Features, b: Features) -> Matrix:
     """Correlation of every column of one with every column of the other."""
     columns = []
-    for name, side in (("X", a), ("Y", b)):
+    for name, side in (("first", a), ("second", b)):
         standardised, constant = side.standardised
         if len(constant):
             raise NotEstimable(
-                f"constant features have no correlation: columns {check.listed(constant)} of {name}; remove them"
+                f"constant features have no correlation: columns {check.listed(constant)} of the {name}; remove them"
             )
         columns.append(standardised)
     return np.clip(columns[0].T @ columns[1], -1.0, 1.0)

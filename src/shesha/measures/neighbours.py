@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _validate as check
 from shesha._warnings import NotEstimable
@@ -11,32 +10,8 @@ from shesha.measures._registry import measure
 from shesha.views import Neighbours
 from shesha.views._representation import Standard
 
-Index = NDArray[np.intp]
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-
 FAMILY = "neighbours"
 _SELF_BY_NUMBER = "A row is left out of its own neighbours by its number, so duplicates stay neighbours."
-
-
-def _n_common(a: Neighbours, b: Neighbours) -> Vector:
-    """Number of common neighbours of each row."""
-    rows, _, _ = _common(a, b)
-    return np.bincount(rows, minlength=a.n_rows).astype(np.float64)
-
-
-def _common(a: Neighbours, b: Neighbours) -> tuple[Index, Index, Index]:
-    """Row, rank in a, rank in b (from 1) of each neighbour that both list, sorted by row."""
-    n, k = a.n_rows, a.k
-    own = np.repeat(np.arange(n), k) * n
-    codes = [own + side.nearest.ravel() for side in (a, b)]
-    order = [np.argsort(code, kind="stable") for code in codes]
-    both = np.concatenate([codes[0][order[0]], codes[1][order[1]]])
-    merged = np.argsort(both, kind="stable")
-    twice = np.flatnonzero(both[merged][1:] == both[merged][:-1])
-    ranks = [side % k + 1 for side in order]
-    first, second = merged[twice], merged[twice + 1] - n * k
-    return both[first] // n, ranks[0][first], ranks[1][second]
 
 
 @measure(
@@ -70,7 +45,7 @@ def jaccard(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "co
     >>> jaccard(X, 3 * X[:, ::-1])
     1.0
     """
-    common = _n_common(a, b)
+    common = np.count_nonzero(b.ranks_of(a), axis=1)
     return float((common / (2 * a.k - common)).mean())
 
 
@@ -103,11 +78,10 @@ def rank_similarity(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standa
     >>> round(rank_similarity(X, 3 * X[:, ::-1]), 6)
     1.0
     """
-    rows, r, s = _common(a, b)
-    agreement = np.bincount(rows, weights=2.0 / ((1 + np.abs(r - s)) * (r + s)), minlength=a.n_rows)
+    r, s = np.arange(1, a.k + 1), b.ranks_of(a).astype(np.intp)
+    agreement = np.where(s > 0, 2.0 / ((1 + np.abs(r - s)) * (r + s)), 0.0).sum(axis=1)
     harmonic = np.concatenate([[1.0], np.cumsum(1.0 / np.arange(1, a.k + 1))])
-    common = np.bincount(rows, minlength=a.n_rows)
-    return float((agreement / harmonic[common]).mean())
+    return float((agreement / harmonic[np.count_nonzero(s, axis=1)]).mean())
 
 
 @measure(
@@ -147,7 +121,8 @@ def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similariti
     others.sort(axis=1)
     once = np.ones(others.shape)
     once[:, 1:] = others[:, 1:] != others[:, :-1]
-    vectors = [side.distance_to(others) for side in (a, b)]
+    own = np.arange(a.n_rows)[:, None]
+    vectors = [side.distances_at(own, others) for side in (a, b)]
     if similarities:
         vectors = [1.0 - vector for vector in vectors]
     x, y = (vector * once for vector in vectors)
@@ -189,7 +164,7 @@ def mutual_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = 
     >>> mutual_knn(X, 3 * X[:, ::-1])
     1.0
     """
-    return float(_n_common(a, b).mean()) / a.k
+    return np.count_nonzero(b.ranks_of(a)) / a.nearest.size
 
 
 @measure(
@@ -219,5 +194,5 @@ def cycle_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "
     >>> cycle_knn(X, X, k=3, metric="euclidean")
     0.82
     """
-    returns = (a.nearest[b.nearest] == np.arange(a.n_rows)[:, None, None]).any(axis=(1, 2))
-    return float(returns.mean())
+    returns = a.ranks_at(b.nearest, np.arange(a.n_rows)[:, None])
+    return float((returns > 0).any(axis=1).mean())

@@ -83,9 +83,9 @@ class Comparison(Result):
             lines += ["", *_table(found)]
         if missing:
             lines += ["", "Without a value"]
-            for score in missing:
-                text = f"  {score.measure}: {score.reason}"
-                lines += textwrap.wrap(text, _WIDTH, subsequent_indent="      ")
+            for reason in dict.fromkeys(score.reason for score in missing):
+                names = ", ".join(score.measure for score in missing if score.reason == reason)
+                lines += textwrap.wrap(f"  {names}: {reason}", _WIDTH, subsequent_indent="      ")
         if found:
             lines += ["", *_NOTE]
         if self.interrupted:

@@ -13,6 +13,7 @@ from shesha import _validate as check
 from shesha._warnings import NotEstimable
 from shesha.kernels import neighbours as kernel
 from shesha.kernels.distances import PANEL
+from shesha.kernels.permuted import condensed_index
 from shesha.views._features import Features
 from shesha.views._representation import Representation, Standard, View
 
@@ -21,11 +22,19 @@ Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
+_TABLE_ROWS = 4096
+"""Up to this many rows all ranks (and up to half as many, all distances) stand in a table, for many look-ups."""
+
+
 @dataclass(frozen=True)
 class Neighbours(View):
-    """Row i of `nearest` lists the k nearest rows of row i, nearest first; itself is left out by its number."""
+    """The k nearest rows of each row, nearest first; a row is left out of its own by its number.
 
-    nearest: Index
+    A relabelled view shares what has been found for the original, and translates row numbers.
+    """
+
+    lists: Index
+    """Row i names the neighbours of row i."""
     rows: Matrix | None
     """Rows whose inner products make the metric; None if only distances were given."""
     distances: Vector | None = None
@@ -62,60 +71,146 @@ class Neighbours(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Rows and neighbours, and panels of distances."""
-        return 24 * n * d + 8 * n * options["k"], 24 * n * d + 64 * n * (options["k"] + 10) + 32 * PANEL * n
+        """Rows, neighbours and tables; panels of distances."""
+        k = options["k"]
+        tables = n * n if n <= _TABLE_ROWS else 0
+        return 24 * n * d + 24 * n * k + 3 * tables, 24 * n * d + 64 * n * (k + 10) + 32 * PANEL * n
 
     @property
     def n_rows(self) -> int:
         """Number of inputs."""
-        return len(self.nearest)
+        return len(self.lists)
 
     @property
     def k(self) -> int:
         """Number of neighbours of each row."""
-        return int(self.nearest.shape[1])
+        return int(self.lists.shape[1])
 
-    @cached_property
-    def links(self) -> Index:
-        """Each (row, neighbour) as one number, row * n + neighbour, sorted."""
-        codes = np.arange(self.n_rows)[:, None] * self.n_rows + self.nearest
-        codes.sort(axis=1)
-        return codes.ravel()
+    @property
+    def nearest(self) -> Index:
+        """Row i names the neighbours of row i."""
+        return self.lists
 
-    def distance_to(self, others: Index) -> Matrix:
-        """Cosine (or given) distance of each row to the rows that its line of `others` names."""
+    def ranks_at(self, rows: Index, others: Index) -> NDArray[np.integer[Any]]:
+        """Rank (from 1) of each other row among the neighbours of the row beside it; 0 if it is none of them."""
+        if self.n_rows <= _TABLE_ROWS:
+            return np.asarray(self._rank_table.take(rows * self.n_rows + others))
+        codes, order = self._sorted_codes
+        wanted = rows * self.n_rows + others
+        at = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
+        return np.where(codes[at] == wanted, order[at] % self.k + 1, 0)
+
+    def ranks_of(self, other: Neighbours) -> NDArray[np.integer[Any]]:
+        """Rank that each neighbour in `other` has here; 0 if it is no neighbour here. Shape (n, k)."""
+        return self.ranks_at(np.arange(self.n_rows)[:, None], other.nearest)
+
+    def distances_at(self, rows: Index, others: Index) -> Matrix:
+        """(Cosine) distance between each row and the other beside it, both of shape (n, m)."""
+        if self.n_rows <= _TABLE_ROWS // 2:
+            return np.asarray(self._distance_table.take(rows * self.n_rows + others))
         out = np.empty(others.shape)
-        step = max(1, (1 << 21) // max(1, others.shape[1] * (1 if self.rows is None else self.rows.shape[1])))
+        step = max(1, _GATHERED // max(1, others.shape[1] * (1 if self.rows is None else self.rows.shape[1])))
         for start in range(0, len(others), step):
             stretch = slice(start, start + step)
-            out[stretch] = self._distances(np.arange(start, min(start + step, len(others))), others[stretch])
+            out[stretch] = self._distances(rows[stretch], others[stretch])
+        return out
+
+    def products(self) -> Matrix:
+        """Inner product of each row with each of its neighbours, shape (n, k)."""
+        return self._products
+
+    @cached_property
+    def _rank_table(self) -> NDArray[np.integer[Any]]:
+        table = np.zeros((self.n_rows, self.n_rows), dtype=np.uint8 if self.k < 256 else np.uint16)
+        table[np.arange(self.n_rows)[:, None], self.lists] = np.arange(1, self.k + 1)
+        return table.ravel()
+
+    @cached_property
+    def _sorted_codes(self) -> tuple[Index, Index]:
+        codes = (np.arange(self.n_rows)[:, None] * self.n_rows + self.lists).ravel()
+        order = np.argsort(codes, kind="stable")
+        return codes[order], order
+
+    @cached_property
+    def _distance_table(self) -> Vector:
+        n = self.n_rows
+        rows, others = np.divmod(np.arange(n * n), n)
+        out = np.empty(n * n)
+        step = max(1, _GATHERED // (1 if self.rows is None else self.rows.shape[1]))
+        for start in range(0, n * n, step):
+            stretch = slice(start, start + step)
+            out[stretch] = self._distances(rows[stretch, None], others[stretch, None])[:, 0]
+        return out
+
+    @cached_property
+    def _products(self) -> Matrix:
+        assert self.rows is not None
+        out = np.empty(self.lists.shape)
+        step = max(1, _GATHERED // (self.k * self.rows.shape[1]))
+        for start in range(0, self.n_rows, step):
+            stretch = slice(start, start + step)
+            out[stretch] = np.einsum("ijk,ik->ij", self.rows[self.lists[stretch]], self.rows[stretch])
         return out
 
     def _distances(self, own: Index, others: Index) -> Matrix:
         if self.rows is not None:
             # Half the squared distance of unit rows keeps its digits where rows are close.
-            difference = self.rows[others] - self.rows[own][:, None, :]
+            difference = self.rows[others] - self.rows[own]
             return np.asarray(0.5 * np.einsum("ijk,ijk->ij", difference, difference))
         assert self.distances is not None
-        from shesha.kernels.permuted import condensed_index
-
-        i = np.broadcast_to(own[:, None], others.shape)
-        itself = i == others
-        at = condensed_index(np.where(itself, 0, i), np.where(itself, 1, others), self.n_rows)
+        own = np.broadcast_to(own, others.shape)
+        itself = own == others
+        at = condensed_index(np.where(itself, 0, own), np.where(itself, 1, others), self.n_rows)
         return np.where(itself, 0.0, self.distances[at])
 
     def permuted(self, order: Index) -> Neighbours:
         """Relabel: row i of the result is row order[i] of this."""
+        return Relabelled(self.lists, self.rows, self.distances, self, order)
+
+
+_GATHERED = 1 << 21
+"""Numbers gathered at once."""
+
+
+@dataclass(frozen=True)
+class Relabelled(Neighbours):
+    """Neighbours under other row numbers: row i is row order[i] of the original."""
+
+    original: Neighbours | None = None
+    order: Index | None = None
+
+    @property
+    def _of(self) -> tuple[Neighbours, Index]:
+        assert self.original is not None and self.order is not None
+        return self.original, self.order
+
+    @cached_property
+    def nearest(self) -> Index:
+        """Row i names the neighbours of row i."""
+        original, order = self._of
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
-        rows = None if self.rows is None else self.rows[order]
-        distances = self.distances
-        if distances is not None:
-            from shesha.kernels.permuted import condensed_index
+        return np.asarray(place[original.nearest[order]])
 
-            i, j = np.triu_indices(self.n_rows, k=1)
-            distances = distances[condensed_index(order[i], order[j], self.n_rows)]
-        return Neighbours(place[self.nearest[order]], rows, distances)
+    def ranks_at(self, rows: Index, others: Index) -> NDArray[np.integer[Any]]:
+        """Look up under the original numbers."""
+        original, order = self._of
+        return original.ranks_at(order[rows], order[others])
+
+    def distances_at(self, rows: Index, others: Index) -> Matrix:
+        """Look up under the original numbers."""
+        original, order = self._of
+        return original.distances_at(order[rows], order[others])
+
+    def products(self) -> Matrix:
+        """Gather those of the original."""
+        original, order = self._of
+        return np.asarray(original.products()[order])
+
+    def permuted(self, order: Index) -> Neighbours:  # type: ignore[override]
+        """Relabel the original once more."""
+        original, own = self._of
+        return original.permuted(own[order])
 
 
 @dataclass(frozen=True)
@@ -129,7 +224,9 @@ class HeatTrace(View):
         """Build the graph and compute its heat trace."""
         from shesha.kernels.heat_trace import heat_trace
 
-        return cls(heat_trace(source.view(Neighbours, k=k, metric="euclidean").nearest))
+        return cls(
+            heat_trace(source.view(Neighbours, k=k, metric="euclidean", center=False, include_self=False).nearest)
+        )
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:

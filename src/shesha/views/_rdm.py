@@ -45,7 +45,7 @@ class RankedRdm(View):
         if float(np.ptp(distances)) <= tolerance:
             raise NotEstimable("all distances between rows are equal, so nothing can be correlated with them")
         if method == "spearman":
-            return cls.of_distances(distances, source.n_rows, tolerance)
+            return cls.of_distances(distances, source.n_rows, tolerance, overwrite=True)
         distances -= distances.mean()
         distances /= np.sqrt(triangles.inner(distances, distances))
         return cls(source.n_rows, distances)
@@ -67,11 +67,18 @@ class RankedRdm(View):
 
     @classmethod
     def of_distances(
-        cls, distances: Vector, n_rows: int, tolerance: float = 0.0, defined: NDArray[np.bool_] | None = None
+        cls,
+        distances: Vector,
+        n_rows: int,
+        tolerance: float = 0.0,
+        defined: NDArray[np.bool_] | None = None,
+        *,
+        overwrite: bool = False,
     ) -> RankedRdm:
-        """Rank condensed distances; those closer than the tolerance tie."""
+        """Rank condensed distances; those closer than the tolerance tie. `overwrite` saves memory."""
         kept = distances if defined is None else distances[defined]
-        values, variance = ranks.midranks(kept, tolerance) if len(kept) > 1 else (np.zeros(len(kept)), 0.0)
+        out = kept if overwrite else None
+        values, variance = ranks.midranks(kept, tolerance, out) if len(kept) > 1 else (np.zeros(len(kept)), 0.0)
         values -= (len(kept) - 1) / 2
         values *= 1 / np.sqrt(variance) if variance > 0 else np.nan
         if defined is None:

@@ -119,7 +119,7 @@ class Representation:
     def rows(self) -> Matrix:
         """The matrix, inputs x features."""
         if isinstance(self._array, Rdm):
-            raise NotEstimable("the measure needs the features, got distances between rows")
+            raise NotEstimable("needs the features, got distances between rows")
         return self._array
 
     def view(self, kind: type[V], **options: Any) -> V:
