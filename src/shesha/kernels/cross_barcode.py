@@ -1,9 +1,11 @@
 """Total length of the cross-barcode: which loops and gaps one matrix of distances has and another has not.
 
 The barcode is the Vietoris-Rips H1 of the 2m points [[0, r_X], [r_X, r]], r = min(r_X, r_Y), but
-only m points are needed. The m clones at distance zero span a contractible part; collapsing it
-leaves the complex of r with a cone over that of r_X, since a clone j near both i and k makes the
-edge (i, k) the sum of (i, j) and (j, k). So the barcode is that of H1(VR(r), VR(r_X)), which has
+only m points are needed. The m clones at distance zero, with all that touches them, are
+contractible; collapsed, they leave the complex of r with a cone over the simplices of r that have
+a clone near all their nodes. Its edges (i, k) are those of r_X and those with (i, j) and (j, k) in
+r_X for some j, which are the sum of these two: the cone might as well stand over the complex of
+r_X alone. So the barcode is that of the relative homology H1(VR(r), VR(r_X)), which has
 
 - a generator for each edge, born at r,
 - a relation for each triangle of r, born with its longest edge: the three edges sum to zero,
@@ -17,8 +19,8 @@ Few generators and relations matter. Call the nodes joined to both ends of an ed
 its link. An edge with a link is the sum of two shorter ones as soon as it is born. Two triangles
 on a new edge whose tips are joined within the link differ by older triangles, so one triangle for
 each connected part of the link is enough. And an edge with a link in r_X is zero because two
-shorter ones are. For 500 rows that leaves about 2,000 generators and as many relations, and sets
-of nodes or of generators that are bits of Python integers.
+shorter ones are. Of 500 rows that leaves one or two thousand generators and as many relations, few
+enough for sets that are the bits of Python integers.
 """
 
 from __future__ import annotations
@@ -59,9 +61,9 @@ def total_length(first: Matrix, second: Matrix) -> float:
 def total_lengths(first: Matrix, second: Matrix) -> tuple[float, float]:
     """Sum of the bar lengths for the pair in this order and in the other; the second costs a fifth."""
     lower = np.minimum(first, second)
-    # The lowest bit of a link is looked at first, and a central node is joined to most of the others.
-    central = np.argsort(lower.sum(axis=0), kind="stable")
-    order = np.ix_(central, central)
+    # The highest bit of a link is looked at first, and a central node is joined to most of the others.
+    outer_first = np.argsort(-lower.sum(axis=0), kind="stable")
+    order = np.ix_(outer_first, outer_first)
     loops = _loops(lower[order])
     return _length(first[order], loops), _length(second[order], loops)
 
@@ -92,7 +94,7 @@ def _loops(distances: Matrix) -> _Loops:
     n_open = 0
     for length, i, k, link in _edges(distances, near):
         if link:
-            tip = _lowest(link)
+            tip = link.bit_length() - 1
             chain = chains[i][tip] ^ chains[k][tip]
             # While no loop is open, every further triangle depends on those before.
             for other in _other_parts(link, tip, near) if n_open else ():
@@ -122,20 +124,16 @@ def _edges(distances: Matrix, near: list[Nodes]) -> Iterator[tuple[float, int, i
         near[k] |= 1 << i
 
 
-def _lowest(nodes: Nodes) -> int:
-    return (nodes & -nodes).bit_length() - 1
-
-
 def _other_parts(link: Nodes, tip: int, near: list[Nodes]) -> Iterator[int]:
     """A node of each connected part of the link but the tip's own."""
     reached = link & near[tip] | 1 << tip
     rest = link ^ reached
     while rest:
-        start = _lowest(rest)
+        start = rest.bit_length() - 1
         part = front = 1 << start
         rest ^= front
         while front:
-            node = _lowest(front)
+            node = front.bit_length() - 1
             front ^= 1 << node
             if near[node] & reached:
                 break
@@ -145,7 +143,7 @@ def _other_parts(link: Nodes, tip: int, near: list[Nodes]) -> Iterator[int]:
             part |= new
         else:
             yield start
-        # Of a new part everything has been seen, so counting it as reached joins nothing to the tip.
+        # A part of its own has no neighbours left in the rest, so counting it as reached joins nothing to the tip.
         reached |= part
 
 

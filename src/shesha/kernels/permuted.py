@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ Index = NDArray[np.intp]
 LAYERS = 8
 """Matrices interleaved in memory: the entries of one pair of rows fill one cache line."""
 _PAIRS = 1 << 13
+_ROWS = 32
+_NUMBERS = 1 << 15
+"""Numbers that a thread gathers at a time, in at most so many rows: they stay in its cache until multiplied."""
 
 
 def condensed_index(i: Index, j: Index, n: int) -> Index:
@@ -52,3 +55,53 @@ def permuted_inner_products(
         for draw, row in enumerate(parallel(products, orders)):
             out[draw, layers] = row
     return out
+
+
+def permuted_grids(
+    first: Sequence[Vector], second: Sequence[Vector], n: int, orders: Sequence[Index]
+) -> Iterator[Matrix]:
+    """For each order, yield the inner products of every first with every second relabelled: (first, second).
+
+    A few rows at a time are gathered, their columns brought in order within the cache, and multiplied
+    with all first matrices in one product. Pairs below the diagonal that come along meet zeros.
+    """
+    n_right = len(second)
+    right = np.zeros((n, n, n_right))
+    for layer, triangle in enumerate(second):
+        _fill_square(right[:, :, layer], triangle)
+    height = max(1, min(_ROWS, _NUMBERS // (n * n_right)))
+    blocks = [(start, min(start + height, n - 1)) for start in range(0, n - 1, height)]
+    left = [_upper_block(first, n, start, stop) for start, stop in blocks]
+
+    def grid(order: Index) -> Matrix:
+        total = np.zeros((len(first), n_right))
+        rows, moved = np.empty((height, n, n_right)), np.empty(height * n * n_right)
+        for (start, stop), own in zip(blocks, left, strict=True):
+            some = np.take(right, order[start:stop], axis=0, out=rows[: stop - start], mode="clip")
+            shape = (stop - start, n - start - 1, n_right)
+            out = moved[: shape[0] * shape[1] * n_right].reshape(shape)
+            np.take(some, order[start + 1 :], axis=1, out=out, mode="clip")
+            total += own @ out.reshape(-1, n_right)
+        return total
+
+    yield from parallel(grid, orders)
+
+
+def _fill_square(square: Matrix, triangle: Vector) -> None:
+    n = len(square)
+    at = 0
+    for i in range(n - 1):
+        row = triangle[at : at + n - i - 1]
+        square[i, i + 1 :] = row
+        square[i + 1 :, i] = row
+        at += n - i - 1
+
+
+def _upper_block(triangles: Sequence[Vector], n: int, start: int, stop: int) -> Matrix:
+    """Rows start to stop of each matrix, columns after start, zeros on and below the diagonal; one line per matrix."""
+    block = np.zeros((len(triangles), stop - start, n - start - 1))
+    for i in range(start, stop):
+        first = i * n - i * (i + 1) // 2
+        for own, triangle in zip(block, triangles, strict=True):
+            own[i - start, i - start :] = triangle[first : first + n - i - 1]
+    return block.reshape(len(triangles), -1)

@@ -57,7 +57,8 @@ class Measure:
     paired: bool = True
     """Whether row i of both must be the same input; if not, even the numbers of rows may differ."""
     inner_product: bool = False
-    """Whether the value is an increasing function of the inner product of the two views alone."""
+    """Whether the value is a function of `a.inner(b)` alone, made of operations that work on arrays as well: then
+    whole layer grids and null distributions are one matrix product per permutation."""
     equal_widths: bool = False
     """Whether feature j of both must be the same thing."""
     needs_features: bool = False
@@ -70,7 +71,7 @@ class Measure:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options that differ from the function's defaults."""
 
-    @property
+    @cached_property
     def parameters(self) -> dict[str, Any]:
         """All options with their values."""
         found = inspect.signature(self.function).parameters.values()

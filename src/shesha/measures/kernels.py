@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from shesha import _validate as check
+from shesha.measures._bounds import within
 from shesha.measures._registry import measure
 from shesha.views import Basis, Gram
 from shesha.views._gram import Bandwidth, Kernel
@@ -50,7 +53,7 @@ def cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "
     >>> round(cka(X, 3 * X[:, ::-1] + 1), 6), round(cka(X, Y), 2)
     (1.0, 0.13)
     """
-    return float(np.clip(a.inner(b), 0.0, 1.0))
+    return within(a.inner(b), 0.0, 1.0)
 
 
 @measure(
@@ -87,7 +90,7 @@ def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Band
     >>> round(unbiased_cka(X, 3 * X[:, ::-1] + 1), 6), round(unbiased_cka(X, Y), 2)
     (1.0, -0.01)
     """
-    return float(np.clip(a.inner(b), -1.0, 1.0))
+    return within(a.inner(b), -1.0, 1.0)
 
 
 @measure(
@@ -114,7 +117,7 @@ def rv(a: Gram, b: Gram) -> float:
     >>> round(rv(X, 3 * X[:, ::-1] + 1), 6)
     1.0
     """
-    return float(np.clip(a.inner(b), 0.0, 1.0))
+    return within(a.inner(b), 0.0, 1.0)
 
 
 @measure(
@@ -143,7 +146,7 @@ def distance_correlation(a: Gram, b: Gram) -> float:
     >>> round(distance_correlation(X, 3 * X[:, ::-1] + 1), 6)
     1.0
     """
-    return float(np.sqrt(np.clip(a.inner(b), 0.0, 1.0)))
+    return cast(float, np.sqrt(within(a.inner(b), 0.0, 1.0)))
 
 
 @measure(

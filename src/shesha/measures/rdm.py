@@ -9,6 +9,7 @@ import numpy as np
 from shesha import _validate as check
 from shesha.kernels import triangles
 from shesha.kernels.distances import Metric
+from shesha.measures._bounds import within
 from shesha.measures._registry import measure
 from shesha.views import Distances, RankedRdm
 from shesha.views._rdm import Method
@@ -54,7 +55,7 @@ def rsa(a: RankedRdm, b: RankedRdm, *, metric: Metric = "correlation", method: M
     >>> round(rsa(X, 3 * X), 6)
     1.0
     """
-    return float(np.clip(a.inner(b), -1.0, 1.0))
+    return within(a.inner(b), -1.0, 1.0)
 
 
 @measure(

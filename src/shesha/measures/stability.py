@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from shesha.kernels.distances import Metric
+from shesha.measures._bounds import within
 from shesha.measures._registry import measure
 from shesha.views import RankedRdm
 from shesha.views._rdm import Method
@@ -37,8 +36,9 @@ def rdm_drift(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine", method: 
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.random.default_rng(0).standard_normal((50, 8))
     >>> abs(round(rdm_drift(X, 3 * X[:, ::-1]), 6))
     0.0
     """
-    return float(np.clip(1.0 - a.inner(b), 0.0, 2.0))
+    return within(1.0 - a.inner(b), 0.0, 2.0)

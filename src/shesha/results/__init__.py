@@ -1,6 +1,7 @@
 """Frozen results: a number with its uncertainty, printable, serialisable, tabular."""
 
 from shesha.results._audit import Audit, Faults, RepresentationAudit
+from shesha.results._calibrated import Calibrated
 from shesha.results._chance import Chance
 from shesha.results._comparison import Comparison, Score
 from shesha.results._drift import DriftPath
@@ -9,6 +10,7 @@ from shesha.results._pairwise import LayerComparison, PairScore, PairwiseCompari
 
 __all__ = [
     "Audit",
+    "Calibrated",
     "Chance",
     "Comparison",
     "DriftPath",

@@ -16,7 +16,7 @@ from shesha.kernels.distances import PANEL, n_pairs
 from shesha.kernels.permuted import condensed_index
 from shesha.kernels.threads import parallel
 from shesha.views._features import Features
-from shesha.views._representation import Representation, View
+from shesha.views._representation import Representation, Symmetric, View
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -96,28 +96,36 @@ class Gram(View):
         assert self.factor is not None
         return np.asarray(np.einsum("ij,ij->i", self.factor, self.factor))
 
+    def symmetric(self) -> Symmetric:
+        """The matrix whose entrywise product with another's sums to their inner product."""
+        return Symmetric(*self.entries, 2.0)
+
+    def narrow_beside(self, other: Gram) -> bool:
+        """Whether the cross-product of the features is smaller than the matrix."""
+        if self.factor is None or other.factor is None:
+            return False
+        return bool(self.factor.shape[1] * other.factor.shape[1] < self.n_rows**2)
+
     def inner(self, other: Gram) -> float:
         """Inner product with another of the same rows: 1 for equal ones."""
-        if self.factor is not None and other.factor is not None and self._narrow_beside(other.factor):
-            return self._inner_of_factors(self.factor, other.factor, other._lengths)
+        if self.narrow_beside(other):
+            return self._inner_of_factors(other)
         (upper, diagonal), (other_upper, other_diagonal) = self.entries, other.entries
         return 2 * triangles.inner(upper, other_upper) + float((diagonal * other_diagonal).sum())
 
-    def _narrow_beside(self, factor: Matrix) -> bool:
-        assert self.factor is not None
-        return bool(self.factor.shape[1] * factor.shape[1] < self.n_rows**2)
-
-    def _inner_of_factors(self, own: Matrix, other: Matrix, other_lengths: Vector) -> float:
-        total = float(((own.T @ other) ** 2).sum())
-        return total + _without_diagonal(self._lengths, other_lengths) if self.unbiased else total
+    def _inner_of_factors(self, other: Gram) -> float:
+        assert self.factor is not None and other.factor is not None
+        total = float(((self.factor.T @ other.factor) ** 2).sum())
+        return total + _without_diagonal(self._lengths, other._lengths) if self.unbiased else total
 
     def permuted(self, order: Index) -> Gram:
         """Relabel: row i of the result is row order[i] of this."""
+        if self.factor is not None:
+            return Gram(self.n_rows, self.unbiased, self.factor[order])
         i, j = np.triu_indices(self.n_rows, k=1)
         upper, diagonal = self.entries
         moved = (upper[condensed_index(order[i], order[j], self.n_rows)], diagonal[order])
-        factor = None if self.factor is None else self.factor[order]
-        return Gram(self.n_rows, self.unbiased, factor, moved)
+        return Gram(self.n_rows, self.unbiased, None, moved)
 
 
 def _without_diagonal(a: Vector, b: Vector) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shesha import _validate as check
 from shesha._warnings import NotEstimable
 from shesha.kernels import neighbours as kernel
-from shesha.kernels.distances import PANEL
+from shesha.kernels.distances import PANEL, condensed
 from shesha.kernels.permuted import condensed_index
 from shesha.views._features import Features
 from shesha.views._representation import Representation, Standard, View
@@ -134,13 +134,15 @@ class Neighbours(View):
     @cached_property
     def _distance_table(self) -> Vector:
         n = self.n_rows
-        rows, others = np.divmod(np.arange(n * n), n)
-        out = np.empty(n * n)
-        step = max(1, _GATHERED // (1 if self.rows is None else self.rows.shape[1]))
-        for start in range(0, n * n, step):
-            stretch = slice(start, start + step)
-            out[stretch] = self._distances(rows[stretch, None], others[stretch, None])[:, 0]
-        return out
+        triangle = self.distances
+        if triangle is None:
+            assert self.rows is not None
+            triangle = condensed(self.rows, "euclidean", squared=True)
+            triangle *= 0.5
+        table = np.zeros((n, n))
+        table[np.triu_indices(n, k=1)] = triangle
+        table += table.T
+        return table.ravel()
 
     @cached_property
     def _products(self) -> Matrix:

@@ -14,7 +14,7 @@ from shesha.kernels import ranks, triangles
 from shesha.kernels.distances import Metric, condensed, n_pairs, rounding_level
 from shesha.kernels.permuted import condensed_index
 from shesha.views._features import Features
-from shesha.views._representation import Representation, View
+from shesha.views._representation import Representation, Symmetric, View
 
 Method = Literal["spearman", "pearson"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -91,6 +91,10 @@ class RankedRdm(View):
         """Relabel: row i of the result is row order[i] of this."""
         i, j = np.triu_indices(self.n_rows, k=1)
         return RankedRdm(self.n_rows, self.ranks[condensed_index(order[i], order[j], self.n_rows)])
+
+    def symmetric(self) -> Symmetric:
+        """The matrix whose entrywise product with another's sums to their inner product."""
+        return Symmetric(self.ranks, None, 1.0)
 
     def inner(self, other: RankedRdm) -> float:
         """Rank correlation with another view of the same rows."""

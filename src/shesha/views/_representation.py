@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from threading import RLock
 from typing import Any, ClassVar, Literal, Self, TypeVar, cast
 
@@ -53,6 +54,15 @@ class Rdm:
 
     def __repr__(self) -> str:
         return f"Rdm({self.n_rows} rows)"
+
+
+@dataclass(frozen=True)
+class Symmetric:
+    """A symmetric matrix as its upper triangle and diagonal (None if zero); the triangle counts `weight` times."""
+
+    triangle: Vector
+    diagonal: Vector | None
+    weight: float
 
 
 class View:

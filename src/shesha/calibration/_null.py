@@ -1,0 +1,117 @@
+"""Scores under permutations: the views are made once, and only relabelled for each draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha import _memory as memory
+from shesha._warnings import NotEstimable
+from shesha.kernels.permuted import permuted_grids
+from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.measures import Measure
+from shesha.views import Gram, RankedRdm, Symmetric, View
+
+Matrix = NDArray[np.float64]
+Index = NDArray[np.intp]
+_GATHER = 15
+"""A cross-product of p x q features is cheaper than gathering a triangle below p q = this many times n."""
+_AT_ONCE = 8
+"""Draws that a thread takes at a time: some measures need less time for one than handing it over takes."""
+
+
+@dataclass(frozen=True)
+class _Inner:
+    """Stands for two views whose inner product is known: measures of it accept arrays."""
+
+    value: Any
+
+    def inner(self, other: object) -> Any:
+        return self.value
+
+
+def grids(measure: Measure, rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]) -> Iterator[Matrix]:
+    """For each order, yield the scores of every row view with every column view relabelled."""
+    if measure.inner_product and _gathers(rows[0], columns[0]) and _fits(rows, columns):
+        return _by_products(measure, rows, columns, orders)
+    return _one_by_one(measure, rows, columns, orders)
+
+
+def _gathers(a: View, b: View) -> bool:
+    """Whether gathering triangles is the faster way: it is not for few features of many rows."""
+    if isinstance(a, Gram) and isinstance(b, Gram) and a.factor is not None and b.factor is not None:
+        return bool(a.factor.shape[1] * b.factor.shape[1] >= _GATHER * a.n_rows)
+    return isinstance(a, Gram | RankedRdm)
+
+
+def _fits(rows: Sequence[View], columns: Sequence[View]) -> bool:
+    n: int = rows[0].n_rows  # type: ignore[attr-defined]
+    return bool(8 * n * n * (len(rows) / 2 + len(columns)) <= memory.memory_budget())
+
+
+def _by_products(
+    measure: Measure, rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]
+) -> Iterator[Matrix]:
+    left, right = ([_symmetric(view) for view in side] for side in (rows, columns))
+    n: int = rows[0].n_rows  # type: ignore[attr-defined]
+    triangles = permuted_grids([one.triangle for one in left], [one.triangle for one in right], n, orders)
+    weight = left[0].weight
+    for order, products in zip(orders, triangles, strict=True):
+        total = weight * products
+        if left[0].diagonal is not None:
+            own = np.stack([one.diagonal for one in left if one.diagonal is not None])
+            other = np.stack([one.diagonal for one in right if one.diagonal is not None])
+            total += own @ other[:, order].T
+        both = _Inner(total)
+        yield np.asarray(measure.function(both, both, **measure.parameters), dtype=np.float64)
+
+
+def _symmetric(view: View) -> Symmetric:
+    found: Symmetric = view.symmetric()  # type: ignore[attr-defined]
+    return found
+
+
+def _one_by_one(
+    measure: Measure, rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]
+) -> Iterator[Matrix]:
+    def some(start: int) -> list[Matrix]:
+        return [grid(order) for order in orders[start : start + _AT_ONCE]]
+
+    def grid(order: Index) -> Matrix:
+        moved = [view.permuted(order) for view in columns]
+        return np.array([[_score(measure, a, b) for b in moved] for a in rows])
+
+    for found in parallel(some, range(0, len(orders), _AT_ONCE)):
+        yield from found
+
+
+def _score(measure: Measure, a: View, b: View) -> float:
+    try:
+        return measure.compared(a, b)
+    except NotEstimable:
+        return float("nan")
+
+
+class DrawError(RuntimeError):
+    """A function that was brought along failed; the message says in which draw, the cause how."""
+
+
+def of_function(function: Callable[[Any, Any], float], X: Any, Y: Any, orders: Sequence[Index]) -> Iterator[Matrix]:
+    """For each order, yield the function's value for X and the rows of Y in that order."""
+    for draw, order in enumerate(orders):
+        try:
+            value = float(function(X, Y[order]))
+        except Exception as error:
+            where = "the observed pairing" if draw == 0 else f"draw {draw} of {len(orders) - 1}"
+            raise DrawError(f"the measure failed in {where}: {type(error).__name__}: {error}") from error
+        yield np.array([[value]])
+
+
+def observed_alone(measure: Measure, a: View, b: View) -> float:
+    """The score of the pairing as given; NotEstimable tells why there is none."""
+    with single_threaded_blas():
+        return measure.compared(a, b)

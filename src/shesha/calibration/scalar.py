@@ -1,0 +1,198 @@
+"""One similarity beside its null."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha import _validate as check
+from shesha._progress import track
+from shesha._random import Seed
+from shesha._warnings import NotEstimable
+from shesha.calibration import _null as null_kernel
+from shesha.calibration._orders import drawn_orders, identity_first
+from shesha.calibration._summary import best_value, summarise
+from shesha.measures import Measure, get
+from shesha.results import Calibrated
+from shesha.views import Rdm, Representation, View, aligned
+
+Matrix = NDArray[np.float64]
+Index = NDArray[np.intp]
+Chosen = str | Measure | Callable[..., float]
+
+
+def calibrate(
+    X: ArrayLike | Rdm,
+    Y: ArrayLike | Rdm,
+    measure: Chosen = "CKA",
+    *,
+    n_permutations: int = 200,
+    alpha: float = 0.05,
+    maximum: float | None = None,
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    permutations: ArrayLike | None = None,
+    seed: Seed = None,
+    **options: Any,
+) -> Calibrated:
+    """Give a similarity a zero point and a p-value: its distribution when the rows are matched at random.
+
+    Observed value and null come from the same kernel; views of the data are made once and only relabelled.
+    The null says "no relation at all": rows that depend on one another (time points, cells of a donor) need
+    `blocks` or `groups`. Ctrl-C returns what the draws so far give.
+
+    Parameters
+    ----------
+    X, Y : arrays of shape (n_samples, n_features), or Rdm
+        Row i of both is the same input.
+    measure : str, Measure or function
+        A measure (see `shesha.measures`), or any f(X, Y) -> float of your own, for which higher is closer and rows
+        of Y are permuted.
+    n_permutations : int
+        Draws K; at least 1 / alpha - 1, or nothing could ever be significant.
+    alpha : float
+        Level of the threshold, in (0, 1).
+    maximum : float, optional
+        Value of perfect agreement; default: the measure's bound. A function of your own has none unless given.
+    blocks : array of shape (n_samples,), optional
+        Rows are permuted within blocks only (sessions, batches).
+    groups : array of shape (n_samples,), optional
+        Whole groups take each other's place, their rows in order (trials of a subject); only equally large ones can.
+    permutations : array of shape (n_permutations, n_samples), optional
+        Draw k compares X with Y[permutations[k]]; instead of random ones.
+    seed : int, Generator or None
+        Draws the permutations.
+    **options
+        Options of the measure, such as k=20.
+
+    Returns
+    -------
+    Calibrated
+        Observed value, threshold, calibrated score, p-value, and other summaries of the null.
+
+    Raises
+    ------
+    ValueError
+        If rows are not paired, there are too few permutations for alpha, or the measure does not look at which row is
+        which, so that it has no such null (MagDiff, IMD, ...).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.standard_normal((50, 40)), rng.standard_normal((50, 40))
+    >>> found = calibrate(X, Y, "CKA", seed=0)
+    >>> round(found.observed, 2), found.score, found.significant
+    (0.46, 0.0, False)
+    """
+    subject = prepare(X, Y, measure, options)
+    orders, exchanged = drawn_orders(
+        subject.n_rows, n_permutations, alpha, blocks=blocks, groups=groups, permutations=permutations, seed=seed
+    )
+    best = best_value(subject.closer, subject.bounds, maximum)
+    common: dict[str, Any] = {
+        "measure": subject.name,
+        "closer": subject.closer,
+        "maximum": best,
+        "alpha": alpha,
+        "n_rows": subject.n_rows,
+        "exchanged": exchanged,
+        "seed": seed if isinstance(seed, int) else None,
+        "options": dict(options),
+    }
+    try:
+        scores, interrupted = collect(subject.scores(identity_first(orders)), len(orders) + 1)
+    except NotEstimable as reason:
+        return without_score(str(reason), len(orders), common)
+    observed, null = float(scores[0, 0, 0]), scores[1:, 0, 0]
+    if np.isnan(observed):
+        return without_score("the measure gave NaN for the observed pairing", len(null), common)
+    found = summarise(observed, null, subject.closer, alpha, best)
+    return Calibrated(
+        observed=observed,
+        n_permutations=len(null),
+        null=tuple(null.tolist()),
+        interrupted=interrupted,
+        **vars(found),
+        **common,
+    )
+
+
+def without_score(reason: str, n_permutations: int, common: dict[str, Any]) -> Calibrated:
+    """Return the result of a measure that the data cannot give, with a warning that says why."""
+    nan = check.not_estimable(reason)
+    numbers = ("observed", "score", "p_value", "threshold", "percentile", "null_mean", "null_sd", "centred", "z")
+    missing: dict[str, Any] = dict.fromkeys(numbers, nan)
+    return Calibrated(**missing, adjusted=nan, n_permutations=n_permutations, reason=reason, **common)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is calibrated: how it is called and read, and its scores under permutations."""
+
+    name: str
+    closer: str
+    bounds: tuple[float, float]
+    n_rows: int
+    scores: Callable[[list[Index]], Iterator[Matrix]]
+
+
+def prepare(X: ArrayLike | Rdm, Y: ArrayLike | Rdm, measure: Chosen, options: dict[str, Any]) -> Subject:
+    """Check the data and make the views, once."""
+    if callable(measure) and not isinstance(getattr(measure, "measure", None), Measure):
+        return _of_function(X, Y, measure, options)
+    chosen = drawn(measure, options)
+    a, b = aligned(Representation.of(X, "X"), Representation.of(Y, "Y"), chosen.view.folding)
+
+    def scores(orders: list[Index]) -> Iterator[Matrix]:
+        chosen.require_comparable(a, b)
+        views = look_at(chosen, [a, b])
+        # A reason not to have the observed value is told, not counted.
+        null_kernel.observed_alone(chosen, *views)
+        return null_kernel.grids(chosen, views[:1], views[1:], orders)
+
+    if a.n_rows != b.n_rows:
+        raise ValueError(f"Y must have as many rows as X ({a.n_rows}), got {b.n_rows}")
+    return Subject(chosen.name, chosen.closer, chosen.bounds, a.n_rows, scores)
+
+
+def drawn(measure: Chosen, options: dict[str, Any]) -> Measure:
+    """Return the measure with its options, refusing those that have no permutation null."""
+    chosen = get(measure).configured(**options).drawn()
+    if not chosen.paired:
+        raise ValueError(
+            f"measure must look at which row is which, got {chosen.name}: permuting rows leaves it alone, so it has no "
+            "permutation null"
+        )
+    return chosen
+
+
+def look_at(measure: Measure, sides: list[Representation]) -> list[View]:
+    """Make the views of all sides, once each."""
+    return [measure.look(side) for side in sides]
+
+
+def _of_function(X: Any, Y: Any, function: Callable[..., float], options: dict[str, Any]) -> Subject:
+    x, y = check.paired(X, Y)
+    bounds = (-np.inf, np.inf)
+    name = getattr(function, "__name__", type(function).__name__)
+
+    def scores(orders: list[Index]) -> Iterator[Matrix]:
+        return null_kernel.of_function(lambda p, q: function(p, q, **options), x, y, orders)
+
+    return Subject(name, "higher", bounds, len(x), scores)
+
+
+def collect(scores: Iterator[Matrix], total: int) -> tuple[Matrix, bool]:
+    """Take the scores as they come; Ctrl-C keeps what has come, if that is at least one draw."""
+    found: list[Matrix] = []
+    try:
+        found.extend(track(scores, total, "permuting"))
+    except KeyboardInterrupt:
+        if len(found) < 2:
+            raise
+        return np.stack(found), True
+    return np.stack(found), False

@@ -1,0 +1,90 @@
+"""A similarity beside its permutation null."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from shesha.results._base import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class Calibrated(Result):
+    """A similarity beside its distribution when the rows are matched at random."""
+
+    measure: str
+    closer: str
+    """Whether 'higher' or 'lower' values mean more similar."""
+    observed: float
+    score: float
+    """0 at the threshold, 1 at the maximum; the excess over the threshold where no maximum is known."""
+    p_value: float
+    """(1 + number of draws at least as close) / (draws + 1): never 0."""
+    threshold: float
+    """Value of rank ceil((1 - alpha)(draws + 1)) among observed and null, from far to close."""
+    maximum: float | None
+    """Value of perfect agreement, or None."""
+    percentile: float
+    """Share of draws that are less close, in percent; ties count half."""
+    null_mean: float
+    null_sd: float
+    centred: float
+    """Observed less null mean, in the direction of closer."""
+    z: float
+    """Centred in units of the null's standard deviation; NaN if that is 0."""
+    adjusted: float
+    """Centred as a share of (maximum - null mean), as the adjusted Rand index does; NaN without a maximum."""
+    alpha: float
+    n_permutations: int
+    n_rows: int
+    exchanged: str = "all rows"
+    """Which rows may take each other's place under the null."""
+    n_lost: int = 0
+    """Draws without a score; they count as at least as close."""
+    null: tuple[float, ...] = ()
+    seed: int | None = None
+    interrupted: bool = False
+    reason: str = ""
+    """Why there is no score."""
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def significant(self) -> bool:
+        """Whether the score is above chance at the level alpha."""
+        return self.p_value <= self.alpha
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the null with the observed value and the threshold.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; default: a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from shesha.results._null_plot import draw
+
+        return draw(self.null, self.observed, self.threshold, f"{self.measure} ({self.closer} is closer)", ax)
+
+    def __str__(self) -> str:
+        """Print the score, its chance level and what is left of it."""
+        if self.observed != self.observed:
+            return f"{self.measure}: not estimable ({self.reason})"
+        beyond = "above" if self.significant else "not above"
+        kind = "calibrated" if self.maximum is not None else "excess over the threshold"
+        lines = [
+            f"{self.measure}: {self.observed:.4g} ({self.closer} is closer), {beyond} chance",
+            f"  {kind} {self.score:.4g}, p = {self.p_value:.3g} ({self.n_permutations} permutations, {self.exchanged})",
+            f"  chance {self.null_mean:.4g} +- {self.null_sd:.2g}, threshold {self.threshold:.4g} at {self.alpha:g}",
+        ]
+        if self.n_lost:
+            lines.append(f"  {self.n_lost} draws gave no score and count as at least as close")
+        if self.interrupted:
+            lines.append("  interrupted: fewer permutations than asked for")
+        return "\n".join(lines)
