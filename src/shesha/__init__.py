@@ -1,9 +1,13 @@
 """The geometry of representations: how stable it is, how similar two are, above chance or not, by which measure."""
 
 from shesha._warnings import MeasureWarning, NotEstimableWarning, NotIdentifiableWarning
+from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
 from shesha.comparison import compare, compare_all, compare_layers
 from shesha.results import (
     Audit,
+    Calibrated,
+    CalibratedLayers,
+    CalibratedMany,
     Chance,
     Comparison,
     DriftPath,
@@ -39,6 +43,9 @@ from shesha.views import Rdm
 
 __all__ = [
     "Audit",
+    "Calibrated",
+    "CalibratedLayers",
+    "CalibratedMany",
     "Chance",
     "Comparison",
     "DriftPath",
@@ -53,6 +60,10 @@ __all__ = [
     "anchor_stability",
     "audit",
     "basis_averaged_split",
+    "benjamini_hochberg",
+    "calibrate",
+    "calibrate_layers",
+    "calibrate_many",
     "chance",
     "class_separation_ratio",
     "compare",
@@ -63,6 +74,7 @@ __all__ = [
     "encoder_stability",
     "estimate",
     "feature_split",
+    "holm",
     "label_conditioned_split",
     "lda_stability",
     "lda_subspace_stability",

@@ -100,15 +100,18 @@ class DrawError(RuntimeError):
     """A function that was brought along failed; the message says in which draw, the cause how."""
 
 
-def of_function(function: Callable[[Any, Any], float], X: Any, Y: Any, orders: Sequence[Index]) -> Iterator[Matrix]:
-    """For each order, yield the function's value for X and the rows of Y in that order."""
+def of_function(
+    function: Callable[[Any, Any], float], X: Sequence[Any], Y: Sequence[Any], orders: Sequence[Index]
+) -> Iterator[Matrix]:
+    """For each order, yield the function's values for every X and the rows of every Y in that order."""
     for draw, order in enumerate(orders):
+        moved = [y[order] for y in Y]
         try:
-            value = float(function(X, Y[order]))
+            values = [[float(function(x, y)) for y in moved] for x in X]
         except Exception as error:
             where = "the observed pairing" if draw == 0 else f"draw {draw} of {len(orders) - 1}"
             raise DrawError(f"the measure failed in {where}: {type(error).__name__}: {error}") from error
-        yield np.array([[value]])
+        yield np.array(values)
 
 
 def observed_alone(measure: Measure, a: View, b: View) -> float:

@@ -2,6 +2,8 @@
 
 from shesha.results._audit import Audit, Faults, RepresentationAudit
 from shesha.results._calibrated import Calibrated
+from shesha.results._calibrated_layers import CalibratedLayers
+from shesha.results._calibrated_many import CalibratedMany
 from shesha.results._chance import Chance
 from shesha.results._comparison import Comparison, Score
 from shesha.results._drift import DriftPath
@@ -11,6 +13,8 @@ from shesha.results._pairwise import LayerComparison, PairScore, PairwiseCompari
 __all__ = [
     "Audit",
     "Calibrated",
+    "CalibratedLayers",
+    "CalibratedMany",
     "Chance",
     "Comparison",
     "DriftPath",

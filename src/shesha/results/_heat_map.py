@@ -50,3 +50,10 @@ def _write(ax: Axes, cells: np.ndarray[tuple[int, ...], np.dtype[np.float64]], c
         text = f"{cells[i, j]:.2f}" if np.isfinite(cells[i, j]) and abs(cells[i, j]) < 100 else f"{cells[i, j]:.3g}"
         text = "-" if not np.isfinite(cells[i, j]) else text
         ax.text(j, i, text, ha="center", va="center", fontsize=8, color="white" if dark else "black")
+
+
+def frame_cell(ax: Axes, row: int, column: int) -> None:
+    """Mark one cell."""
+    from matplotlib.patches import Rectangle
+
+    ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="#c55a11", linewidth=2.5))

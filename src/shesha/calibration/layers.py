@@ -1,0 +1,209 @@
+"""The best of many layer pairs beside the best that chance gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha import _validate as check
+from shesha._random import Seed
+from shesha._warnings import NotEstimable
+from shesha.calibration import _null as null_kernel
+from shesha.calibration._orders import drawn_orders, identity_first
+from shesha.calibration._summary import best_value, summarise
+from shesha.calibration.scalar import Chosen, collect, drawn, look_at
+from shesha.measures import Measure
+from shesha.results import CalibratedLayers
+from shesha.views import Rdm, Representation, aligned
+
+Matrix = NDArray[np.float64]
+Index = NDArray[np.intp]
+Layers = Mapping[str, ArrayLike | Rdm] | Sequence[ArrayLike | Rdm]
+Aggregate = str | Callable[[Matrix], float]
+
+TOP = 10
+"""Pairs that 'top_k' averages."""
+
+
+def _maximum(grid: Matrix) -> float:
+    return float(grid.max())
+
+
+def _row_maximum(grid: Matrix) -> float:
+    return float(grid.max(axis=1).mean())
+
+
+def _top(grid: Matrix) -> float:
+    k = min(TOP, grid.size)
+    return float(np.partition(grid, grid.size - k, axis=None)[grid.size - k :].mean())
+
+
+def _mean(grid: Matrix) -> float:
+    return float(grid.mean())
+
+
+AGGREGATES: dict[str, Callable[[Matrix], float]] = {
+    "max": _maximum,
+    "row_max": _row_maximum,
+    "top_k": _top,
+    "mean": _mean,
+}
+
+
+def calibrate_layers(
+    layers_a: Layers,
+    layers_b: Layers,
+    measure: Chosen = "CKA",
+    aggregate: Aggregate = "max",
+    *,
+    n_permutations: int = 200,
+    alpha: float = 0.05,
+    maximum: float | None = None,
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    permutations: ArrayLike | None = None,
+    seed: Seed = None,
+    **options: Any,
+) -> CalibratedLayers:
+    """Calibrate what is reported of a grid of layers: the best pair beside the best that chance gives.
+
+    The maximum of many scores is high by chance alone, the more so the more layers there are. Each draw matches
+    the rows at random, the same way in all layers, and the aggregate of the whole grid is taken, as it is
+    of the observed one.
+
+    Parameters
+    ----------
+    layers_a, layers_b : mappings of names to arrays, or sequences of arrays
+        Layers of shape (n_samples, n_features) of the same inputs.
+    measure : str, Measure or function
+        A measure, or f(X, Y) -> float of your own, for which higher is closer.
+    aggregate : {'max', 'row_max', 'top_k', 'mean'} or function
+        The closest pair; the mean over layers of a of their closest partner; the mean of the 10 closest pairs;
+        the mean of all; or a function of the grid (layers_a x layers_b) that returns a number. The named ones take
+        the direction of the measure into account: the closest pair is the smallest distance.
+    n_permutations, alpha, maximum, blocks, groups, permutations, seed, **options
+        As for `calibrate`.
+
+    Returns
+    -------
+    CalibratedLayers
+        The aggregate with its threshold, p-value and calibrated score; the best pair; the grid with entry-wise
+        p-values, which are not the answer to "is any pair above chance?".
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = ([rng.standard_normal((40, 6)) for _ in range(3)] for _ in range(2))
+    >>> found = calibrate_layers(a, [*b, a[1] + rng.standard_normal((40, 6))], seed=0)
+    >>> found.best, found.significant
+    (('1', '3'), True)
+    """
+    rows, columns = _named(layers_a, "layers_a"), _named(layers_b, "layers_b")
+    n = _n_rows(rows, columns)
+    orders, exchanged = drawn_orders(
+        n, n_permutations, alpha, blocks=blocks, groups=groups, permutations=permutations, seed=seed
+    )
+    name, closer, bounds, scores = _scores(rows, columns, measure, options, identity_first(orders))
+    reduce = _reducer(aggregate, closer)
+    grids, interrupted = collect(scores, len(orders) + 1)
+    if np.isnan(grids[0]).any():
+        raise ValueError("every pair of layers must have a score to be calibrated, got NaN: see compare_layers")
+    totals = np.array([reduce(grid) if not np.isnan(grid).any() else np.nan for grid in grids])
+    best = best_value(closer, bounds, maximum)
+    found = summarise(float(totals[0]), totals[1:], closer, alpha, best)
+    sign = 1.0 if closer == "higher" else -1.0
+    place = np.unravel_index(int((sign * grids[0]).argmax()), grids[0].shape)
+    return CalibratedLayers(
+        measure=name,
+        closer=closer,
+        aggregate=aggregate if isinstance(aggregate, str) else getattr(aggregate, "__name__", "function"),
+        rows=tuple(rows),
+        columns=tuple(columns),
+        grid=_nested(grids[0]),
+        entry_p_values=_nested(_entrywise(sign * grids)),
+        best=(list(rows)[int(place[0])], list(columns)[int(place[1])]),
+        observed=float(totals[0]),
+        score=found.score,
+        p_value=found.p_value,
+        threshold=found.threshold,
+        maximum=best,
+        null_mean=found.null_mean,
+        null_sd=found.null_sd,
+        alpha=alpha,
+        n_permutations=len(totals) - 1,
+        n_rows=n,
+        exchanged=exchanged,
+        n_lost=found.n_lost,
+        null=tuple(totals[1:].tolist()),
+        seed=seed if isinstance(seed, int) else None,
+        interrupted=interrupted,
+        options=dict(options),
+    )
+
+
+def _entrywise(grids: Matrix) -> Matrix:
+    level = grids[0] - 1e-12 * np.maximum(1.0, np.abs(grids[0]))
+    return np.asarray((1 + (grids[1:] >= level).sum(axis=0)) / len(grids))
+
+
+def _nested(grid: Matrix) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(row) for row in grid.tolist())
+
+
+def _reducer(aggregate: Aggregate, closer: str) -> Callable[[Matrix], float]:
+    if isinstance(aggregate, str):
+        check.choice(aggregate, tuple(AGGREGATES), "aggregate")
+        named = AGGREGATES[aggregate]
+        return named if closer == "higher" else lambda grid: -named(-grid)
+    if not callable(aggregate):
+        raise TypeError(f"aggregate must be a name or a function of the grid, got {aggregate!r}")
+    return lambda grid: _number(aggregate(grid.copy()))
+
+
+def _number(value: Any) -> float:
+    if np.ndim(value) != 0:
+        raise ValueError(f"aggregate must return one number for a grid, got an array of shape {np.shape(value)}")
+    return float(value)
+
+
+def _named(layers: Layers, name: str) -> dict[str, Any]:
+    items = layers.items() if isinstance(layers, Mapping) else enumerate(layers)
+    found = {str(key): Representation.of(layer, f"{name}[{key!r}]") for key, layer in items}
+    if not found:
+        raise ValueError(f"{name} must hold at least one layer, got none")
+    return found
+
+
+def _n_rows(rows: dict[str, Representation], columns: dict[str, Representation]) -> int:
+    counts = {layer.n_rows for layer in (*rows.values(), *columns.values())}
+    if len(counts) > 1:
+        raise ValueError(f"layers must all have the same rows, got numbers of rows {sorted(counts)}")
+    return counts.pop()
+
+
+def _scores(
+    rows: dict[str, Representation],
+    columns: dict[str, Representation],
+    measure: Chosen,
+    options: dict[str, Any],
+    orders: list[Index],
+) -> tuple[str, str, tuple[float, float], Iterator[Matrix]]:
+    if callable(measure) and not isinstance(getattr(measure, "measure", None), Measure):
+        arrays = ([layer.rows for layer in side.values()] for side in (rows, columns))
+        found = null_kernel.of_function(lambda x, y: measure(x, y, **options), *arrays, orders)
+        return getattr(measure, "__name__", "function"), "higher", (-np.inf, np.inf), found
+    chosen = drawn(measure, options)
+    folded = [[aligned(layer, layer, chosen.view.folding)[0] for layer in side.values()] for side in (rows, columns)]
+    for a in folded[0]:
+        for b in folded[1]:
+            chosen.require_comparable(a, b)
+    try:
+        views = [look_at(chosen, side) for side in folded]
+    except NotEstimable as reason:
+        raise ValueError(
+            f"every layer must be one that {chosen.name} can be computed of, got one where {reason}"
+        ) from None
+    return chosen.name, chosen.closer, chosen.bounds, null_kernel.grids(chosen, views[0], views[1], orders)

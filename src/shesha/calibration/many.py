@@ -1,0 +1,82 @@
+"""Many pairs, each beside its null, corrected for their number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from shesha import _validate as check
+from shesha._progress import muted, track
+from shesha._random import Seed, generator
+from shesha.calibration.corrections import CORRECTIONS, Correction, benjamini_hochberg, holm
+from shesha.calibration.scalar import Chosen, calibrate
+from shesha.results import CalibratedMany
+from shesha.views import Rdm
+
+Pair = tuple[ArrayLike | Rdm, ArrayLike | Rdm]
+
+
+def calibrate_many(
+    pairs: Mapping[str, Pair],
+    measure: Chosen = "CKA",
+    *,
+    correction: Correction = "benjamini-hochberg",
+    seed: Seed = None,
+    **options: Any,
+) -> CalibratedMany:
+    """Calibrate several pairs of representations, and correct their p-values for the number of tests.
+
+    Parameters
+    ----------
+    pairs : mapping of names to (X, Y)
+        Each pair has its own rows.
+    measure : str, Measure or function
+        As for `calibrate`.
+    correction : {'benjamini-hochberg', 'holm'}
+        Which corrected p-value decides; the table has both. The smallest p-value that K permutations can give is
+        1 / (K + 1): for m pairs Holm needs K >= m / alpha.
+    seed : int, Generator or None
+        Draws the permutations, independent ones for each pair.
+    **options
+        As for `calibrate`.
+
+    Returns
+    -------
+    CalibratedMany
+        `.to_frame()` has a line per pair, with both corrections.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((40, 6))
+    >>> pairs = {"same": (X, X @ rng.standard_normal((6, 6))), "none": (X, rng.standard_normal((40, 6)))}
+    >>> calibrate_many(pairs, "CKA", seed=0).to_frame()[["pair", "significant"]].values.tolist()
+    [['same', True], ['none', False]]
+    """
+    check.choice(correction, CORRECTIONS, "correction")
+    if not isinstance(pairs, Mapping) or not pairs:
+        raise ValueError("pairs must be a mapping of names to (X, Y), got something else")
+    streams = generator(seed).spawn(len(pairs))
+    found = []
+    with muted():
+        for (name, pair), rng in track(zip(pairs.items(), streams, strict=True), len(pairs), "calibrating"):
+            X, Y = _two(name, pair)
+            found.append((str(name), calibrate(X, Y, measure, seed=rng, **options)))
+    p_values = [one.p_value for _, one in found]
+    return CalibratedMany(
+        tuple(name for name, _ in found),
+        tuple(one for _, one in found),
+        tuple(holm(p_values).tolist()),
+        tuple(benjamini_hochberg(p_values).tolist()),
+        correction,
+        seed if isinstance(seed, int) else None,
+    )
+
+
+def _two(name: str, pair: Pair) -> Pair:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise TypeError(f"pairs[{name!r}] must be (X, Y), got {type(pair).__name__}")
+    return pair[0], pair[1]
