@@ -168,6 +168,22 @@ def positive(value: float, name: str) -> float:
     return float(value)
 
 
+def at_least(value: float, name: str, minimum: float) -> float:
+    """Return a finite number that is not below the minimum."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    if not (np.isfinite(value) and value >= minimum):
+        raise ValueError(f"{name} must be finite and at least {minimum:g}, got {value}")
+    return float(value)
+
+
+def boolean(value: bool, name: str) -> bool:
+    """Return True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
 def not_estimable(reason: str) -> float:
     """Return NaN and warn why: a score is never silently missing."""
     warn(f"not estimable: {reason}", NotEstimableWarning)

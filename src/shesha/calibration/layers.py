@@ -192,8 +192,8 @@ def _scores(
     orders: list[Index],
 ) -> tuple[str, str, tuple[float, float], Iterator[Matrix]]:
     if callable(measure) and not isinstance(getattr(measure, "measure", None), Measure):
-        arrays = ([layer.rows for layer in side.values()] for side in (rows, columns))
-        found = null_kernel.of_function(lambda x, y: measure(x, y, **options), *arrays, orders)
+        x, y = ([layer.rows for layer in side.values()] for side in (rows, columns))
+        found = null_kernel.of_function(lambda p, q: measure(p, q, **options), x, y, orders)
         return getattr(measure, "__name__", "function"), "higher", (-np.inf, np.inf), found
     chosen = drawn(measure, options)
     folded = [[aligned(layer, layer, chosen.view.folding)[0] for layer in side.values()] for side in (rows, columns)]

@@ -1,13 +1,18 @@
-"""The k nearest rows of each row, in order; rows that are equally near come in the order of their numbers."""
+"""The k nearest rows of each row, in order; rows that are equally near come in the order of their numbers.
+
+Which order equals take is arbitrary, but not harmless: two unrelated representations that break ties by the same
+numbers agree. So a search tells whether there were any.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.kernels.distances import PANEL, ROUNDING
+from shesha.kernels.distances import PANEL
 from shesha.kernels.threads import parallel
 
 Matrix = NDArray[np.float64]
@@ -16,99 +21,136 @@ Index = NDArray[np.intp]
 
 _SPARE = 6
 """Candidates beyond k, whose distances are computed directly: Gram matrices lose digits where rows are close."""
+_GRAM_ERROR = 2.0**-45
+"""Rounding of a squared distance from a Gram matrix, relative to the squared lengths of the rows."""
+_EPS = float(np.finfo(float).eps)
 
 
-def nearest_by_distance(rows: Matrix, k: int) -> Index:
+@dataclass(frozen=True)
+class Found:
+    """The lists of neighbours, and whether ties had to be broken."""
+
+    lists: Index
+    tied: bool
+
+
+@dataclass(frozen=True)
+class _Search:
+    """What differs between the kinds of closeness; smaller is closer."""
+
+    panel: Callable[[int], Matrix]
+    """Closeness of the rows of a panel to all rows."""
+    doubt: Vector
+    """Two entries of a row's line in a panel may be in the wrong order if they differ by less."""
+    exact: Callable[[int, Index, Matrix], tuple[Matrix, Matrix]]
+    """From the first row, candidates and their closeness in the panel: closeness, and what counts as equal."""
+
+
+def nearest_by_distance(rows: Matrix, k: int) -> Found:
     """Row i lists the k rows at the smallest Euclidean distance from row i, nearest first; itself left out."""
-    lengths = np.einsum("ij,ij->i", rows, rows)
-    tolerance = ROUNDING * 2 * float(np.median(lengths))
+    squared = np.einsum("ij,ij->i", rows, rows)
+    lengths = np.sqrt(squared)
+    # The sum over features rounds once per feature, as a random walk.
+    unit = (4 + np.sqrt(rows.shape[1])) * _EPS
 
-    def closeness(start: int) -> Matrix:
+    def panel(start: int) -> Matrix:
         block = rows[start : start + PANEL] @ rows.T
         block *= -2.0
-        block += lengths
+        block += squared
         return block
 
-    return _search(closeness, len(rows), k, tolerance, rows)
+    def exact(start: int, candidates: Index, _: Matrix) -> tuple[Matrix, Matrix]:
+        found = _squared_distances(rows, start, candidates)
+        own = lengths[start : start + len(candidates), None]
+        return found, unit * ((own + lengths[candidates]) * np.sqrt(found) + found)
+
+    return _run(_Search(panel, 2 * _GRAM_ERROR * squared, exact), len(rows), k)
 
 
-def nearest_by_product(rows: Matrix, k: int, *, include_self: bool = False) -> Index:
+def nearest_by_product(rows: Matrix, k: int, *, include_self: bool = False) -> Found:
     """Row i lists the k rows with the largest inner product with row i, largest first."""
-    tolerance = ROUNDING * float(np.median(np.einsum("ij,ij->i", rows, rows)))
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    unit = (4 + np.sqrt(rows.shape[1])) * _EPS
 
-    def closeness(start: int) -> Matrix:
+    def panel(start: int) -> Matrix:
         block = rows[start : start + PANEL] @ rows.T
         return np.negative(block, out=block)
 
-    return _search(closeness, len(rows), k, tolerance, None, include_self=include_self)
+    def exact(start: int, candidates: Index, near: Matrix) -> tuple[Matrix, Matrix]:
+        return near, unit * lengths[start : start + len(candidates), None] * lengths[candidates]
+
+    return _run(_Search(panel, unit * lengths * lengths.max(), exact), len(rows), k, include_self=include_self)
 
 
-def nearest_of_distances(condensed: Vector, n: int, k: int) -> Index:
+def nearest_of_distances(condensed: Vector, n: int, k: int) -> Found:
     """Row i lists the k rows at the smallest given distance."""
     square = np.zeros((n, n))
     square[np.triu_indices(n, k=1)] = condensed
     square += square.T
-    tolerance = ROUNDING * float(condensed.max(initial=0.0))
-    return _search(lambda start: square[start : start + PANEL].copy(), n, k, tolerance, None)
+
+    def exact(start: int, candidates: Index, near: Matrix) -> tuple[Matrix, Matrix]:
+        return near, 4 * _EPS * near
+
+    search = _Search(lambda start: square[start : start + PANEL].copy(), np.zeros(n), exact)
+    return _run(search, n, k)
 
 
-def _search(
-    closeness: Callable[[int], Matrix],
-    n: int,
-    k: int,
-    tolerance: float,
-    rows: Matrix | None,
-    *,
-    include_self: bool = False,
-) -> Index:
-    """Search panel by panel; smaller is closer in each panel of closeness."""
-    out = np.empty((n, k), dtype=np.intp)
+def _run(search: _Search, n: int, k: int, *, include_self: bool = False) -> Found:
+    lists = np.empty((n, k), dtype=np.intp)
 
-    def fill(start: int) -> None:
-        block = closeness(start)
+    def fill(start: int) -> bool:
+        block = search.panel(start)
         at = np.arange(len(block))
         if not include_self:
             block[at, start + at] = np.inf
-        out[start : start + len(block)] = _nearest(block, k, tolerance, rows, start)
+        n_others = n if include_self else n - 1
+        lists[start : start + len(block)], tied = _nearest(search, block, k, start, n_others)
+        return tied
 
-    for _ in parallel(fill, range(0, n, PANEL)):
-        pass
-    return out
+    return Found(lists, any(list(parallel(fill, range(0, n, PANEL)))))
 
 
-def _nearest(block: Matrix, k: int, tolerance: float, rows: Matrix | None, start: int) -> Index:
-    n_candidates = min(k + _SPARE, block.shape[1] - 1)
-    candidates = np.argpartition(block, n_candidates - 1, axis=1)[:, :n_candidates]
-    # In the order of their numbers, so that a stable sort leaves equal ones in it.
-    candidates.sort(axis=1)
+def _nearest(search: _Search, block: Matrix, k: int, start: int, n_others: int) -> tuple[Index, bool]:
+    n_candidates = min(k + _SPARE, n_others)
+    if n_candidates < block.shape[1]:
+        candidates = np.argpartition(block, n_candidates - 1, axis=1)[:, :n_candidates]
+        # In the order of their numbers, so that a stable sort leaves equal ones in it.
+        candidates.sort(axis=1)
+    else:
+        candidates = np.broadcast_to(np.arange(n_candidates), block.shape).copy()
     near = np.take_along_axis(block, candidates, axis=1)
-    bound = np.partition(near, k - 1, axis=1)[:, k - 1] + tolerance
-    exact = near if rows is None else _squared_distances(rows, start, candidates)
-    found = np.take_along_axis(candidates, _order(exact, tolerance)[:, :k], axis=1)
-    # Where more rows tie with the k-th than there are candidates, all of them compete.
-    tied = np.flatnonzero(near.max(axis=1) <= bound) if n_candidates < block.shape[1] - 1 else np.empty(0, dtype=int)
-    for i in tied.tolist():
+    order, tied = _order(*search.exact(start, candidates, near), k)
+    found = np.take_along_axis(candidates, order[:, :k], axis=1)
+    if n_candidates == n_others:
+        return found, tied
+    # Where others may be as near as the k-th, all that may be compete.
+    bound = np.partition(near, k - 1, axis=1)[:, k - 1] + 2 * search.doubt[start : start + len(block)]
+    for i in np.flatnonzero(near.max(axis=1) <= bound).tolist():
         competing = np.flatnonzero(block[i] <= bound[i])[None, :]
-        exact = block[i][competing] if rows is None else _squared_distances(rows, start + i, competing)
-        found[i] = competing[0, _order(exact, tolerance)[0, :k]]
-    return found
+        order, also = _order(*search.exact(start + i, competing, block[i][competing]), k)
+        found[i], tied = competing[0, order[0, :k]], tied or also
+    return found, tied
 
 
 def _squared_distances(rows: Matrix, start: int, candidates: Index) -> Matrix:
     own = rows[start : start + len(candidates), None, :]
     out = np.empty(candidates.shape)
-    for column in range(0, candidates.shape[1], _SPARE):
-        some = candidates[:, column : column + _SPARE]
+    step = max(1, (1 << 20) // (len(candidates) * rows.shape[1]))
+    for column in range(0, candidates.shape[1], step):
+        some = candidates[:, column : column + step]
         difference = rows[some] - own
-        out[:, column : column + _SPARE] = np.einsum("ijk,ijk->ij", difference, difference)
+        out[:, column : column + step] = np.einsum("ijk,ijk->ij", difference, difference)
     return out
 
 
-def _order(values: Matrix, tolerance: float) -> Index:
-    """Sort each row; values within the tolerance of the one before tie and keep their order."""
+def _order(values: Matrix, slack: Matrix, k: int) -> tuple[Index, bool]:
+    """Sort each row; values that are equal within their slack keep their order. Also: do the first k tie with any?"""
     order = np.argsort(values, axis=1, kind="stable")
     ordered = np.take_along_axis(values, order, axis=1)
+    equal = np.diff(ordered, axis=1) <= np.take_along_axis(slack, order, axis=1)[:, 1:]
+    if not equal[:, :k].any():
+        return order, False
     groups = np.zeros(values.shape, dtype=np.intp)
-    np.cumsum(np.diff(ordered, axis=1) > tolerance, axis=1, out=groups[:, 1:])
-    width = int(order.max(initial=0)) + 1
-    return np.take_along_axis(order, np.argsort(groups * width + order, axis=1, kind="stable"), axis=1)
+    np.cumsum(~equal, axis=1, out=groups[:, 1:])
+    width = values.shape[1]
+    return np.take_along_axis(order, np.argsort(groups * width + order, axis=1, kind="stable"), axis=1), True

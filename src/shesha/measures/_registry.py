@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from importlib import import_module
@@ -100,6 +100,9 @@ class Measure:
             raise ValueError(f"options of {self.name} must be among {known}, got {', '.join(unknown)}")
         if not options:
             return self
+        for name, value in options.items():
+            if not isinstance(value, Hashable):
+                raise TypeError(f"{name} must be a plain value, got {value!r}")
         base = self.name.split("(")[0]
         changed = dict(self.options) | options
         text = ", ".join(f"{name}={value}" for name, value in changed.items())

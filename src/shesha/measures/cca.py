@@ -118,7 +118,7 @@ def _n_components(side: Basis, components: float | int | str) -> int:
     closer="higher",
     bounds=(0, 1),
     symmetric=False,
-    invariant=("scaling", "translation"),
+    invariant=("permutation", "scaling", "translation"),
     family=FAMILY,
     cost="n d^2",
     formula="sum_i alpha_i rho_i / sum_i alpha_i, alpha_i = sum_j |<h_i, x_j>|",

@@ -53,6 +53,7 @@ def cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "
     >>> round(cka(X, 3 * X[:, ::-1] + 1), 6), round(cka(X, Y), 2)
     (1.0, 0.13)
     """
+    check.choice(kernel, ("linear", "rbf"), "kernel")
     return within(a.inner(b), 0.0, 1.0)
 
 
@@ -90,6 +91,7 @@ def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Band
     >>> round(unbiased_cka(X, 3 * X[:, ::-1] + 1), 6), round(unbiased_cka(X, Y), 2)
     (1.0, -0.01)
     """
+    check.choice(kernel, ("linear", "rbf"), "kernel")
     return within(a.inner(b), -1.0, 1.0)
 
 

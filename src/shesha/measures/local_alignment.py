@@ -27,6 +27,10 @@ class _Edges:
     columns: Index
     values: Vector
 
+    def off_diagonal(self) -> _Edges:
+        kept = self.rows != self.columns
+        return _Edges(self.n, self.rows[kept], self.columns[kept], self.values[kept])
+
     def margins(self) -> tuple[Vector, Vector]:
         rows, columns = (np.bincount(side, self.values, self.n) for side in (self.rows, self.columns))
         return rows.astype(np.float64), columns.astype(np.float64)
@@ -61,8 +65,8 @@ def _trace(a: _Edges, b: _Edges) -> float:
 
 
 def _unbiased(a: _Edges, b: _Edges) -> float:
-    """The U-statistic (Song et al. 2012) in place of the trace; the diagonal is empty."""
-    n = a.n
+    """The U-statistic (Song et al. 2012) in place of the trace, which leaves the diagonal out."""
+    n, a, b = a.n, a.off_diagonal(), b.off_diagonal()
     shared = float((a.margins()[1] * b.margins()[0]).sum())
     total = float(a.values.sum() * b.values.sum()) / ((n - 1) * (n - 2))
     return _mirrored_product(a, b) + total - 2 * shared / (n - 2)

@@ -115,6 +115,7 @@ def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similariti
     >>> round(second_order_cosine(X, 3 * X[:, ::-1]), 6)
     1.0
     """
+    check.boolean(similarities, "similarities")
     if similarities and (a.rows is None or b.rows is None):
         raise NotEstimable("cosine similarities need the features, got distances between rows")
     others = np.concatenate([a.nearest, b.nearest], axis=1)

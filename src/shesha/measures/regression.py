@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha import _validate as check
 from shesha.measures._registry import measure
 from shesha.views import Basis
 
@@ -50,7 +51,7 @@ def linear_regression(a: Basis, b: Basis) -> float:
     closer="lower",
     bounds=(0, np.inf),
     symmetric=True,
-    invariant=("orthogonal", "scaling", "translation"),
+    invariant=("affine",),
     family=FAMILY,
     cost="n d^2",
     formula="tr(K_X C_X K_X C_X) + tr(K_Y C_Y K_Y C_Y) - 2 tr(K_X C_XY K_Y C_XY'), K = (C + ridge)^-1",
@@ -58,6 +59,7 @@ def linear_regression(a: Basis, b: Basis) -> float:
     caveats=(
         "The squared distance, as published.",
         "At ridge 0 it is rank X + rank Y - 2 sum rho^2: noise directions count like any other.",
+        "With a ridge above 0, only rotations, one scale and an offset leave it alone.",
     ),
     self_value=0.0,
     groups=("ReSi",),
@@ -80,8 +82,7 @@ def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
     >>> round(gulp(X, 5 * X + 1), 6)
     0.0
     """
-    if not (np.isfinite(ridge) and ridge >= 0):
-        raise ValueError(f"ridge must be finite and at least 0, got {ridge}")
+    check.at_least(ridge, "ridge", 0.0)
     shrunk_a, shrunk_b = (side.variances / (side.variances + ridge) for side in (a, b))
     shared = float(shrunk_a @ (a.overlap(b) ** 2) @ shrunk_b)
     return max(0.0, float((shrunk_a**2).sum() + (shrunk_b**2).sum()) - 2 * shared)

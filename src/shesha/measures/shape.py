@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha import _validate as check
 from shesha._warnings import NotEstimable
+from shesha.kernels.distances import standard_rows
 from shesha.measures._registry import measure
 from shesha.views import Features
 
@@ -55,11 +57,9 @@ def aligned_cosine(a: Features, b: Features) -> float:
     if not kept.any():
         raise NotEstimable("every row is zero in one of the two")
     left, _, right = np.linalg.svd(a.rows.T @ b.rows, full_matrices=False)
-    # Where the cross-product leaves directions undetermined they meet zeros: the reduced map is enough for the
-    # inner products, and lengths are those of the original rows.
-    products = np.einsum("ij,ij->i", a.rows[kept] @ left @ right, b.rows[kept])
-    lengths = [np.sqrt(np.einsum("ij,ij->i", side.rows[kept], side.rows[kept])) for side in (a, b)]
-    return float(np.clip(products / (lengths[0] * lengths[1]), -1.0, 1.0).mean())
+    # Where the cross-product leaves directions undetermined they meet zeros: the reduced map is enough.
+    x, y = (standard_rows(side.rows[kept], "cosine") for side in (a, b))
+    return float(np.clip(np.einsum("ij,ij->i", x @ left @ right, y), -1.0, 1.0).mean())
 
 
 @measure(
@@ -87,7 +87,7 @@ def angular_shape(a: Features, b: Features) -> float:
     0.0
     """
     # Near 1 the arccosine doubles the digits that rounding costs; the chord does not.
-    return float(2 * np.arcsin(min(1.0, np.sqrt(max(0.0, 1.0 - _shape_cosine(a, b)) / 2))))
+    return float(min(np.pi / 2, 2 * np.arcsin(np.sqrt(max(0.0, 1.0 - _shape_cosine(a, b)) / 2))))
 
 
 @measure(
@@ -141,12 +141,12 @@ def procrustes_size_and_shape(a: Features, b: Features) -> float:
     >>> round(procrustes_size_and_shape(X, X[:, ::-1] + 1), 5)
     0.0
     """
-    norms = a.centred_norm * a.unit, b.centred_norm * b.unit
-    if norms[0] == 0 or norms[1] == 0:
-        return max(norms)
-    cosine = _shape_cosine(a, b)
+    unit = max(a.unit, b.unit)
+    r, s = (side.centred_norm * (side.unit / unit) for side in (a, b))
+    if r == 0 or s == 0:
+        return max(r, s) * unit
     # (r - s)^2 + 2 r s (1 - cosine) loses no digits where both terms are small.
-    return float(np.sqrt((norms[0] - norms[1]) ** 2 + 2 * norms[0] * norms[1] * (1 - cosine)))
+    return float(np.sqrt((r - s) ** 2 + 2 * r * s * (1 - _shape_cosine(a, b)))) * unit
 
 
 @measure(
@@ -184,6 +184,10 @@ def procrustes_similarity(
     >>> round(procrustes_similarity(X, 3 * X[:, ::-1] + 1), 6)
     1.0
     """
+    for name, value in (("center", center), ("scale", scale), ("published", published)):
+        check.boolean(value, name)
+    if published and not (center and scale):
+        raise ValueError("published must come without center=False or scale=False: it centres and does not scale")
     if not center:
         return _uncentred_similarity(a, b, scale)
     cosine = _shape_cosine(a, b)

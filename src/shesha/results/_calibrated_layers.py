@@ -101,9 +101,9 @@ class CalibratedLayers(Result):
         """Print the aggregate, its chance level, the closest pair and the grid."""
         beyond = "above" if self.significant else "not above"
         kind = "calibrated" if self.maximum is not None else "excess over the threshold"
-        size = f"{len(self.rows)} x {len(self.columns)} layers"
+        what = f"{self.aggregate} over {len(self.rows)} x {len(self.columns)} layers"
         lines = [
-            f"{self.measure} ({self.closer} is closer), {self.aggregate} over {size}: {self.observed:.4g}, {beyond} chance",
+            f"{self.measure} ({self.closer} is closer), {what}: {self.observed:.4g}, {beyond} chance",
             f"  {kind} {self.score:.4g}, p = {self.p_value:.3g} ({self.n_permutations} permutations, {self.exchanged})",
             f"  chance {self.null_mean:.4g} +- {self.null_sd:.2g}, threshold {self.threshold:.4g} at {self.alpha:g}",
             f"  closest pair: {self.best[0]} and {self.best[1]}",

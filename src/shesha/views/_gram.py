@@ -60,6 +60,10 @@ class Gram(View):
         The distance kernel is the Euclidean distance itself (Sejdinovic et al. 2013).
         """
         check.choice(kernel, KERNELS, "kernel")
+        if isinstance(bandwidth, str):
+            check.choice(bandwidth, ("median", "published"), "bandwidth")
+        else:
+            check.positive(bandwidth, "bandwidth")
         if unbiased and source.n_rows < 4:
             raise NotEstimable(f"the unbiased estimator needs at least 4 rows, got {source.n_rows}")
         if kernel == "linear":
@@ -148,22 +152,26 @@ def _linear(features: Features, unbiased: bool) -> Gram:
         lengths = np.einsum("ij,ij->i", rows, rows)
         squared_norm += _without_diagonal(lengths, lengths)
         if squared_norm <= _DEGENERATE:
-            raise NotEstimable("all distances between rows are equal, so the unbiased kernel matrix is zero")
+            raise NotEstimable("without its diagonal the kernel matrix does not vary beyond rounding")
     return Gram(len(rows), unbiased, rows * squared_norm**-0.25)
 
 
 def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vector]:
     squared, _ = source.condensed("euclidean", squared=True)
     if isinstance(bandwidth, str):
-        check.choice(bandwidth, ("median", "published"), "bandwidth")
         scale = _median_square(squared, source.n_rows, published=bandwidth == "published")
         if scale <= 0:
             raise NotEstimable("the median distance between rows is zero: pass a bandwidth")
     else:
         unit = 1.0 if source.given_distances else source.view(Features).unit
-        scale = (check.positive(bandwidth, "bandwidth") / unit) ** 2
-    squared *= -0.5 / scale
-    return np.exp(squared, out=squared), np.ones(source.n_rows)
+        scale = max((bandwidth / unit) ** 2, np.finfo(float).tiny)
+    with np.errstate(over="ignore"):
+        squared /= scale
+    squared *= -0.5
+    np.exp(squared, out=squared)
+    if np.ptp(squared) == 0:
+        raise NotEstimable("the bandwidth makes all pairs of rows equally alike: pass one near the distances")
+    return squared, np.ones(source.n_rows)
 
 
 def _median_square(squared: Vector, n: int, *, published: bool) -> float:

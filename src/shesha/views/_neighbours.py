@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from shesha import _validate as check
 from shesha._warnings import NotEstimable
 from shesha.kernels import neighbours as kernel
 from shesha.kernels.distances import PANEL, condensed
+from shesha.kernels.heat_trace import heat_trace
 from shesha.kernels.permuted import condensed_index
 from shesha.views._features import Features
 from shesha.views._representation import Representation, Standard, View
@@ -20,6 +22,7 @@ from shesha.views._representation import Representation, Standard, View
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
+Search = Callable[[Matrix], kernel.Found]
 
 
 _TABLE_ROWS = 4096
@@ -39,6 +42,10 @@ class Neighbours(View):
     """Rows whose inner products make the metric; None if only distances were given."""
     distances: Vector | None = None
     """Condensed distances, if only they were given."""
+    tied: bool = False
+    """Whether row numbers decided between equally near rows."""
+    search: Search | None = None
+    """How rows were searched."""
 
     @classmethod
     def of(
@@ -54,15 +61,24 @@ class Neighbours(View):
         k = check.count(k, "k")
         if k >= source.n_rows:
             raise NotEstimable(f"{k} nearest neighbours need more than {k} rows, got {source.n_rows}")
+        check.boolean(center, "center")
+        check.boolean(include_self, "include_self")
         if source.given_distances:
             distances, _ = source.condensed("euclidean")
-            return cls(kernel.nearest_of_distances(distances, source.n_rows, k), None, distances)
+            return cls._found(kernel.nearest_of_distances(distances, source.n_rows, k), None, distances, None)
         if metric == "dot":
             features = source.view(Features)
             rows = features.centred if center else features.rows
-            return cls(kernel.nearest_by_product(rows, k, include_self=include_self), rows)
-        rows = source.standard(metric)
-        return cls(kernel.nearest_by_distance(rows, k), rows)
+            search: Search = partial(kernel.nearest_by_product, k=k, include_self=include_self)
+        else:
+            rows, search = source.standard(metric), partial(kernel.nearest_by_distance, k=k)
+        return cls._found(search(rows), rows, None, search)
+
+    @classmethod
+    def _found(
+        cls, found: kernel.Found, rows: Matrix | None, distances: Vector | None, search: Search | None
+    ) -> Neighbours:
+        return Neighbours(found.lists, rows, distances, found.tied, search)
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
@@ -166,8 +182,20 @@ class Neighbours(View):
         return np.where(itself, 0.0, self.distances[at])
 
     def permuted(self, order: Index) -> Neighbours:
-        """Relabel: row i of the result is row order[i] of this."""
-        return Relabelled(self.lists, self.rows, self.distances, self, order)
+        """Relabel: row i of the result is row order[i] of this.
+
+        Ties are broken by the new numbers: had both sides of a comparison their ties broken by numbers that
+        correspond, they would agree for that reason alone.
+        """
+        if not self.tied:
+            return Relabelled(self.lists, self.rows, self.distances, original=self, order=order)
+        if self.rows is not None and self.search is not None:
+            rows = np.ascontiguousarray(self.rows[order])
+            return self._found(self.search(rows), rows, None, self.search)
+        assert self.distances is not None
+        i, j = np.triu_indices(self.n_rows, k=1)
+        moved = self.distances[condensed_index(order[i], order[j], self.n_rows)]
+        return self._found(kernel.nearest_of_distances(moved, self.n_rows, self.k), None, moved, None)
 
 
 _GATHERED = 1 << 21
@@ -224,8 +252,6 @@ class HeatTrace(View):
     @classmethod
     def of(cls, source: Representation, *, k: int = 5) -> HeatTrace:
         """Build the graph and compute its heat trace."""
-        from shesha.kernels.heat_trace import heat_trace
-
         return cls(
             heat_trace(source.view(Neighbours, k=k, metric="euclidean", center=False, include_self=False).nearest)
         )

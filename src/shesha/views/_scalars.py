@@ -12,7 +12,7 @@ from shesha import _validate as check
 from shesha._random import Seed, generator
 from shesha._warnings import NotEstimable
 from shesha.kernels import halves
-from shesha.kernels.distances import METRICS, PANEL, Metric, panel, standard_rows
+from shesha.kernels.distances import METRICS, PANEL, Metric, length_unit, panel, standard_rows
 from shesha.kernels.frames import Axes
 from shesha.kernels.threads import parallel
 from shesha.views._features import Features
@@ -64,11 +64,16 @@ class Uniformity(Scalar):
         """Sum panel by panel; the pairs of a row with itself give exp(0), which keeps the sum away from zero."""
         features = source.view(Features)
         rows = standard_rows(features.rows, "euclidean")
-        n, scale = len(rows), -2.0 * features.unit**2
+        n, unit = len(rows), features.unit * length_unit(features.rows)
 
         def above_diagonal(start: int) -> float:
             block = panel(rows, "euclidean", start)
-            block *= scale
+            np.maximum(block, 0.0, out=block)
+            np.sqrt(block, out=block)
+            block *= unit
+            with np.errstate(over="ignore"):
+                block *= block
+            block *= -2.0
             np.exp(block, out=block)
             return float(np.triu(block, k=1).sum())
 

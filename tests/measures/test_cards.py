@@ -1,0 +1,116 @@
+"""A card says all that is declared of a measure, in words, and the page of the documentation holds every card."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import shesha.measures as measures
+from shesha.measures._cards import page
+from shesha.measures._registry import INVARIANCES
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "measures.md"
+everyone = pytest.mark.parametrize("name", measures.names())
+
+
+def plain(text):
+    """Without the line breaks of wrapping."""
+    return " ".join(text.split())
+
+
+def entries(text):
+    """Entries of a card: titles with their texts."""
+    found: list[tuple[str, str]] = []
+    for line in text.split("\n")[2:]:
+        title, rest = line[:16].strip(), line[16:]
+        found = [*found, (title, rest)] if title else [*found[:-1], (found[-1][0], f"{found[-1][1]} {rest}")]
+    return [(title, plain(rest)) for title, rest in found]
+
+
+@everyone
+def test_a_card_says_all_that_is_declared(name):
+    measure = measures.get(name)
+    text = measures.card(measure)
+    assert text.startswith(f"{name}: {measure.doc.splitlines()[0]}")
+    card = dict(entries(text))
+    assert card["formula"] == plain(measure.formula)
+    low, high = measure.bounds
+    possible = f"{low:.4g} and up" if high == float("inf") else f"{low:.4g} to {high:.4g}"
+    assert card["read it"] == f"{measure.closer} is closer, {possible}"
+    assert card["itself"] == ("not one number" if measure.self_value is None else f"{measure.self_value:g}")
+    assert ("is not" in card["order"]) != measure.symmetric
+    assert ("must correspond" in card["rows"]) == measure.paired
+    assert card["reference"] == plain(measure.reference)
+    assert card["family"] == measure.family
+    assert ("distances" in card) == measure.takes_distances
+    options = ", ".join(f"{option}={value!r}" for option, value in measure.parameters.items())
+    assert card.get("options", "") == options
+    assert [rest for title, rest in entries(text) if title == "beware"] == [plain(one) for one in measure.caveats]
+    assert max(map(len, text.split("\n"))) <= 100
+
+
+@everyone
+def test_the_call_on_a_card_exists(name):
+    measure = measures.get(name)
+    call = dict(entries(measures.card(measure)))["call it"]
+    function = getattr(measures, call.removeprefix("shesha.measures.").removesuffix("(X, Y)"))
+    assert function.measure is measure
+
+
+WORDS = {
+    "affine": "any invertible affine map",
+    "linear": "any invertible linear map",
+    "orthogonal": "rotations and reflections",
+    "permutation": "reordering features",
+    "scaling": "one scale for all features",
+    "translation": "a common offset of all rows",
+}
+
+
+@everyone
+def test_a_card_names_the_widest_changes_that_do_nothing_and_the_simple_ones_that_do(name):
+    measure = measures.get(name)
+    card = dict(entries(measures.card(measure)))
+    for change in INVARIANCES:
+        if change in measure.invariant:
+            assert WORDS[change] not in card.get("changed by", "")
+        else:
+            assert WORDS[change] not in card["unchanged by"]
+    if "affine" in measure.invariant:
+        assert card["unchanged by"] == WORDS["affine"]
+    assert card["unchanged by"] and card["cost"]
+
+
+def test_costs_are_told_apart():
+    cost = {dict(entries(measures.card(measures.get(name))))["cost"] for name in measures.names()}
+    declared = {measures.get(name).cost for name in measures.names()}
+    assert len(cost) == len(declared)
+    assert "on request only" in dict(entries(measures.card(measures.get("RTD"))))["cost"]
+
+
+def test_options_that_are_asked_for_stand_on_the_card():
+    card = measures.card(measures.get("CKA(kernel=rbf, bandwidth=2)"))
+    assert card.startswith("CKA(kernel=rbf, bandwidth=2): ")
+    assert dict(entries(card))["options"] == "kernel='rbf', bandwidth=2"
+
+
+def test_the_page_holds_every_card():
+    text = page()
+    for name in measures.names():
+        measure = measures.get(name)
+        assert f"\n### {name}\n" in text
+        assert plain(measure.doc.split("\n\n")[0]) in plain(text)
+    assert [line[3:].lower() for line in text.split("\n") if line.startswith("## ")] == measures.families()
+
+
+def test_tables_of_the_page_are_whole():
+    """A bar within a cell would end it."""
+    for line in page().split("\n"):
+        if line.startswith("|"):
+            assert line.replace("\\|", "").count("|") == 3
+
+
+def test_the_page_is_up_to_date():
+    if PAGE.read_text(encoding="utf-8") != page():
+        pytest.fail("docs/measures.md is not what the measures declare: run `python scripts/make_measures_page.py`")

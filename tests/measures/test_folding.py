@@ -1,0 +1,130 @@
+"""Token sequences and feature maps: pooled to one grid, folded into rows or into columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import shesha.measures as measures
+from shesha.kernels.folding import ROWS, folded, pooled
+from shesha.views import Distances, Gram, RankedRdm
+
+IN_COLUMNS = (Gram, RankedRdm, Distances)
+"""Views that look at relations of rows alone: there positions are features of their input."""
+
+
+def maps(rng, n=12, channels=4, height=3, width=3):
+    return rng.standard_normal((n, channels, height, width)) + 0.4
+
+
+def pooled_by_hand(array, height, width):
+    """Adaptive average pooling: cell c of m covers floor(c size / m) to ceil((c + 1) size / m)."""
+    n, channels, h, w = array.shape
+    out = np.empty((n, channels, height, width))
+    for row in range(height):
+        top, bottom = row * h // height, int(np.ceil((row + 1) * h / height))
+        for column in range(width):
+            left, right = column * w // width, int(np.ceil((column + 1) * w / width))
+            out[:, :, row, column] = array[:, :, top:bottom, left:right].mean(axis=(2, 3))
+    return out
+
+
+def rows_of(array):
+    """One row for each input and position, channels as columns."""
+    return np.array([array[i, :, r, c] for i in range(len(array)) for r, c in np.ndindex(array.shape[2:])])
+
+
+@pytest.mark.parametrize("grid", [(1, 1), (2, 2), (2, 5), (3, 4), (5, 3), (7, 6)])
+def test_pooling_is_adaptive_average_pooling(rng, grid):
+    array = maps(rng, height=7, width=6)
+    assert pooled(array, grid) == pytest.approx(pooled_by_hand(array, *grid), rel=1e-13)
+
+
+def test_what_is_no_map_is_not_pooled(rng):
+    tokens = rng.standard_normal((5, 3, 2))
+    assert pooled(tokens, (1, 1)) is tokens
+    array = maps(rng)
+    assert pooled(array, None) is array
+    assert pooled(array, (3, 3)) is array
+
+
+def test_folding_into_rows_and_columns(rng):
+    array, tokens = maps(rng), rng.standard_normal((6, 4, 3))
+    assert np.array_equal(folded(array, "rows"), rows_of(array))
+    assert np.array_equal(folded(array, "columns"), array.reshape(12, -1))
+    assert np.array_equal(folded(tokens, "rows"), np.concatenate(list(tokens)))
+    assert np.array_equal(folded(tokens, "columns"), tokens.reshape(6, -1))
+
+
+@pytest.mark.parametrize(("n", "step"), [(100, 1), (555, 1), (1111, 1), (1112, 2), (2300, 4)])
+def test_positions_are_thinned_evenly_to_about_5000_rows(n, step):
+    array = np.arange(n * 9.0).reshape(n, 1, 3, 3)
+    assert max(1, n * 9 // ROWS) == step
+    assert np.array_equal(folded(array, "rows"), array.reshape(-1, 1)[::step])
+
+
+def test_tokens_are_rows(measure, rng):
+    X, Y = rng.standard_normal((2, 7, 5, 6)) + 0.3
+    expected = measure.between(X.reshape(35, 6), Y.reshape(35, 6))
+    assert measure.between(X, Y) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+def test_maps_of_different_grids_are_pooled_and_folded(measure, rng):
+    X, Y = maps(rng, height=4, width=3), maps(rng, height=3, width=5)
+    small = [pooled_by_hand(side, 3, 3) for side in (X, Y)]
+    if issubclass(measure.view, IN_COLUMNS):
+        expected = measure.between(*(side.reshape(12, -1) for side in small))
+    else:
+        expected = measure.between(*(rows_of(side) for side in small))
+    assert measure.between(X, Y) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_only_relations_of_rows_fold_into_columns(measure):
+    assert (measure.view.folding == "columns") == issubclass(measure.view, IN_COLUMNS)
+
+
+def test_a_map_beside_a_matrix_is_flattened(measure, rng):
+    X, Y = maps(rng, n=16, channels=2, height=1), rng.standard_normal((16, 6)) + 0.4
+    flat = X.reshape(16, 6)
+    assert measure.between(X, Y) == pytest.approx(measure.between(flat, Y), rel=1e-12)
+    assert measure.between(Y, X) == pytest.approx(measure.between(Y, flat), rel=1e-12)
+
+
+def test_tokens_beside_maps_are_flattened(rng):
+    X, Y = maps(rng), rng.standard_normal((12, 5, 3))
+    assert measures.cka(X, Y) == pytest.approx(measures.cka(X.reshape(12, -1), Y.reshape(12, -1)), rel=1e-12)
+
+
+def test_a_map_and_itself_on_another_grid_fold_once_each(rng):
+    from shesha.views import Representation
+
+    X = Representation.of(maps(rng, height=4, width=4))
+    Y = Representation.of(maps(rng, height=2, width=2))
+    other = Representation.of(maps(rng, height=4, width=4))
+    for partner in (Y, other, Y):
+        assert measures.get("CKA").between(X, partner) == pytest.approx(
+            measures.cka(pooled_by_hand(X._array, *partner.shape[2:]), partner._array), rel=1e-12
+        )
+
+
+def test_a_map_and_itself(measure, rng):
+    from shesha.views import Representation
+
+    one = Representation.of(maps(rng))
+    if measure.self_value is not None:
+        assert measure.between(one, one) == pytest.approx(measure.self_value, abs=1e-6)
+
+
+def test_numbers_of_inputs_must_agree(rng):
+    with pytest.raises(ValueError, match="Y must have as many rows as X"):
+        measures.cka(maps(rng), maps(rng, n=13))
+    with pytest.raises(ValueError, match="Y must have as many rows as X"):
+        measures.jaccard(rng.standard_normal((6, 4, 3)), rng.standard_normal((6, 5, 3)))
+
+
+@pytest.mark.parametrize("where", [(0, 1, 1), (5, 0, 0)])
+def test_nan_within_tokens_is_refused_naming_the_input(rng, where):
+    tokens = rng.standard_normal((6, 4, 3))
+    tokens[where] = np.nan
+    with pytest.raises(ValueError, match=f"X must be finite, got NaN or infinity in rows {where[0]}"):
+        measures.cka(tokens, tokens)

@@ -1,0 +1,96 @@
+"""Any array of real numbers will do, none is modified, and what comes back is a plain float."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shesha._warnings import NotEstimable
+
+
+@pytest.fixture
+def two(rng):
+    X = rng.integers(-40, 40, (30, 6)) / 8
+    return X, np.round(8 * (X[:, ::-1] + rng.standard_normal((30, 6)))) / 8
+
+
+SAME_NUMBERS = {
+    "Fortran order": np.asfortranarray,
+    "every second row": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "reversed twice": lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
+    "read-only": lambda X: np.frombuffer(X.tobytes()).reshape(X.shape),
+    "nested lists": lambda X: X.tolist(),
+    "frame": pd.DataFrame,
+    "long": lambda X: X.astype(np.longdouble),
+}
+
+
+@pytest.mark.parametrize("kind", SAME_NUMBERS)
+def test_how_numbers_are_stored_does_not_matter(measure, two, kind):
+    X, Y = two
+    assert measure.between(SAME_NUMBERS[kind](X), SAME_NUMBERS[kind](Y)) == measure.between(X, Y)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_single_and_half_precision_of_numbers_that_fit_are_exact(measure, two, dtype):
+    X, Y = two
+    assert measure.between(X.astype(dtype), Y.astype(dtype)) == measure.between(X, Y)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, bool])
+def test_whole_numbers(measure, rng, dtype):
+    X, Y = (rng.integers(0, 2 if dtype is bool else 9, (30, 6)).astype(dtype) for _ in range(2))
+    X[X.sum(axis=1) == 0] = 1
+    Y[Y.sum(axis=1) == 0] = 1
+    try:
+        assert measure.between(X, Y) == measure.between(X * 1.0, Y * 1.0)
+    except NotEstimable:
+        assert dtype is bool
+
+
+def test_input_is_left_alone(measure, two):
+    X, Y = two
+    before = X.copy(), Y.copy()
+    measure.between(X, Y)
+    assert np.array_equal(X, before[0]) and np.array_equal(Y, before[1])
+
+
+def test_the_function_returns_the_measures_value_as_a_plain_float(measure, function_of, two):
+    found = function_of(measure)(*two, **measure.options)
+    assert type(found) is float
+    assert found == measure.between(*two)
+
+
+def test_function_and_measure_pickle(measure, function_of, two):
+    function = function_of(measure)
+    assert pickle.loads(pickle.dumps(function)) is function
+    again = pickle.loads(pickle.dumps(measure))
+    assert again == measure
+    assert again.between(*two) == measure.between(*two)
+
+
+def test_signature_tells_the_data_and_the_options(measure, function_of):
+    parameters = list(inspect.signature(function_of(measure)).parameters.values())
+    assert [p.name for p in parameters[:2]] == ["X", "Y"]
+    assert all(p.kind is p.KEYWORD_ONLY and p.default is not p.empty for p in parameters[2:])
+    assert [p.name for p in parameters[2:]] == list(measure.parameters)
+    assert inspect.getdoc(function_of(measure)) == measure.doc
+
+
+def test_options_are_keyword_only(measure, function_of, two):
+    with pytest.raises(TypeError, match="takes two representations; options are keyword-only"):
+        function_of(measure)(*two, 3)
+
+
+def test_unknown_options_are_refused(measure, function_of, two):
+    with pytest.raises(ValueError, match=r"options of .* must be among .*, got colour"):
+        function_of(measure)(*two, colour="red")
+
+
+def test_both_sides_are_required(measure, function_of, two):
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'Y'"):
+        function_of(measure)(two[0])

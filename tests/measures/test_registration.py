@@ -1,0 +1,223 @@
+"""A mark makes a function a measure for everyone; names, options, groups and the table find it."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import shesha
+import shesha.measures as measures
+from shesha.measures import _lookup, _registry
+from shesha.measures._registry import measure
+from shesha.views import Features, View
+
+
+@pytest.fixture(autouse=True)
+def registry(monkeypatch):
+    """Whatever a test registers is gone after it."""
+    monkeypatch.setattr(_registry, "_measures", dict(_registry._measures))
+    monkeypatch.setattr(_registry, "_aliases", dict(_registry._aliases))
+
+
+DECLARED = {
+    "view": Features,
+    "closer": "lower",
+    "bounds": (0, np.inf),
+    "symmetric": True,
+    "invariant": (),
+    "family": "mine",
+    "cost": "n d",
+    "formula": "|x_11 - y_11|",
+    "reference": "nobody 2026",
+}
+
+
+def corner_difference(a: Features, b: Features, *, power: float = 1.0) -> float:
+    """Difference of the first entries."""
+    return abs(a.rows[0, 0] * a.unit - b.rows[0, 0] * b.unit) ** power
+
+
+def test_a_marked_function_is_a_measure_for_everyone(rng):
+    marked = measure("corner difference", **DECLARED, groups=("Mine",))(corner_difference)
+    X, Y = rng.standard_normal((2, 8, 3))
+    expected = abs(X[0, 0] - Y[0, 0])
+    assert marked(X, Y) == pytest.approx(expected)
+    assert marked(X, Y, power=2) == pytest.approx(expected**2)
+    assert "corner difference" in measures.names()
+    assert "mine" in measures.families()
+    assert measures.get("Corner-Difference") is measures.get("corner_difference") is measures.get(marked)
+    assert measures.choose("mine") == measures.choose("MINE") == [marked.measure]
+    assert measures.get("corner difference(power=2)").between(X, Y) == pytest.approx(expected**2)
+    line = measures.table().loc["corner difference"]
+    assert (line["function"], line["view"], line["reference"]) == ("corner_difference", "Features", "nobody 2026")
+
+
+def test_the_marked_function_keeps_name_and_documentation():
+    marked = measure("corner difference", **DECLARED)(corner_difference)
+    assert (marked.__name__, marked.__doc__) == ("corner_difference", corner_difference.__doc__)
+    assert marked.__module__ == corner_difference.__module__
+    assert str(inspect.signature(marked)).startswith("(X: 'ArrayLike | Rdm', Y: 'ArrayLike | Rdm', *, power: 'float' =")
+
+
+def test_options_that_the_view_knows_go_to_the_view(rng):
+    class Column(View):
+        def __init__(self, number, values):
+            self.number, self.values = number, values
+
+        @classmethod
+        def of(cls, source, *, column=0, scale=1.0):
+            return cls(column, scale * source.rows[:, column])
+
+    def column_difference(a, b, *, column=0, power=1):
+        assert a.number == b.number == column
+        return float((np.abs(a.values - b.values) ** power).sum())
+
+    declared = DECLARED | {"view": Column}
+    marked = measure("column difference", **declared, view_options={"scale": 2.0})(column_difference)
+    assert marked.measure.view_key == (Column, (("column", 0), ("scale", 2.0)))
+    X, Y = rng.standard_normal((2, 8, 3))
+    assert marked(X, Y, column=2, power=2) == pytest.approx(4 * ((X[:, 2] - Y[:, 2]) ** 2).sum())
+
+
+@pytest.mark.parametrize(
+    ("declared", "implied"),
+    [
+        ("affine", {"affine", "linear", "orthogonal", "permutation", "scaling", "translation"}),
+        ("linear", {"linear", "orthogonal", "permutation", "scaling"}),
+        ("orthogonal", {"orthogonal", "permutation"}),
+        ("scaling", {"scaling"}),
+    ],
+)
+def test_what_an_invariance_implies_is_declared_with_it(declared, implied):
+    marked = measure("corner difference", **DECLARED | {"invariant": (declared,)})(corner_difference)
+    assert marked.measure.invariant == implied
+
+
+def test_what_is_no_declaration_is_refused():
+    for changed, message in (
+        ({"closer": "more"}, "closer must be one of 'higher', 'lower', got 'more'"),
+        ({"cost": "n"}, r"cost must be one of .*, got 'n'"),
+        ({"invariant": ("rotation",)}, r"invariant must be one of 'orthogonal', .*, got 'rotation'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            measure("corner difference", **DECLARED | changed)
+
+
+@pytest.mark.parametrize("name", ["CKA", "c.k.a", "unbiased_cka"])
+def test_a_name_can_be_taken_once(name):
+    with pytest.raises(ValueError, match=r"name must be one that no measure has, got .*CKA answers to"):
+        measure(name, **DECLARED)(corner_difference)
+    assert measures.get(name).function.__module__ == "shesha.measures.kernels"
+
+
+def test_a_module_that_is_loaded_again_may_register_again():
+    for _ in range(2):
+        marked = measure("corner difference", **DECLARED)(corner_difference)
+    assert measures.get("corner difference") == marked.measure
+    assert measures.names().count("corner difference") == 1
+
+
+@pytest.fixture
+def offered(monkeypatch):
+    """Offer entry points; what has been loaded before is loaded again."""
+
+    def offer(*points):
+        monkeypatch.setattr(
+            "importlib.metadata.entry_points", lambda group: points if group == "shesha.measures" else ()
+        )
+        _lookup.load_entry_points.cache_clear()
+
+    yield offer
+    _lookup.load_entry_points.cache_clear()
+
+
+def test_other_packages_offer_measures(offered):
+    offered(
+        SimpleNamespace(
+            name="corner",
+            value="other.package",
+            load=lambda: measure("corner difference", **DECLARED)(corner_difference),
+        )
+    )
+    assert "corner difference" in measures.names()
+
+
+def test_a_package_that_fails_is_told_and_stops_no_one(offered):
+    def fail():
+        raise ImportError("no such thing")
+
+    offered(SimpleNamespace(name="broken", value="other.package", load=fail))
+    with pytest.warns(shesha.MeasureWarning, match="measure broken of other.package could not be loaded: ImportError"):
+        assert "CKA" in measures.names()
+
+
+def test_names_are_found_whatever_their_case_and_punctuation():
+    for text in ("cka", "CKA", " Cka ", measures.cka, measures.get("CKA")):
+        assert measures.get(text).name == "CKA"
+    assert measures.get("2nd cos") is measures.get("second_order_cosine") is measures.get("2nd-Cos")
+
+
+def test_options_may_follow_a_name():
+    found = measures.get("mutual kNN(k=20, metric=cosine)")
+    assert found.options == {"k": 20, "metric": "cosine"}
+    assert found.name == "mutual kNN(k=20, metric=cosine)"
+    assert found.parameters == {"k": 20, "metric": "cosine"}
+    assert measures.get("CKA()") == measures.get("CKA")
+    assert measures.get("svcca(components='published')").options == {"components": "published"}
+
+
+def test_configured_measures_add_up():
+    found = measures.get("Jaccard").configured(k=3).configured(metric="euclidean").configured(k=4)
+    assert found.name == "Jaccard(k=4, metric=euclidean)"
+    assert found.options == {"k": 4, "metric": "euclidean"}
+    assert measures.get("Jaccard").configured() is measures.get("Jaccard")
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("CKB", ValueError, "measure must be one of .*CKA.*, got 'CKB'"),
+        ("no such measure", ValueError, "measure must be one of .*, got 'no such measure'"),
+        ("", ValueError, "measure must be"),
+        ("CKA)", ValueError, r"measure must be a name or name\(option=value, ...\), got"),
+        ("CKA(rbf)", ValueError, "options of a measure must read option=value, got 'rbf'"),
+        ("CKA(=3)", ValueError, "options of a measure must read option=value, got '=3'"),
+        ("CKA(k=3)", ValueError, "options of CKA must be among kernel, bandwidth, got k"),
+        (3, TypeError, "a measure must be given by name or as a marked function, got 3"),
+        (len, TypeError, "a measure must be given by name or as a marked function"),
+    ],
+)
+def test_what_is_no_measure_is_refused(text, error, message):
+    with pytest.raises(error, match=message):
+        measures.get(text)
+
+
+def test_choosing():
+    everything = measures.names()
+    assert [m.name for m in measures.choose("all")] == everything
+    assert [m.name for m in measures.choose("standard")] == [n for n in everything if measures.get(n).cost != "more"]
+    assert {m.family for m in measures.choose("shape")} == {"shape"}
+    assert [m.name for m in measures.choose(["CKA", measures.rsa, "cka", measures.get("CKA")])] == ["CKA", "RSA"]
+    assert [m.name for m in measures.choose(measures.cka)] == ["CKA"]
+    assert [m.name for m in measures.choose(["CKA", "CKA(kernel=rbf)"])] == ["CKA", "CKA(kernel=rbf)"]
+    with pytest.raises(ValueError, match="measures must name at least one measure, got none"):
+        measures.choose([])
+
+
+def test_the_benchmarks_24_measures_are_a_group():
+    chosen = {m.name for m in measures.choose("ReSi")}
+    assert len(chosen) == 24
+    assert {"SVCCA", "PWCCA", "GULP", "IMD", "RTD", "2nd-Cos"} <= chosen
+
+
+def test_public_names_are_those_listed():
+    assert measures.__all__ == sorted(measures.__all__)
+    for name in measures.names():
+        found = measures.get(name)
+        if found.function.__module__.startswith("shesha."):
+            assert getattr(measures, found.function.__name__).measure is found
