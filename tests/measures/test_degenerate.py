@@ -51,7 +51,7 @@ CALLS = {
     "CKA, rbf": (lambda: measures.cka(X, EQUAL, kernel="rbf"), "median distance between rows is zero"),
     "unbiased CKA, narrow": (
         lambda: measures.unbiased_cka(X, Y, kernel="rbf", bandwidth=1e-3),
-        "kernel matrix is zero",
+        "equally alike",
     ),
     "DistCorr": (lambda: measures.distance_correlation(EQUAL, Y), "all distances between rows are equal"),
     "EOS": (lambda: measures.eigenspace_overlap(ZERO, Y), "all entries are zero"),

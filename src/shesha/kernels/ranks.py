@@ -29,8 +29,8 @@ _MAX_ERROR = 5e-10
 """Largest error in a rank correlation that keys coarser than the tolerance may cause."""
 _MAX_SPAN = 4
 """A chain of near-ties longer than this many tolerances is data, not rounding noise."""
-_SCATTERED = 1 << 18
-"""Ranks that a thread writes to their places at a time: each waits for memory, so two threads are twice as fast."""
+_AT_ONCE = 1 << 18
+"""Entries that a thread packs, or writes to their places, at a time."""
 _BLOCK = 1 << 15
 """Entries that pass through the cache together. Fixed: sums are taken block by block."""
 
@@ -82,21 +82,32 @@ def correlation(first: Ordering, second: Ordering) -> float:
     return float(np.clip(total / np.sqrt(first.variance * second.variance), -1.0, 1.0))
 
 
-def midranks(values: Vector, tolerance: float = 0.0, out: Vector | None = None) -> tuple[Vector, float]:
-    """Ranks from 0 (ties share their mean rank) and their summed squared deviation from the mean.
-
-    `out` may be the values themselves.
-    """
+def midranks(values: Vector, tolerance: float = 0.0) -> tuple[Vector, float]:
+    """Ranks from 0 (ties share their mean rank) and their summed squared deviation from the mean."""
     found = ordering(values, tolerance, np.empty(len(values), dtype=np.uint64))
-    ranks = np.empty(len(values)) if out is None else out
+    return _scattered(found, np.empty(len(values)), 0.0, 1.0), found.variance
+
+
+def unit_ranks(values: Vector, tolerance: float = 0.0, out: Vector | None = None) -> Vector:
+    """Centred ranks scaled to unit length; all NaN if the values are equal. `out` may be the values themselves."""
+    found = ordering(values, tolerance, np.empty(len(values), dtype=np.uint64))
+    scale = 1 / np.sqrt(found.variance) if found.variance > 0 else np.nan
+    return _scattered(found, np.empty(len(values)) if out is None else out, (len(values) - 1) / 2, scale)
+
+
+def _scattered(found: Ordering, out: Vector, centre: float, scale: float) -> Vector:
+    """Write (rank - centre) scale to the place of each value."""
 
     def scatter(start: int) -> None:
-        stop = min(start + _SCATTERED, len(ranks))
-        ranks[found.order[start:stop]] = np.arange(start, stop) if found.ranks is None else found.ranks[start:stop]
+        stop = min(start + _AT_ONCE, len(out))
+        ranks = np.arange(start, stop, dtype=np.float64) if found.ranks is None else found.ranks[start:stop] + 0.0
+        ranks -= centre
+        ranks *= scale
+        out[found.order[start:stop]] = ranks
 
-    for _ in parallel(scatter, range(0, len(ranks), _SCATTERED)):
+    for _ in parallel(scatter, range(0, len(out), _AT_ONCE)):
         pass
-    return ranks, found.variance
+    return out
 
 
 def ordering(values: Vector, tolerance: float, keys: Keys) -> Ordering:
@@ -124,22 +135,27 @@ def ordering(values: Vector, tolerance: float, keys: Keys) -> Ordering:
     return _with_ties(keys.view(np.intp), ties)
 
 
-def _blocks(n: int) -> Iterator[tuple[int, int]]:
-    return ((start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK))
+def _blocks(stop: int, start: int = 0) -> Iterator[tuple[int, int]]:
+    return ((at, min(at + _BLOCK, stop)) for at in range(start, stop, _BLOCK))
 
 
 def _pack(values: Vector, low: float, span: float, key_bits: int, index_bits: int, keys: Keys) -> None:
     # Well below one: the largest value must not round up to 2 and wrap around to the smallest key.
     scale = (1 - 2.0**-50) / span
-    for start, stop in _blocks(len(values)):
-        block = values[start:stop] - low
-        block *= scale
-        block += 1.0
-        bits = block.view(np.uint64)
-        bits <<= np.uint64(12)
-        bits >>= np.uint64(64 - key_bits)
-        bits <<= np.uint64(index_bits)
-        np.bitwise_or(bits, np.arange(start, stop, dtype=np.uint64), out=keys[start:stop])
+
+    def pack(first: int) -> None:
+        for start, stop in _blocks(min(first + _AT_ONCE, len(values)), first):
+            block = values[start:stop] - low
+            block *= scale
+            block += 1.0
+            bits = block.view(np.uint64)
+            bits <<= np.uint64(12)
+            bits >>= np.uint64(64 - key_bits)
+            bits <<= np.uint64(index_bits)
+            np.bitwise_or(bits, np.arange(start, stop, dtype=np.uint64), out=keys[start:stop])
+
+    for _ in parallel(pack, range(0, len(values), _AT_ONCE)):
+        pass
 
 
 def _links(keys: Keys, shift: np.uint64, gap: np.uint64) -> Index:

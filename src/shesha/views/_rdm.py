@@ -18,6 +18,7 @@ from shesha.views._representation import Representation, Symmetric, View
 
 Method = Literal["spearman", "pearson"]
 METHODS: tuple[Method, ...] = get_args(Method)
+_EQUAL = "all distances between rows are equal, so nothing can be correlated with them"
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -42,10 +43,13 @@ class RankedRdm(View):
         """Compute the distances, or take them as given, and rank them."""
         check.choice(method, METHODS, "method")
         distances, tolerance = source.condensed(metric, squared=method == "spearman")
-        if float(np.ptp(distances)) <= tolerance:
-            raise NotEstimable("all distances between rows are equal, so nothing can be correlated with them")
         if method == "spearman":
-            return cls.of_distances(distances, source.n_rows, tolerance, overwrite=True)
+            found = cls.of_distances(distances, source.n_rows, tolerance, overwrite=True)
+            if np.isnan(found.ranks[0]):
+                raise NotEstimable(_EQUAL)
+            return found
+        if float(np.ptp(distances)) <= tolerance:
+            raise NotEstimable(_EQUAL)
         distances -= distances.mean()
         distances /= np.sqrt(triangles.inner(distances, distances))
         return cls(source.n_rows, distances)
@@ -77,13 +81,12 @@ class RankedRdm(View):
     ) -> RankedRdm:
         """Rank condensed distances; those closer than the tolerance tie. `overwrite` saves memory."""
         kept = distances if defined is None else distances[defined]
-        out = kept if overwrite else None
-        values, variance = ranks.midranks(kept, tolerance, out) if len(kept) > 1 else (np.zeros(len(kept)), 0.0)
-        values -= (len(kept) - 1) / 2
-        values *= 1 / np.sqrt(variance) if variance > 0 else np.nan
+        if len(kept) < 2:
+            return cls(n_rows, np.full(len(distances), np.nan))
+        values = ranks.unit_ranks(kept, tolerance, kept if overwrite else None)
         if defined is None:
             return cls(n_rows, values)
-        filled = np.zeros(len(distances)) if variance > 0 else np.full(len(distances), np.nan)
+        filled = np.full(len(distances), np.nan if np.isnan(values[0]) else 0.0)
         filled[defined] = values
         return cls(n_rows, filled)
 
