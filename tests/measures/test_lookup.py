@@ -1,12 +1,8 @@
-"""Measures are found by any of their names, with options, by family and by group; those of other packages as well."""
+"""Measures are found by any of their names, with options, by family and by group."""
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
-import sys
 from importlib import import_module
 
 import numpy as np
@@ -111,6 +107,11 @@ def test_a_word_is_not_taken_for_true(name, option, word, rng):
         measures.get(f"{name}({option}={word})").between(X, Y)
 
 
+def test_options_are_plain_values():
+    with pytest.raises(TypeError, match=r"k must be a plain value, got \[3\]"):
+        measures.get("mutual kNN(k=[3])")
+
+
 CLOSE = [
     ("jacard", "Jaccard"),
     ("CAK", "CKA"),
@@ -135,9 +136,6 @@ def test_names_like_no_other_are_answered_with_all():
 def test_what_is_no_measure_is_refused(wrong):
     with pytest.raises(TypeError, match="a measure must be given by name or as a marked function, got "):
         measures.get(wrong)
-
-
-# Several at once.
 
 
 def chosen(what):
@@ -219,83 +217,20 @@ def test_a_family_with_capitals_is_found(made_here, text):
     assert chosen(text) == ["first entry"]
 
 
-# Measures of other packages.
+@pytest.mark.xfail(strict=True, reason="names are noted one by one, in any order, before all are known to be free")
+def test_a_refused_measure_leaves_no_name_behind(made_here):
+    def cka(a, b):
+        """Share the name of a function that is taken."""
+        return 0.0
 
-OUTSIDE = '''
-from shesha.measures import measure
-from shesha.views import Features
-
-@measure("first column", view=Features, closer="lower", bounds=(0, float("inf")), symmetric=True, invariant=(),
-         family="outside", cost="n d", formula="|x_11 - y_11|", reference="none", self_value=0.0)
-def first_column(a, b):
-    """Difference between the first numbers."""
-    return abs(a.rows[0, 0] * a.unit - b.rows[0, 0] * b.unit)
-'''
-BROKEN = {
-    "missing": ("nowhere_to_be_found:nothing", None),
-    "crashing": ("crashing_measure:nothing", "1 / 0\n"),
-    "nameless": ("nameless_measure:nothing", "something = 1\n"),
-    "taken": ("taken_name:first_column", OUTSIDE.replace('"first column"', '"CKA"')),
-}
-
-
-@pytest.fixture
-def package(tmp_path):
-    """An installed package, as far as Python can tell: modules, and what it offers."""
-    (tmp_path / "first_measure.py").write_text(OUTSIDE)
-    offers = {"first_column": "first_measure:first_column"}
-    for name, (place, text) in BROKEN.items():
-        offers[name] = place
-        if text is not None:
-            (tmp_path / f"{place.split(':')[0]}.py").write_text(text)
-    info = tmp_path / "first_measure-0.1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: first-measure\nVersion: 0.1\n")
-    lines = [f"{name} = {place}" for name, place in offers.items()]
-    (info / "entry_points.txt").write_text("\n".join(["[shesha.measures]", *lines, ""]))
-    rng = np.random.default_rng(0)
-    for name in ("X", "Y"):
-        np.save(tmp_path / f"{name}.npy", rng.standard_normal((20, 4)))
-    return tmp_path
-
-
-@pytest.fixture
-def run(package):
-    def call(*args):
-        ended = subprocess.run(
-            [sys.executable, "-c", "from shesha.cli import main; main()", *args],
-            env=os.environ | {"PYTHONPATH": str(package)},
-            cwd=package,
-            capture_output=True,
-            text=True,
-            check=False,
+    declared = {"invariant": (), "family": "none", "cost": "n d", "formula": "none", "reference": "none"}
+    # Which of its two names is looked at first is a matter of chance.
+    for number in range(20):
+        mark = measures.measure(
+            f"refused {number}", view=Features, closer="lower", bounds=(0, 1), symmetric=True, **declared
         )
-        assert ended.returncode == 0, ended.stderr
-        return ended
-
-    return call
-
-
-def test_measures_of_other_packages_are_listed_and_broken_ones_told(run):
-    ended = run("measures")
-    assert "\noutside\n  first column " in ended.stdout
-    for name, (place, _) in BROKEN.items():
-        assert f"MeasureWarning: measure {name} of {place} could not be loaded: " in ended.stderr
-    assert "could not be loaded: ZeroDivisionError" in ended.stderr
-    assert "name must be one that no measure has, got 'CKA', which CKA answers to" in ended.stderr
-    assert "measure first_column of" not in ended.stderr
-
-
-def test_measures_of_other_packages_have_a_card(run):
-    out = run("measures", "First-Column").stdout
-    assert out.startswith("first column: Difference between the first numbers.\n")
-    assert "|x_11 - y_11|" in out
-
-
-def test_measures_of_other_packages_are_compared(run, package):
-    out = run("compare", "X.npy", "Y.npy", "--measures", "outside,CKA", "--json", "-").stdout
-    X, Y = (np.load(package / f"{name}.npy") for name in "XY")
-    outside, cka = json.loads(out)["scores"]
-    assert (outside["measure"], outside["family"]) == ("first column", "outside")
-    assert outside["value"] == pytest.approx(abs(X[0, 0] - Y[0, 0]))
-    assert cka["value"] == measures.cka(X, Y)
+        with pytest.raises(ValueError, match=r"name must be one that no measure has, got .*, which CKA"):
+            mark(cka)
+    for number in range(20):
+        with pytest.raises(ValueError, match="measure must be one of"):
+            measures.get(f"refused {number}")

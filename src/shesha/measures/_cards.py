@@ -56,7 +56,7 @@ def facts(measure: Measure) -> list[tuple[str, str]]:
         ("options", _options(measure)),
         ("family", measure.family),
         ("reference", measure.reference),
-        ("call it", f"shesha.measures.{measure.function.__name__}(X, Y)"),
+        ("call it", f"{_place(measure)}.{measure.function.__name__}(X, Y)"),
     ]
     if measure.takes_distances:
         found.insert(8, ("distances", "may be given instead of features (shesha.Rdm)"))
@@ -117,6 +117,11 @@ def _invariances(measure: Measure) -> str:
 def _others(measure: Measure) -> str:
     simple = ("orthogonal", "permutation", "scaling", "translation")
     return ", ".join(_CHANGES[change] for change in simple if change not in measure.invariant)
+
+
+def _place(measure: Measure) -> str:
+    module = measure.function.__module__
+    return "shesha.measures" if module.startswith("shesha.measures.") else module
 
 
 def _first_line(view: type) -> str:

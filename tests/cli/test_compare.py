@@ -1,0 +1,241 @@
+"""`shesha compare`: arrays of files in, a table or matrices out, and a status that scripts can trust."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import shesha
+import shesha.measures as measures
+from shesha.measures import _registry as registry
+from shesha.views import Features
+
+FEW = ("--measures", "CKA,LinReg")
+
+
+@pytest.fixture
+def arrays():
+    rng = np.random.default_rng(9)
+    X = rng.standard_normal((40, 8))
+    return {"X": X, "Y": X @ rng.standard_normal((8, 6)), "Z": rng.standard_normal((40, 5))}
+
+
+@pytest.fixture
+def folder(tmp_path, arrays):
+    for name, array in arrays.items():
+        np.save(tmp_path / f"{name}.npy", array)
+        np.save(tmp_path / f"d{name}.npy", np.abs(array[:, None] - array[None]).sum(axis=2))
+    np.savez(tmp_path / "layers.npz", first=arrays["X"], second=arrays["Y"], third=arrays["Z"], kind=np.arange(40) % 3)
+    np.save(tmp_path / "short.npy", arrays["Y"][:30])
+    np.save(tmp_path / "flat.npy", np.ones((40, 4)))
+    return tmp_path
+
+
+def without_seconds(text):
+    return re.sub(r" +\d+\.\d{3}$", "", text, flags=re.MULTILINE)
+
+
+def test_the_table_is_that_of_the_library(invoke, folder, arrays):
+    ended = invoke("compare", folder / "X.npy", folder / "Y.npy")
+    found = shesha.compare(arrays["X"], arrays["Y"])
+    assert (ended.status, ended.err) == (0, "")
+    assert without_seconds(ended.out) == without_seconds(f"{found}\n")
+
+
+def test_arrays_of_one_file_are_chosen_by_key(invoke, folder, arrays):
+    ended = invoke("compare", folder / "layers.npz", "--key", "first", "--key", "third", *FEW)
+    found = shesha.compare(arrays["X"], arrays["Z"], ["CKA", "LinReg"], names=("first", "third"))
+    assert (ended.status, ended.err) == (0, "")
+    assert without_seconds(ended.out) == without_seconds(f"{found}\n")
+
+
+def test_what_is_no_representation_is_skipped_aloud(invoke, folder, arrays):
+    ended = invoke("compare", folder / "layers.npz", *FEW)
+    found = shesha.compare_all(dict(zip(("first", "second", "third"), arrays.values(), strict=True)), ["CKA", "LinReg"])
+    assert (ended.status, ended.out) == (0, f"{found}\n")
+    assert re.fullmatch(r"\S*layers.npz: skipped kind: is 1-D, .*\n", ended.err)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--measures", "mutual kNN(k=4, metric=euclidean),CKA"),
+        ("--measures", "mutual_knn(k=4,metric=euclidean)", "--measures", " cka "),
+        ("--measures", "mutual-kNN(metric=euclidean,k=4), CKA,,"),
+    ],
+)
+def test_measures_are_split_at_commas_outside_parentheses(invoke, strict_json, folder, arrays, options):
+    ended = invoke("compare", folder / "X.npy", folder / "Y.npy", *options, "--json", "-")
+    assert [score["value"] for score in strict_json(ended.out)["scores"]] == [
+        measures.mutual_knn(arrays["X"], arrays["Y"], k=4, metric="euclidean"),
+        measures.cka(arrays["X"], arrays["Y"]),
+    ]
+
+
+def test_groups_of_measures(invoke, strict_json, folder):
+    ended = invoke("compare", folder / "X.npy", folder / "Y.npy", "--measures", "neighbours,RSA", "--json", "-")
+    found = [score["measure"] for score in strict_json(ended.out)["scores"]]
+    assert found == [measure.name for measure in measures.choose(["neighbours", "RSA"])]
+
+
+def test_three_arrays_give_a_matrix_per_measure(invoke, folder, arrays):
+    ended = invoke("compare", *(folder / f"{name}.npy" for name in arrays), *FEW)
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out == f"{shesha.compare_all(arrays, ['CKA', 'LinReg'])}\n"
+
+
+def test_json_beside_the_table_and_alone(invoke, strict_json, folder, arrays):
+    args = ("compare", folder / "X.npy", folder / "Y.npy", "--measures", "CKA,ProcDist,MMD", "--seed", "4")
+    plain = invoke(*args)
+    ended = invoke(*args, "--json", folder / "a.json")
+    assert ended.status == 0
+    assert without_seconds(ended.out) == without_seconds(plain.out)
+    beside, alone = strict_json((folder / "a.json").read_text()), strict_json(invoke(*args, "--json", "-").out)
+    for content in (beside, alone):
+        assert (content["first"], content["second"], content["seed"]) == ("X", "Y", 4)
+        assert content["shapes"] == [[40, 8], [40, 6]]
+        cka, distance, mmd = content["scores"]
+        assert (cka["value"], cka["closer"], cka["high"]) == (measures.cka(arrays["X"], arrays["Y"]), "higher", 1.0)
+        # Infinity and NaN are not JSON.
+        assert (distance["high"], mmd["value"]) == (None, None)
+        assert mmd["reason"] == "needs equal widths, got 8 and 6 features"
+
+
+def test_json_of_all_pairs(invoke, strict_json, folder, arrays):
+    ended = invoke("compare", *(folder / f"{name}.npy" for name in arrays), *FEW, "--json", "-")
+    content = strict_json(ended.out)
+    assert content["names"] == list(arrays)
+    for one in content["scores"]:
+        function = {"CKA": measures.cka, "LinReg": measures.linear_regression}[one["score"]["measure"]]
+        assert one["score"]["value"] == function(arrays[one["first"]], arrays[one["second"]])
+    assert len(content["scores"]) == 3 + 6
+
+
+def test_distances_are_taken_as_such_if_told(invoke, strict_json, folder, arrays):
+    ended = invoke("compare", folder / "dX.npy", folder / "dY.npy", "--rdm", "--measures", "RSA,CKA", "--json", "-")
+    rsa, cka = strict_json(ended.out)["scores"]
+    given = [shesha.Rdm(np.load(folder / f"d{name}.npy")) for name in "XY"]
+    assert (ended.status, ended.err) == (0, "")
+    assert rsa["value"] == measures.rsa(*given)
+    assert cka["reason"] == "needs the features, got distances between rows"
+
+
+def test_what_looks_like_distances_gets_a_hint(invoke, folder):
+    ended = invoke("compare", folder / "dX.npy", folder / "Y.npy", *FEW)
+    assert ended.status == 0
+    assert ended.err == "dX looks like distances between rows: if it is, add --rdm\n"
+
+
+@pytest.mark.parametrize(
+    "change", [lambda D: D + np.eye(40), lambda D: np.triu(D), lambda D: 0 * D, lambda D: D[:, 1:]]
+)
+def test_other_squares_get_no_hint(invoke, folder, change):
+    np.save(folder / "square.npy", change(np.load(folder / "dX.npy")))
+    assert invoke("compare", folder / "square.npy", folder / "Y.npy", "--measures", "MagDiff").err == ""
+
+
+@pytest.mark.parametrize("files", [("X.npy", "Y.npy"), ("X.npy", "Y.npy", "Z.npy"), ("X.npy", "flat.npy")])
+def test_a_picture_of_the_first_measure(invoke, folder, files):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    ended = invoke(
+        "compare", *(folder / name for name in files), "--plot", folder / "a.png", "--measures", "CKA,MagDiff"
+    )
+    assert (ended.status, ended.err) == (0, "")
+    pixels = matplotlib.image.imread(folder / "a.png")
+    assert pixels.shape[0] > 300
+    assert len(np.unique(pixels.reshape(-1, pixels.shape[2]), axis=0)) > 3
+    matplotlib.pyplot.close("all")
+
+
+def test_no_value_at_all_ends_with_status_2(invoke, folder):
+    ended = invoke("compare", folder / "X.npy", folder / "flat.npy", "--measures", "CKA,RV")
+    assert (ended.status, ended.err) == (2, "shesha: no measure has a value\n")
+    assert "CKA, RV: flat: all rows are equal" in ended.out
+
+
+def test_some_values_are_enough(invoke, folder):
+    ended = invoke("compare", folder / "X.npy", folder / "flat.npy", "--measures", "CKA,MagDiff")
+    assert (ended.status, ended.err) == (0, "")
+
+
+@pytest.fixture
+def ctrl_c():
+    """A measure in which Ctrl-C comes."""
+    kept = dict(registry._measures), dict(registry._aliases)
+
+    @measures.measure(
+        "Ctrl-C",
+        view=Features,
+        closer="higher",
+        bounds=(0, 1),
+        symmetric=True,
+        invariant=(),
+        family="none",
+        cost="n d",
+        formula="none",
+        reference="none",
+        self_value=1.0,
+    )
+    def interrupting(a, b):
+        """Interrupt."""
+        raise KeyboardInterrupt
+
+    yield "Ctrl-C"
+    for table, before in zip((registry._measures, registry._aliases), kept, strict=True):
+        table.clear()
+        table.update(before)
+
+
+@pytest.mark.parametrize("files", [("X.npy", "Y.npy"), ("X.npy", "Y.npy", "Z.npy")])
+def test_ctrl_c_prints_what_is_done(invoke, folder, arrays, ctrl_c, files):
+    ended = invoke("compare", *(folder / name for name in files), "--measures", f"MagDiff,{ctrl_c},ProcDist")
+    assert ended.status == 130
+    assert f"{measures.magnitude_difference(arrays['X'], arrays['Y']):.4g}" in ended.out
+    assert ended.out.endswith("Interrupted: the rest was not compared.\n")
+
+
+def test_what_does_not_fit_is_told_and_left_out(invoke, folder, monkeypatch):
+    monkeypatch.setenv("SHESHA_MEMORY", "60K")
+    with pytest.warns(shesha.MeasureWarning, match="left out: Jaccard: needs"):
+        ended = invoke("compare", folder / "X.npy", folder / "Y.npy", "--measures", "CKA,Jaccard")
+    assert ended.status == 0
+    assert "  Jaccard: needs" in ended.out
+
+
+BAD = {
+    "other rows": (["X.npy", "short.npy"], r"must have the same rows, got different numbers: X \(40\), short \(30\)"),
+    "one array": (["X.npy"], "FILE must hold at least two representations together, got X"),
+    "one file twice": (["X.npy", "X.npy"], "FILE must be given once each, got .*X.npy repeatedly"),
+    "a missing file": (["X.npy", "nowhere.npy"], "path must be an existing file, got .*nowhere.npy"),
+    "an unknown measure": (["X.npy", "Y.npy", "--measures", "jacard"], "must be one of Jaccard, got 'jacard'"),
+    "an unknown option": (["X.npy", "Y.npy", "--measures", "CKA(k=3)"], "options of CKA must be among .*, got k"),
+    "an open parenthesis": (["X.npy", "Y.npy", "--measures", "Jaccard(k=3"], r"measure must be a name or name\(opt"),
+    "no measure": (["X.npy", "Y.npy", "--measures", " , "], "measures must name at least one measure, got none"),
+    "no distances": (["X.npy", "Y.npy", "--rdm"], r"must be a square matrix or a condensed triangle"),
+    "no picture": (["X.npy", "Y.npy", "--plot", "a.gif"], "--plot must end in one of .png, .pdf, .svg, got 'a.gif'"),
+    "no folder": (["X.npy", "Y.npy", "--json", "none/a.json"], "the folder of the file to write must exist"),
+    "a negative seed": (["X.npy", "Y.npy", "--seed", "-1"], "seed must be zero or positive, got -1"),
+    "no process": (["X.npy", "Y.npy", "Z.npy", "--workers", "0"], "workers must be at least 1, got 0"),
+    "a missing key": (
+        ["layers.npz", "--key", "fourth"],
+        "keys must be among first, second, third in layers.npz, got 'fourth'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_line_and_status_2(invoke_main, folder, monkeypatch, case):
+    monkeypatch.chdir(folder)
+    args, message = BAD[case]
+    ended = invoke_main("compare", *args)
+    assert (ended.status, ended.out) == (2, "")
+    assert re.fullmatch(rf"shesha: .*{message}.*\n", ended.err)
+
+
+def test_no_traceback_reaches_the_terminal(process, folder):
+    ended = process("compare", "X.npy", "short.npy")
+    assert ended == (type(ended))(2, "", ended.err)
+    assert re.fullmatch(r"shesha: representations must have the same rows, .*\n", ended.err)

@@ -1,0 +1,168 @@
+"""How comparisons print, and what they become: every number says which way is closer, what is missing says why."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import FrozenInstanceError, fields, replace
+
+import numpy as np
+import pytest
+
+from shesha import compare, compare_all, compare_layers
+from shesha.results import Comparison, LayerComparison, PairScore, PairwiseComparison, Score
+
+NAN = float("nan")
+CKA = Score("CKA", "kernels", 0.81236, "higher", 0.0, 1.0, 0.0123)
+RSA = Score("RSA", "distances", -0.5, "higher", -1.0, 1.0, 0.2)
+DISTANCE = Score("ProcDist", "shape", 123456.0, "lower", 0.0, float("inf"), 3.0)
+OTHER_KERNEL = Score("RV", "kernels", 0.25, "higher", 0.0, 1.0, 0.001)
+GULP = Score("GULP", "regression", NAN, "lower", 0.0, float("inf"), 0.0, "all rows are equal")
+EOS = Score("EOS", "regression", NAN, "higher", 0.0, 1.0, 0.0, "all rows are equal")
+MMD = Score("MMD", "distributions", NAN, "lower", 0.0, 1.4142, 0.0, "needs equal widths")
+TWO = Comparison(
+    "before", "after", ((12_000, 64), (12_000, 8, 7, 7)), (CKA, GULP, RSA, MMD, DISTANCE, OTHER_KERNEL, EOS), 7
+)
+PAIRS = (
+    PairScore("a", "b", CKA),
+    PairScore("a", "c", replace(CKA, value=NAN, reason="c: all rows are equal")),
+    PairScore("b", "c", replace(CKA, value=NAN, reason="c: all rows are equal")),
+)
+ALL = PairwiseComparison(("a", "b", "c"), ((9, 2),) * 3, PAIRS, {"CKA": True}, {"CKA": 1.0}, 7)
+GRID = LayerComparison(("a",), ("b", "c"), PAIRS[:2], "higher", 7)
+RESULTS = [CKA, GULP, PAIRS[0], TWO, ALL, GRID]
+
+everything = pytest.mark.parametrize("result", RESULTS, ids=lambda result: type(result).__name__)
+
+
+def sections(text):
+    return [part.split("\n") for part in text.split("\n\n")]
+
+
+def test_a_score_prints_which_way_is_closer():
+    assert str(CKA) == "CKA: 0.8124 (higher is closer, 0 to 1)"
+    assert str(DISTANCE) == "ProcDist: 1.235e+05 (lower is closer, from 0)"
+    assert str(GULP) == "GULP: not estimable (all rows are equal)"
+
+
+def test_a_comparison_begins_with_what_is_compared():
+    assert str(TWO).split("\n")[0] == "before (12,000 x 64) and after (12,000 x 8 x 7 x 7)"
+
+
+def test_each_number_says_which_way_is_closer_and_what_is_possible():
+    _, (header, *lines), *_ = sections(str(TWO))
+    assert header.split("  ") != header
+    assert header.split() == ["measure", "value", "closer", "is", "possible", "seconds"]
+    cells = [line.split() for line in lines]
+    assert cells == [
+        ["kernels"],
+        ["CKA", "0.8124", "higher", "0", "to", "1", "0.012"],
+        ["RV", "0.2500", "higher", "0", "to", "1", "0.001"],
+        ["distances"],
+        ["RSA", "-0.5000", "higher", "-1", "to", "1", "0.200"],
+        ["shape"],
+        ["ProcDist", "1.235e+05", "lower", "from", "0", "3.000"],
+    ]
+    assert len({len(line) for line in [header, *lines] if line.startswith("  ")}) == 1
+
+
+def test_what_is_missing_is_grouped_by_its_reason():
+    _, _, missing, _ = sections(str(TWO))
+    assert missing == ["Without a value", "  GULP, EOS: all rows are equal", "  MMD: needs equal widths"]
+
+
+def test_long_lists_of_what_is_missing_are_wrapped():
+    many = tuple(replace(GULP, measure=f"measure number {i}") for i in range(20))
+    _, (_, first, *rest) = sections(str(replace(TWO, scores=many)))
+    assert first.startswith("  measure number 0, ")
+    assert rest and all(line.startswith("      ") for line in rest)
+    assert max(map(len, [first, *rest])) <= 100
+
+
+def test_the_note_stands_beside_numbers_only():
+    assert "chance is rarely 0" in str(TWO)
+    assert "chance" not in str(replace(TWO, scores=(GULP, MMD)))
+
+
+def test_an_interrupted_comparison_says_so():
+    assert str(replace(TWO, interrupted=True)).endswith("\n\nInterrupted: the rest was not compared.")
+    assert "Interrupted" not in str(TWO)
+
+
+def test_a_score_is_found_whatever_the_case_and_punctuation():
+    assert TWO["cka"] is TWO["C-K a"] is CKA
+    with pytest.raises(KeyError, match="measure must be one of CKA, GULP, RSA, MMD, ProcDist, RV, EOS, got 'x'"):
+        TWO["x"]
+
+
+def test_all_pairs_print_a_matrix_per_measure_and_why_numbers_are_missing():
+    (title, columns, *rows), (reason,) = sections(str(ALL))
+    assert title == "CKA (higher is closer)"
+    assert columns.split() == ["a", "b", "c"]
+    assert [row.split() for row in rows] == [
+        ["a", "1", "0.8124", "NaN"],
+        ["b", "0.8124", "1", "NaN"],
+        ["c", "NaN", "NaN", "NaN"],
+    ]
+    assert reason == "  no value: c: all rows are equal"
+    assert str(replace(ALL, interrupted=True)).endswith("Interrupted: the rest was not compared.")
+
+
+def test_a_grid_prints_its_closest_pair_and_why_numbers_are_missing():
+    lines = str(GRID).split("\n")
+    assert lines[:3] == ["CKA (higher is closer)", "       b   c", "a 0.8124 NaN"]
+    assert lines[3] == "closest: a and b, 0.8124"
+    assert lines[-1] == "no value: c: all rows are equal"
+
+
+def test_an_interrupted_grid_says_so():
+    missing = replace(CKA, value=NAN, reason="interrupted")
+    text = str(replace(GRID, scores=(PAIRS[0], PairScore("a", "c", missing)), interrupted=True))
+    assert "interrupted" in text.lower()
+
+
+def test_a_table_has_a_line_per_measure():
+    table = TWO.to_frame()
+    assert list(table.columns) == ["measure", "family", "value", "closer", "low", "high", "seconds", "reason"]
+    assert list(table["measure"]) == [score.measure for score in TWO.scores]
+    assert table["value"].isna().tolist() == [not score.estimated for score in TWO.scores]
+    assert table.loc[1, "reason"] == "all rows are equal"
+
+
+def test_a_score_is_a_table_of_one_line():
+    assert CKA.to_frame().loc[0].to_dict() == CKA.to_dict()
+
+
+@everything
+def test_plain_values_are_json_and_a_copy(result):
+    plain = result.to_dict()
+    assert list(plain) == [field.name for field in fields(result)]
+    text = json.dumps(plain, allow_nan=True)
+    assert json.loads(text).keys() == plain.keys()
+    for value in plain.values():
+        if isinstance(value, dict):
+            value.clear()
+    assert json.dumps(result.to_dict(), allow_nan=True) == text
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda layers: compare(layers["early"], layers["narrow"], seed=np.random.default_rng(0)),
+        lambda layers: compare_all(layers, ["CKA", "LinReg", "MMD"]),
+        lambda layers: compare_layers(layers, layers, "MMD"),
+    ],
+)
+def test_what_comparisons_return_is_json_and_pickles(layers, make):
+    result = make(layers)
+    text = json.dumps(result.to_dict(), allow_nan=True)
+    again = pickle.loads(pickle.dumps(result))
+    assert json.dumps(again.to_dict(), allow_nan=True) == text
+    assert str(again) == str(result)
+
+
+@everything
+def test_results_cannot_be_changed(result):
+    for field in fields(result):
+        with pytest.raises(FrozenInstanceError):
+            setattr(result, field.name, None)
