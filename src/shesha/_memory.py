@@ -25,7 +25,10 @@ def memory_budget() -> int:
 
 def readable(n_bytes: float) -> str:
     """Print a number of bytes as people read it."""
-    return f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{n_bytes / 2**20:.0f} MiB"
+    for unit, name in ((2**30, "GiB"), (2**20, "MiB")):
+        if n_bytes >= unit:
+            return f"{n_bytes / unit:.{1 if unit == 2**30 else 0}f} {name}"
+    return f"{n_bytes / 2**10:.0f} KiB"
 
 
 def require(n_bytes: float, what: str, instead: str) -> None:

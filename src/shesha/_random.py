@@ -16,6 +16,17 @@ def generator(seed: Seed) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+def number(seed: Seed) -> int | None:
+    """Return the number that a seed is, if it is one: it gives the same draws again."""
+    return int(seed) if isinstance(seed, int | np.integer) and not isinstance(seed, bool) else None
+
+
+def drawn_number(seed: Seed) -> int:
+    """Return the number that a seed is, or draw one from it."""
+    rng, own = generator(seed), number(seed)
+    return int(rng.integers(2**63)) if own is None else own
+
+
 def spawn(seed: Seed, purpose: int) -> np.random.Generator:
     """Return an independent stream for one purpose, so that adding draws to one leaves the others alone."""
     if isinstance(seed, np.random.Generator):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha import _validate as check
-from shesha._random import Seed
+from shesha._random import Seed, number
 from shesha._warnings import NotEstimable
 from shesha.calibration import _null as null_kernel
 from shesha.calibration._orders import drawn_orders, identity_first
@@ -138,7 +138,7 @@ def calibrate_layers(
         exchanged=exchanged,
         n_lost=found.n_lost,
         null=tuple(totals[1:].tolist()),
-        seed=seed if isinstance(seed, int) else None,
+        seed=number(seed),
         interrupted=interrupted,
         options=dict(options),
     )

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._progress import muted, track
-from shesha._random import Seed, generator
+from shesha._random import Seed, generator, number
 from shesha.calibration.corrections import CORRECTIONS, Correction, benjamini_hochberg, holm
 from shesha.calibration.scalar import Chosen, calibrate
 from shesha.results import CalibratedMany
@@ -72,7 +72,7 @@ def calibrate_many(
         tuple(holm(p_values).tolist()),
         tuple(benjamini_hochberg(p_values).tolist()),
         correction,
-        seed if isinstance(seed, int) else None,
+        number(seed),
     )
 
 

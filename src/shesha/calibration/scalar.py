@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha import _validate as check
 from shesha._progress import track
-from shesha._random import Seed
+from shesha._random import Seed, number
 from shesha._warnings import NotEstimable
 from shesha.calibration import _null as null_kernel
 from shesha.calibration._orders import drawn_orders, identity_first
@@ -101,7 +101,7 @@ def calibrate(
         "alpha": alpha,
         "n_rows": subject.n_rows,
         "exchanged": exchanged,
-        "seed": seed if isinstance(seed, int) else None,
+        "seed": number(seed),
         "options": dict(options),
     }
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -46,8 +47,14 @@ def _options(
     """Every option of the program itself is eager, so there is nothing left to do."""
 
 
+def _tell(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning as a reader of the command line wants it: without the place in the code."""
+    typer.echo(f"shesha: {message}", err=True)
+
+
 def main() -> None:
     """Run the program: bad input ends with status 2 and a message (with SHESHA_DEBUG set, a traceback)."""
+    warnings.showwarning = _tell
     try:
         app()
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:

@@ -65,6 +65,16 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def save_picture(path: Path, axes: Any) -> None:
+    """Draw into a temporary file first: a reader never sees half a picture."""
+    temporary = path.with_name(path.name + ".part")
+    try:
+        axes.figure.savefig(temporary, dpi=150, format=path.suffix.lower().removeprefix("."))
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def emit(report: str, content: dict[str, Any], json: Path | None) -> None:
     """Print the report, and write or print all numbers if asked for."""
     if json is None or str(json) != "-":

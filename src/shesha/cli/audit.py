@@ -85,7 +85,7 @@ def show(found: Audit, json: Path | None, plot: Path | None) -> None:
     meanings = {name: meaning.line for name, meaning in MEANINGS.items()}
     _files.emit(str(found), {**found.to_dict(), "ranking": found.ranking, "meanings": meanings}, json)
     if plot is not None:
-        found.plot().figure.savefig(plot, dpi=150)  # type: ignore[union-attr]
+        _files.save_picture(plot, found.plot())
     unscored = [one.name for one in found.representations if one.reason or _without_stability(one)]
     if unscored:
         typer.echo(f"shesha: not scored: {', '.join(unscored)}", err=True)

@@ -52,16 +52,21 @@ def compare_command(
     arrays = _read(files, key, rdm)
     if len(arrays) < 2:
         raise ValueError(f"FILE must hold at least two representations together, got {', '.join(arrays) or 'none'}")
-    if len(arrays) == 2 and plot is None:
+    if workers < 1:
+        raise ValueError(f"--workers must be at least 1, got {workers}")
+    if len(arrays) == 2:
         (first, X), (second, Y) = arrays.items()
         found = compare(X, Y, chosen, names=(first, second), seed=seed)
         _files.emit(str(found), found.to_dict(), json)
+        if plot is not None:
+            pair = compare_all(arrays, chosen[:1], seed=seed)
+            _files.save_picture(plot, pair.plot(pair.measures[0]))
         _finish(found, [score.estimated for score in found.scores])
     else:
         pairs = compare_all(arrays, chosen, workers=workers, seed=seed)
         _files.emit(str(pairs), pairs.to_dict(), json)
         if plot is not None:
-            pairs.plot(pairs.measures[0]).figure.savefig(plot, dpi=150)  # type: ignore[union-attr]
+            _files.save_picture(plot, pairs.plot(pairs.measures[0]))
         _finish(pairs, [pair.score.estimated for pair in pairs.scores])
 
 
@@ -90,7 +95,7 @@ def _read(files: list[Path], keys: list[str] | None, rdm: bool) -> dict[str, Any
 
     arrays = _files.read_representations(files, keys)
     if rdm:
-        return {name: Rdm(array) for name, array in arrays.items()}
+        return {name: Rdm(array, name) for name, array in arrays.items()}
     for name, array in arrays.items():
         if _looks_like_distances(array):
             typer.echo(f"{name} looks like distances between rows: if it is, add --rdm", err=True)

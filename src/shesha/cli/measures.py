@@ -8,9 +8,12 @@ import typer
 
 
 def measures_command(
-    name: Annotated[str | None, typer.Argument(help="A measure, by any of its names; default: list all.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A measure by any name, or a family; default: list all.")] = None,
 ) -> None:
     """List the measures, or tell what one means, what leaves it alone, what it costs and where it misleads."""
-    from shesha.measures import card, get, overview
+    from shesha.measures import card, families, get, overview
 
-    typer.echo(overview() if name is None else card(get(name)))
+    if name is None or name.casefold() in {family.casefold() for family in families()}:
+        typer.echo(overview(name))
+    else:
+        typer.echo(card(get(name)))

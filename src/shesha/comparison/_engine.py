@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +14,13 @@ from shesha._warnings import MeasureWarning, NotEstimable, warn
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
 from shesha.results import PairScore, Score
-from shesha.views import Representation, View, aligned
+from shesha.views import Features, Representation, View, aligned
 
 Pair = tuple[str, str]
 Sources = Mapping[str, Representation]
 INTERRUPTED = "interrupted"
+_COPIES = 4
+"""Arrays of the size of the features that a view of them may hold."""
 _TOGETHER = 2**29
 """Views that take less than this many bytes in making are made side by side, one per thread."""
 
@@ -33,29 +37,14 @@ class Group:
         """Every pair that some measure compares."""
         return list(dict.fromkeys(pair for pairs in self.pairs for pair in pairs))
 
-    def bytes_for(self, sources: Sources, pair: Pair) -> int:
-        """Memory that one pair takes."""
+    def bytes_of(self, source: Representation) -> tuple[int, int]:
+        """Memory that the view of a representation keeps, and takes besides while it is made."""
         kind, options = self.measures[0].view_key
-        needs = [kind.memory(*size_of(sources[name]), **dict(options)) for name in pair]
-        return sum(kept for kept, _ in needs) + max(working for _, working in needs)
-
-    def bytes_kept(self, sources: Sources, names: Sequence[str]) -> int:
-        """Memory that the views of these representations keep."""
-        kind, options = self.measures[0].view_key
-        return sum(kind.memory(*size_of(sources[name]), **dict(options))[0] for name in names)
-
-
-def size_of(source: Representation) -> tuple[int, int]:
-    """Rows and columns, as a measure of memory."""
-    n, *rest = source.shape
-    return n, max(1, _product(rest)) if not source.given_distances else 1
-
-
-def _product(numbers: Sequence[int]) -> int:
-    total = 1
-    for number in numbers:
-        total *= number
-    return total
+        try:
+            return kind.memory(*source.size(kind.folding), **dict(options))
+        except (TypeError, ValueError):
+            # An option of the wrong kind is told when the view is made.
+            return 0, 0
 
 
 def grouped(measures: Sequence[Measure], pairs: Mapping[str, Sequence[Pair]]) -> list[Group]:
@@ -73,7 +62,8 @@ def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair
     left_out: dict[str, str] = {}
     for group in groups:
         for pair in group.all_pairs:
-            need = group.bytes_for(sources, pair)
+            needs = [group.bytes_of(sources[name]) for name in pair]
+            need = sum(kept for kept, _ in needs) + max(working for _, working in needs)
             if need > budget:
                 reason = (
                     f"needs {memory.readable(need)} of a memory budget of {memory.readable(budget)}: "
@@ -88,24 +78,35 @@ def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair
 
 
 def run(groups: Sequence[Group], sources: Sources, skipped: Mapping[tuple[str, Pair], str]) -> Iterator[PairScore]:
-    """Yield the scores, group by group."""
-    for group in groups:
-        for tile in _tiles(group, sources):
-            yield from _run_tile(group, sources, tile, skipped)
+    """Yield the scores, group by group; what measures of several groups build upon is kept if it is small."""
+    features = sum(8 * math.prod(source.shape) for source in sources.values())
+    keep = Features if _COPIES * features <= memory.memory_budget() / 4 else None
+    try:
+        for group in groups:
+            for tile in _tiles(group, sources):
+                yield from _run_tile(group, sources, tile, skipped, keep)
+    finally:
+        for source in sources.values():
+            source.drop_views()
 
 
 def _tiles(group: Group, sources: Sources) -> Iterator[list[Pair]]:
     """Cut the pairs so that the views of each stretch fit the budget."""
     budget = memory.memory_budget()
+    needs = {name: group.bytes_of(sources[name]) for name in {name for pair in group.all_pairs for name in pair}}
+    working = max((working for _, working in needs.values()), default=0)
     tile: list[Pair] = []
-    names: list[str] = []
+    names: set[str] = set()
+    kept = 0
     for pair in group.all_pairs:
-        wider = list(dict.fromkeys([*names, *pair]))
-        if tile and group.bytes_kept(sources, wider) + group.bytes_for(sources, pair) > budget:
+        more = sum(needs[name][0] for name in {*pair} - names)
+        if tile and kept + more + working > budget:
             yield tile
-            tile, wider = [], list(pair)
+            tile, names, kept = [], set(), 0
+            more = sum(needs[name][0] for name in {*pair})
         tile.append(pair)
-        names = wider
+        names |= {*pair}
+        kept += more
     if tile:
         yield tile
 
@@ -120,39 +121,42 @@ class _Look:
 
 
 def _run_tile(
-    group: Group, sources: Sources, tile: list[Pair], skipped: Mapping[tuple[str, Pair], str]
+    group: Group,
+    sources: Sources,
+    tile: list[Pair],
+    skipped: Mapping[tuple[str, Pair], str],
+    keep: type[View] | None,
 ) -> Iterator[PairScore]:
     first = group.measures[0]
-    kind, options = first.view_key
     usable = [pair for pair in tile if (first.name, pair) not in skipped]
-    sides = {pair: aligned(sources[pair[0]], sources[pair[1]], kind.folding) for pair in usable}
+    sides = {pair: aligned(sources[pair[0]], sources[pair[1]], first.view.folding) for pair in usable}
     # Feature maps differ by pair, matrices do not.
     unique = {id(side): side for both in sides.values() for side in both}
-    looks = _look_at(first, list(unique.values()), len(tile))
-    n_uses = {key: sum(id(s) == key for both in sides.values() for s in both) * len(group.measures) for key in unique}
+    uses = Counter(id(side) for both in sides.values() for side in both)
+    looks = _look_at(group, list(unique.values()))
 
     def compare(task: tuple[Measure, Pair]) -> PairScore:
         measure, pair = task
         if (measure.name, pair) in skipped:
             return PairScore(*pair, _missing(measure, skipped[measure.name, pair]))
         a, b = sides[pair]
-        share = sum(looks[id(side)].seconds / n_uses[id(side)] for side in (a, b))
+        share = sum(looks[id(side)].seconds / uses[id(side)] for side in (a, b)) / len(group.measures)
         return PairScore(*pair, _scored(measure, pair, (a, b), (looks[id(a)], looks[id(b)]), share))
 
+    chosen = [set(pairs) for pairs in group.pairs]
     tasks = [
-        (measure, pair)
-        for measure, pairs in zip(group.measures, group.pairs, strict=True)
-        for pair in tile
-        if pair in set(pairs)
+        (measure, pair) for measure, pairs in zip(group.measures, chosen, strict=True) for pair in tile if pair in pairs
     ]
     try:
         yield from parallel(compare, tasks)
     finally:
         for side in unique.values():
-            side.drop(kind, **dict(options))
+            side.drop_views(keep=keep)
 
 
-def _look_at(measure: Measure, sides: list[Representation], n_pairs: int) -> dict[int, _Look]:
+def _look_at(group: Group, sides: list[Representation]) -> dict[int, _Look]:
+    measure = group.measures[0]
+
     def look(side: Representation) -> _Look:
         start = time.perf_counter()
         try:
@@ -163,8 +167,7 @@ def _look_at(measure: Measure, sides: list[Representation], n_pairs: int) -> dic
             view, reason = None, _failure(error)
         return _Look(view, reason, time.perf_counter() - start)
 
-    kind, options = measure.view_key
-    working = max((sum(kind.memory(*size_of(side), **dict(options))) for side in sides), default=0)
+    working = max((sum(group.bytes_of(side)) for side in sides), default=0)
     found = parallel(look, sides) if working < _TOGETHER else _one_by_one(look, sides)
     return {id(side): one for side, one in zip(sides, found, strict=True)}
 
@@ -184,6 +187,8 @@ def _scored(
     """Compare two views, or say why not."""
     start = time.perf_counter()
     try:
+        if measure.paired and sides[0].n_rows != sides[1].n_rows:
+            return _missing(measure, f"rows do not correspond: {sides[0].n_rows} and {sides[1].n_rows} once folded")
         measure.require_comparable(*sides)
         for name, look in zip(pair, looks, strict=True):
             if look.reason:
@@ -194,8 +199,8 @@ def _scored(
         return _missing(measure, str(why))
     except Exception as error:  # One measure's failure must not stop the others.
         return _missing(measure, _failure(error))
-    if value != value:
-        return _missing(measure, "the measure returned NaN without a reason")
+    if not math.isfinite(value):
+        return _missing(measure, f"the measure returned {value} without a reason")
     return _score(measure, value, seconds + time.perf_counter() - start, "")
 
 

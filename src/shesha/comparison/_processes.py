@@ -27,6 +27,13 @@ def run_on_processes(
     groups: Sequence[Group], sources: Sources, skipped: Mapping[tuple[str, Pair], str], n_workers: int
 ) -> Iterator[PairScore]:
     """Yield the scores as they come: each task is one group's share of the pairs."""
+    for measure in {measure.name: measure for group in groups for measure in group.measures}.values():
+        function = measure.function
+        if "<locals>" in function.__qualname__ or function.__module__ == "__main__":
+            raise ValueError(
+                f"workers must be 1 for measures that other processes cannot import, got {n_workers} and "
+                f"{measure.name}: put the measure into a module"
+            )
     tasks = [part for group in groups for part in _parts(group, n_workers)]
     # The processes share the cores among them.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)

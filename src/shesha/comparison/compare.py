@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from numpy.typing import ArrayLike
 
 from shesha._progress import track
-from shesha._random import Seed, generator
+from shesha._random import Seed, drawn_number, number
 from shesha.comparison import _engine as engine
 from shesha.measures import Measure, choose
 from shesha.results import Comparison, PairScore
@@ -55,9 +55,9 @@ def compare(
     >>> print(compare(X, 3 * X[:, ::-1], ["CKA", "HardCorr"])["CKA"])
     CKA: 1 (higher is closer, 0 to 1)
     """
+    if isinstance(names, str) or len(names) != 2 or str(names[0]) == str(names[1]):
+        raise ValueError(f"names must be two different names, got {names!r}")
     first, second = (str(name) for name in names)
-    if first == second:
-        raise ValueError(f"names must differ, got {first!r} twice")
     sources = {first: Representation.of(X, "X"), second: Representation.of(Y, "Y")}
     require_same_rows(sources)
     chosen = drawn(choose(measures), seed)
@@ -70,16 +70,16 @@ def compare(
         second,
         (sources[first].shape, sources[second].shape),
         tuple(scores.get(measure.name) or engine.interrupted(measure) for measure in chosen),
-        seed if isinstance(seed, int) else None,
+        number(seed),
         interrupted,
     )
 
 
 def drawn(chosen: list[Measure], seed: Seed) -> list[Measure]:
     """Give all measures that draw at random one seed, so that all representations meet the same choices."""
-    # One number from the seed serves all: their draws are of different kinds.
-    number = seed if isinstance(seed, int) else int(generator(seed).integers(2**63))
-    return [measure.drawn(number) for measure in chosen]
+    # One number serves all: their draws are of different kinds, and it gives the same as a direct call.
+    one = drawn_number(seed)
+    return [measure.drawn(one) for measure in chosen]
 
 
 def require_same_rows(sources: dict[str, Representation]) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 from numpy.typing import ArrayLike
 
-from shesha._random import Seed
+from shesha._random import Seed, number
 from shesha.comparison import _engine as engine
 from shesha.comparison.compare import Choice, collect, drawn, require_same_rows
-from shesha.comparison.pairwise import in_order
+from shesha.comparison.pairwise import in_order, named
 from shesha.measures import get
-from shesha.results import LayerComparison
+from shesha.results import LayerComparison, PairScore
 from shesha.views import Rdm, Representation
 
 Layers = Mapping[str, ArrayLike | Rdm] | Sequence[ArrayLike | Rdm]
@@ -46,21 +47,28 @@ def compare_layers(layers_a: Layers, layers_b: Layers, measure: Choice = "CKA", 
     """
     a, b = _named(layers_a, "layers_a"), _named(layers_b, "layers_b")
     chosen = drawn([get(measure)], seed)
+    require_same_rows({f"layers_a[{k}]": v for k, v in a.items()} | {f"layers_b[{k}]": v for k, v in b.items()})
     # The two models may use the same names.
     sources = {f"a {name}": layer for name, layer in a.items()} | {f"b {name}": layer for name, layer in b.items()}
-    require_same_rows(sources)
     pairs = {chosen[0].name: [(f"a {i}", f"b {j}") for i, j in product(a, b)]}
     groups = engine.grouped(chosen, pairs)
     skipped = engine.too_large(groups, sources)
     found, interrupted = collect(engine.run(groups, sources, skipped), len(a) * len(b))
-    scores = tuple(type(pair)(pair.first[2:], pair.second[2:], pair.score) for pair in in_order(found, chosen, pairs))
-    number = seed if isinstance(seed, int) else None
-    return LayerComparison(tuple(a), tuple(b), scores, chosen[0].closer, number, interrupted)
+    scores = tuple(_with_own_names(pair) for pair in in_order(found, chosen, pairs))
+    return LayerComparison(tuple(a), tuple(b), scores, chosen[0].closer, number(seed), interrupted)
+
+
+def _with_own_names(pair: PairScore) -> PairScore:
+    reason = pair.score.reason
+    for name in (pair.first, pair.second):
+        if reason.startswith(f"{name}: "):
+            reason = reason[2:]
+            break
+    return PairScore(pair.first[2:], pair.second[2:], replace(pair.score, reason=reason))
 
 
 def _named(layers: Layers, name: str) -> dict[str, Representation]:
-    items = layers.items() if isinstance(layers, Mapping) else enumerate(layers)
-    found = {str(key): Representation.of(layer, f"{name}[{key!r}]") for key, layer in items}
+    found = named(layers if isinstance(layers, Mapping) else dict(enumerate(layers)), name)
     if not found:
         raise ValueError(f"{name} must hold at least one layer, got none")
     return found

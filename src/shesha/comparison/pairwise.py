@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import combinations, permutations
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
-from shesha._random import Seed
+from shesha._random import Seed, number
 from shesha.comparison import _engine as engine
 from shesha.comparison._processes import run_on_processes
 from shesha.comparison.compare import Choice, collect, drawn, require_same_rows
@@ -56,8 +57,9 @@ def compare_all(
     """
     n_workers = check.count(workers, "workers")
     if not isinstance(representations, Mapping) or len(representations) < 2:
-        raise ValueError("representations must be a mapping of at least two names to arrays, got something else")
-    sources = {str(name): Representation.of(X, str(name)) for name, X in representations.items()}
+        what = f"{len(representations)}" if isinstance(representations, Mapping) else type(representations).__name__
+        raise ValueError(f"representations must be a mapping of at least two names to arrays, got {what}")
+    sources = named(representations, "representations")
     require_same_rows(sources)
     chosen = drawn(choose(measures), seed)
     pairs = {measure.name: _pairs(measure, list(sources)) for measure in chosen}
@@ -73,9 +75,17 @@ def compare_all(
         in_order(found, chosen, pairs),
         {measure.name: measure.symmetric for measure in chosen},
         {measure.name: measure.self_value for measure in chosen},
-        seed if isinstance(seed, int) else None,
+        number(seed),
         interrupted,
     )
+
+
+def named(arrays: Mapping[Any, ArrayLike | Rdm], argument: str) -> dict[str, Representation]:
+    """Check the arrays and call them by their names."""
+    sources = {str(name): Representation.of(X, str(name)) for name, X in arrays.items()}
+    if len(sources) < len(arrays):
+        raise ValueError(f"{argument} must have names that differ when printed, got {', '.join(map(repr, arrays))}")
+    return sources
 
 
 def _pairs(measure: Measure, names: list[str]) -> list[engine.Pair]:

@@ -29,7 +29,7 @@ _COSTS = {
 def card(measure: Measure) -> str:
     """Return what a reader must know of a measure, as text."""
     return "\n".join(
-        [f"{measure.name}: {meaning(measure)}", ""]
+        [*textwrap.wrap(f"{measure.name}: {meaning(measure)}", _WIDTH), ""]
         + [line for title, text in facts(measure) for line in _entry(title, text)]
     )
 
@@ -63,10 +63,12 @@ def facts(measure: Measure) -> list[tuple[str, str]]:
     return [entry for entry in found if entry[1]] + [("beware", caveat) for caveat in measure.caveats]
 
 
-def overview() -> str:
-    """Return the list of all measures by family."""
+def overview(family: str | None = None) -> str:
+    """Return the list of all measures by family, or of one family."""
     load_entry_points()
-    measures = registered()
+    measures = {
+        name: m for name, m in registered().items() if family is None or m.family.casefold() == family.casefold()
+    }
     width = max(map(len, measures))
     lines = []
     for family in dict.fromkeys(measure.family for measure in measures.values()):

@@ -57,9 +57,11 @@ def get(name: str | Measure | Callable[..., float]) -> Measure:
     base, options = _parse(name)
     found = by_alias(base)
     if found is None:
-        close = difflib.get_close_matches(base.lower(), {n.lower(): n for n in registered()}, n=3, cutoff=0.5)
-        hint = [n for n in registered() if n.lower() in close] or list(registered())
-        raise ValueError(f"measure must be one of {', '.join(hint)}, got {name!r} (`shesha measures` lists all)")
+        if base.casefold() in _together():
+            raise ValueError(f"measure must be one measure, got {name!r}, which is several")
+        raise ValueError(
+            f"measure must be one of {', '.join(_close(base))}, got {name!r} (`shesha measures` lists all)"
+        )
     return found.configured(**options)
 
 
@@ -69,6 +71,8 @@ def choose(
     """Return the measures meant by 'standard', 'all', a family, a group ('ReSi'), a name, or several of these."""
     if isinstance(chosen, str | Measure) or callable(chosen):
         chosen = [chosen]
+    if not isinstance(chosen, Iterable):
+        raise TypeError(f"measures must be names or functions, got {chosen!r}")
     found: dict[str, Measure] = {}
     for one in chosen:
         for measure in _meant(one):
@@ -87,10 +91,25 @@ def _meant(one: str | Measure | Callable[..., float]) -> list[Measure]:
         return [measure for measure in everything if measure.cost != "more"]
     if isinstance(one, str):
         text = one.casefold()
-        together = [m for m in everything if m.family == text or text in {group.casefold() for group in m.groups}]
-        if together:
-            return together
+        if text in _together():
+            return _together()[text]
     return [get(one)]
+
+
+def _together() -> dict[str, list[Measure]]:
+    """Families and groups by name."""
+    found: dict[str, list[Measure]] = {}
+    for measure in registered().values():
+        for name in {measure.family.casefold(), *(group.casefold() for group in measure.groups)}:
+            found.setdefault(name, []).append(measure)
+    return found
+
+
+def _close(base: str) -> list[str]:
+    """Names near a misspelt one, or all."""
+    called = {alias.lower(): m.name for m in registered().values() for alias in (m.name, m.function.__name__)}
+    close = difflib.get_close_matches(base.lower(), called, n=3, cutoff=0.5)
+    return list(dict.fromkeys(called[alias] for alias in close)) or list(registered())
 
 
 def families() -> list[str]:
@@ -154,6 +173,8 @@ def _parse(text: str) -> tuple[str, dict[str, Any]]:
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not key.isidentifier():
             raise ValueError(f"options of a measure must read option=value, got {part!r} in {text!r}")
+        if key in options:
+            raise ValueError(f"options of a measure must be given once, got {key} again in {text!r}")
         try:
             options[key] = ast.literal_eval(value)
         except (ValueError, SyntaxError):

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast, get_args
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
-from shesha._random import Seed, generator
+from shesha._random import Seed, drawn_number
 from shesha._warnings import NotEstimable
 from shesha.kernels.threads import single_threaded_blas
 from shesha.views import Rdm, Representation, View, aligned
@@ -124,10 +124,10 @@ class Measure:
 
     def drawn(self, seed: Seed = None) -> Measure:
         """Return the measure with its open seed drawn, so that all representations meet the same random choices."""
-        own = self.parameters.get("seed", 0)
-        if isinstance(own, int):
+        if "seed" not in self.parameters:
             return self
-        return replace(self, options=dict(self.options) | {"seed": int(generator(own or seed).integers(2**63))})
+        own = self.parameters["seed"]
+        return replace(self, options=dict(self.options) | {"seed": drawn_number(seed if own is None else own)})
 
     def between(self, X: Data, Y: Data) -> float:
         """Compare two representations; NotEstimable tells why there is no value."""
@@ -263,11 +263,12 @@ def _as_function(
 
 def register(found: Measure) -> None:
     """Add a measure to the list; a name can be taken once."""
-    for alias in {_key(found.name), _key(found.function.__name__)}:
-        taken = _aliases.get(alias)
+    names = (found.name, found.function.__name__)
+    for name in names:
+        taken = _aliases.get(_key(name))
         if taken is not None and _measures[taken].function.__module__ != found.function.__module__:
-            raise ValueError(f"name must be one that no measure has, got {found.name!r}, which {taken} answers to")
-        _aliases[alias] = found.name
+            raise ValueError(f"name must be one that no measure has, got {name!r}, which {taken} answers to")
+    _aliases.update({_key(name): found.name for name in names})
     _measures[found.name] = found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from shesha.measures import kernels
+from shesha.measures import kernels, shape
 
 
 def cka(X: ArrayLike, Y: ArrayLike, debiased: bool = False) -> float:
@@ -32,3 +32,28 @@ def cka(X: ArrayLike, Y: ArrayLike, debiased: bool = False) -> float:
     (0.13, -0.01)
     """
     return kernels.unbiased_cka(X, Y) if debiased else kernels.cka(X, Y)
+
+
+def procrustes_similarity(X: ArrayLike, Y: ArrayLike, center: bool = True, scale: bool = True) -> float:
+    """Share of the size that the best rotation explains.
+
+    Parameters
+    ----------
+    X, Y : arrays of shape (n_samples, n_features)
+        Row i of both is the same input; the narrower matrix counts as padded with zeros.
+    center, scale : bool
+        Remove the column means; divide by the Frobenius norm.
+
+    Returns
+    -------
+    float
+        In [0, 1]; NaN, with a warning that says why, if all rows are equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> round(procrustes_similarity(X, 3 * X[:, ::-1] + 1), 6)
+    1.0
+    """
+    return shape.procrustes_similarity(X, Y, center=center, scale=scale)

@@ -114,7 +114,7 @@ def _table(found: list[Score]) -> list[str]:
 
 
 def _size(shape: tuple[int, ...]) -> str:
-    return " x ".join(f"{n:,}" for n in shape)
+    return f"distances of {shape[0]:,} rows" if len(shape) == 1 else " x ".join(f"{n:,}" for n in shape)
 
 
 def plain_name(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,10 +53,11 @@ class _Tabled:
     def _grid(self, measure: str, rows: tuple[str, ...], columns: tuple[str, ...]) -> pd.DataFrame:
         import pandas as pd
 
-        values = pd.DataFrame(np.nan, index=list(rows), columns=list(columns))
+        values = np.full((len(rows), len(columns)), np.nan)
+        row, column = ({name: place for place, name in enumerate(names)} for names in (rows, columns))
         for pair in self._of(measure):
-            values.loc[pair.first, pair.second] = pair.score.value
-        return values
+            values[row[pair.first], column[pair.second]] = pair.score.value
+        return pd.DataFrame(values, index=list(rows), columns=list(columns))
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,8 @@ class PairwiseComparison(_Tabled, Result):
         """
         import pandas as pd
 
+        if n_dimensions < 1:
+            raise ValueError(f"n_dimensions must be at least 1, got {n_dimensions}")
         score = self._of(measure)[0].score
         values = self.matrix(measure).to_numpy(dtype=np.float64, copy=True)
         if np.isnan(values).any():
@@ -147,8 +151,8 @@ class PairwiseComparison(_Tabled, Result):
         for measure in self.measures:
             score = self._of(measure)[0].score
             parts.append(f"{measure} ({score.closer} is closer)\n{self.matrix(measure).to_string(float_format='%.4g')}")
-            reasons = dict.fromkeys(p.score.reason for p in self._of(measure) if p.score.reason)
-            parts += [f"  no value: {reason}" for reason in reasons]
+            reasons = Counter(p.score.reason for p in self._of(measure) if p.score.reason)
+            parts += [f"  no value for {n} of {len(self._of(measure))} pairs: {why}" for why, n in reasons.items()]
         if self.interrupted:
             parts.append("Interrupted: the rest was not compared.")
         return "\n\n".join(parts)
@@ -212,6 +216,8 @@ class LayerComparison(_Tabled, Result):
             lines.append("The closest of many pairs is close by chance alone: calibrate the maximum, not its entry.")
         if self.reason:
             lines.append(f"no value: {self.reason}")
+        if self.interrupted:
+            lines.append("Interrupted: the rest was not compared.")
         return "\n".join(lines)
 
 

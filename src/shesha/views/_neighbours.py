@@ -65,6 +65,8 @@ class Neighbours(View):
         check.boolean(include_self, "include_self")
         if source.given_distances:
             distances, _ = source.condensed("euclidean")
+            if np.ptp(distances) == 0:
+                raise NotEstimable("all distances between rows are equal, so none is nearer than another")
             return cls._found(kernel.nearest_of_distances(distances, source.n_rows, k), None, distances, None)
         if metric == "dot":
             features = source.view(Features)
@@ -72,6 +74,8 @@ class Neighbours(View):
             search: Search = partial(kernel.nearest_by_product, k=k, include_self=include_self)
         else:
             rows, search = source.standard(metric), partial(kernel.nearest_by_distance, k=k)
+        if np.abs(rows - rows[0]).max() <= 8 * np.finfo(float).eps * np.abs(rows).max():
+            raise NotEstimable("all rows are equal, so none is nearer than another")
         return cls._found(search(rows), rows, None, search)
 
     @classmethod

@@ -21,7 +21,7 @@ from shesha.kernels.distances import (
     standard_rows,
     undirected_rows,
 )
-from shesha.kernels.folding import Folding, folded, pooled
+from shesha.kernels.folding import ROWS, Folding, folded, pooled
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -41,6 +41,8 @@ class Rdm:
     ----------
     D : array of shape (n_samples, n_samples) or (n_samples * (n_samples - 1) / 2,)
         Square and symmetric with a zero diagonal, or condensed; finite and not negative.
+    name : str
+        What error messages call it.
 
     Examples
     --------
@@ -48,8 +50,8 @@ class Rdm:
     Rdm(3 rows)
     """
 
-    def __init__(self, D: ArrayLike) -> None:
-        self.condensed, self.n_rows = check.rdm(D)
+    def __init__(self, D: ArrayLike, name: str = "D") -> None:
+        self.condensed, self.n_rows = check.rdm(D, name)
         self.precision = _precision(D)
 
     def __repr__(self) -> str:
@@ -117,8 +119,8 @@ class Representation:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the array; (n, n) for distances."""
-        return (self.n_rows, self.n_rows) if isinstance(self._array, Rdm) else self._array.shape
+        """Shape of the array; (n,) for distances between n rows."""
+        return (self.n_rows,) if isinstance(self._array, Rdm) else self._array.shape
 
     @property
     def given_distances(self) -> bool:
@@ -131,6 +133,24 @@ class Representation:
         if isinstance(self._array, Rdm):
             raise NotEstimable("needs the features, got distances between rows")
         return self._array
+
+    def size(self, folding: Folding) -> tuple[int, int]:
+        """Rows and columns once folded."""
+        n, *rest = self.shape
+        columns = int(np.prod(rest)) if rest else 1
+        if len(rest) == 2:
+            return n * rest[0], rest[1]
+        if len(rest) == 3 and folding == "rows":
+            return min(n * rest[1] * rest[2], 2 * ROWS), rest[0]
+        return n, columns
+
+    def __getstate__(self) -> tuple[Any, float]:
+        """Views are made anew where a copy goes."""
+        return self._array, self.precision
+
+    def __setstate__(self, state: tuple[Any, float]) -> None:
+        """Start without views."""
+        self.__init__(*state)  # type: ignore[misc]
 
     def view(self, kind: type[V], **options: Any) -> V:
         """Return the view, making it if it has not been made."""
@@ -149,10 +169,10 @@ class Representation:
             raise NotEstimable(str(found))
         return found
 
-    def drop(self, kind: type[View], **options: Any) -> None:
-        """Free the memory of a view."""
+    def drop_views(self, *, keep: type[View] | None = None) -> None:
+        """Free the memory of all views but those of one kind."""
         with self._lock:
-            self._made.pop((kind, *sorted(options.items())), None)
+            self._made = {key: made for key, made in self._made.items() if key[0] in ("fold", keep)}
 
     def standard(self, metric: Standard) -> Matrix:
         """Rows whose inner products or distances give the metric; rows without a direction are a reason to stop."""
