@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from shesha import _validate as check
 from shesha._random import Seed, number
 from shesha._warnings import NotEstimable
-from shesha.calibration import _null as null_kernel
-from shesha.calibration._orders import drawn_orders, identity_first
-from shesha.calibration._summary import best_value, summarise
+from shesha.calibration import null as null_kernel
+from shesha.calibration.orders import drawn_orders, identity_first
 from shesha.calibration.scalar import Chosen, collect, drawn, look_at
+from shesha.calibration.summary import best_value, summarise
 from shesha.measures import Measure
 from shesha.results import CalibratedLayers
 from shesha.views import Rdm, Representation, aligned

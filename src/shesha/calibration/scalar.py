@@ -13,9 +13,9 @@ from shesha import _validate as check
 from shesha._progress import track
 from shesha._random import Seed, number
 from shesha._warnings import NotEstimable
-from shesha.calibration import _null as null_kernel
-from shesha.calibration._orders import drawn_orders, identity_first
-from shesha.calibration._summary import best_value, summarise
+from shesha.calibration import null as null_kernel
+from shesha.calibration.orders import drawn_orders, identity_first
+from shesha.calibration.summary import best_value, summarise
 from shesha.measures import Measure, get
 from shesha.results import Calibrated
 from shesha.views import Rdm, Representation, View, aligned

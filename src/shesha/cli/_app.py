@@ -12,6 +12,7 @@ import typer
 from shesha.cli.audit import audit_command
 from shesha.cli.compare import compare_command
 from shesha.cli.demo import demo_command
+from shesha.cli.layers import layers_command
 from shesha.cli.measures import measures_command
 
 BAD_INPUT = 2
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command("audit")(audit_command)
 app.command("compare")(compare_command)
 app.command("demo")(demo_command)
+app.command("layers")(layers_command)
 app.command("measures")(measures_command)
 
 

@@ -34,6 +34,11 @@ def compare_command(
         typer.Option(help="Array to compare (may be repeated): a name, or X, layers/NAME, obsm/KEY of AnnData."),
     ] = None,
     rdm: Annotated[bool, typer.Option("--rdm", help="The arrays are distances between rows, not features.")] = False,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Add chance level, p-value, calibrated score and interval (slow).")
+    ] = False,
+    permutations: Annotated[int, typer.Option(help="Random matchings of the rows, for --calibrate.")] = 200,
+    confidence: Annotated[float, typer.Option(help="Confidence of the intervals, for --calibrate.")] = 0.95,
     workers: Annotated[int, typer.Option(help="Processes, for several representations.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
@@ -56,12 +61,23 @@ def compare_command(
         raise ValueError(f"--workers must be at least 1, got {workers}")
     if len(arrays) == 2:
         (first, X), (second, Y) = arrays.items()
-        found = compare(X, Y, chosen, names=(first, second), seed=seed)
+        found = compare(
+            X,
+            Y,
+            chosen,
+            names=(first, second),
+            calibrate=calibrate,
+            confidence=confidence,
+            n_permutations=permutations,
+            seed=seed,
+        )
         _files.emit(str(found), found.to_dict(), json)
         if plot is not None:
             pair = compare_all(arrays, chosen[:1], seed=seed)
             _files.save_picture(plot, pair.plot(pair.measures[0]))
         _finish(found, [score.estimated for score in found.scores])
+    elif calibrate:
+        raise ValueError(f"--calibrate needs exactly two representations, got {len(arrays)}: choose them with --key")
     else:
         pairs = compare_all(arrays, chosen, workers=workers, seed=seed)
         _files.emit(str(pairs), pairs.to_dict(), json)

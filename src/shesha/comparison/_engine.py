@@ -6,11 +6,12 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shesha import _memory as memory
 from shesha._warnings import MeasureWarning, NotEstimable, warn
+from shesha.comparison._evidence import Evidence, none_for
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
 from shesha.results import PairScore, Score
@@ -77,14 +78,19 @@ def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair
     return found
 
 
-def run(groups: Sequence[Group], sources: Sources, skipped: Mapping[tuple[str, Pair], str]) -> Iterator[PairScore]:
+def run(
+    groups: Sequence[Group],
+    sources: Sources,
+    skipped: Mapping[tuple[str, Pair], str],
+    evidence: Evidence | None = None,
+) -> Iterator[PairScore]:
     """Yield the scores, group by group; what measures of several groups build upon is kept if it is small."""
     features = sum(8 * math.prod(source.shape) for source in sources.values())
     keep = Features if _COPIES * features <= memory.memory_budget() / 4 else None
     try:
         for group in groups:
             for tile in _tiles(group, sources):
-                yield from _run_tile(group, sources, tile, skipped, keep)
+                yield from _run_tile(group, sources, tile, skipped, keep, evidence)
     finally:
         for source in sources.values():
             source.drop_views()
@@ -126,6 +132,7 @@ def _run_tile(
     tile: list[Pair],
     skipped: Mapping[tuple[str, Pair], str],
     keep: type[View] | None,
+    evidence: Evidence | None,
 ) -> Iterator[PairScore]:
     first = group.measures[0]
     usable = [pair for pair in tile if (first.name, pair) not in skipped]
@@ -141,7 +148,10 @@ def _run_tile(
             return PairScore(*pair, _missing(measure, skipped[measure.name, pair]))
         a, b = sides[pair]
         share = sum(looks[id(side)].seconds / uses[id(side)] for side in (a, b)) / len(group.measures)
-        return PairScore(*pair, _scored(measure, pair, (a, b), (looks[id(a)], looks[id(b)]), share))
+        score = _scored(measure, pair, (a, b), (looks[id(a)], looks[id(b)]), share)
+        if evidence is None or not score.estimated or none_for(sources[name] for name in pair):
+            return PairScore(*pair, score)
+        return PairScore(*pair, _with_evidence(evidence, group, measure, (a, b), score))
 
     chosen = [set(pairs) for pairs in group.pairs]
     tasks = [
@@ -202,6 +212,22 @@ def _scored(
     if not math.isfinite(value):
         return _missing(measure, f"the measure returned {value} without a reason")
     return _score(measure, value, seconds + time.perf_counter() - start, "")
+
+
+def _with_evidence(
+    evidence: Evidence, group: Group, measure: Measure, sides: tuple[Representation, Representation], score: Score
+) -> Score:
+    """Add the null and the interval; where they fail the value stays, and says why it is alone."""
+    try:
+        # The first of the group makes all its measures' spreads; the others find them.
+        spreads = sides[0].once(
+            ("spreads", id(sides[1]), *(one.name for one in group.measures)),
+            lambda: evidence.spreads(group.measures, sides),
+        )
+        score = evidence.with_interval(score, spreads[measure.name])
+        return evidence.calibrated(measure, (measure.look(sides[0]), measure.look(sides[1])), score)
+    except Exception as error:  # The value itself is known.
+        return replace(score, note=f"no chance level: {_failure(error)}")
 
 
 def _failure(error: Exception) -> str:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from shesha._progress import track
 from shesha._random import Seed, drawn_number, number
 from shesha.comparison import _engine as engine
+from shesha.comparison._evidence import Evidence
 from shesha.measures import Measure, choose
 from shesha.results import Comparison, PairScore
 from shesha.views import Rdm, Representation
@@ -22,6 +23,10 @@ def compare(
     measures: Choice | Iterable[Choice] = "standard",
     *,
     names: tuple[str, str] = ("X", "Y"),
+    calibrate: bool = False,
+    confidence: float = 0.95,
+    n_permutations: int = 200,
+    alpha: float = 0.05,
     seed: Seed = 0,
 ) -> Comparison:
     """Compare two representations of the same inputs by several measures.
@@ -40,8 +45,16 @@ def compare(
         a name, with options if wanted ('mutual kNN(k=20)'), or functions of `shesha.measures`.
     names : pair of str
         What the table calls the two.
+    calibrate : bool
+        Add to every line its chance level, p-value and calibrated score (as `shesha.calibrate` gives them), and the
+        interval in which other rows would put the value (from 100 random halves of the rows, in which no row meets
+        itself). Takes as long as hundreds of comparisons.
+    confidence : float
+        Of the intervals, in (0, 1).
+    n_permutations, alpha
+        As for `shesha.calibrate`.
     seed : int, Generator or None
-        For measures that draw at random.
+        For measures that draw at random, and for permutations and halves.
 
     Returns
     -------
@@ -63,7 +76,9 @@ def compare(
     chosen = drawn(choose(measures), seed)
     groups = engine.grouped(chosen, {measure.name: [(first, second)] for measure in chosen})
     skipped = engine.too_large(groups, sources)
-    found, interrupted = collect(engine.run(groups, sources, skipped), len(chosen))
+    n_rows = sources[first].n_rows
+    evidence = Evidence.drawn(n_rows, n_permutations, alpha, confidence, seed) if calibrate else None
+    found, interrupted = collect(engine.run(groups, sources, skipped, evidence), len(chosen))
     scores = {pair.score.measure: pair.score for pair in found}
     return Comparison(
         first,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,22 @@ class Score(Result):
     seconds: float = 0.0
     """Time to compare, with its share of the time for views that other measures use as well."""
     reason: str = ""
+    interval_low: float = float("nan")
+    """Where other rows could have put the value."""
+    interval_high: float = float("nan")
+    calibrated: float = float("nan")
+    """0 at the threshold, 1 at the best value; the excess over the threshold where there is none."""
+    p_value: float = float("nan")
+    threshold: float = float("nan")
+    null_mean: float = float("nan")
+    """The value that rows matched at random give: chance."""
+    note: str = ""
+    """What could not be added to the value."""
+
+    @property
+    def has_null(self) -> bool:
+        """Whether the value stands beside its chance level."""
+        return self.p_value == self.p_value
 
     @property
     def estimated(self) -> bool:
@@ -79,15 +96,19 @@ class Comparison(Result):
         found = [score for score in self.scores if score.estimated]
         missing = [score for score in self.scores if not score.estimated]
         lines = [f"{self.first} ({_size(self.shapes[0])}) and {self.second} ({_size(self.shapes[1])})"]
+        calibrated = any(score.has_null for score in found)
         if found:
-            lines += ["", *_table(found)]
+            lines += ["", *(_calibrated_table(found) if calibrated else _table(found))]
         if missing:
             lines += ["", "Without a value"]
             for reason in dict.fromkeys(score.reason for score in missing):
                 names = ", ".join(score.measure for score in missing if score.reason == reason)
                 lines += textwrap.wrap(f"  {names}: {reason}", _WIDTH, subsequent_indent="      ")
         if found:
-            lines += ["", *_NOTE]
+            lines += ["", *(_CALIBRATED_NOTE if calibrated else _NOTE)]
+        notes = [f"  {score.measure}: {score.note}" for score in found if score.note]
+        if notes:
+            lines += ["", "Notes", *notes]
         if self.interrupted:
             lines += ["", "Interrupted: the rest was not compared."]
         return "\n".join(lines)
@@ -99,17 +120,43 @@ _NOTE = (
 )
 
 
+_CALIBRATED_NOTE = (
+    "Chance is the mean value when rows are matched at random; calibrated is 0 up to the threshold that chance",
+    "rarely passes and 1 at the best value (where there is none: the excess). Many measures, many tests: a few",
+    "p-values are small by chance. Measures that do not look at which row is which have no such null.",
+)
+
+
 def _table(found: list[Score]) -> list[str]:
+    head = f"{'value':>10}  {'closer is':<9}  {'possible':<14}  {'seconds':>7}"
+    return _by_family(
+        found,
+        head,
+        lambda one: f"{one.value:>#10.4g}  {one.closer:<9}  {span(one.low, one.high):<14}  {one.seconds:>7.3f}",
+    )
+
+
+def _calibrated_table(found: list[Score]) -> list[str]:
+    head = f"{'value':>10}  {'interval':<20}  {'closer is':<9}  {'chance':>10}  {'calibrated':>10}  {'p':>6}"
+
+    def cells(one: Score) -> str:
+        interval = f"[{one.interval_low:.4g}, {one.interval_high:.4g}]" if one.interval_low == one.interval_low else ""
+        null = f"{one.null_mean:>#10.4g}  {one.calibrated:>#10.4g}  {one.p_value:>6.3f}" if one.has_null else ""
+        return f"{one.value:>#10.4g}  {interval:<20}  {one.closer:<9}  {null}".rstrip()
+
+    return _by_family(found, head, cells)
+
+
+def _by_family(found: list[Score], head: str, cells: Callable[[Score], str]) -> list[str]:
     width = max(len(score.measure) for score in found)
-    lines = [f"  {'measure':<{width}}  {'value':>10}  {'closer is':<9}  {'possible':<14}  {'seconds':>7}"]
-    family = ""
+    lines = [f"  {'measure':<{width}}  {head}"]
     order = {family: place for place, family in enumerate(dict.fromkeys(score.family for score in found))}
+    family = ""
     for score in sorted(found, key=lambda score: order[score.family]):
         if score.family != family:
             family = score.family
             lines.append(family)
-        cells = f"{score.value:>#10.4g}  {score.closer:<9}  {span(score.low, score.high):<14}  {score.seconds:>7.3f}"
-        lines.append(f"  {score.measure:<{width}}  {cells}")
+        lines.append(f"  {score.measure:<{width}}  {cells(score)}")
     return lines
 
 

@@ -22,6 +22,7 @@ from shesha.kernels.distances import (
     undirected_rows,
 )
 from shesha.kernels.folding import ROWS, Folding, folded, pooled
+from shesha.kernels.permuted import condensed_index
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -56,6 +57,11 @@ class Rdm:
 
     def __repr__(self) -> str:
         return f"Rdm({self.n_rows} rows)"
+
+    def rows_at(self, chosen: Index) -> Rdm:
+        """The distances between some rows only."""
+        i, j = np.triu_indices(len(chosen), k=1)
+        return Rdm(self.condensed[condensed_index(chosen[i], chosen[j], self.n_rows)])
 
 
 @dataclass(frozen=True)
@@ -192,6 +198,12 @@ class Representation:
             return given**2 if squared else given.copy(), ROUNDING * float(given.max(initial=0.0))
         rows = self.standard(metric)
         return condensed(rows, metric, squared=squared), rounding_level(rows, metric)
+
+    def rows_at(self, chosen: Index) -> Representation:
+        """The same of some rows only."""
+        if isinstance(self._array, Rdm):
+            return Representation(self._array.rows_at(chosen), self.precision)
+        return Representation(np.ascontiguousarray(self._array[chosen]), self.precision)
 
     def fold(self, folding: Folding, grid: tuple[int, int] | None) -> Representation:
         """The same as a matrix: feature maps pooled to the grid, then folded into rows or columns."""

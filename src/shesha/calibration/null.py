@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from shesha import _memory as memory
 from shesha._warnings import NotEstimable
+from shesha.calibration.orders import identity_first
 from shesha.kernels.permuted import permuted_grids
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
@@ -112,6 +113,11 @@ def of_function(
             where = "the observed pairing" if draw == 0 else f"draw {draw} of {len(orders) - 1}"
             raise DrawError(f"the measure failed in {where}: {type(error).__name__}: {error}") from error
         yield np.array(values)
+
+
+def null_scores(measure: Measure, a: View, b: View, orders: Sequence[Index]) -> Iterator[Matrix]:
+    """Yield the observed score, then that of each order, as grids of one cell."""
+    return grids(measure, [a], [b], identity_first(orders))
 
 
 def observed_alone(measure: Measure, a: View, b: View) -> float:

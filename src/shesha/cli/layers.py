@@ -1,0 +1,34 @@
+"""`shesha layers`: do two models have layers that match, beyond the best match that chance gives?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shesha.cli import _files
+
+
+def layers_command(
+    first: Annotated[Path, typer.Argument(help="File with the layers of one model.", show_default=False)],
+    second: Annotated[Path, typer.Argument(help="File with the layers of the other.", show_default=False)],
+    measure: Annotated[str, typer.Option(help="A measure, with options if wanted: 'mutual kNN(k=20)'.")] = "CKA",
+    aggregate: Annotated[str, typer.Option(help="What is reported of the grid: max, row_max, top_k or mean.")] = "max",
+    permutations: Annotated[int, typer.Option(help="Random matchings of the rows, the same in all layers.")] = 200,
+    alpha: Annotated[float, typer.Option(help="Level of the threshold.")] = 0.05,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write the grid as a heat map to this file.")] = None,
+) -> None:
+    """Compare every layer of one model with every layer of another, and calibrate what is reported of the grid."""
+    from shesha.calibration import calibrate_layers
+
+    _files.require_writable(json)
+    _files.require_writable(plot)
+    _files.require_picture(plot)
+    a, b = (_files.read_representations([path], None) for path in (first, second))
+    found = calibrate_layers(a, b, measure, aggregate, n_permutations=permutations, alpha=alpha, seed=seed)
+    _files.emit(str(found), found.to_dict(), json)
+    if plot is not None:
+        _files.save_picture(plot, found.plot())
