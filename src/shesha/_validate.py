@@ -29,9 +29,20 @@ def listed(items: Iterable[object]) -> str:
     return text if len(found) <= _ROWS_NAMED else f"{text} and {len(found) - _ROWS_NAMED} more"
 
 
+def as_numpy(X: Any) -> NDArray[Any]:
+    """Return any array as a NumPy array: torch tensors from whatever device, without their gradients."""
+    if isinstance(X, np.ndarray):
+        return X
+    if hasattr(X, "detach") and hasattr(X, "cpu"):
+        tensor = X.detach().cpu()
+        # NumPy has no bfloat16; single precision holds it exactly.
+        return np.asarray((tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy())
+    return np.asarray(X)
+
+
 def raw_matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> NDArray[Any]:
     """Check kind and shape without reading or copying the values (memory-mapped files stay on disk)."""
-    array = X if isinstance(X, np.ndarray) else np.asarray(X)
+    array = as_numpy(X)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must be a matrix of real numbers, got an array of dtype {array.dtype}")
     if array.ndim != 2:
@@ -61,7 +72,7 @@ def matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int
 
 def representation(X: ArrayLike, name: str = "X") -> Matrix:
     """Return a finite float64 matrix, or token sequences (n, tokens, d), or feature maps (n, channels, h, w)."""
-    array = X if isinstance(X, np.ndarray) else np.asarray(X)
+    array = as_numpy(X)
     if array.ndim not in (3, 4):
         return matrix(array, name)
     if 0 in array.shape:
@@ -72,7 +83,7 @@ def representation(X: ArrayLike, name: str = "X") -> Matrix:
 
 def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
     """Return condensed distances between rows and the number of rows."""
-    array = np.asarray(D)
+    array = as_numpy(D)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must be distances, real numbers, got an array of dtype {array.dtype}")
     square = array.ndim == 2 and array.shape[0] == array.shape[1]
@@ -107,7 +118,7 @@ def paired(
 
 def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) -> tuple[Labels, NDArray[Any]]:
     """Return class codes from 0 and the class names they stand for."""
-    array = np.asarray(y)
+    array = as_numpy(y)
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-D, one label per row, got shape {array.shape}")
     if len(array) != n_rows:

@@ -178,6 +178,9 @@ def look_at(measure: Measure, sides: list[Representation]) -> list[View]:
 
 def _of_function(X: Any, Y: Any, function: Callable[..., float], options: dict[str, Any]) -> Subject:
     x, y = check.paired(X, Y)
+    if all(hasattr(side, "detach") for side in (X, Y)):
+        # A function for tensors gets tensors.
+        x, y = X, Y
     bounds = (-np.inf, np.inf)
     name = getattr(function, "__name__", type(function).__name__)
 

@@ -232,5 +232,5 @@ def aligned(a: Representation, b: Representation, folding: Folding) -> tuple[Rep
 
 
 def _precision(X: Any) -> float:
-    dtype = np.asarray(X).dtype if not hasattr(X, "dtype") else X.dtype
-    return float(np.finfo(dtype).eps) if getattr(dtype, "kind", "") == "f" else float(np.finfo(float).eps)
+    dtype = check.as_numpy(X).dtype
+    return float(np.finfo(dtype).eps) if dtype.kind == "f" else float(np.finfo(float).eps)

@@ -1,0 +1,67 @@
+"""Torch tensors give the numbers that arrays give, from whatever device they come."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import shesha
+import shesha.measures as measures
+import shesha.transfer as transfer
+
+torch = pytest.importorskip("torch", reason="torch is an extra")
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here"))]
+
+
+@pytest.fixture
+def arrays():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 8))
+    return X, X @ rng.standard_normal((8, 6)) + rng.standard_normal((40, 6))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", [name for name in measures.names() if name != "RTD"])
+def test_measures_take_tensors(arrays, device, name):
+    measure = measures.get(name)
+    measure = measure.configured(
+        **{key: value for key, value in {"k": 4, "seed": 0}.items() if key in measure.parameters}
+    )
+    X, Y = arrays if not measure.equal_widths else (arrays[0], arrays[0][::-1].copy())
+    a, b = (torch.tensor(Z, device=device, requires_grad=True) for Z in (X, Y))
+    assert measure.between(a, b) == measure.between(X, Y)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_calibration_takes_tensors(arrays, device):
+    a, b = (torch.tensor(Z, device=device) for Z in arrays)
+    of_tensors, of_arrays = shesha.calibrate(a, b, "CKA", seed=0), shesha.calibrate(*arrays, "CKA", seed=0)
+    assert of_tensors == of_arrays
+    grid = shesha.calibrate_layers([a, b], [b], "mutual kNN", seed=0)
+    assert grid == shesha.calibrate_layers([arrays[0], arrays[1]], [arrays[1]], "mutual kNN", seed=0)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_stability_and_transfer_take_tensors(arrays, device):
+    X, labels = arrays[0], np.arange(40) % 3
+    tensor, y = torch.tensor(X, device=device), torch.tensor(labels, device=device)
+    assert shesha.feature_split(tensor, seed=0) == shesha.feature_split(X, seed=0)
+    assert shesha.variance_ratio(tensor, y) == shesha.variance_ratio(X, labels)
+    assert transfer.h_score(tensor, y) == transfer.h_score(X, labels)
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float32, torch.int64])
+def test_kinds_of_numbers(arrays, kind):
+    a, b = ((10 * torch.tensor(Z)).to(kind) for Z in arrays)
+    assert measures.cka(a, b) == pytest.approx(measures.cka(a.double().numpy(), b.double().numpy()), rel=1e-12)
+
+
+def test_compare_takes_feature_maps():
+    maps = torch.randn(12, 5, 4, 4, generator=torch.Generator().manual_seed(0))
+    of_tensors, of_arrays = (shesha.compare(Z, Z * 2, ["CKA", "LinReg"]) for Z in (maps, maps.numpy()))
+    assert [score.value for score in of_tensors.scores] == [score.value for score in of_arrays.scores]
+
+
+def test_complex_tensors_are_refused():
+    with pytest.raises(TypeError, match="X must be a matrix of real numbers"):
+        measures.cka(torch.ones((5, 3), dtype=torch.complex64), torch.ones((5, 3)))
