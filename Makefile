@@ -15,10 +15,13 @@ test: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/pytest
 
-# shesha-geometry imports under our own name, so the benchmark keeps it in a folder of its own.
+# shesha-geometry imports under our own name, so the benchmarks keep public packages in a folder of their own.
 bench: $(STAMP)
-	$(BIN)/python -m pip install --quiet --upgrade --no-deps --target $(VENV)/public shesha-geometry==0.3.0
+	$(BIN)/python -m pip install --quiet --upgrade --no-deps --target $(VENV)/public \
+		shesha-geometry==0.3.0 calibrated-similarity==0.1.1
 	$(BIN)/python benchmarks/stability.py --public $(VENV)/public
+	$(BIN)/python benchmarks/similarity.py
+	$(BIN)/python benchmarks/calibration.py --public $(VENV)/public
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

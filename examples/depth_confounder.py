@@ -21,7 +21,7 @@ ALPHA = 0.05
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("depth.png"))
-    parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--draws", type=int, default=60)
     asked = parser.parse_args()
     lines: dict[str, list[float]] = {"raw maximum": [], "best pair calibrated alone": [], "maximum calibrated": []}
     rates: dict[str, list[float]] = {"best pair alone": [], "maximum": []}

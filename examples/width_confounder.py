@@ -54,7 +54,7 @@ def main() -> None:
         ax.set(title=title, xlabel="features per row, d / n", xscale="log", ylim=(-0.05, 1.02))
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("score of independent data")
-    axes[0].legend(frameon=False, fontsize="small")
+    axes[1].legend(frameon=False, fontsize="small", loc="upper right")
     figure.savefig(asked.out, dpi=150)
     print(f"wrote {asked.out}")
 

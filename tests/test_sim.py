@@ -50,7 +50,8 @@ def test_the_names_are_those_documented():
     assert sim.rdm_similarity is shesha.rdm_similarity
     assert sim.cka_linear is measures.cka
     assert sim.cka_debiased is measures.unbiased_cka
-    assert sim.procrustes_similarity is measures.procrustes_similarity
+    assert sim.cka is measures.documented.cka
+    assert sim.procrustes_similarity is measures.documented.procrustes_similarity
 
 
 def test_documented_options_have_their_documented_defaults():
@@ -112,7 +113,21 @@ def test_what_the_data_cannot_give_is_nan_with_a_reason(rng):
             assert np.isnan(function(X, flat))
 
 
-@pytest.mark.xfail(strict=True, reason="options of measures are keyword-only; documented are (X, Y, center, scale)")
 def test_documented_options_may_be_given_by_position(rng):
-    X, Y = rng.standard_normal((2, 20, 4))
-    assert sim.procrustes_similarity(X, Y, False, True) == sim.procrustes_similarity(X, Y, center=False)
+    X, Y = rng.standard_normal((2, 20, 4)) + 1
+    found = [sim.procrustes_similarity(X, Y, center, scale) for center in (True, False) for scale in (True, False)]
+    assert found == [
+        measures.procrustes_similarity(X, Y, center=center, scale=scale)
+        for center in (True, False)
+        for scale in (True, False)
+    ]
+    assert len(set(found)) == 4
+    assert sim.procrustes_similarity(X, Y) == found[0]
+
+
+def test_the_warning_is_told_where_the_function_was_called(rng):
+    X, flat = rng.standard_normal((20, 4)), np.ones((20, 4))
+    for function in (sim.cka, sim.procrustes_similarity):
+        with pytest.warns(shesha.NotEstimableWarning) as told:
+            function(X, flat)
+        assert [one.filename for one in told] == [__file__]

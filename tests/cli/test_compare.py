@@ -119,6 +119,8 @@ def test_distances_are_taken_as_such_if_told(invoke, strict_json, folder, arrays
     given = [shesha.Rdm(np.load(folder / f"d{name}.npy")) for name in "XY"]
     assert (ended.status, ended.err) == (0, "")
     assert rsa["value"] == measures.rsa(*given)
+    table = invoke("compare", folder / "dX.npy", folder / "dY.npy", "--rdm", "--measures", "RSA").out
+    assert table.startswith("dX (distances of 40 rows) and dY (distances of 40 rows)\n")
     assert cka["reason"] == "needs the features, got distances between rows"
 
 
@@ -140,10 +142,11 @@ def test_other_squares_get_no_hint(invoke, folder, change):
 def test_a_picture_of_the_first_measure(invoke, folder, files):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    ended = invoke(
-        "compare", *(folder / name for name in files), "--plot", folder / "a.png", "--measures", "CKA,MagDiff"
-    )
+    args = ("compare", *(folder / name for name in files), "--measures", "CKA,MagDiff")
+    ended = invoke(*args, "--plot", folder / "a.png")
     assert (ended.status, ended.err) == (0, "")
+    # The numbers are printed as they are without a picture.
+    assert without_seconds(ended.out) == without_seconds(invoke(*args).out)
     pixels = matplotlib.image.imread(folder / "a.png")
     assert pixels.shape[0] > 300
     assert len(np.unique(pixels.reshape(-1, pixels.shape[2]), axis=0)) > 3
@@ -205,6 +208,13 @@ def test_what_does_not_fit_is_told_and_left_out(invoke, folder, monkeypatch):
     assert "  Jaccard: needs" in ended.out
 
 
+def test_a_warning_is_one_line_without_its_place_in_the_code(process, folder, monkeypatch):
+    monkeypatch.setenv("SHESHA_MEMORY", "60K")
+    ended = process("compare", "X.npy", "Y.npy", "--measures", "CKA,Jaccard")
+    assert ended.status == 0
+    assert re.fullmatch("shesha: left out: Jaccard: needs .*: pass fewer rows, or raise SHESHA_MEMORY\n", ended.err)
+
+
 BAD = {
     "other rows": (["X.npy", "short.npy"], r"must have the same rows, got different numbers: X \(40\), short \(30\)"),
     "one array": (["X.npy"], "FILE must hold at least two representations together, got X"),
@@ -218,7 +228,12 @@ BAD = {
     "no picture": (["X.npy", "Y.npy", "--plot", "a.gif"], "--plot must end in one of .png, .pdf, .svg, got 'a.gif'"),
     "no folder": (["X.npy", "Y.npy", "--json", "none/a.json"], "the folder of the file to write must exist"),
     "a negative seed": (["X.npy", "Y.npy", "--seed", "-1"], "seed must be zero or positive, got -1"),
-    "no process": (["X.npy", "Y.npy", "Z.npy", "--workers", "0"], "workers must be at least 1, got 0"),
+    "no process": (["X.npy", "Y.npy", "Z.npy", "--workers", "0"], "--workers must be at least 1, got 0"),
+    "no process for two": (["X.npy", "Y.npy", "--workers", "-1"], "--workers must be at least 1, got -1"),
+    "an option given twice": (
+        ["X.npy", "Y.npy", "--measures", "kNN(k=3,k=4)"],
+        r"options of a measure must be given once, got k again in 'kNN\(k=3,k=4\)'",
+    ),
     "a missing key": (
         ["layers.npz", "--key", "fourth"],
         "keys must be among first, second, third in layers.npz, got 'fourth'",

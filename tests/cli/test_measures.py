@@ -33,6 +33,16 @@ def test_all_measures_are_listed_under_their_families(invoke):
         assert {measures.get(name).family for name in names} == {family}
 
 
+@pytest.mark.parametrize("text", ["neighbours", "NEIGHBOURS", "Shape", "topology"])
+def test_a_family_is_listed_alone(invoke, text):
+    ended = invoke("measures", text)
+    assert (ended.status, ended.err) == (0, "")
+    family, *lines = ended.out.split("\n\n")[0].split("\n")
+    assert family == text.lower()
+    listed = [re.match(r"  (.+?) +(higher|lower) +is closer", line)[1] for line in lines]
+    assert listed == [measure.name for measure in measures.choose(family)]
+
+
 def test_the_list_says_how_to_learn_more(invoke):
     assert invoke("measures").out.endswith("\nshesha measures NAME tells more of one.\n")
 
@@ -45,7 +55,7 @@ def test_a_card_is_found_by_any_name(invoke, name):
 
 def test_a_card_shows_the_options_asked_for(invoke):
     out = invoke("measures", "mutual_knn(k=3)").out
-    assert out.startswith("mutual kNN(k=3): ")
+    assert " ".join(out.split()).startswith("mutual kNN(k=3): ")
     assert "k=3, metric='dot'" in out
 
 
@@ -57,6 +67,8 @@ def test_a_card_shows_the_options_asked_for(invoke):
         ("xyzzy", r"measure must be one of CCA, SVCCA, .*, got 'xyzzy'.*"),
         ("CKA(k", r"measure must be a name or name\(option=value, ...\), got 'CKA\(k'"),
         ("CKA(k=3)", r"options of CKA must be among kernel, bandwidth, got k"),
+        ("kNN(k=3,k=4)", r"options of a measure must be given once, got k again in 'kNN\(k=3,k=4\)'"),
+        ("ReSi", "measure must be one measure, got 'ReSi', which is several"),
     ],
 )
 def test_an_unknown_name_is_one_line_with_suggestions_and_status_2(invoke_main, name, message):
@@ -124,7 +136,8 @@ def test_measures_of_other_packages_are_listed_and_broken_ones_told(run):
     ended = run("measures")
     assert "\noutside\n  first column " in ended.stdout
     for name, (place, _) in BROKEN.items():
-        assert f"MeasureWarning: measure {name} of {place} could not be loaded: " in ended.stderr
+        assert f"shesha: measure {name} of {place} could not be loaded: " in ended.stderr
+    assert all(line.startswith("shesha: ") for line in ended.stderr.splitlines())
     assert "could not be loaded: ZeroDivisionError" in ended.stderr
     assert "name must be one that no measure has, got 'CKA', which CKA answers to" in ended.stderr
     assert "measure first_column of" not in ended.stderr

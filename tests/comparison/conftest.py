@@ -90,14 +90,15 @@ def function_of(measure):
 def direct() -> Callable[..., tuple[float, str]]:
     """Call a measure's function with matrices: the value, and the reason if there is none.
 
-    What draws at random gets the seed that the comparison draws for all representations.
+    What draws at random gets the seed of the comparison, unless it has one of its own.
     """
 
     def call(name, X, Y, seed=0):
-        measure = measures.get(name).drawn(seed)
+        measure = measures.get(name)
+        open_seed = {"seed": seed} if measure.parameters.get("seed", 0) is None else {}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", NotEstimableWarning)
-            value = function_of(measure)(X, Y, **measure.options)
+            value = function_of(measure)(X, Y, **measure.options, **open_seed)
         return value, "".join(str(one.message).removeprefix("not estimable: ") for one in caught)
 
     return call

@@ -91,6 +91,27 @@ OPTIONS = [
 ]
 
 
+def test_a_shape_is_that_of_the_data(layers):
+    X, D = layers["early"], Rdm(distances_of(layers["middle"]))
+    found = compare(X, D, "RSA")
+    assert found.shapes == ((40, 11), (40,))
+    assert str(found).split("\n")[0] == "X (40 x 11) and Y (distances of 40 rows)"
+    assert Representation.of(D).shape == (40,)
+
+
+def test_rows_that_differ_once_folded_do_not_correspond(rng):
+    X, Y = rng.standard_normal((7, 5, 3)), rng.standard_normal((7, 4, 3))
+    found = compare(X, Y, ["CKA", "RSA", "Jaccard", "MMD"])
+    assert {score.reason for score in found.scores[:3]} == {"rows do not correspond: 35 and 28 once folded"}
+    # Measures that do not look at which row is which do not mind.
+    assert found["MMD"].value == measures.mmd(X, Y)
+
+
+def test_neighbours_of_equal_rows_have_no_order(layers):
+    found = compare(*constant(layers), "neighbours", names=("flat", "other"))
+    assert {score.reason for score in found.scores} == {"flat: all rows are equal, so none is nearer than another"}
+
+
 def test_options_reach_the_measure(pair):
     found = compare(*pair, [chosen for chosen, *_ in OPTIONS])
     assert values(found) == [function(*pair, **options) for _, function, options in OPTIONS]
@@ -102,6 +123,12 @@ def test_options_stand_in_the_names_and_find_the_scores(pair):
     assert found["Mutual-kNN (k=4)"] is found.scores[1]
     with pytest.raises(KeyError, match=r"measure must be one of mutual kNN, mutual kNN\(k=4\), got 'CKA'"):
         found["CKA"]
+
+
+@pytest.mark.xfail(strict=True, reason="signs are punctuation to results, those of exponents as well")
+def test_options_that_differ_by_a_sign_are_told_apart(pair):
+    found = compare(*pair, ["GULP(ridge=1e16)", "GULP(ridge=1e-16)"])
+    assert found["GULP(ridge=1e-16)"] is found.scores[1]
 
 
 def test_scores_come_in_the_order_asked_once_each(pair):
@@ -132,7 +159,6 @@ def test_a_seed_of_the_measure_counts_for_more_than_that_of_the_comparison(pair)
     assert first == other
 
 
-@pytest.mark.xfail(strict=True, reason="isinstance(seed, int) is false of numpy's integers: seeds of 0 count as none")
 @pytest.mark.parametrize("seed", [0, 3])
 def test_seeds_may_be_numpy_integers(pair, seed):
     found = [measures.sliced_wasserstein(*pair, seed=kind(seed)) for kind in (int, np.int64, np.int64)]
@@ -140,8 +166,18 @@ def test_seeds_may_be_numpy_integers(pair, seed):
     assert values(compare(*pair, RANDOM, seed=seed)) == values(compare(*pair, RANDOM, seed=np.int64(seed)))
 
 
+@pytest.mark.parametrize("seed", [0, 3, 2**63])
+def test_a_seed_is_used_as_it_is(pair, seed):
+    functions = (measures.sliced_wasserstein, measures.stability_difference)
+    assert values(compare(*pair, RANDOM, seed=seed)) == [function(*pair, seed=seed) for function in functions]
+    # Whatever else is compared, and in whatever order.
+    assert values(compare(*pair, ["CKA", *RANDOM[::-1]], seed=seed))[:0:-1] == values(compare(*pair, RANDOM, seed=seed))
+
+
 def test_the_seed_is_recorded_where_it_is_a_number(pair):
     assert compare(*pair, ["CKA"], seed=3).seed == 3
+    recorded = compare(*pair, ["CKA"], seed=np.uint8(3)).seed
+    assert (recorded, type(recorded)) == (3, int)
     assert compare(*pair, ["CKA"], seed=None).seed is None
     assert compare(*pair, ["CKA"], seed=np.random.default_rng(3)).seed is None
 
@@ -157,12 +193,15 @@ def test_representations_may_be_given_ready(pair):
 
 
 def test_seconds_add_up_to_the_time_it_took(pair, mark, plain_view, monkeypatch):
+    """By a clock that only what is slow moves on."""
     monkeypatch.setenv("SHESHA_THREADS", "1")
+    now = [100.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
 
     class Slow(plain_view):
         @classmethod
         def of(cls, source):
-            time.sleep(0.05)
+            now[0] += 2
             return cls(source.rows)
 
     @mark("slow look", view=Slow)
@@ -173,21 +212,21 @@ def test_seconds_add_up_to_the_time_it_took(pair, mark, plain_view, monkeypatch)
     @mark("slow comparison", view=Slow)
     def slow_comparison(a, b):
         """Take time itself."""
-        time.sleep(0.05)
+        now[0] += 1
         return 1.0
 
-    start = time.perf_counter()
     looked, compared = compare(*pair, [slow_look, slow_comparison]).scores
-    took = time.perf_counter() - start
-    assert 0.4 * took < looked.seconds + compared.seconds < 1.01 * took
-    # Both bear half of the two looks, and one compares for as long as one look takes.
-    assert looked.seconds > 0.045
-    assert compared.seconds > 0.09
+    # Both bear half of the two looks.
+    assert (looked.seconds, compared.seconds) == (2, 3)
+    assert now[0] == 105
 
 
 UNUSABLE = [
     (lambda X: (X, X[:30]), {}, r"representations must have the same rows, got different numbers: X \(40\), Y \(30\)"),
-    (lambda X: (X, X), {"names": ("a", "a")}, "names must differ, got 'a' twice"),
+    (lambda X: (X, X), {"names": ("a", "a")}, r"names must be two different names, got \('a', 'a'\)"),
+    (lambda X: (X, X), {"names": (1, "1")}, r"names must be two different names, got \(1, '1'\)"),
+    (lambda X: (X, X), {"names": ("a", "b", "c")}, r"names must be two different names, got \('a', 'b', 'c'\)"),
+    (lambda X: (X, X), {"names": "ab"}, "names must be two different names, got 'ab'"),
     (lambda X: (X, X), {"measures": "jacard"}, r"measure must be one of Jaccard, got 'jacard' .*lists all"),
     (lambda X: (X, X), {"measures": ["CKA", "RSMDif"]}, "measure must be one of RSMDiff, .*got 'RSMDif'"),
     (lambda X: (X, X), {"measures": []}, "measures must name at least one measure, got none"),
@@ -195,6 +234,11 @@ UNUSABLE = [
         lambda X: (X, X),
         {"measures": "mutual kNN(colour=3)"},
         "options of mutual kNN must be among k, metric, got colour",
+    ),
+    (
+        lambda X: (X, X),
+        {"measures": "mutual kNN(k=3,k=4)"},
+        r"options of a measure must be given once, got k again in 'mutual kNN\(k=3,k=4\)'",
     ),
     (lambda X: (X * np.nan, X), {}, "X must be finite, got NaN or infinity in rows 0, 1"),
     (lambda X: (X, X[0]), {}, r"Y must be 2-D \(n_samples, n_features\), got shape \(11,\)"),
@@ -208,7 +252,22 @@ def test_what_cannot_be_compared_is_refused(pair, make, options, message):
         compare(*make(pair[0]), **options)
 
 
-@pytest.mark.parametrize("chosen", [5, [5], [None]])
-def test_measures_of_the_wrong_kind_are_refused(pair, chosen):
-    with pytest.raises(TypeError):
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        (5, "measures must be names or functions, got 5"),
+        (None, "measures must be names or functions, got None"),
+        ([5], "a measure must be given by name or as a marked function, got 5"),
+        (["CKA", None], "a measure must be given by name or as a marked function, got None"),
+    ],
+)
+def test_measures_of_the_wrong_kind_are_refused(pair, chosen, message):
+    with pytest.raises(TypeError, match=message):
         compare(*pair, chosen)
+
+
+@pytest.mark.parametrize("seed", ["0", 1.0, True])
+def test_seeds_of_the_wrong_kind_are_refused(pair, seed):
+    """Even where nothing is drawn."""
+    with pytest.raises(TypeError, match="seed must be an int, a numpy Generator or None, got "):
+        compare(*pair, "CKA", seed=seed)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import shesha.measures as measures
-from shesha import NotEstimableWarning
+from shesha import NotEstimableWarning, Rdm
 
 N = 24
 X, Y = np.random.default_rng(0).standard_normal((2, N, 5)) + 0.3
@@ -69,6 +69,14 @@ CALLS = {
     "HardCorr": (lambda: measures.hard_correlation_match(CONSTANT_COLUMN, Y), "columns 1, 4 of .*; remove them"),
     "SoftCorr": (lambda: measures.soft_correlation_match(X, CONSTANT_COLUMN), "columns 1, 4 of .*; remove them"),
     "Jaccard, k = n": (lambda: measures.jaccard(X, Y, k=N), "24 nearest neighbours need more than 24 rows, got 24"),
+    "Jaccard, parallel rows": (
+        lambda: measures.jaccard(X, np.outer(np.arange(1, N + 1), Y[0])),
+        "all rows are equal, so none is nearer than another",
+    ),
+    "cycle kNN, equal distances": (
+        lambda: measures.cycle_knn(Rdm(1 - np.eye(N)), Rdm(np.abs(np.subtract.outer(X[:, 0], X[:, 0])))),
+        "all distances between rows are equal, so none is nearer than another",
+    ),
     "mutual kNN": (lambda: measures.mutual_knn(X[:5], Y[:5]), "10 nearest neighbours need more than 10 rows, got 5"),
     "IMD": (lambda: measures.imd(X[:5], Y[:5]), "5 nearest neighbours need more than 5 rows, got 5"),
     "CKNNA": (lambda: measures.cknna(X, Y, k=99), "99 nearest neighbours need more than 99 rows, got 24"),
@@ -84,6 +92,19 @@ CALLS = {
     "effective rank": (lambda: measures.effective_rank(EQUAL), "all rows are equal"),
     "participation ratio": (lambda: measures.participation_ratio(EQUAL), "all rows are equal"),
 }
+
+
+@pytest.mark.parametrize("equal", [EQUAL, ZERO, np.full((N, 5), 0.1)])
+@pytest.mark.parametrize("metric", ["dot", "cosine", "correlation", "euclidean"])
+def test_equal_rows_have_no_neighbours(metric, equal, function_of):
+    """Whatever else is wrong with them is told instead: zero rows have no cosine."""
+    for measure in measures.choose("neighbours"):
+        options = {"k": 3} | ({"metric": metric} if "metric" in measure.parameters else {})
+        for pair in ((X, equal), (equal, X), (equal, equal)):
+            with pytest.warns(
+                NotEstimableWarning, match="all rows are equal, so none is|(zero|constant) rows have no "
+            ):
+                assert np.isnan(function_of(measure)(*pair, **options))
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -162,7 +183,11 @@ BAD_OPTIONS = {
         ValueError,
         "metric must be one of 'dot', 'cos",
     ),
-    "metric, RSA": (lambda: measures.rsa(X, Y, metric="l1"), ValueError, "metric must be a plain value"),
+    "metric, RSA": (
+        lambda: measures.rsa(X, Y, metric="l1"),
+        ValueError,
+        "metric must be one of 'dot', 'cosine', 'correlation', 'euclidean', got 'l1'",
+    ),
     "metric, stability": (
         lambda: measures.stability_difference(X, Y, metric="dot"),
         ValueError,

@@ -13,7 +13,7 @@ from shesha._random import Seed, number
 from shesha._warnings import NotEstimable
 from shesha.calibration import null as null_kernel
 from shesha.calibration.orders import drawn_orders, identity_first
-from shesha.calibration.scalar import Chosen, collect, drawn, look_at
+from shesha.calibration.scalar import Chosen, collect, drawn, leading, look_at
 from shesha.calibration.summary import best_value, summarise
 from shesha.measures import Measure
 from shesha.results import CalibratedLayers
@@ -65,6 +65,7 @@ def calibrate_layers(
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     permutations: ArrayLike | None = None,
+    truncate: int | float | None = None,
     seed: Seed = None,
     **options: Any,
 ) -> CalibratedLayers:
@@ -84,7 +85,7 @@ def calibrate_layers(
         The closest pair; the mean over layers of a of their closest partner; the mean of the 10 closest pairs;
         the mean of all; or a function of the grid (layers_a x layers_b) that returns a number. The named ones take
         the direction of the measure into account: the closest pair is the smallest distance.
-    n_permutations, alpha, maximum, blocks, groups, permutations, seed, **options
+    n_permutations, alpha, maximum, blocks, groups, permutations, truncate, seed, **options
         As for `calibrate`.
 
     Returns
@@ -103,6 +104,8 @@ def calibrate_layers(
     """
     rows, columns = _named(layers_a, "layers_a"), _named(layers_b, "layers_b")
     n = _n_rows(rows, columns)
+    if truncate is not None:
+        rows, columns = ({k: leading(layer, truncate) for k, layer in side.items()} for side in (rows, columns))
     orders, exchanged = drawn_orders(
         n, n_permutations, alpha, blocks=blocks, groups=groups, permutations=permutations, seed=seed
     )

@@ -18,11 +18,12 @@ from shesha.calibration.orders import drawn_orders, identity_first
 from shesha.calibration.summary import best_value, summarise
 from shesha.measures import Measure, get
 from shesha.results import Calibrated
-from shesha.views import Rdm, Representation, View, aligned
+from shesha.views import Basis, Rdm, Representation, View, aligned
 
 Matrix = NDArray[np.float64]
 Index = NDArray[np.intp]
 Chosen = str | Measure | Callable[..., float]
+Data = ArrayLike | Rdm | Representation
 
 
 def calibrate(
@@ -36,6 +37,7 @@ def calibrate(
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     permutations: ArrayLike | None = None,
+    truncate: int | float | None = None,
     seed: Seed = None,
     **options: Any,
 ) -> Calibrated:
@@ -64,6 +66,10 @@ def calibrate(
         Whole groups take each other's place, their rows in order (trials of a subject); only equally large ones can.
     permutations : array of shape (n_permutations, n_samples), optional
         Draw k compares X with Y[permutations[k]]; instead of random ones.
+    truncate : int or float, optional
+        Compare only the leading principal components of each: their number, or the share of the variance that they
+        hold. Measures that decompose something in every draw (CCA, Procrustes) take seconds with 256 features
+        and minutes with 1,024.
     seed : int, Generator or None
         Draws the permutations.
     **options
@@ -89,6 +95,8 @@ def calibrate(
     >>> round(found.observed, 2), found.score, found.significant
     (0.41, 0.0, False)
     """
+    if truncate is not None:
+        X, Y = (leading(Representation.of(side, name), truncate) for side, name in ((X, "X"), (Y, "Y")))
     subject = prepare(X, Y, measure, options)
     orders, exchanged = drawn_orders(
         subject.n_rows, n_permutations, alpha, blocks=blocks, groups=groups, permutations=permutations, seed=seed
@@ -122,6 +130,16 @@ def calibrate(
     )
 
 
+def leading(source: Representation, truncate: int | float) -> Representation:
+    """Return the leading principal components only."""
+    if isinstance(truncate, int | np.integer) and not isinstance(truncate, bool):
+        n_components = check.count(truncate, "truncate")
+    else:
+        n_components = source.view(Basis).components_for(check.fraction(truncate, "truncate"))
+    basis = source.view(Basis).truncated(n_components)
+    return Representation(basis.directions * basis.singular_values * basis.unit, source.precision)
+
+
 def without_score(reason: str, n_permutations: int, common: dict[str, Any]) -> Calibrated:
     """Return the result of a measure that the data cannot give, with a warning that says why."""
     nan = check.not_estimable(reason)
@@ -141,7 +159,7 @@ class Subject:
     scores: Callable[[list[Index]], Iterator[Matrix]]
 
 
-def prepare(X: ArrayLike | Rdm, Y: ArrayLike | Rdm, measure: Chosen, options: dict[str, Any]) -> Subject:
+def prepare(X: Data, Y: Data, measure: Chosen, options: dict[str, Any]) -> Subject:
     """Check the data and make the views, once."""
     if callable(measure) and not isinstance(getattr(measure, "measure", None), Measure):
         return _of_function(X, Y, measure, options)
@@ -177,6 +195,7 @@ def look_at(measure: Measure, sides: list[Representation]) -> list[View]:
 
 
 def _of_function(X: Any, Y: Any, function: Callable[..., float], options: dict[str, Any]) -> Subject:
+    X, Y = (side.rows if isinstance(side, Representation) else side for side in (X, Y))
     x, y = check.paired(X, Y)
     if all(hasattr(side, "detach") for side in (X, Y)):
         # A function for tensors gets tensors.

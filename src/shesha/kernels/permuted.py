@@ -16,9 +16,10 @@ Index = NDArray[np.intp]
 LAYERS = 8
 """Matrices interleaved in memory: the entries of one pair of rows fill one cache line."""
 _PAIRS = 1 << 13
-_ROWS = 32
 _NUMBERS = 1 << 15
-"""Numbers that a thread gathers at a time, in at most so many rows: they stay in its cache until multiplied."""
+"""Numbers that a thread gathers at a time: they stay in its cache until they are multiplied."""
+_WIDE = 4
+"""From this many matrices on, a row of them is worth a call of its own."""
 
 
 def condensed_index(i: Index, j: Index, n: int) -> Index:
@@ -62,29 +63,56 @@ def permuted_grids(
 ) -> Iterator[Matrix]:
     """For each order, yield the inner products of every first with every second relabelled: (first, second).
 
-    A few rows at a time are gathered, their columns brought in order within the cache, and multiplied
-    with all first matrices in one product. Pairs below the diagonal that come along meet zeros.
+    Entries of one pair of rows stand together, so that one gathering serves all second matrices; a stretch of
+    rows is gathered within the cache and multiplied with all first matrices in one product.
     """
     n_right = len(second)
     right = np.zeros((n, n, n_right))
     for layer, triangle in enumerate(second):
         _fill_square(right[:, :, layer], triangle)
-    height = max(1, min(_ROWS, _NUMBERS // (n * n_right)))
-    blocks = [(start, min(start + height, n - 1)) for start in range(0, n - 1, height)]
-    left = [_upper_block(first, n, start, stop) for start, stop in blocks]
+    blocks = _stretches(n, n_right)
+    gather = _gather_rows if n_right >= _WIDE else _gather_block
+    left = [_upper_block(first, n, start, stop, ragged=n_right >= _WIDE) for start, stop in blocks]
+    longest = max(block.shape[1] for block in left)
 
     def grid(order: Index) -> Matrix:
         total = np.zeros((len(first), n_right))
-        rows, moved = np.empty((height, n, n_right)), np.empty(height * n * n_right)
+        moved = np.empty((longest, n_right))
         for (start, stop), own in zip(blocks, left, strict=True):
-            some = np.take(right, order[start:stop], axis=0, out=rows[: stop - start], mode="clip")
-            shape = (stop - start, n - start - 1, n_right)
-            out = moved[: shape[0] * shape[1] * n_right].reshape(shape)
-            np.take(some, order[start + 1 :], axis=1, out=out, mode="clip")
-            total += own @ out.reshape(-1, n_right)
+            total += own @ gather(right, order, start, stop, moved)
         return total
 
     yield from parallel(grid, orders)
+
+
+def _stretches(n: int, n_right: int) -> list[tuple[int, int]]:
+    """Cut the rows of the upper triangle so that the entries of a stretch fit the cache."""
+    cuts, start, size = [], 0, 0
+    for i in range(n - 1):
+        size += (n - i - 1) * n_right
+        if size >= _NUMBERS or i == n - 2:
+            cuts.append((start, i + 1))
+            start, size = i + 1, 0
+    return cuts
+
+
+def _gather_rows(right: Matrix, order: Index, start: int, stop: int, moved: Matrix) -> Matrix:
+    """Rows start to stop of the upper triangle, relabelled, one row after another."""
+    at, n = 0, len(order)
+    for i in range(start, stop):
+        length = n - i - 1
+        np.take(right[order[i]], order[i + 1 :], axis=0, out=moved[at : at + length], mode="clip")
+        at += length
+    return moved[:at]
+
+
+def _gather_block(right: Matrix, order: Index, start: int, stop: int, moved: Matrix) -> Matrix:
+    """The same for few numbers per pair: whole rows at once; pairs below the diagonal come along and meet zeros."""
+    rows = np.take(right, order[start:stop], axis=0, mode="clip")
+    length = (stop - start) * (len(order) - start - 1)
+    out = moved[:length].reshape(stop - start, -1, right.shape[2])
+    np.take(rows, order[start + 1 :], axis=1, out=out, mode="clip")
+    return moved[:length]
 
 
 def _fill_square(square: Matrix, triangle: Vector) -> None:
@@ -97,8 +125,11 @@ def _fill_square(square: Matrix, triangle: Vector) -> None:
         at += n - i - 1
 
 
-def _upper_block(triangles: Sequence[Vector], n: int, start: int, stop: int) -> Matrix:
-    """Rows start to stop of each matrix, columns after start, zeros on and below the diagonal; one line per matrix."""
+def _upper_block(triangles: Sequence[Vector], n: int, start: int, stop: int, *, ragged: bool) -> Matrix:
+    """Rows start to stop of each upper triangle, one line per matrix; filled up with zeros to a block unless ragged."""
+    if ragged:
+        first, last = (i * n - i * (i + 1) // 2 for i in (start, stop))
+        return np.stack([triangle[first:last] for triangle in triangles])
     block = np.zeros((len(triangles), stop - start, n - start - 1))
     for i in range(start, stop):
         first = i * n - i * (i + 1) // 2

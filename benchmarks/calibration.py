@@ -1,0 +1,147 @@
+"""Permutation nulls: ours beside calibrated-similarity 0.1.1, in alternation in one process.
+
+    python benchmarks/calibration.py --public FOLDER [--repeats 3] [--markdown FILE]
+
+FOLDER holds calibrated-similarity (`make bench` installs it there). It takes a function of two tensors; the functions
+here are its documentation's linear CKA and, in the same way, the formulas of the others. 200 permutations, 1,024 rows,
+1,024 features. The public side is given fewer permutations where a full run takes minutes, and its time multiplied.
+"Null" is the time beyond one comparison: what calibration adds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import shesha
+import shesha.measures as measures
+
+N, D, K = 1024, 1024, 200
+SINGLE = (
+    ("CKA", {}, 0.25),
+    ("CKA", {"kernel": "rbf"}, 0.25),
+    ("RSA", {}, 0.25),
+    ("DistCorr", {}, 0.25),
+    ("mutual kNN", {}, 0.015),
+    ("CKNNA", {}, 0.015),
+    ("Jaccard", {}, None),
+    ("cycle kNN", {}, None),
+    ("SVCCA", {"components": 64}, None),
+    ("SVCCA", {"components": 256}, None),
+    ("OrthProc", {}, None),
+)
+"""Measure, options, and seconds allowed for the null."""
+GRIDS = (("CKA", 12, 15.0), ("CKA", 32, 5.0), ("mutual kNN", 12, 15.0))
+"""Measure, layers, and milliseconds allowed per pair."""
+
+
+def public_measures() -> dict[str, Callable[[Any, Any], Any]]:
+    import torch
+
+    def centred(K: Any) -> Any:
+        return K - K.mean(0) - K.mean(1)[:, None] + K.mean()
+
+    def cosine(K: Any, L: Any) -> Any:
+        return (K * L).sum() / K.norm() / L.norm()
+
+    def cka(X: Any, Y: Any) -> Any:
+        X, Y = X - X.mean(0), Y - Y.mean(0)
+        return cosine(X @ X.T, Y @ Y.T)
+
+    def gaussian(X: Any) -> Any:
+        squared = torch.cdist(X, X) ** 2
+        return centred(torch.exp(-squared / (2 * squared.median())))
+
+    def neighbours(X: Any) -> Any:
+        S = X @ X.T
+        S.fill_diagonal_(-torch.inf)
+        return torch.zeros_like(S).scatter_(1, S.topk(10).indices, 1.0)
+
+    return {
+        "CKA": cka,
+        "CKA(kernel=rbf)": lambda X, Y: cosine(gaussian(X), gaussian(Y)),
+        "mutual kNN": lambda X, Y: (neighbours(X) * neighbours(Y)).sum() / (10 * len(X)),
+    }
+
+
+def clocked(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def single(public: Any, repeats: int) -> list[str]:
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((2, N, D))
+    lines = [
+        "| measure, one pair | ours, s | of which null, s | bar for the null | public, s | ratio |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    theirs = public_measures() if public else {}
+    for name, options, bar in SINGLE:
+        measure = measures.get(name).configured(**options)
+        runs = []
+        for _ in range(repeats):
+            whole = clocked(lambda m=measure: shesha.calibrate(X, Y, m, n_permutations=K, seed=0))
+            alone = clocked(lambda m=measure: m.between(X, Y))
+            runs.append((whole, max(0.0, whole - alone), _public_seconds(public, theirs.get(measure.name), X, Y)))
+        whole, null, other = (statistics.median(run[i] for run in runs) for i in range(3))
+        ratio = f"{statistics.median(run[2] / run[0] for run in runs):.0f}" if other == other else "-"
+        seconds = f"{other:.1f}" if other == other else "-"
+        lines.append(f"| {measure.name} | {whole:.3f} | {null:.3f} | {bar or '-'} | {seconds} | {ratio} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
+def _public_seconds(public: Any, sim: Any, X: np.ndarray, Y: np.ndarray, n: int = 20) -> float:
+    if public is None or sim is None:
+        return float("nan")
+    import torch
+
+    x, y = torch.tensor(X, dtype=torch.float32), torch.tensor(Y, dtype=torch.float32)
+    return clocked(lambda: public.calibrate(x, y, sim, K=n)) * (K + 1) / (n + 1)
+
+
+def grids(repeats: int) -> list[str]:
+    rng = np.random.default_rng(0)
+    lines = ["| layer grid | s | ms per pair | bar, ms | peak of the process, GiB |", "| --- | --- | --- | --- | --- |"]
+    for name, n_layers, bar in GRIDS:
+        a, b = (list(rng.standard_normal((n_layers, N, D))) for _ in range(2))
+        seconds = statistics.median(
+            clocked(lambda a=a, b=b, m=name: shesha.calibrate_layers(a, b, m, n_permutations=K, seed=0))
+            for _ in range(repeats)
+        )
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        per_pair = 1000 * seconds / n_layers**2
+        lines.append(f"| {name}, {n_layers} x {n_layers} | {seconds:.2f} | {per_pair:.1f} | {bar:g} | {peak:.2f} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--public", type=Path)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--markdown", type=Path)
+    asked = parser.parse_args()
+    public = None
+    if asked.public:
+        # At the end of the path: the folder also holds a package of our own name.
+        sys.path.append(str(asked.public))
+        import calibrated_similarity as public
+    shesha.calibrate(*np.random.default_rng(0).standard_normal((2, 64, 8)), "CKA")
+    parts = [grids(asked.repeats), single(public, asked.repeats)]
+    if asked.markdown:
+        asked.markdown.write_text("\n\n".join("\n".join(part) for part in parts) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
