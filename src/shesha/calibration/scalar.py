@@ -16,12 +16,15 @@ from shesha._warnings import NotEstimable
 from shesha.calibration import null as null_kernel
 from shesha.calibration.orders import drawn_orders, identity_first
 from shesha.calibration.summary import best_value, summarise
+from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, get
 from shesha.results import Calibrated
 from shesha.views import Basis, Rdm, Representation, View, aligned
 
 Matrix = NDArray[np.float64]
 Index = NDArray[np.intp]
+TOGETHER = 2**29
+"""Views that take less than this many bytes in making are made side by side, one per thread."""
 Chosen = str | Measure | Callable[..., float]
 Data = ArrayLike | Rdm | Representation
 
@@ -95,9 +98,10 @@ def calibrate(
     >>> round(found.observed, 2), found.score, found.significant
     (0.41, 0.0, False)
     """
+    sides: tuple[Data, Data] = (X, Y)
     if truncate is not None:
-        X, Y = (leading(Representation.of(side, name), truncate) for side, name in ((X, "X"), (Y, "Y")))
-    subject = prepare(X, Y, measure, options)
+        sides = leading(Representation.of(X, "X"), truncate), leading(Representation.of(Y, "Y"), truncate)
+    subject = prepare(*sides, measure, options)
     orders, exchanged = drawn_orders(
         subject.n_rows, n_permutations, alpha, blocks=blocks, groups=groups, permutations=permutations, seed=seed
     )
@@ -132,11 +136,13 @@ def calibrate(
 
 def leading(source: Representation, truncate: int | float) -> Representation:
     """Return the leading principal components only."""
+    with single_threaded_blas():
+        basis = source.view(Basis)
     if isinstance(truncate, int | np.integer) and not isinstance(truncate, bool):
         n_components = check.count(truncate, "truncate")
     else:
-        n_components = source.view(Basis).components_for(check.fraction(truncate, "truncate"))
-    basis = source.view(Basis).truncated(n_components)
+        n_components = basis.components_for(check.fraction(truncate, "truncate"))
+    basis = basis.truncated(n_components)
     return Representation(basis.directions * basis.singular_values * basis.unit, source.precision)
 
 
@@ -190,8 +196,13 @@ def drawn(measure: Chosen, options: dict[str, Any]) -> Measure:
 
 
 def look_at(measure: Measure, sides: list[Representation]) -> list[View]:
-    """Make the views of all sides, once each."""
-    return [measure.look(side) for side in sides]
+    """Make the views of all sides, once each: side by side where they are small."""
+    kind, options = measure.view_key
+    working = max(sum(kind.memory(*side.size(kind.folding), **dict(options))) for side in sides)
+    if working < TOGETHER:
+        return list(parallel(measure.look, sides))
+    with single_threaded_blas():
+        return [measure.look(side) for side in sides]
 
 
 def _of_function(X: Any, Y: Any, function: Callable[..., float], options: dict[str, Any]) -> Subject:

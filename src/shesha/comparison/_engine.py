@@ -11,6 +11,7 @@ from typing import Any
 
 from shesha import _memory as memory
 from shesha._warnings import MeasureWarning, NotEstimable, warn
+from shesha.calibration.scalar import TOGETHER
 from shesha.comparison._evidence import Evidence, none_for
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
@@ -22,8 +23,6 @@ Sources = Mapping[str, Representation]
 INTERRUPTED = "interrupted"
 _COPIES = 4
 """Arrays of the size of the features that a view of them may hold."""
-_TOGETHER = 2**29
-"""Views that take less than this many bytes in making are made side by side, one per thread."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +177,7 @@ def _look_at(group: Group, sides: list[Representation]) -> dict[int, _Look]:
         return _Look(view, reason, time.perf_counter() - start)
 
     working = max((sum(group.bytes_of(side)) for side in sides), default=0)
-    found = parallel(look, sides) if working < _TOGETHER else _one_by_one(look, sides)
+    found = parallel(look, sides) if working < TOGETHER else _one_by_one(look, sides)
     return {id(side): one for side, one in zip(sides, found, strict=True)}
 
 
