@@ -224,8 +224,8 @@ from shesha.views import Features
 def _plain(a, b):
     return 0.5
 
-marked = measure("marked", view=Features, closer="higher", bounds=(0, 1), symmetric=True, invariant=(), family="outside",
-                 cost="n d", formula="none", reference="none", self_value=1.0)(_plain)
+marked = measure("marked", view=Features, closer="higher", bounds=(0, 1), symmetric=True, invariant=(),
+                 family="outside", cost="n d", formula="none", reference="none", self_value=1.0)(_plain)
 """
 
 

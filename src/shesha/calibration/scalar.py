@@ -172,6 +172,8 @@ def prepare(X: Data, Y: Data, measure: Chosen, options: dict[str, Any]) -> Subje
     chosen = drawn(measure, options)
     a, b = aligned(Representation.of(X, "X"), Representation.of(Y, "Y"), chosen.view.folding)
 
+    require_inputs_as_rows(X, Y, chosen)
+
     def scores(orders: list[Index]) -> Iterator[Matrix]:
         chosen.require_comparable(a, b)
         views = look_at(chosen, [a, b])
@@ -182,6 +184,16 @@ def prepare(X: Data, Y: Data, measure: Chosen, options: dict[str, Any]) -> Subje
     if a.n_rows != b.n_rows:
         raise ValueError(f"Y must have as many rows as X ({a.n_rows}), got {b.n_rows}")
     return Subject(chosen.name, chosen.closer, chosen.bounds, a.n_rows, scores)
+
+
+def require_inputs_as_rows(X: Data, Y: Data, measure: Measure) -> None:
+    """Refuse tokens and positions as rows: those of one input are not exchangeable with those of others."""
+    kinds = {len(Representation.of(side).shape) for side in (X, Y)}
+    if kinds == {3} or (kinds == {4} and measure.view.folding == "rows"):
+        raise ValueError(
+            f"X and Y must have one row per input to be calibrated by {measure.name}, got tokens or positions: average "
+            "over them first"
+        )
 
 
 def drawn(measure: Chosen, options: dict[str, Any]) -> Measure:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -41,12 +43,17 @@ def _edges(side: Neighbours) -> _Edges:
     return _Edges(side.n_rows, rows, side.nearest.ravel(), side.products().ravel())
 
 
+def _size(side: Neighbours, multiply: Callable[[_Edges, _Edges], float]) -> float:
+    own = _edges(side)
+    return multiply(own, own)
+
+
 def _shared(a: Neighbours, b: Neighbours) -> tuple[_Edges, _Edges]:
     """Both matrices on the edges that both have."""
-    ranks = b.ranks_of(a).astype(np.intp)
-    rows, at = np.nonzero(ranks)
-    columns = a.nearest[rows, at]
-    values = a.products()[rows, at], b.products()[rows, ranks[rows, at] - 1]
+    ranks = b.ranks_of(a).ravel()
+    at = np.flatnonzero(ranks)
+    rows, columns = at // a.k, a.nearest.ravel()[at]
+    values = a.products().ravel()[at], b.product_of(rows, ranks[at].astype(np.intp))
     return _Edges(a.n_rows, rows, columns, values[0]), _Edges(a.n_rows, rows, columns, values[1])
 
 
@@ -134,7 +141,7 @@ def cknna(
     """
     check.choice(product, tuple(_PRODUCTS), "product")
     multiply = _PRODUCTS[product]
-    sizes = [multiply(own, own) for own in (_edges(a), _edges(b))]
+    sizes = [side.invariant(product, partial(_size, side, multiply)) for side in (a, b)]
     if not (sizes[0] > 0 and sizes[1] > 0):
         raise NotEstimable("the inner products of neighbours have no positive variance")
     return float(np.clip(multiply(*_shared(a, b)) / np.sqrt(sizes[0] * sizes[1]), -1.0, 1.0))

@@ -139,6 +139,20 @@ class Neighbours(View):
         """Inner product of each row with each of its neighbours, shape (n, k)."""
         return self._products
 
+    def product_of(self, rows: Index, ranks: NDArray[np.integer[Any]]) -> Vector:
+        """Inner product of each row with its neighbour of the rank beside it."""
+        return np.asarray(self._products[rows, ranks - 1])
+
+    def invariant(self, key: str, make: Callable[[], float]) -> float:
+        """A number that relabelling leaves alone, computed once."""
+        if key not in self._numbers:
+            self._numbers[key] = make()
+        return self._numbers[key]
+
+    @cached_property
+    def _numbers(self) -> dict[str, float]:
+        return {}
+
     @cached_property
     def _rank_table(self) -> NDArray[np.integer[Any]]:
         table = np.zeros((self.n_rows, self.n_rows), dtype=np.uint8 if self.k < 256 else np.uint16)
@@ -240,6 +254,15 @@ class Relabelled(Neighbours):
         """Gather those of the original."""
         original, order = self._of
         return np.asarray(original.products()[order])
+
+    def product_of(self, rows: Index, ranks: NDArray[np.integer[Any]]) -> Vector:
+        """Look up under the original numbers."""
+        original, order = self._of
+        return original.product_of(order[rows], ranks)
+
+    def invariant(self, key: str, make: Callable[[], float]) -> float:
+        """Share the number with the original."""
+        return self._of[0].invariant(key, make)
 
     def permuted(self, order: Index) -> Neighbours:  # type: ignore[override]
         """Relabel the original once more."""
