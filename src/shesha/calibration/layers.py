@@ -204,7 +204,7 @@ def _scores(
         for b in folded[1]:
             chosen.require_comparable(a, b)
     try:
-        views = [look_at(chosen, side) for side in folded]
+        views = [look_at(chosen, side, keep=False) for side in folded]
     except NotEstimable as reason:
         raise ValueError(
             f"every layer must be one that {chosen.name} can be computed of, got one where {reason}"

@@ -42,6 +42,13 @@ def grids(measure: Measure, rows: Sequence[View], columns: Sequence[View], order
     return _one_by_one(measure, rows, columns, orders)
 
 
+def lighten(view: View) -> View:
+    """Keep of a kernel matrix only what gathering needs; features are the larger part of many layers."""
+    if isinstance(view, Gram) and view.factor is not None and _gathers(view, view):
+        return view.dense()
+    return view
+
+
 def _gathers(a: View, b: View) -> bool:
     """Whether gathering triangles is the faster way: it is not for few features of many rows."""
     if isinstance(a, Gram) and isinstance(b, Gram) and a.factor is not None and b.factor is not None:

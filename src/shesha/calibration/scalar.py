@@ -207,14 +207,22 @@ def drawn(measure: Chosen, options: dict[str, Any]) -> Measure:
     return chosen
 
 
-def look_at(measure: Measure, sides: list[Representation]) -> list[View]:
-    """Make the views of all sides, once each: side by side where they are small."""
+def look_at(measure: Measure, sides: list[Representation], *, keep: bool = True) -> list[View]:
+    """Make the views of all sides, once each: side by side where they are small. Keep what they were made of?"""
+
+    def look(side: Representation) -> View:
+        view = measure.look(side)
+        if keep:
+            return view
+        side.drop_views()
+        return null_kernel.lighten(view)
+
     kind, options = measure.view_key
     working = max(sum(kind.memory(*side.size(kind.folding), **dict(options))) for side in sides)
     if working < TOGETHER:
-        return list(parallel(measure.look, sides))
+        return list(parallel(look, sides))
     with single_threaded_blas():
-        return [measure.look(side) for side in sides]
+        return [look(side) for side in sides]
 
 
 def _of_function(X: Any, Y: Any, function: Callable[..., float], options: dict[str, Any]) -> Subject:

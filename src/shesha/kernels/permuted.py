@@ -18,6 +18,10 @@ LAYERS = 8
 _PAIRS = 1 << 13
 _NUMBERS = 1 << 15
 """Numbers that a thread gathers at a time: they stay in its cache until they are multiplied."""
+_BAND = 8
+"""Rows that a thread interleaves at a time."""
+_ORDERS = 8
+"""Orders that a thread takes together."""
 _WIDE = 4
 """From this many matrices on, a row of them is worth a call of its own."""
 
@@ -67,22 +71,24 @@ def permuted_grids(
     rows is gathered within the cache and multiplied with all first matrices in one product.
     """
     n_right = len(second)
-    right = np.zeros((n, n, n_right))
-    for layer, triangle in enumerate(second):
-        _fill_square(right[:, :, layer], triangle)
+    right = _interleaved(second, n)
     blocks = _stretches(n, n_right)
     gather = _gather_rows if n_right >= _WIDE else _gather_block
     left = [_upper_block(first, n, start, stop, ragged=n_right >= _WIDE) for start, stop in blocks]
     longest = max(block.shape[1] for block in left)
 
-    def grid(order: Index) -> Matrix:
-        total = np.zeros((len(first), n_right))
+    def some(at: int) -> Matrix:
+        drawn = orders[at : at + _ORDERS]
+        totals = np.zeros((len(drawn), len(first), n_right))
         moved = np.empty((longest, n_right))
+        # Each stretch of the first matrices serves several orders while it is in the cache.
         for (start, stop), own in zip(blocks, left, strict=True):
-            total += own @ gather(right, order, start, stop, moved)
-        return total
+            for total, order in zip(totals, drawn, strict=True):
+                total += own @ gather(right, order, start, stop, moved)
+        return totals
 
-    yield from parallel(grid, orders)
+    for totals in parallel(some, range(0, len(orders), _ORDERS)):
+        yield from totals
 
 
 def _stretches(n: int, n_right: int) -> list[tuple[int, int]]:
@@ -115,14 +121,27 @@ def _gather_block(right: Matrix, order: Index, start: int, stop: int, moved: Mat
     return moved[:length]
 
 
-def _fill_square(square: Matrix, triangle: Vector) -> None:
-    n = len(square)
-    at = 0
-    for i in range(n - 1):
-        row = triangle[at : at + n - i - 1]
-        square[i, i + 1 :] = row
-        square[i + 1 :, i] = row
-        at += n - i - 1
+def _interleaved(triangles: Sequence[Vector], n: int) -> Matrix:
+    """Square matrices with the entries of a pair of rows side by side: shape (n, n, matrices)."""
+    out = np.zeros((n, n, len(triangles)))
+
+    def fill(start: int) -> None:
+        # A band of rows of all squares, turned within the cache.
+        stop = min(start + _BAND, n)
+        band = np.zeros((len(triangles), stop - start, n))
+        for square, triangle in zip(band, triangles, strict=True):
+            for i in range(start, stop):
+                first = i * n - i * (i + 1) // 2
+                square[i - start, i + 1 :] = triangle[first : first + n - i - 1]
+                square[i - start, :i] = triangle[columns[:i] + i]
+        out[start:stop] = band.transpose(1, 2, 0)
+
+    # Entry (j, i), j < i, stands at columns[j] + i.
+    j = np.arange(n)
+    columns = j * n - j * (j + 1) // 2 - j - 1
+    for _ in parallel(fill, range(0, n, _BAND)):
+        pass
+    return out
 
 
 def _upper_block(triangles: Sequence[Vector], n: int, start: int, stop: int, *, ragged: bool) -> Matrix:

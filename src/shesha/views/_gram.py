@@ -100,6 +100,10 @@ class Gram(View):
         assert self.factor is not None
         return np.asarray(np.einsum("ij,ij->i", self.factor, self.factor))
 
+    def dense(self) -> Gram:
+        """The same without the features that it was made of."""
+        return Gram(self.n_rows, self.unbiased, None, self.entries)
+
     def symmetric(self) -> Symmetric:
         """The matrix whose entrywise product with another's sums to their inner product."""
         return Symmetric(*self.entries, 2.0)
