@@ -125,7 +125,6 @@ def test_options_stand_in_the_names_and_find_the_scores(pair):
         found["CKA"]
 
 
-@pytest.mark.xfail(strict=True, reason="signs are punctuation to results, those of exponents as well")
 def test_options_that_differ_by_a_sign_are_told_apart(pair):
     found = compare(*pair, ["GULP(ridge=1e16)", "GULP(ridge=1e-16)"])
     assert found["GULP(ridge=1e-16)"] is found.scores[1]

@@ -184,7 +184,6 @@ def test_features_are_freed_at_the_end(layers, counted):
     assert left_at_the_end(counted, layers["early"], layers["noise"]) == (2, 0)
 
 
-@pytest.mark.xfail(strict=True, reason="drop_views keeps what is folded, with the features made of it")
 def test_features_of_folded_maps_are_freed_at_the_end(rng, counted):
     n_made, n_left = left_at_the_end(counted, *rng.standard_normal((2, 12, 4, 3, 3)))
     assert n_made > 0
@@ -230,7 +229,6 @@ marked = measure("marked", view=Features, closer="higher", bounds=(0, 1), symmet
 
 
 @pytest.mark.usefixtures("mark")
-@pytest.mark.xfail(strict=True, reason="the processes look for the mark under the plain function's name, and die")
 def test_more_processes_refuse_a_measure_under_another_name_than_its_function(layers, tmp_path, monkeypatch):
     (tmp_path / "named_otherwise.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path)

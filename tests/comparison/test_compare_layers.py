@@ -109,7 +109,6 @@ def test_reasons_and_refusals_call_the_layers_by_their_names(layers):
         (lambda X: ({"a": X}, {"a": X * np.nan}), r"layers_b\['?a'?\] must be finite"),
     ],
 )
-@pytest.mark.xfail(strict=True, reason="the layer goes by its own name alone, such as 0, which both models may use")
 def test_a_refused_layer_is_told_with_its_model(layers, make, message):
     with pytest.raises(ValueError, match=message):
         compare_layers(*make(layers["early"]))

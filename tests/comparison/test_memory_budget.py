@@ -84,7 +84,6 @@ def test_tokens_count_as_rows(rng, monkeypatch):
     assert found["MagDiff"].estimated
 
 
-@pytest.mark.xfail(strict=True, reason="memory is asked for tokens as rows, but beside a matrix they become columns")
 def test_tokens_beside_a_matrix_count_as_columns(rng, monkeypatch):
     X, Y = rng.standard_normal((50, 20, 4)), rng.standard_normal((50, 80))
     monkeypatch.setenv("SHESHA_MEMORY", "2M")

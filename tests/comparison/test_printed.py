@@ -130,7 +130,6 @@ def test_each_reason_tells_for_how_many_pairs(layers):
     ]
 
 
-@pytest.mark.xfail(strict=True, reason="all scores are searched anew for each measure")
 def test_printing_grows_with_the_number_of_scores_and_no_faster(monkeypatch):
     """30 representations by all measures take longer to print than to compare."""
     calls = []

@@ -16,7 +16,7 @@ from shesha.comparison._evidence import Evidence, none_for
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
 from shesha.results import PairScore, Score
-from shesha.views import Features, Representation, View, aligned
+from shesha.views import Features, Representation, View, aligned, folding_for
 
 Pair = tuple[str, str]
 Sources = Mapping[str, Representation]
@@ -37,11 +37,12 @@ class Group:
         """Every pair that some measure compares."""
         return list(dict.fromkeys(pair for pairs in self.pairs for pair in pairs))
 
-    def bytes_of(self, source: Representation) -> tuple[int, int]:
+    def bytes_of(self, source: Representation, beside: Representation | None = None) -> tuple[int, int]:
         """Memory that the view of a representation keeps, and takes besides while it is made."""
         kind, options = self.measures[0].view_key
         try:
-            return kind.memory(*source.size(kind.folding), **dict(options))
+            folding = folding_for(source, source if beside is None else beside, kind.folding)
+            return kind.memory(*source.size(folding), **dict(options))
         except (TypeError, ValueError):
             # An option of the wrong kind is told when the view is made.
             return 0, 0
@@ -62,7 +63,8 @@ def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair
     left_out: dict[str, str] = {}
     for group in groups:
         for pair in group.all_pairs:
-            needs = [group.bytes_of(sources[name]) for name in pair]
+            a, b = (sources[name] for name in pair)
+            needs = [group.bytes_of(a, b), group.bytes_of(b, a)]
             need = sum(kept for kept, _ in needs) + max(working for _, working in needs)
             if need > budget:
                 reason = (

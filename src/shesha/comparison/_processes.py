@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
@@ -29,7 +30,9 @@ def run_on_processes(
     """Yield the scores as they come: each task is one group's share of the pairs."""
     for measure in {measure.name: measure for group in groups for measure in group.measures}.values():
         function = measure.function
-        if "<locals>" in function.__qualname__ or function.__module__ == "__main__":
+        place = sys.modules.get(function.__module__)
+        marked = getattr(getattr(place, function.__name__, None), "measure", None)
+        if marked is None or function.__module__ == "__main__":
             raise ValueError(
                 f"workers must be 1 for measures that other processes cannot import, got {n_workers} and "
                 f"{measure.name}: put the measure into a module"

@@ -68,7 +68,7 @@ def compare(
     >>> print(compare(X, 3 * X[:, ::-1], ["CKA", "HardCorr"])["CKA"])
     CKA: 1 (higher is closer, 0 to 1)
     """
-    if isinstance(names, str) or len(names) != 2 or str(names[0]) == str(names[1]):
+    if not isinstance(names, tuple | list) or len(names) != 2 or str(names[0]) == str(names[1]):
         raise ValueError(f"names must be two different names, got {names!r}")
     first, second = (str(name) for name in names)
     sources = {first: Representation.of(X, "X"), second: Representation.of(Y, "Y")}

@@ -82,7 +82,8 @@ def compare_all(
 
 def named(arrays: Mapping[Any, ArrayLike | Rdm], argument: str) -> dict[str, Representation]:
     """Check the arrays and call them by their names."""
-    sources = {str(name): Representation.of(X, str(name)) for name, X in arrays.items()}
+    label = "{}" if argument == "representations" else argument + "[{!r}]"
+    sources = {str(name): Representation.of(X, label.format(name)) for name, X in arrays.items()}
     if len(sources) < len(arrays):
         raise ValueError(f"{argument} must have names that differ when printed, got {', '.join(map(repr, arrays))}")
     return sources

@@ -84,22 +84,16 @@ def choose(
 
 def _meant(one: str | Measure | Callable[..., float]) -> list[Measure]:
     load_entry_points()
-    everything = list(registered().values())
-    if one == ALL:
-        return everything
-    if one == STANDARD:
-        return [measure for measure in everything if measure.cost != "more"]
-    if isinstance(one, str):
-        text = one.casefold()
-        if text in _together():
-            return _together()[text]
+    if isinstance(one, str) and one.casefold() in _together():
+        return _together()[one.casefold()]
     return [get(one)]
 
 
 def _together() -> dict[str, list[Measure]]:
     """Families and groups by name."""
-    found: dict[str, list[Measure]] = {}
-    for measure in registered().values():
+    everything = list(registered().values())
+    found = {ALL: everything, STANDARD: [measure for measure in everything if measure.cost != "more"]}
+    for measure in everything:
         for name in {measure.family.casefold(), *(group.casefold() for group in measure.groups)}:
             found.setdefault(name, []).append(measure)
     return found

@@ -166,4 +166,6 @@ def _size(shape: tuple[int, ...]) -> str:
 
 def plain_name(name: str) -> str:
     """Return a measure's name as lookup compares it."""
-    return "".join(c for c in name.lower() if c.isalnum() or c in "=.(")
+    base, bracket, options = name.lower().partition("(")
+    # Among options signs count: 1e-16 is not 1e16.
+    return "".join(c for c in base if c.isalnum()) + bracket + "".join(c for c in options if not c.isspace())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,9 +46,17 @@ class _Tabled:
         )
 
     def _of(self, measure: str) -> list[PairScore]:
-        found = [pair for pair in self.scores if plain_name(pair.score.measure) == plain_name(measure)]
-        if not found:
+        found = self._by_measure.get(plain_name(measure))
+        if found is None:
             raise KeyError(f"measure must be one of {', '.join(self.measures)}, got {measure!r}")
+        return found
+
+    @cached_property
+    def _by_measure(self) -> dict[str, list[PairScore]]:
+        found: dict[str, list[PairScore]] = {}
+        plain = {name: plain_name(name) for name in self.measures}
+        for pair in self.scores:
+            found.setdefault(plain[pair.score.measure], []).append(pair)
         return found
 
     def _grid(self, measure: str, rows: tuple[str, ...], columns: tuple[str, ...]) -> pd.DataFrame:

@@ -144,7 +144,7 @@ class Representation:
         """Rows and columns once folded."""
         n, *rest = self.shape
         columns = int(np.prod(rest)) if rest else 1
-        if len(rest) == 2:
+        if len(rest) == 2 and folding == "rows":
             return n * rest[0], rest[1]
         if len(rest) == 3 and folding == "rows":
             return min(n * rest[1] * rest[2], 2 * ROWS), rest[0]
@@ -179,6 +179,9 @@ class Representation:
         """Free the memory of all views but those of one kind."""
         with self._lock:
             self._made = {key: made for key, made in self._made.items() if key[0] in ("fold", keep)}
+            for key, made in self._made.items():
+                if key[0] == "fold":
+                    made.drop_views(keep=keep)
 
     def standard(self, metric: Standard) -> Matrix:
         """Rows whose inner products or distances give the metric; rows without a direction are a reason to stop."""
@@ -223,12 +226,16 @@ def aligned(a: Representation, b: Representation, folding: Folding) -> tuple[Rep
     """Two representations as matrices that a measure can compare."""
     if a is b and len(a.shape) == 2:
         return a, b
+    where = folding_for(a, b, folding)
     maps = [one.shape for one in (a, b) if len(one.shape) == 4]
     grid = (min(s[2] for s in maps), min(s[3] for s in maps)) if maps else None
-    kinds = {len(a.shape), len(b.shape)}
-    # Positions can become inputs only where both have them; else they are features of their input.
-    where: Folding = "columns" if len(kinds) > 1 else "rows" if kinds == {3} else folding
     return a.fold(where, grid), b.fold(where, grid)
+
+
+def folding_for(a: Representation, b: Representation, folding: Folding) -> Folding:
+    """Where positions go: they can become inputs only where both have them, else they are features of their input."""
+    kinds = {len(a.shape), len(b.shape)}
+    return "columns" if len(kinds) > 1 else "rows" if kinds == {3} else folding
 
 
 def _precision(X: Any) -> float:
