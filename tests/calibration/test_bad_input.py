@@ -1,0 +1,556 @@
+"""What cannot be calibrated is refused in words, and what fails on the way is told and never significant."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import shesha.measures as measures
+from shesha import NotEstimableWarning, Rdm, calibrate, calibrate_layers, calibrate_many
+from shesha.calibration import DrawError, benjamini_hochberg, holm
+
+UNPAIRED = [name for name in measures.names() if not measures.get(name).paired]
+K = 19
+
+
+@pytest.fixture
+def scalar(pair):
+    """Calibrate the pair, with other options than usual."""
+
+    def call(measure="CKA", **options):
+        return calibrate(*pair, measure, **({"n_permutations": K, "seed": 0} | options))
+
+    return call
+
+
+@pytest.fixture
+def layered(pair):
+    """Calibrate the same pair as the only layers of two models."""
+
+    def call(measure="CKA", **options):
+        X, Y = pair
+        return calibrate_layers([X], [Y], measure, **({"n_permutations": K, "seed": 0} | options))
+
+    return call
+
+
+@pytest.fixture(params=["scalar", "layered"])
+def either(request):
+    return request.getfixturevalue(request.param)
+
+
+# Rows
+
+
+def test_rows_that_are_not_paired_are_refused(pair):
+    X, Y = pair
+    with pytest.raises(ValueError, match=r"Y must have as many rows as X \(40\), got 39"):
+        calibrate(X, Y[1:], n_permutations=K)
+    with pytest.raises(ValueError, match=r"Y must have as many rows as X \(40\), got 39"):
+        calibrate(X, Y[1:], lambda a, b: 0.0, n_permutations=K)
+    with pytest.raises(ValueError, match=r"layers must all have the same rows, got numbers of rows \[39, 40\]"):
+        calibrate_layers([X, X[1:]], [Y], n_permutations=K)
+    with pytest.raises(ValueError, match=r"layers must all have the same rows, got numbers of rows \[39, 40\]"):
+        calibrate_layers([X], [Y[1:]], lambda a, b: 0.0, n_permutations=K)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_rows_that_are_not_finite_are_refused(pair, bad):
+    X, Y = pair[0].copy(), pair[1]
+    X[3, 1] = bad
+    for measure in ("CKA", lambda a, b: 0.0):
+        with pytest.raises(ValueError, match="X must be finite, got NaN or infinity in rows 3"):
+            calibrate(X, Y, measure, n_permutations=K)
+    with pytest.raises(ValueError, match=r"layers_a\['late'\] must be finite, got NaN or infinity in rows 3"):
+        calibrate_layers({"late": X}, [Y], n_permutations=K)
+
+
+def test_tokens_and_positions_as_rows_are_refused(rng):
+    tokens, maps = rng.standard_normal((2, 12, 5, 4)), rng.standard_normal((2, 12, 4, 3, 3))
+    for sides, name in ((tokens, "CKA"), (tokens, "mutual kNN"), (maps, "CCA")):
+        with pytest.raises(ValueError, match="must have one row per input to be calibrated by .*, got tokens or pos"):
+            calibrate(*sides, name, n_permutations=K)
+    # Only relations between inputs matter here, so positions can be features.
+    assert calibrate(*maps, "CKA", n_permutations=K, seed=0).n_rows == 12
+
+
+@pytest.mark.xfail(strict=True, raises=(ValueError, IndexError), reason="layers are not asked whether rows are inputs")
+@pytest.mark.parametrize("name", ["CKA", "RSA", "mutual kNN", "OrthProc"])
+def test_layers_of_tokens_as_rows_are_refused(rng, name):
+    tokens = rng.standard_normal((2, 12, 5, 4))
+    with pytest.raises(ValueError, match="one row per input"):
+        calibrate_layers([tokens[0]], [tokens[1]], name, n_permutations=K)
+
+
+# Permutations
+
+
+@pytest.mark.parametrize("n_permutations", [0, -3])
+def test_no_permutations_are_refused(either, n_permutations):
+    with pytest.raises(ValueError, match=f"n_permutations must be at least 1, got {n_permutations}"):
+        either(n_permutations=n_permutations)
+
+
+@pytest.mark.parametrize("n_permutations", [19.0, "19", True, None])
+def test_numbers_of_permutations_that_are_not_counts_are_refused(either, n_permutations):
+    with pytest.raises(TypeError, match="n_permutations must be an integer"):
+        either(n_permutations=n_permutations)
+
+
+@pytest.mark.parametrize(("alpha", "least"), [(0.05, 19), (0.01, 99), (0.1, 9), (0.3, 3)])
+def test_too_few_permutations_ever_to_reach_alpha_are_refused(either, alpha, least):
+    said = f"n_permutations must be at least 1 / alpha - 1 = {1 / alpha - 1:.6g}, got {least - 1}"
+    with pytest.raises(ValueError, match=said):
+        either(n_permutations=least - 1, alpha=alpha)
+    assert either(n_permutations=least, alpha=alpha).n_permutations == least
+
+
+@pytest.mark.parametrize("alpha", [0, 1, -0.1, 1.5, float("nan")])
+def test_levels_outside_zero_and_one_are_refused(either, alpha):
+    with pytest.raises(ValueError, match=r"alpha must be in \(0, 1\), got"):
+        either(alpha=alpha)
+
+
+@pytest.mark.parametrize("alpha", ["0.05", None, True])
+def test_levels_that_are_not_numbers_are_refused(either, alpha):
+    with pytest.raises(TypeError, match="alpha must be a number"):
+        either(alpha=alpha)
+
+
+def test_given_permutations_of_another_shape_are_refused(either):
+    said = r"permutations must be integers of shape \(n_permutations, 40\), got shape "
+    rows = np.arange(40)
+    for wrong, shape in ((rows, r"\(40,\)"), (np.tile(rows[:39], (K, 1)), r"\(19, 39\)"), (np.empty((0, 40), int), "")):
+        with pytest.raises(ValueError, match=said + shape):
+            either(permutations=wrong)
+    with pytest.raises(ValueError, match="permutations must be integers"):
+        either(permutations=np.tile(rows, (K, 1)).astype(float))
+
+
+def test_given_orders_that_are_no_permutations_are_refused(either):
+    orders = np.tile(np.arange(40), (K, 1))
+    orders[[2, 5], 7] = [3, 40]
+    with pytest.raises(ValueError, match="permutations must each name every row once, got others in lines 2, 5"):
+        either(permutations=orders)
+
+
+def test_too_few_given_permutations_are_refused(either):
+    with pytest.raises(ValueError, match="n_permutations must be at least 1 / alpha - 1 = 19, got 18"):
+        either(permutations=np.tile(np.arange(40), (18, 1)))
+
+
+@pytest.mark.parametrize("given", ["blocks", "groups"])
+def test_given_permutations_come_alone(either, given):
+    orders = np.tile(np.arange(40), (K, 1))
+    with pytest.raises(ValueError, match="permutations must come alone, got blocks or groups as well"):
+        either(permutations=orders, **{given: np.arange(40) % 4})
+
+
+# Designs
+
+
+def test_blocks_of_one_row_each_leave_one_permutation(either):
+    said = r"must leave at least 1 / alpha = 20 distinct permutations, got 1 \(within blocks\): use larger blocks"
+    with pytest.raises(ValueError, match=said):
+        either(blocks=np.arange(40))
+
+
+def test_too_few_distinct_permutations_are_counted(either):
+    """Four pairs of rows can be exchanged: 16 permutations do not reach 0.05, but they reach 0.1."""
+    blocks = np.concatenate([np.repeat(np.arange(4), 2), np.arange(4, 36)])
+    with pytest.raises(ValueError, match=r"at least 1 / alpha = 20 distinct permutations, got 16 \(within blocks\)"):
+        either(blocks=blocks)
+    assert either(blocks=blocks, alpha=0.1).exchanged == "within blocks"
+
+
+def test_groups_of_unequal_sizes_cannot_take_each_others_place(pair):
+    X, Y = pair[0][:36], pair[1][:36]
+    sizes = np.repeat(np.arange(8), np.arange(1, 9))
+    with pytest.raises(ValueError, match=r"distinct permutations, got 1 \(whole groups\): .*groups of equal size"):
+        calibrate(X, Y, groups=sizes, n_permutations=K)
+    twice = np.repeat(np.arange(6), [5, 5, 5, 5, 8, 8])
+    assert calibrate(X, Y, groups=twice, n_permutations=K, seed=0).exchanged == "whole groups"
+
+
+def test_groups_of_several_sizes_are_exchanged_with_their_like(pair, scripted):
+    """Every draw moves whole groups, their rows in order, to places of groups as large."""
+    X, Y = np.zeros((24, 1)), np.arange(24.0)[:, None]
+    groups = np.repeat(np.arange(8), [2, 4] * 4)
+    seen = []
+
+    def watch(_, moved):
+        seen.append(moved[:, 0].astype(int))
+        return 0.0
+
+    calibrate(X, Y, watch, groups=groups, n_permutations=60, seed=0)
+    for order in seen:
+        for group in range(8):
+            source = order[groups == group]
+            assert len(set(groups[source])) == 1
+            assert np.array_equal(np.diff(source), np.ones(len(source) - 1))
+            assert np.count_nonzero(groups == groups[source[0]]) == len(source)
+    assert len({tuple(order) for order in seen}) > 50
+
+
+def test_groups_across_blocks_are_refused(either):
+    with pytest.raises(ValueError, match="groups must lie within blocks, got a group with rows in several blocks"):
+        either(blocks=np.arange(40) // 20, groups=np.arange(40) % 10)
+
+
+def test_groups_within_blocks_stay_in_them(either):
+    found = either(blocks=np.arange(40) // 20, groups=np.arange(40) // 4)
+    assert found.exchanged == "within blocks, whole groups"
+
+
+@pytest.mark.parametrize("given", ["blocks", "groups"])
+def test_labels_of_rows_must_fit_the_rows(either, given):
+    with pytest.raises(ValueError, match=f"{given} must have one label for each of the 40 rows, got 39"):
+        either(**{given: np.zeros(39)})
+    with pytest.raises(ValueError, match=f"{given} must be 1-D"):
+        either(**{given: np.zeros((40, 1))})
+    with pytest.raises(ValueError, match=f"{given} must be free of NaN"):
+        either(**{given: np.where(np.arange(40) == 3, np.nan, 0.0)})
+    with pytest.raises(ValueError, match=f"{given} must be free of missing labels"):
+        either(**{given: np.array([None, *"a" * 39], dtype=object)})
+
+
+@pytest.mark.parametrize(
+    "labels", [["b", "a"] * 20, [2.5, -1.0] * 20, [True, False] * 20], ids=["text", "float", "bool"]
+)
+def test_blocks_may_have_any_names(either, labels):
+    assert either(blocks=labels).null == either(blocks=np.arange(40) % 2 == 0).null
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "0", True])
+def test_seeds_that_are_none_are_refused(either, seed):
+    with pytest.raises((TypeError, ValueError), match="seed must be"):
+        either(seed=seed)
+
+
+# Measures
+
+
+@pytest.mark.parametrize("name", UNPAIRED)
+def test_measures_that_do_not_look_at_which_row_is_which_have_no_null(either, name):
+    with pytest.raises(ValueError, match=f"measure must look at which row is which, got {name}.*no permutation null"):
+        either(name)
+
+
+def test_the_unpaired_measures_are_known():
+    assert {"MagDiff", "ConcDiff", "UnifDiff", "IMD", "MMD"} < set(UNPAIRED)
+
+
+def test_unknown_measures_and_options_are_refused(either):
+    with pytest.raises(ValueError, match="measure must be one of .*CKA"):
+        either("CKAA")
+    with pytest.raises(ValueError, match="options of CKA must be among kernel, bandwidth, got k"):
+        either("CKA", k=3)
+    with pytest.raises(ValueError, match="options of RV must be among none, got kernel"):
+        either("RV", kernel="rbf")
+    with pytest.raises(ValueError, match="kernel must be one of"):
+        either("CKA", kernel="cubic")
+    with pytest.raises(TypeError, match="k must be an integer"):
+        either("mutual kNN", k=2.5)
+    with pytest.raises(TypeError, match="a measure must be given by name or as a marked function, got 3"):
+        either(3)
+
+
+def test_options_of_a_function_are_its_own(either):
+    found = either(lambda a, b, *, power: float((a[:, :5] * b).sum()) ** power, power=1)
+    assert found.options == {"power": 1}
+    with pytest.raises(
+        DrawError, match=r"failed in the observed pairing: TypeError: .*unexpected keyword argument 'k'"
+    ):
+        either(lambda a, b: 0.0, k=3)
+
+
+@pytest.mark.xfail(strict=True, reason="any maximum is taken as it is")
+@pytest.mark.parametrize("maximum", [float("nan"), float("inf"), "1"])
+def test_maxima_that_are_no_numbers_are_refused(either, maximum):
+    with pytest.raises((TypeError, ValueError), match="maximum must be"):
+        either(maximum=maximum)
+
+
+def test_distances_for_a_measure_that_needs_features_have_a_reason(pair):
+    X, Y = pair
+    D = Rdm(np.linalg.norm(Y[:, None] - Y, axis=-1))
+    with pytest.warns(NotEstimableWarning, match="needs the features, got distances between rows"):
+        found = calibrate(X, D, "CKA", n_permutations=K)
+    assert np.isnan(found.observed)
+    assert found.reason == "needs the features, got distances between rows"
+
+
+@pytest.mark.xfail(strict=True, reason="an exception that should stay inside the library comes out")
+def test_layers_of_distances_for_a_measure_that_needs_features_are_refused(pair):
+    X, Y = pair
+    D = Rdm(np.linalg.norm(Y[:, None] - Y, axis=-1))
+    with pytest.raises(ValueError, match="needs the features"):
+        calibrate_layers([X], [D], "CKA", n_permutations=K)
+
+
+@pytest.mark.xfail(strict=True, reason="an exception that should stay inside the library comes out")
+def test_truncation_of_what_has_no_components_has_a_reason(pair):
+    X, Y = pair
+    with pytest.warns(NotEstimableWarning, match="all rows are equal"):
+        assert np.isnan(calibrate(np.ones_like(X), Y, "CKA", truncate=2, n_permutations=K).observed)
+
+
+@pytest.mark.parametrize("name", ["CKA", "mutual kNN", "OrthProc", "SVCCA"])
+def test_data_without_a_score_give_nan_and_the_reason(pair, name):
+    with pytest.warns(NotEstimableWarning, match="not estimable: all rows are equal"):
+        found = calibrate(pair[0], np.ones((40, 3)), name, n_permutations=K, seed=0)
+    numbers = [found.observed, found.score, found.p_value, found.threshold, found.z, found.adjusted, found.null_mean]
+    assert np.isnan(numbers).all()
+    assert not found.significant
+    assert "all rows are equal" in found.reason
+    assert str(found) == f"{found.measure}: not estimable ({found.reason})"
+
+
+def test_layers_without_a_score_are_refused(pair):
+    X, Y = pair
+    with pytest.raises(ValueError, match="every layer must be one that CKA can be computed of, got one where all rows"):
+        calibrate_layers([X, np.ones((40, 3))], [Y], n_permutations=K)
+    with pytest.raises(ValueError, match="every pair of layers must have a score to be calibrated, got NaN"):
+        calibrate_layers([X], [Y, np.random.default_rng(0).standard_normal((40, 50))], "CCA", n_permutations=K)
+
+
+# Layers
+
+
+@pytest.mark.parametrize("none", [[], {}, ()])
+def test_models_without_layers_are_refused(pair, none):
+    with pytest.raises(ValueError, match="layers_a must hold at least one layer, got none"):
+        calibrate_layers(none, [pair[1]], n_permutations=K)
+    with pytest.raises(ValueError, match="layers_b must hold at least one layer, got none"):
+        calibrate_layers([pair[0]], none, n_permutations=K)
+
+
+def test_unknown_aggregates_are_refused(layered):
+    with pytest.raises(ValueError, match="aggregate must be one of 'max', 'row_max', 'top_k', 'mean', got 'median'"):
+        layered(aggregate="median")
+    with pytest.raises(TypeError, match="aggregate must be a name or a function of the grid, got 3"):
+        layered(aggregate=3)
+
+
+@pytest.mark.parametrize(("aggregate", "shape"), [(lambda grid: grid.max(axis=1), r"\(1,\)"), (np.copy, r"\(1, 1\)")])
+def test_an_aggregate_must_return_one_number(layered, aggregate, shape):
+    with pytest.raises(ValueError, match=f"aggregate must return one number for a grid, got an array of shape {shape}"):
+        layered(aggregate=aggregate)
+
+
+def test_an_aggregate_cannot_change_the_grid(layered):
+    def spoil(grid):
+        value = float(grid.max())
+        grid[:] = 0.0
+        return value
+
+    assert layered(aggregate=spoil).grid == layered().grid
+
+
+@pytest.mark.xfail(strict=True, reason="an aggregate of NaN is less than nothing, so that no draw is as extreme")
+def test_an_aggregate_that_has_no_value_for_the_observed_grid_is_never_significant(layered, scripted):
+    values = iter([np.nan, *[0.1] * K])
+    found = layered(aggregate=lambda grid: next(values))
+    assert not found.significant
+
+
+def test_an_aggregate_that_has_no_value_for_some_draws_makes_them_extreme(layered):
+    values = iter([0.5, *[0.1] * (K - 2), np.nan, np.nan])
+    found = layered(aggregate=lambda grid: next(values))
+    assert (found.n_lost, found.p_value) == (2, 3 / 20)
+
+
+# Functions that fail
+
+
+@pytest.mark.parametrize(("draw", "where"), [(0, "the observed pairing"), (1, "draw 1 of 19"), (19, "draw 19 of 19")])
+def test_a_function_that_raises_says_in_which_draw(either, scripted, draw, where):
+    error = ZeroDivisionError("no rows left")
+    function = scripted([0.5] * draw + [error])
+    with pytest.raises(DrawError, match=f"the measure failed in {where}: ZeroDivisionError: no rows left") as caught:
+        either(function)
+    assert caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize("value", ["much", None, np.ones(2), [1.0]])
+def test_a_function_that_returns_no_number_says_so(either, value):
+    with pytest.raises(DrawError, match=r"the measure failed in the observed pairing: (Type|Value)Error"):
+        either(lambda a, b: value)
+
+
+@pytest.mark.parametrize("value", [1, np.float32(1), np.array(1.0), True])
+def test_whatever_is_a_number_will_do(either, value):
+    found = either(lambda a, b: value)
+    assert (found.observed, found.p_value, found.score) == (1.0, 1.0, 0.0)
+
+
+def test_a_function_of_tied_values_is_never_significant(either, scripted):
+    found = either(scripted([0.5] * 20))
+    assert (found.p_value, found.score) == (1.0, 0.0)
+
+
+def test_nan_for_the_observed_pairing_is_nan_with_a_reason(scalar, scripted):
+    with pytest.warns(NotEstimableWarning, match="the measure gave NaN for the observed pairing"):
+        found = scalar(scripted([np.nan] + [0.1] * K))
+    assert np.isnan([found.observed, found.p_value, found.score, found.threshold]).all()
+    assert found.reason == "the measure gave NaN for the observed pairing"
+    assert not found.significant
+
+
+def test_nan_for_the_observed_grid_is_refused(layered, scripted):
+    with pytest.raises(ValueError, match="every pair of layers must have a score to be calibrated, got NaN"):
+        layered(scripted([np.nan] + [0.1] * K))
+
+
+@pytest.mark.parametrize("n_lost", [1, 2, K])
+def test_nan_in_draws_counts_as_extreme_and_is_reported(either, scripted, n_lost):
+    values = [0.1] * (K - n_lost) + [np.nan] * n_lost
+    found = either(scripted([0.9, *values]))
+    assert (found.n_lost, found.p_value) == (n_lost, (1 + n_lost) / (K + 1))
+    assert (found.significant, found.score) == (False, 0.0)
+    assert np.isnan(found.null[-n_lost:]).all()
+    if n_lost < K:
+        assert (found.null_mean, found.n_permutations) == (pytest.approx(0.1), K)
+
+
+def test_draws_without_a_score_are_told(scalar, scripted):
+    assert "2 draws gave no score and count as at least as close" in str(scalar(scripted([0.9] * 18 + [np.nan] * 2)))
+
+
+@pytest.mark.xfail(strict=True, reason="the number of draws without a score is kept but not printed")
+def test_draws_without_a_score_of_layers_are_told(layered, scripted):
+    assert "2 draws gave no score" in str(layered(scripted([0.9] * 18 + [np.nan] * 2)))
+
+
+@pytest.mark.xfail(strict=True, reason="a draw of NaN is not at least as large as any score")
+def test_nan_in_draws_counts_as_extreme_for_each_pair_of_layers(layered, scripted):
+    found = layered(scripted([0.9] + [0.1] * (K - 2) + [np.nan] * 2))
+    assert found.entry_p_values == ((3 / 20,),)
+
+
+def test_infinity_in_draws_counts_as_extreme(either, scripted):
+    found = either(scripted([0.9] + [0.1] * (K - 1) + [np.inf]))
+    assert (found.n_lost, found.p_value) == (1, 2 / 20)
+
+
+@pytest.mark.xfail(strict=True, reason="infinity less its tolerance is NaN")
+def test_an_infinite_observed_value_is_beyond_all_draws(scalar, scripted):
+    found = scalar(scripted([np.inf] + [0.1] * K))
+    assert (found.p_value, found.percentile) == (1 / 20, 100.0)
+
+
+def test_draws_of_a_measure_that_have_no_score_are_lost(rng):
+    """Rows that meet all their equals have no second-order cosine, and some permutations bring that about."""
+    X, Y = (np.eye(4)[rng.integers(4, size=24)] for _ in range(2))
+    found = [calibrate(X[: n + 12], Y[: n + 12], "2nd-Cos", n_permutations=39, seed=0, k=2) for n in range(4)]
+    assert any(one.n_lost for one in found)
+    for one in found:
+        null = np.array(one.null)
+        assert one.n_lost == np.isnan(null).sum()
+        assert one.p_value == (1 + one.n_lost + (null >= one.observed - 1e-12).sum()) / 40
+
+
+# Interrupts
+
+
+def test_an_interrupt_leaves_what_has_come(either, scripted):
+    found = either(scripted([0.9, 0.1, 0.2, 0.95, KeyboardInterrupt()]), n_permutations=200)
+    assert (found.interrupted, found.n_permutations, found.null) == (True, 3, (0.1, 0.2, 0.95))
+    assert found.p_value == 2 / 4
+    assert "nterrupted: fewer permutations than asked for" in str(found)
+
+
+def test_an_interrupt_after_few_draws_is_not_significant(either, scripted):
+    found = either(scripted([0.9, 0.1, KeyboardInterrupt()]))
+    assert (found.interrupted, found.p_value, found.significant) == (True, 1 / 2, False)
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_an_interrupt_before_any_draw_is_one(either, scripted, before):
+    with pytest.raises(KeyboardInterrupt):
+        either(scripted([0.9] * before + [KeyboardInterrupt()]))
+
+
+def test_without_an_interrupt_nothing_is_missing(either):
+    assert not either().interrupted
+
+
+def test_an_interrupt_of_a_measure_leaves_what_has_come(either, monkeypatch):
+    """Draws of a measure come from threads: those that are done count."""
+    import shesha.calibration.scalar as module
+
+    def until_fourth(items, total, label):
+        for done, item in enumerate(items):
+            if done == 4:
+                raise KeyboardInterrupt
+            yield item
+
+    expected = either(n_permutations=60).null[:3]
+    monkeypatch.setattr(module, "track", until_fourth)
+    found = either(n_permutations=60)
+    assert (found.interrupted, found.n_permutations, found.null) == (True, 3, expected)
+
+
+@pytest.mark.xfail(strict=True, reason="an interrupt ends the pair at hand only, and the next one begins")
+def test_an_interrupt_ends_many_pairs(pair, scripted):
+    values = [0.9, *[0.1] * 5, KeyboardInterrupt(), *[0.2] * 60]
+    found = calibrate_many({"a": pair, "b": pair, "c": pair}, scripted(values), n_permutations=K, seed=0)
+    assert found.pairs == ("a",)
+
+
+# Many pairs and corrections
+
+
+@pytest.mark.parametrize("pairs", [{}, [], None, [(1, 2)]])
+def test_pairs_must_have_names(pairs):
+    with pytest.raises(ValueError, match=r"pairs must be a mapping of names to \(X, Y\), got something else"):
+        calibrate_many(pairs)
+
+
+@pytest.mark.parametrize("wrong", [np.ones((2, 5, 5)), (np.ones((5, 5)),), (1, 2, 3), "XY"])
+def test_a_pair_must_be_two(wrong):
+    with pytest.raises(TypeError, match=r"pairs\['a'\] must be \(X, Y\), got "):
+        calibrate_many({"a": wrong}, n_permutations=K)
+
+
+def test_unknown_corrections_are_refused(pair):
+    with pytest.raises(ValueError, match="correction must be one of 'holm', 'benjamini-hochberg', got 'bonferroni'"):
+        calibrate_many({"a": pair}, correction="bonferroni")
+
+
+@pytest.mark.parametrize("correct", [holm, benjamini_hochberg])
+def test_what_are_no_p_values_is_refused(correct):
+    with pytest.raises(ValueError, match=r"p_values must lie in \[0, 1\], got others"):
+        correct([0.5, 1.5])
+    with pytest.raises(ValueError, match=r"p_values must lie in \[0, 1\], got others"):
+        correct([0.5, -0.1])
+    with pytest.raises(ValueError, match=r"p_values must be 1-D, got shape \(2, 1\)"):
+        correct([[0.5], [0.1]])
+
+
+def test_functions_get_permuted_rows_and_their_own_options(pair):
+    """Rows of Y move together, those of X stay."""
+    X, Y = pair
+    seen = []
+
+    def watch(a, b):
+        seen.append((a.copy(), b.copy()))
+        return 0.0
+
+    orders = [np.random.default_rng(k).permutation(40) for k in range(K)]
+    calibrate(X, Y, watch, permutations=orders)
+    assert all(np.array_equal(a, X) for a, _ in seen)
+    assert all(np.array_equal(b, Y[order]) for (_, b), order in zip(seen, [np.arange(40), *orders], strict=True))
+
+
+@pytest.mark.xfail(strict=True, reason="a function gets the caller's own array")
+def test_a_function_cannot_change_the_data(pair):
+    X, Y = pair
+    before = X.copy()
+
+    def spoil(a, b):
+        a -= a.mean()
+        return 0.0
+
+    calibrate(X, Y, spoil, n_permutations=K, seed=0)
+    assert np.array_equal(X, before)
