@@ -68,13 +68,13 @@ def test_rows_that_are_not_finite_are_refused(pair, bad):
 def test_tokens_and_positions_as_rows_are_refused(rng):
     tokens, maps = rng.standard_normal((2, 12, 5, 4)), rng.standard_normal((2, 12, 4, 3, 3))
     for sides, name in ((tokens, "CKA"), (tokens, "mutual kNN"), (maps, "CCA")):
-        with pytest.raises(ValueError, match="must have one row per input to be calibrated by .*, got tokens or pos"):
+        with pytest.raises(ValueError, match=r"must have one row per input to be calibrated by .*, got tokens"):
             calibrate(*sides, name, n_permutations=K)
     # Only relations between inputs matter here, so positions can be features.
     assert calibrate(*maps, "CKA", n_permutations=K, seed=0).n_rows == 12
 
 
-@pytest.mark.xfail(strict=True, raises=(ValueError, IndexError), reason="layers are not asked whether rows are inputs")
+@pytest.mark.xfail(strict=True, reason="layers are not asked whether rows are inputs")
 @pytest.mark.parametrize("name", ["CKA", "RSA", "mutual kNN", "OrthProc"])
 def test_layers_of_tokens_as_rows_are_refused(rng, name):
     tokens = rng.standard_normal((2, 12, 5, 4))
@@ -241,7 +241,7 @@ def test_the_unpaired_measures_are_known():
 
 
 def test_unknown_measures_and_options_are_refused(either):
-    with pytest.raises(ValueError, match="measure must be one of .*CKA"):
+    with pytest.raises(ValueError, match=r"measure must be one of .*CKA"):
         either("CKAA")
     with pytest.raises(ValueError, match="options of CKA must be among kernel, bandwidth, got k"):
         either("CKA", k=3)
@@ -439,15 +439,14 @@ def test_an_infinite_observed_value_is_beyond_all_draws(scalar, scripted):
     assert (found.p_value, found.percentile) == (1 / 20, 100.0)
 
 
-def test_draws_of_a_measure_that_have_no_score_are_lost(rng):
-    """Rows that meet all their equals have no second-order cosine, and some permutations bring that about."""
-    X, Y = (np.eye(4)[rng.integers(4, size=24)] for _ in range(2))
-    found = [calibrate(X[: n + 12], Y[: n + 12], "2nd-Cos", n_permutations=39, seed=0, k=2) for n in range(4)]
-    assert any(one.n_lost for one in found)
-    for one in found:
-        null = np.array(one.null)
-        assert one.n_lost == np.isnan(null).sum()
-        assert one.p_value == (1 + one.n_lost + (null >= one.observed - 1e-12).sum()) / 40
+def test_draws_of_a_measure_that_have_no_score_are_lost():
+    """Rows that equal all their neighbours have no second-order cosine, and some permutations bring that about."""
+    rng = np.random.default_rng(0)
+    X, Y = (np.eye(5)[rng.integers(5, size=24)] for _ in range(2))
+    found = calibrate(X, Y, "2nd-Cos", n_permutations=39, seed=0, k=3)
+    null = np.array(found.null)
+    assert found.n_lost == np.isnan(null).sum() == 2
+    assert found.p_value == (1 + 2 + (null >= found.observed - 1e-12).sum()) / 40
 
 
 # Interrupts

@@ -14,7 +14,7 @@ from shesha._warnings import NotEstimable
 from shesha.calibration import null as null_kernel
 from shesha.calibration.orders import drawn_orders, identity_first
 from shesha.calibration.scalar import Chosen, collect, drawn, leading, look_at
-from shesha.calibration.summary import best_value, summarise
+from shesha.kernels.null_summary import best_value, summarise
 from shesha.measures import Measure
 from shesha.results import CalibratedLayers
 from shesha.views import Rdm, Representation, aligned

@@ -15,7 +15,7 @@ from shesha._random import Seed, number
 from shesha._warnings import NotEstimable
 from shesha.calibration import null as null_kernel
 from shesha.calibration.orders import drawn_orders, identity_first
-from shesha.calibration.summary import best_value, summarise
+from shesha.kernels.null_summary import best_value, summarise
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, get
 from shesha.results import Calibrated

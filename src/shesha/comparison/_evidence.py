@@ -13,7 +13,7 @@ from shesha._random import Seed, spawn
 from shesha._warnings import NotEstimable
 from shesha.calibration import null_scores
 from shesha.calibration.orders import drawn_orders
-from shesha.calibration.summary import best_value, summarise
+from shesha.kernels.null_summary import best_value, summarise
 from shesha.kernels.threads import parallel
 from shesha.measures import Measure
 from shesha.results import Score

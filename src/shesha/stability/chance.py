@@ -15,6 +15,7 @@ from shesha._random import Seed, generator, spawn
 from shesha.kernels import halves as halves_kernel
 from shesha.kernels import sampled
 from shesha.kernels.distances import Metric, rounding_level
+from shesha.kernels.null_summary import summarise
 from shesha.kernels.permuted import permuted_inner_products
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.results import Chance
@@ -117,21 +118,17 @@ def _summary(name: str, request: Request, observed: float, null: Vector, alpha: 
     if observed != observed or lost:
         reason = reason or f"{lost} of {len(null)} matchings gave no score"
         observed, null = float("nan"), np.full(len(null), np.nan)
-    combined = np.sort(np.append(null, observed))
-    # Guarded against (1 - alpha)(K + 1) landing a rounding error above a whole number.
-    threshold = float(combined[int(np.ceil((1 - alpha) * len(combined) - 1e-9)) - 1])
-    maximum = float("inf") if name == "class_separation_ratio" else 1.0
-    corrected = max(0.0, observed - threshold) / (1.0 if maximum == float("inf") else max(maximum - threshold, 1e-300))
-    # Scores that are equal in exact arithmetic count as at least as large.
-    reached = int((null >= observed - 1e-12).sum())
+    maximum = None if name == "class_separation_ratio" else 1.0
+    found = None if observed != observed else summarise(observed, null, "higher", alpha, maximum)
+    nan = float("nan")
     return Chance(
         variant=name,
         observed=observed,
-        level=float(null.mean()),
-        spread=float(null.std(ddof=1)) if len(null) > 1 else float("nan"),
-        threshold=threshold,
-        p_value=(1 + reached) / (1 + len(null)) if observed == observed else float("nan"),
-        corrected=corrected if observed == observed else float("nan"),
+        level=found.null_mean if found else nan,
+        spread=float(null.std(ddof=1)) if found and len(null) > 1 else nan,
+        threshold=found.threshold if found else nan,
+        p_value=found.p_value if found else nan,
+        corrected=found.score if found else nan,
         alpha=alpha,
         n_permutations=len(null),
         n_samples=request.X.shape[0],
