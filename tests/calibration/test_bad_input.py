@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -491,10 +493,18 @@ def test_an_interrupt_of_a_measure_leaves_what_has_come(either, monkeypatch):
 
 
 @pytest.mark.xfail(strict=True, reason="an interrupt ends the pair at hand only, and the next one begins")
-def test_an_interrupt_ends_many_pairs(pair, scripted):
-    values = [0.9, *[0.1] * 5, KeyboardInterrupt(), *[0.2] * 60]
-    found = calibrate_many({"a": pair, "b": pair, "c": pair}, scripted(values), n_permutations=K, seed=0)
-    assert found.pairs == ("a",)
+def test_after_an_interrupt_no_other_pair_begins(pair):
+    calls = []
+
+    def function(a, b):
+        calls.append(len(calls))
+        if len(calls) == 7:
+            raise KeyboardInterrupt
+        return 0.1
+
+    with contextlib.suppress(KeyboardInterrupt):
+        calibrate_many({"a": pair, "b": pair, "c": pair}, function, n_permutations=K, seed=0)
+    assert len(calls) == 7
 
 
 # Many pairs and corrections
@@ -551,5 +561,6 @@ def test_a_function_cannot_change_the_data(pair):
         a -= a.mean()
         return 0.0
 
-    calibrate(X, Y, spoil, n_permutations=K, seed=0)
+    with contextlib.suppress(DrawError):
+        calibrate(X, Y, spoil, n_permutations=K, seed=0)
     assert np.array_equal(X, before)

@@ -1,0 +1,67 @@
+"""`shesha layers`, and `shesha compare --calibrate`."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def models(tmp_path):
+    rng = np.random.default_rng(0)
+    a = {f"a{i}": rng.standard_normal((40, 6)) for i in range(3)}
+    b = {"b0": rng.standard_normal((40, 5)), "b1": a["a2"] @ rng.standard_normal((6, 6))}
+    np.savez(tmp_path / "a.npz", **a)
+    np.savez(tmp_path / "b.npz", **b)
+    return tmp_path / "a.npz", tmp_path / "b.npz"
+
+
+def test_prints_the_calibrated_maximum_and_the_pair(invoke, models):
+    ended = invoke("layers", *models, "--permutations", "39")
+    assert (ended.status, ended.err) == (0, "")
+    assert "max over 3 x 2 layers" in ended.out
+    assert "closest pair: a2 and b1" in ended.out
+    assert "above chance" in ended.out
+
+
+def test_writes_numbers_and_a_picture(invoke, models, tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    files = ("--json", tmp_path / "out.json", "--plot", tmp_path / "out.png")
+    ended = invoke("layers", *models, "--permutations", "39", "--measure", "mutual kNN(k=3)", *files)
+    assert ended.status == 0
+    content = json.loads((tmp_path / "out.json").read_text())
+    assert content["best"] == ["a2", "b1"]
+    assert (tmp_path / "out.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--measure", "MagDiff"], "permuting rows leaves it alone"),
+        (["--measure", "nothing"], "measure must be one of"),
+        (["--aggregate", "median"], "aggregate must be one of 'max'"),
+        (["--permutations", "3"], "n_permutations must be at least"),
+        (["--plot", "grid.txt"], "--plot must end in one of"),
+    ],
+)
+def test_bad_input_ends_with_status_2_and_a_word(invoke_main, models, more, message):
+    ended = invoke_main("layers", *models, *more)
+    assert ended.status == 2
+    assert message in ended.err
+
+
+def test_compare_calibrates_every_line(invoke, models):
+    a, _ = models
+    asked = ("--key", "a0", "--key", "a1", "--measures", "CKA,RSA", "--calibrate", "--permutations", "39")
+    ended = invoke("compare", a, *asked, "--json", "-")
+    assert ended.status == 0
+    scores = json.loads(ended.out)["scores"]
+    assert all(0 < score["p_value"] <= 1 and score["interval_low"] < score["interval_high"] for score in scores)
+
+
+def test_calibrating_needs_two(invoke_main, models):
+    ended = invoke_main("compare", models[0], "--calibrate")
+    assert ended.status == 2
+    assert "--calibrate needs exactly two representations, got 3" in ended.err

@@ -1,0 +1,193 @@
+"""Comparisons with chance level, p-value and interval on every line."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import shesha
+from shesha import compare
+from shesha.kernels.null_summary import summarise
+from shesha.views import Rdm
+
+NAMES = ["CKA", "mutual kNN", "OrthProc", "RSA", "MagDiff"]
+
+
+@pytest.fixture(scope="module")
+def pair():
+    rng = np.random.default_rng(0)
+    latent = rng.standard_normal((60, 3))
+    X, Y = (latent @ rng.standard_normal((3, 8)) + rng.standard_normal((60, 8)) for _ in range(2))
+    return X, Y
+
+
+@pytest.fixture(scope="module")
+def found(pair):
+    return compare(*pair, NAMES, calibrate=True, confidence=0.9, n_permutations=39, seed=0)
+
+
+def test_values_are_those_without_calibration(pair, found):
+    plain = compare(*pair, NAMES, seed=0)
+    assert [score.value for score in found.scores] == [score.value for score in plain.scores]
+
+
+def test_related_data_are_above_chance(found):
+    for name in ("CKA", "mutual kNN", "OrthProc", "RSA"):
+        score = found[name]
+        assert score.p_value == pytest.approx(1 / 40)
+        assert score.calibrated > 0
+        assert score.interval_low <= score.value <= score.interval_high
+
+
+def test_distances_are_calibrated_downwards(found):
+    score = found["OrthProc"]
+    assert score.value < score.threshold < score.null_mean
+
+
+def test_measures_blind_to_the_order_of_rows_have_an_interval_and_no_null(found):
+    score = found["MagDiff"]
+    assert not score.has_null
+    assert np.isfinite(score.interval_low)
+
+
+def test_the_null_is_that_of_calibrate_with_the_same_permutations(pair, found):
+    from shesha.comparison._evidence import Evidence
+
+    orders = Evidence.drawn(60, 39, 0.05, 0.9, 0).orders
+    alone = shesha.calibrate(*pair, "CKA", permutations=np.array(orders))
+    assert found["CKA"].p_value == alone.p_value
+    assert found["CKA"].threshold == pytest.approx(alone.threshold, rel=1e-12)
+
+
+def test_one_seed_gives_one_result(pair, found):
+    again = compare(*pair, NAMES, calibrate=True, confidence=0.9, n_permutations=39, seed=0)
+    assert [s.interval_low for s in again.scores] == [s.interval_low for s in found.scores]
+    other = compare(*pair, ["CKA"], calibrate=True, confidence=0.9, n_permutations=39, seed=1)
+    assert other["CKA"].interval_low != found["CKA"].interval_low
+
+
+def test_halves_have_no_row_twice():
+    from shesha.comparison._evidence import Evidence
+
+    for half in Evidence.drawn(61, 39, 0.05, 0.9, 0).halves:
+        assert len(half) == len(set(half.tolist())) == 31
+
+
+def test_wider_confidence_gives_wider_intervals(pair):
+    narrow, wide = (compare(*pair, "CKA", calibrate=True, confidence=c, seed=0)["CKA"] for c in (0.5, 0.99))
+    assert wide.interval_low < narrow.interval_low < narrow.interval_high < wide.interval_high
+
+
+def test_the_interval_covers_the_mean_over_samples():
+    """Nominal 90 %: 40 samples, at least 29 inside (about 1 in 1,000 by chance if 90 % holds)."""
+    rng = np.random.default_rng(1)
+    mixing = rng.standard_normal((2, 3, 8))
+
+    def draw(rng):
+        latent = rng.standard_normal((60, 3))
+        return [latent @ one + 1.5 * rng.standard_normal((60, 8)) for one in mixing]
+
+    mean = np.mean([shesha.measures.unbiased_cka(*draw(rng)) for _ in range(300)])
+    inside = 0
+    for seed in range(40):
+        score = compare(*draw(rng), "unbiased CKA", calibrate=True, confidence=0.9, n_permutations=19, seed=seed)
+        inside += score["unbiased CKA"].interval_low <= mean <= score["unbiased CKA"].interval_high
+    assert inside >= 29
+
+
+def test_distances_given_instead_of_features(pair):
+    D = [np.linalg.norm(Z[:, None] - Z[None], axis=2) for Z in pair]
+    score = compare(Rdm(D[0]), Rdm(D[1]), "RSA", calibrate=True, n_permutations=39)["RSA"]
+    features = compare(*pair, "RSA(metric=euclidean)", calibrate=True, n_permutations=39).scores[0]
+    assert (score.p_value, score.null_mean) == (features.p_value, pytest.approx(features.null_mean, abs=1e-9))
+    assert score.interval_low == pytest.approx(features.interval_low, abs=1e-9)
+
+
+def test_positions_as_rows_get_no_chance_level():
+    tokens = np.random.default_rng(0).standard_normal((20, 5, 4))
+    score = compare(tokens, 2 * tokens, "CKA", calibrate=True, n_permutations=19)["CKA"]
+    assert score.value == pytest.approx(1)
+    assert not score.has_null
+    with pytest.raises(ValueError, match="X and Y must have one row per input"):
+        shesha.calibrate(tokens, tokens, "CKA")
+
+
+def test_what_cannot_be_added_is_told(pair):
+    """A measure that fails on relabelled rows keeps its value and says what is missing."""
+    from shesha.measures import _registry, measure
+    from shesha.views import Features
+
+    @measure(
+        "counts its calls",
+        view=Features,
+        closer="higher",
+        bounds=(0, 1),
+        symmetric=True,
+        invariant=(),
+        family="tests",
+        cost="n d",
+        formula="",
+        reference="",
+    )
+    def counts_its_calls(a: Features, b: Features) -> float:
+        """Fail once the rows have been exchanged."""
+        if len(a.rows) == 60 and (b.rows[0] != first).any():
+            raise RuntimeError("exchanged")
+        return 0.5
+
+    first = shesha.views.Features.of(shesha.views.Representation.of(pair[1])).rows[0]
+    try:
+        found = compare(*pair, ["counts its calls", "CKA"], calibrate=True, n_permutations=19)
+    finally:
+        del _registry._measures["counts its calls"]
+        _registry._aliases.pop("countsitscalls")
+    assert found.scores[0].value == 0.5
+    assert "RuntimeError: exchanged" in found.scores[0].note
+    assert "RuntimeError: exchanged" in str(found)
+    assert found["CKA"].has_null
+
+
+def test_prints_and_converts(found):
+    text = str(found)
+    assert "chance" in text.split("\n")[2]
+    assert "calibrated" in text
+    assert json.loads(json.dumps(found.to_dict()["scores"][0], allow_nan=False))["p_value"] == found["CKA"].p_value
+    assert {"p_value", "calibrated", "interval_low", "interval_high"} <= set(found.to_frame().columns)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1.0"),
+        ({"n_permutations": 5}, "n_permutations must be at least 1 / alpha - 1 = 19, got 5"),
+        ({"alpha": 0.0}, r"alpha must be in \(0, 1\), got 0.0"),
+    ],
+)
+def test_bad_options_are_refused(pair, options, message):
+    with pytest.raises(ValueError, match=message):
+        compare(*pair, "CKA", calibrate=True, **options)
+
+
+def test_stability_and_similarity_share_one_summary():
+    null = np.array([0.1, 0.2, 0.3, 0.4] + [0.0] * 15)
+    found = summarise(0.5, null, "higher", 0.05, 1.0)
+    assert (found.p_value, found.threshold, found.score) == (0.05, 0.4, pytest.approx(0.1 / 0.6))
+
+
+def test_truncation_compares_the_leading_components(pair):
+    X, Y = pair
+    reduced = []
+    for Z in (X, Y):
+        centred = Z - Z.mean(axis=0)
+        u, s, _ = np.linalg.svd(centred, full_matrices=False)
+        reduced.append(u[:, :3] * s[:3])
+    whole = shesha.calibrate(X, Y, "OrthProc", truncate=3, seed=0, n_permutations=39)
+    by_hand = shesha.calibrate(*reduced, "OrthProc", seed=0, n_permutations=39)
+    assert whole.observed == pytest.approx(by_hand.observed, rel=1e-9)
+    assert whole.null == pytest.approx(by_hand.null, rel=1e-9)
+    with pytest.raises(ValueError, match="truncate must be at least 1, got 0"):
+        shesha.calibrate(X, Y, truncate=0)
+    with pytest.raises(ValueError, match=r"truncate must be in \(0, 1\], got 1.5"):
+        shesha.calibrate(X, Y, truncate=1.5)
