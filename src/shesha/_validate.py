@@ -188,6 +188,15 @@ def at_least(value: float, name: str, minimum: float) -> float:
     return float(value)
 
 
+def finite_number(value: float, name: str) -> float:
+    """Return a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    if not np.isfinite(value):
+        raise ValueError(f"{name} must be finite, got {value}")
+    return float(value)
+
+
 def boolean(value: bool, name: str) -> bool:
     """Return True or False."""
     if not isinstance(value, bool | np.bool_):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import shesha.measures as measures
+from shesha import calibrate, calibrate_layers
 from shesha.measures import Measure
 
 SMALL = {"seed": 0, "k": 3, "n_subsets": 2, "subset_size": 20}
@@ -76,3 +77,29 @@ def unrelated() -> tuple[np.ndarray, np.ndarray]:
     """Two representations of 40 rows that share nothing."""
     rng = np.random.default_rng(5)
     return rng.standard_normal((40, 6)), rng.standard_normal((40, 5))
+
+
+@pytest.fixture
+def scalar(pair):
+    """Calibrate the pair, with other options than usual."""
+
+    def call(measure="CKA", **options):
+        return calibrate(*pair, measure, **({"n_permutations": 19, "seed": 0} | options))
+
+    return call
+
+
+@pytest.fixture
+def layered(pair):
+    """Calibrate the same pair as the only layers of two models."""
+
+    def call(measure="CKA", **options):
+        X, Y = pair
+        return calibrate_layers([X], [Y], measure, **({"n_permutations": 19, "seed": 0} | options))
+
+    return call
+
+
+@pytest.fixture(params=["scalar", "layered"])
+def either(request):
+    return request.getfixturevalue(request.param)

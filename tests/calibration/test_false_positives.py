@@ -75,7 +75,7 @@ def assert_level_kept(found, *, continuous):
 
 @pytest.mark.parametrize("name", PAIRED)
 def test_unrelated_gaussian_features(small, name):
-    runs, draws = (60, 19) if name in COSTLY else (180, 39)
+    runs, draws = (60, 19) if name in COSTLY else (150, 39)
     found = p_values(lambda rng: gaussian(rng, 8), small(name), runs, draws)
     assert_level_kept(found, continuous=name not in STEPS)
 
@@ -106,7 +106,7 @@ def test_unrelated_heavy_tailed_features_in_more_dimensions_than_rows(small, nam
 @pytest.mark.parametrize("name", [name for name in NEIGHBOURS if name != "2nd-Cos"])
 @pytest.mark.parametrize("make", [lambda rng: one_hot(rng, 4), lambda rng: few_values(rng, 5)], ids=["one-hot", "few"])
 def test_unrelated_rows_with_ties_do_not_agree_in_how_they_are_broken(small, name, make):
-    found = p_values(make, small(name), 80, 19)
+    found = p_values(make, small(name), 60, 19)
     assert_level_kept(found, continuous=False)
 
 

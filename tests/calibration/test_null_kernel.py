@@ -245,25 +245,24 @@ def test_every_layer_is_looked_at_once(small, counted, name):
     assert len(made) == len(LAYERS_A) + len(LAYERS_B)
 
 
-def decompositions(monkeypatch, call):
-    """How often a triangular factor of a wide matrix is computed."""
+@pytest.fixture
+def triangular_factors(monkeypatch):
+    """List the wide matrices of which a triangular factor is computed from now on."""
     done, compute = [], np.linalg.qr
     monkeypatch.setattr(np.linalg, "qr", lambda *args, **options: done.append(args) or compute(*args, **options))
-    call()
-    return len(done)
+    return done
 
 
-def test_wide_features_are_made_compact_once(small, monkeypatch):
-    X, Y = data(20, 50, 60)
-    call = lambda: calibrate(X, Y, small("OrthProc"), n_permutations=30, seed=0)  # noqa: E731
-    assert decompositions(monkeypatch, call) == 2
+def test_wide_features_are_made_compact_once(small, triangular_factors):
+    calibrate(*data(20, 50, 60), small("OrthProc"), n_permutations=30, seed=0)
+    assert len(triangular_factors) == 2
 
 
 @pytest.mark.xfail(strict=True, reason="layers keep nothing of what their unpermuted features have worked out")
-def test_wide_layers_are_made_compact_once(small, monkeypatch):
+def test_wide_layers_are_made_compact_once(small, triangular_factors):
     a, b = ([data(20, 6, 50, seed=seed)[1] for seed in side] for side in ((1, 2), (3, 4, 5)))
-    call = lambda: calibrate_layers(a, b, small("OrthProc"), n_permutations=30, seed=0)  # noqa: E731
-    assert decompositions(monkeypatch, call) == 5
+    calibrate_layers(a, b, small("OrthProc"), n_permutations=30, seed=0)
+    assert len(triangular_factors) == 5
 
 
 def test_relabelling_keeps_what_has_been_worked_out(rng):

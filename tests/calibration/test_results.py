@@ -1,4 +1,4 @@
-"""What calibration returns: plain values, tables, text and pictures; aggregates, best pairs and corrections by hand."""
+"""What calibration returns becomes plain values, tables, text and pictures; many pairs are corrected."""
 
 from __future__ import annotations
 
@@ -15,12 +15,8 @@ from shesha import NotEstimableWarning, benjamini_hochberg, calibrate, calibrate
 
 matplotlib.use("Agg")
 
+
 K = 39
-
-
-def layers(seed, count, n=24):
-    rng = np.random.default_rng([31, seed])
-    return [rng.standard_normal((n, 3 + layer)) for layer in range(count)]
 
 
 def drawn(n, count=K):
@@ -63,9 +59,6 @@ def equal_if_nan_is(first, second):
     return json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)
 
 
-# All of them
-
-
 def test_every_result_becomes_plain_values(result):
     found = result.to_dict()
     assert equal_if_nan_is(json.loads(json.dumps(found)), found)
@@ -94,9 +87,6 @@ def test_measures_with_and_without_options_tell_them(pair):
     assert calibrate(*pair, "Jaccard(k=3)", n_permutations=K, seed=0).observed == found.observed
     assert calibrate(*pair, measures.jaccard, n_permutations=K, seed=0, k=3).null == found.null
     assert calibrate(*pair, measures.get("Jaccard"), n_permutations=K, seed=0, k=3).null == found.null
-
-
-# One pair
 
 
 def test_one_pair_says_what_it_rests_on(one, pair):
@@ -181,9 +171,6 @@ def test_pictures_of_what_is_missing(one, silent, pair, scripted):
     matplotlib.pyplot.close("all")
 
 
-# Layers
-
-
 def test_layers_say_what_they_rest_on(grid, pair):
     assert (grid.measure, grid.closer, grid.aggregate, grid.maximum) == ("CKA", "higher", "max", 1.0)
     assert (grid.rows, grid.columns, grid.best) == (("early", "late"), ("noise", "wide"), ("late", "wide"))
@@ -216,126 +203,6 @@ def test_layers_are_a_picture(grid):
     axes = pictures(grid)
     assert "CKA: max" in axes.get_title()
     matplotlib.pyplot.close("all")
-
-
-A, B = layers(0, 3), layers(1, 4)
-ORDERS = drawn(24)
-
-
-def by_hand(measure, A, B, orders):
-    """Scores of all pairs, observed and in each order: (1 + draws, rows, columns)."""
-    every = [np.arange(len(A[0])), *orders]
-    return np.array([[[measure.between(a, b[order]) for b in B] for a in A] for order in every])
-
-
-def top(values, count):
-    return np.sort(values, axis=None)[::-1][:count].mean()
-
-
-NAMED = {
-    "max": lambda grid: grid.max(),
-    "row_max": lambda grid: np.mean([row.max() for row in grid]),
-    "top_k": lambda grid: top(grid, 10),
-    "mean": lambda grid: grid.mean(),
-}
-
-
-@pytest.mark.parametrize("aggregate", NAMED)
-@pytest.mark.parametrize("name", ["CKA", "RSA", "mutual kNN", "OrthProc", "RDM drift", "RSMDiff"])
-def test_aggregates_are_what_they_say(small, name, aggregate):
-    measure = small(name)
-    sign = 1 if measure.higher_is_closer else -1
-    scores = by_hand(measure, A, B, ORDERS)
-    totals = np.array([sign * NAMED[aggregate](sign * one) for one in scores])
-    found = calibrate_layers(A, B, measure, aggregate, permutations=ORDERS)
-    assert found.aggregate == aggregate
-    assert found.observed == pytest.approx(totals[0], abs=1e-12)
-    assert found.null == pytest.approx(totals[1:], abs=1e-12)
-    assert np.array(found.grid) == pytest.approx(scores[0], abs=1e-12)
-    at = np.unravel_index((sign * scores[0]).argmax(), scores[0].shape)
-    assert found.best == (str(at[0]), str(at[1]))
-    close = sign * (scores[1:] - scores[0]) >= -1e-11
-    assert np.array(found.entry_p_values) == pytest.approx((1 + close.sum(axis=0)) / (K + 1))
-    assert found.p_value == (1 + (sign * (totals[1:] - totals[0]) >= -1e-11).sum()) / (K + 1)
-    # A K + 1 of 40 puts the threshold third from the top, the observed value among them.
-    assert sign * found.threshold == pytest.approx(np.sort(sign * totals)[-3])
-
-
-def test_the_mean_of_the_closest_pairs_takes_all_where_there_are_fewer(small):
-    two = layers(2, 2)
-    top_k, mean = (calibrate_layers(two, two, "CKA", name, permutations=ORDERS) for name in ("top_k", "mean"))
-    assert top_k.null == pytest.approx(mean.null, abs=1e-12)
-
-
-def test_a_function_of_the_grid_is_an_aggregate(small):
-    def spread(grid):
-        """Largest less smallest."""
-        return grid.max() - grid.min()
-
-    scores = by_hand(small("CKA"), A, B, ORDERS)
-    found = calibrate_layers(A, B, "CKA", spread, permutations=ORDERS)
-    assert found.aggregate == "spread"
-    assert found.observed == pytest.approx(spread(scores[0]))
-    assert found.null == pytest.approx([spread(one) for one in scores[1:]])
-    assert calibrate_layers(A, B, "CKA", np.median, permutations=ORDERS).observed == pytest.approx(np.median(scores[0]))
-
-
-def test_a_function_of_a_grid_of_distances_gets_the_distances(small):
-    """Its value is read in the direction of the measure: smaller is closer."""
-    found = calibrate_layers(A, B, "OrthProc", lambda grid: grid.min(), permutations=ORDERS)
-    named = calibrate_layers(A, B, "OrthProc", "max", permutations=ORDERS)
-    assert replace(found, aggregate="max") == named
-    assert found.observed == min(map(min, found.grid))
-
-
-def test_a_function_of_ones_own_is_calibrated_over_layers():
-    def own(a, b):
-        return measures.cka(a, b)
-
-    found = calibrate_layers(A, B, own, permutations=ORDERS, maximum=1)
-    ours = calibrate_layers(A, B, "CKA", permutations=ORDERS)
-    assert found.measure == "own"
-    assert found.null == pytest.approx(ours.null, abs=1e-12)
-    assert (found.score, found.best, found.entry_p_values) == (
-        pytest.approx(ours.score),
-        ours.best,
-        ours.entry_p_values,
-    )
-
-
-def test_layers_may_come_in_a_list_or_with_names():
-    names = {f"layer {k}": layer for k, layer in enumerate(A)}
-    found, listed = (calibrate_layers(side, B, permutations=ORDERS) for side in (names, A))
-    assert found.rows == ("layer 0", "layer 1", "layer 2")
-    assert listed.rows == ("0", "1", "2")
-    assert found.grid == listed.grid
-    assert calibrate_layers(tuple(A), np.stack([B[0], B[0]]), permutations=ORDERS).columns == ("0", "1")
-
-
-@pytest.mark.xfail(strict=True, reason="names that read alike are one")
-def test_no_layer_is_lost_by_its_name():
-    """Refused or kept apart, but not dropped."""
-    try:
-        found = calibrate_layers({1: A[0], "1": A[1]}, B, permutations=ORDERS)
-    except (TypeError, ValueError):
-        return
-    assert len(found.rows) == 2
-
-
-def test_the_same_permutation_meets_all_layers():
-    """Equal layers have equal scores in every draw."""
-    spreads = []
-
-    def watch(grid):
-        spreads.append(np.ptp(grid, axis=1).max())
-        return grid.max()
-
-    calibrate_layers(A, [B[1], B[1].copy(), 3 * B[1]], "RSA", watch, metric="euclidean", permutations=ORDERS)
-    assert len(spreads) == K + 1
-    assert max(spreads) < 1e-12
-
-
-# Many pairs
 
 
 def test_many_pairs_have_both_corrections(many):
@@ -401,85 +268,3 @@ def test_each_pair_has_its_own_permutations(pair):
     found = calibrate_many({"a": pair, "b": pair}, n_permutations=K, seed=0)
     assert found["a"].observed == found["b"].observed
     assert found["a"].null != found["b"].null
-
-
-# Seeds
-
-
-def scalar_with(seed, pair, **options):
-    return calibrate(*pair, "CKA", n_permutations=K, seed=seed, **options)
-
-
-def layers_with(seed, pair, **options):
-    return calibrate_layers([pair[0]], [pair[1], pair[0]], "CKA", n_permutations=K, seed=seed, **options)
-
-
-def many_with(seed, pair, **options):
-    return calibrate_many({"a": pair, "b": pair[::-1]}, "CKA", n_permutations=K, seed=seed, **options)
-
-
-seeded = pytest.mark.parametrize("call", [scalar_with, layers_with, many_with])
-
-
-@seeded
-@pytest.mark.parametrize("blocked", [False, True])
-def test_seeds_repeat(call, pair, blocked):
-    options = {"blocks": np.arange(40) // 10} if blocked else {}
-    first, again, other = (call(seed, pair, **options) for seed in (3, 3, 4))
-    assert first == again
-    assert first != other
-
-
-@seeded
-@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.int32])
-def test_a_seed_may_be_an_integer_of_numpy(call, pair, kind):
-    found = call(kind(3), pair)
-    assert found == call(3, pair)
-    assert type(found.seed) is int
-
-
-@seeded
-def test_a_generator_goes_on(call, pair):
-    rng = np.random.default_rng(3)
-    first, second = call(rng, pair), call(rng, pair)
-    assert first != second
-    assert first.seed is None
-    assert call(np.random.default_rng(3), pair) == first
-
-
-@seeded
-def test_without_a_seed_draws_differ(call, pair):
-    assert call(None, pair) != call(None, pair)
-
-
-def test_the_global_random_state_is_left_alone(pair):
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
-    scalar_with(None, pair)
-    assert np.array_equal(np.random.get_state()[1], before)  # noqa: NPY002
-
-
-def test_more_draws_begin_with_the_same(pair):
-    few, more = (calibrate(*pair, n_permutations=count, seed=0).null for count in (K, 99))
-    assert more[:K] == few
-
-
-def test_layers_and_their_pairs_meet_the_same_draws(pair):
-    X, Y = pair
-    found = calibrate_layers([X], [Y], "RSA", n_permutations=K, seed=5)
-    assert found.null == pytest.approx(calibrate(X, Y, "RSA", n_permutations=K, seed=5).null, abs=1e-12)
-
-
-@pytest.mark.xfail(strict=True, reason="the measure's own random choices are drawn anew in every call")
-def test_a_seed_repeats_a_measure_that_draws(rng):
-    """Its choices are the same for all draws of a call; without an own seed they must follow from the call's."""
-    X, Y = rng.standard_normal((2, 60, 4))
-    options = {"n_subsets": 1, "subset_size": 12, "n_permutations": 19, "seed": 0}
-    first, again = (calibrate(X, Y, "RTD", **options) for _ in range(2))
-    assert first == again
-
-
-def test_a_measure_that_draws_takes_its_own_seed(rng):
-    X, Y = rng.standard_normal((2, 60, 4))
-    measure = measures.get("RTD").configured(seed=1, n_subsets=1, subset_size=12)
-    first, again = (calibrate(X, Y, measure, n_permutations=19, seed=0) for _ in range(2))
-    assert first == again

@@ -1,4 +1,4 @@
-"""Threshold, p-value and calibrated score follow from the observed value and its null, by hand and in both directions."""
+"""Threshold, p-value and calibrated score follow from the observed value and its null, in both directions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scipy.stats import false_discovery_control
 
 import shesha.measures as measures
 from shesha import benjamini_hochberg, calibrate, calibrate_layers, holm
-from shesha.calibration.summary import best_value, summarise
+from shesha.kernels.null_summary import best_value, summarise
 
 VALUES = st.integers(-40, 40).map(lambda i: i / 8)
 NULLS = st.lists(VALUES, min_size=1, max_size=60)
@@ -26,9 +26,6 @@ def higher(observed, null, alpha=0.05, best=None):
 
 def lower(observed, null, alpha=0.05, best=None):
     return summarise(observed, np.array(null, dtype=float), "lower", alpha, best)
-
-
-# The threshold
 
 
 @pytest.mark.parametrize(
@@ -61,9 +58,6 @@ def test_the_threshold_is_never_interpolated(observed, null, twentieths):
     found = higher(observed, null, alpha)
     assert found.threshold == together[rank - 1]
     assert found.threshold in together
-
-
-# The p-value
 
 
 @given(VALUES, NULLS)
@@ -124,9 +118,6 @@ def test_draws_without_a_score_are_as_extreme_as_can_be():
     assert (higher(0.9, null[:2] + [0.0] * 17).threshold, higher(0.9, null).threshold) == (0.9, np.inf)
 
 
-# The score
-
-
 @given(VALUES, NULLS, st.sampled_from([5.0, 6.5]))
 def test_the_score_is_zero_up_to_the_threshold_and_one_at_the_maximum(observed, null, best):
     found = higher(observed, null, 0.1, best)
@@ -175,9 +166,6 @@ def test_a_null_without_any_score_has_no_mean():
     assert np.isnan([found.null_mean, found.null_sd, found.z, found.centred, found.adjusted]).all()
 
 
-# Both directions
-
-
 @given(VALUES, NULLS, st.integers(1, 19), st.sampled_from([None, 0.0, -6.0]))
 def test_a_distance_is_its_negative_turned_round(observed, null, twentieths, best):
     alpha = twentieths / 20
@@ -216,9 +204,6 @@ def test_aggregates_of_distances_are_those_of_their_negatives(rng, aggregate):
     assert (of.observed, of.threshold) == pytest.approx((-turned.observed, -turned.threshold))
     assert (of.score, of.p_value, of.best) == (pytest.approx(turned.score), turned.p_value, turned.best)
     assert of.entry_p_values == turned.entry_p_values
-
-
-# The best value
 
 
 def test_the_best_value_is_the_bound_in_the_direction_of_closer():
@@ -262,9 +247,6 @@ def test_calibrate_returns_what_the_summary_says(pair):
     found = calibrate(*pair, "CKA", n_permutations=99, alpha=0.1, seed=2)
     for field, value in asdict(summarise(found.observed, np.array(found.null), "higher", 0.1, 1.0)).items():
         assert getattr(found, field) == value
-
-
-# Corrections
 
 
 def test_holm_by_hand():

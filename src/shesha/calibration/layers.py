@@ -13,11 +13,11 @@ from shesha._random import Seed, number
 from shesha._warnings import NotEstimable
 from shesha.calibration import null as null_kernel
 from shesha.calibration.orders import drawn_orders, identity_first
-from shesha.calibration.scalar import Chosen, collect, drawn, leading, look_at
+from shesha.calibration.scalar import Chosen, collect, drawn, leading, look_at, recorded, require_inputs_as_rows
 from shesha.kernels.null_summary import best_value, summarise
 from shesha.measures import Measure
 from shesha.results import CalibratedLayers
-from shesha.views import Rdm, Representation, aligned
+from shesha.views import Rdm, Representation
 
 Matrix = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -104,17 +104,17 @@ def calibrate_layers(
     """
     rows, columns = _named(layers_a, "layers_a"), _named(layers_b, "layers_b")
     n = _n_rows(rows, columns)
-    if truncate is not None:
-        rows, columns = ({k: leading(layer, truncate) for k, layer in side.items()} for side in (rows, columns))
     orders, exchanged = drawn_orders(
         n, n_permutations, alpha, blocks=blocks, groups=groups, permutations=permutations, seed=seed
     )
-    name, closer, bounds, scores = _scores(rows, columns, measure, options, identity_first(orders))
+    name, closer, bounds, scores = _scores(rows, columns, measure, options, truncate, seed, identity_first(orders))
     reduce = _reducer(aggregate, closer)
     grids, interrupted = collect(scores, len(orders) + 1)
     if np.isnan(grids[0]).any():
         raise ValueError("every pair of layers must have a score to be calibrated, got NaN: see compare_layers")
     totals = np.array([reduce(grid) if not np.isnan(grid).any() else np.nan for grid in grids])
+    if np.isnan(totals[0]):
+        raise ValueError("aggregate must return a number for the observed grid, got NaN")
     best = best_value(closer, bounds, maximum)
     found = summarise(float(totals[0]), totals[1:], closer, alpha, best)
     sign = 1.0 if closer == "higher" else -1.0
@@ -135,7 +135,7 @@ def calibrate_layers(
         maximum=best,
         null_mean=found.null_mean,
         null_sd=found.null_sd,
-        alpha=alpha,
+        alpha=float(alpha),
         n_permutations=len(totals) - 1,
         n_rows=n,
         exchanged=exchanged,
@@ -143,7 +143,7 @@ def calibrate_layers(
         null=tuple(totals[1:].tolist()),
         seed=number(seed),
         interrupted=interrupted,
-        options=dict(options),
+        options=recorded(options, truncate),
     )
 
 
@@ -173,8 +173,10 @@ def _number(value: Any) -> float:
 
 
 def _named(layers: Layers, name: str) -> dict[str, Any]:
-    items = layers.items() if isinstance(layers, Mapping) else enumerate(layers)
-    found = {str(key): Representation.of(layer, f"{name}[{key!r}]") for key, layer in items}
+    items = layers if isinstance(layers, Mapping) else dict(enumerate(layers))
+    found = {str(key): Representation.of(layer, f"{name}[{key!r}]") for key, layer in items.items()}
+    if len(found) < len(items):
+        raise ValueError(f"{name} must have names that differ when printed, got {', '.join(map(repr, items))}")
     if not found:
         raise ValueError(f"{name} must hold at least one layer, got none")
     return found
@@ -192,14 +194,20 @@ def _scores(
     columns: dict[str, Representation],
     measure: Chosen,
     options: dict[str, Any],
+    truncate: int | float | None,
+    seed: Seed,
     orders: list[Index],
 ) -> tuple[str, str, tuple[float, float], Iterator[Matrix]]:
     if callable(measure) and not isinstance(getattr(measure, "measure", None), Measure):
-        x, y = ([layer.rows for layer in side.values()] for side in (rows, columns))
+        x, y = ([leading(layer, truncate).rows for layer in side.values()] for side in (rows, columns))
         found = null_kernel.of_function(lambda p, q: measure(p, q, **options), x, y, orders)
         return getattr(measure, "__name__", "function"), "higher", (-np.inf, np.inf), found
-    chosen = drawn(measure, options)
-    folded = [[aligned(layer, layer, chosen.view.folding)[0] for layer in side.values()] for side in (rows, columns)]
+    chosen = drawn(measure, options, truncate=truncate, seed=seed)
+    require_inputs_as_rows(chosen, *rows.values(), *columns.values())
+    shapes = [layer.shape for layer in (*rows.values(), *columns.values()) if len(layer.shape) == 4]
+    # One grid for all, so that each layer has one view.
+    grid = (min(shape[2] for shape in shapes), min(shape[3] for shape in shapes)) if shapes else None
+    folded = [[leading(layer.fold("columns", grid), truncate) for layer in side.values()] for side in (rows, columns)]
     for a in folded[0]:
         for b in folded[1]:
             chosen.require_comparable(a, b)

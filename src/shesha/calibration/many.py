@@ -59,12 +59,17 @@ def calibrate_many(
     check.choice(correction, CORRECTIONS, "correction")
     if not isinstance(pairs, Mapping) or not pairs:
         raise ValueError("pairs must be a mapping of names to (X, Y), got something else")
+    if len({str(name) for name in pairs}) < len(pairs):
+        raise ValueError(f"pairs must have names that differ when printed, got {', '.join(map(repr, pairs))}")
     streams = generator(seed).spawn(len(pairs))
     found = []
     with muted():
         for (name, pair), rng in track(zip(pairs.items(), streams, strict=True), len(pairs), "calibrating"):
             X, Y = _two(name, pair)
-            found.append((str(name), calibrate(X, Y, measure, seed=rng, **options)))
+            one = calibrate(X, Y, measure, seed=rng, **options)
+            found.append((str(name), one))
+            if one.interrupted:
+                break
     p_values = [one.p_value for _, one in found]
     return CalibratedMany(
         tuple(name for name, _ in found),
@@ -73,6 +78,7 @@ def calibrate_many(
         tuple(benjamini_hochberg(p_values).tolist()),
         correction,
         number(seed),
+        found[-1][1].interrupted,
     )
 
 

@@ -113,9 +113,11 @@ def of_function(
 ) -> Iterator[Matrix]:
     """For each order, yield the function's values for every X and the rows of every Y in that order."""
     for draw, order in enumerate(orders):
+        # Whatever a function does to its arguments, it does to copies.
         moved = [y[order] for y in Y]
+        own = [x.clone() if hasattr(x, "clone") else x.copy() for x in X]
         try:
-            values = [[float(function(x, y)) for y in moved] for x in X]
+            values = [[float(function(x, y)) for y in moved] for x in own]
         except Exception as error:
             where = "the observed pairing" if draw == 0 else f"draw {draw} of {len(orders) - 1}"
             raise DrawError(f"the measure failed in {where}: {type(error).__name__}: {error}") from error

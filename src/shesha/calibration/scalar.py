@@ -98,10 +98,7 @@ def calibrate(
     >>> round(found.observed, 2), found.score, found.significant
     (0.41, 0.0, False)
     """
-    sides: tuple[Data, Data] = (X, Y)
-    if truncate is not None:
-        sides = leading(Representation.of(X, "X"), truncate), leading(Representation.of(Y, "Y"), truncate)
-    subject = prepare(*sides, measure, options)
+    subject = prepare(X, Y, measure, options, truncate=truncate, seed=seed)
     orders, exchanged = drawn_orders(
         subject.n_rows, n_permutations, alpha, blocks=blocks, groups=groups, permutations=permutations, seed=seed
     )
@@ -110,11 +107,11 @@ def calibrate(
         "measure": subject.name,
         "closer": subject.closer,
         "maximum": best,
-        "alpha": alpha,
+        "alpha": float(alpha),
         "n_rows": subject.n_rows,
         "exchanged": exchanged,
         "seed": number(seed),
-        "options": dict(options),
+        "options": recorded(options, truncate),
     }
     try:
         scores, interrupted = collect(subject.scores(identity_first(orders)), len(orders) + 1)
@@ -134,8 +131,10 @@ def calibrate(
     )
 
 
-def leading(source: Representation, truncate: int | float) -> Representation:
-    """Return the leading principal components only."""
+def leading(source: Representation, truncate: int | float | None) -> Representation:
+    """Return the leading principal components only, or all of it."""
+    if truncate is None:
+        return source
     with single_threaded_blas():
         basis = source.view(Basis)
     if isinstance(truncate, int | np.integer) and not isinstance(truncate, bool):
@@ -165,18 +164,32 @@ class Subject:
     scores: Callable[[list[Index]], Iterator[Matrix]]
 
 
-def prepare(X: Data, Y: Data, measure: Chosen, options: dict[str, Any]) -> Subject:
-    """Check the data and make the views, once."""
+def recorded(options: dict[str, Any], truncate: int | float | None) -> dict[str, Any]:
+    """Options as plain values, for the result."""
+    given = options | ({} if truncate is None else {"truncate": truncate})
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+
+
+def prepare(
+    X: Data,
+    Y: Data,
+    measure: Chosen,
+    options: dict[str, Any],
+    *,
+    truncate: int | float | None = None,
+    seed: Seed = None,
+) -> Subject:
+    """Check the data; the views are made, once, when scores are asked for."""
     if callable(measure) and not isinstance(getattr(measure, "measure", None), Measure):
-        return _of_function(X, Y, measure, options)
-    chosen = drawn(measure, options)
+        return _of_function(X, Y, measure, options, truncate)
+    chosen = drawn(measure, options, truncate=truncate, seed=seed)
     a, b = aligned(Representation.of(X, "X"), Representation.of(Y, "Y"), chosen.view.folding)
 
-    require_inputs_as_rows(X, Y, chosen)
+    require_inputs_as_rows(chosen, Representation.of(X, "X"), Representation.of(Y, "Y"))
 
     def scores(orders: list[Index]) -> Iterator[Matrix]:
         chosen.require_comparable(a, b)
-        views = look_at(chosen, [a, b])
+        views = look_at(chosen, [leading(side, truncate) for side in (a, b)])
         # A reason not to have the observed value is told, not counted.
         null_kernel.observed_alone(chosen, *views)
         return null_kernel.grids(chosen, views[:1], views[1:], orders)
@@ -186,9 +199,9 @@ def prepare(X: Data, Y: Data, measure: Chosen, options: dict[str, Any]) -> Subje
     return Subject(chosen.name, chosen.closer, chosen.bounds, a.n_rows, scores)
 
 
-def require_inputs_as_rows(X: Data, Y: Data, measure: Measure) -> None:
+def require_inputs_as_rows(measure: Measure, *sides: Representation) -> None:
     """Refuse tokens and positions as rows: those of one input are not exchangeable with those of others."""
-    kinds = {len(Representation.of(side).shape) for side in (X, Y)}
+    kinds = {len(side.shape) for side in sides}
     if kinds == {3} or (kinds == {4} and measure.view.folding == "rows"):
         raise ValueError(
             f"X and Y must have one row per input to be calibrated by {measure.name}, got tokens or positions: average "
@@ -196,9 +209,16 @@ def require_inputs_as_rows(X: Data, Y: Data, measure: Measure) -> None:
         )
 
 
-def drawn(measure: Chosen, options: dict[str, Any]) -> Measure:
+def drawn(
+    measure: Chosen, options: dict[str, Any], *, truncate: int | float | None = None, seed: Seed = None
+) -> Measure:
     """Return the measure with its options, refusing those that have no permutation null."""
-    chosen = get(measure).configured(**options).drawn()
+    chosen = get(measure).configured(**options).drawn(number(seed))
+    if truncate is not None and "orthogonal" not in chosen.invariant:
+        raise ValueError(
+            f"truncate must come with a measure that rotations leave alone, got {chosen.name}: components have "
+            "arbitrary signs"
+        )
     if not chosen.paired:
         raise ValueError(
             f"measure must look at which row is which, got {chosen.name}: permuting rows leaves it alone, so it has no "
@@ -225,7 +245,11 @@ def look_at(measure: Measure, sides: list[Representation], *, keep: bool = True)
         return [look(side) for side in sides]
 
 
-def _of_function(X: Any, Y: Any, function: Callable[..., float], options: dict[str, Any]) -> Subject:
+def _of_function(
+    X: Any, Y: Any, function: Callable[..., float], options: dict[str, Any], truncate: int | float | None
+) -> Subject:
+    if truncate is not None:
+        X, Y = (leading(Representation.of(side), truncate) for side in (X, Y))
     X, Y = (side.rows if isinstance(side, Representation) else side for side in (X, Y))
     x, y = check.paired(X, Y)
     if all(hasattr(side, "detach") for side in (X, Y)):

@@ -8,10 +8,13 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha import _validate as check
+
 Vector = NDArray[np.float64]
 
 _TIE = 1e-12
-"""Scores closer than this count as equal: sums in another order differ by rounding, and a tie must not look extreme."""
+"""Scores closer than this share of the largest count as equal: sums in another order differ by rounding, and a tie
+must not look extreme."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Summary:
 def best_value(closer: str, bounds: tuple[float, float], maximum: float | None) -> float | None:
     """Return the value of perfect agreement, if there is one."""
     if maximum is not None:
-        return float(maximum)
+        return check.finite_number(maximum, "maximum")
     best = bounds[1] if closer == "higher" else bounds[0]
     return float(best) if np.isfinite(best) else None
 
@@ -43,21 +46,21 @@ def summarise(observed: float, null: Vector, closer: str, alpha: float, best: fl
     sign = 1.0 if closer == "higher" else -1.0
     s, t = sign * observed, sign * null[np.isfinite(null)]
     k, lost = len(null), int(len(null) - np.isfinite(null).sum())
-    level = s - _TIE * max(1.0, abs(s))
-    extreme = int((t >= level).sum()) + lost
+    tie = _TIE * max(abs(s), float(np.abs(t).max(initial=0.0)))
+    extreme = int((t >= s - tie).sum()) + lost
     combined = np.sort(np.concatenate([t, np.full(lost, np.inf), [s]]))
     threshold = float(combined[ceil((1 - alpha) * (k + 1) - 1e-9) - 1])
     mean, sd = (float(t.mean()), float(t.std())) if len(t) else (np.nan, np.nan)
     top = None if best is None else sign * best
     return Summary(
         threshold=sign * threshold,
-        score=_rescaled(s, threshold, top),
+        score=0.0 if s - threshold <= tie else _rescaled(s, threshold, top),
         p_value=(1 + extreme) / (k + 1),
-        percentile=100 * float((t < level).sum() + 0.5 * ((t >= level) & (t <= 2 * s - level)).sum()) / k,
+        percentile=100 * float((t < s - tie).sum() + 0.5 * (np.abs(t - s) <= tie).sum()) / k,
         null_mean=sign * mean,
         null_sd=sd,
         centred=s - mean,
-        z=(s - mean) / sd if sd > 0 else float("nan"),
+        z=(s - mean) / sd if sd > tie else float("nan"),
         adjusted=(s - mean) / (top - mean) if top is not None and top > mean else float("nan"),
         n_lost=lost,
     )

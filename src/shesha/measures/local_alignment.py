@@ -43,7 +43,7 @@ def _edges(side: Neighbours) -> _Edges:
     return _Edges(side.n_rows, rows, side.nearest.ravel(), side.products().ravel())
 
 
-def _size(side: Neighbours, multiply: Callable[[_Edges, _Edges], float]) -> float:
+def _size(multiply: Callable[[_Edges, _Edges], float], side: Neighbours) -> float:
     own = _edges(side)
     return multiply(own, own)
 
@@ -141,7 +141,7 @@ def cknna(
     """
     check.choice(product, tuple(_PRODUCTS), "product")
     multiply = _PRODUCTS[product]
-    sizes = [side.invariant(product, partial(_size, side, multiply)) for side in (a, b)]
+    sizes = [side.invariant(product, partial(_size, multiply)) for side in (a, b)]
     if not (sizes[0] > 0 and sizes[1] > 0):
         raise NotEstimable("the inner products of neighbours have no positive variance")
     return float(np.clip(multiply(*_shared(a, b)) / np.sqrt(sizes[0] * sizes[1]), -1.0, 1.0))

@@ -113,6 +113,8 @@ class CalibratedLayers(Result):
             "Entry-wise p-values (`entry_p_values`) answer for a pair named beforehand only: the best of many",
             "pairs is above its own chance far too often.",
         ]
+        if self.n_lost:
+            lines.insert(3, f"  {self.n_lost} draws gave no score and count as at least as close")
         if self.interrupted:
             lines.append("Interrupted: fewer permutations than asked for.")
         return "\n".join(lines)

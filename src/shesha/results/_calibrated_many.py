@@ -23,6 +23,8 @@ class CalibratedMany(Result):
     correction: str
     """Which of the two decides."""
     seed: int | None = None
+    interrupted: bool = False
+    """Whether pairs are missing, and the last has fewer permutations than asked for."""
 
     @property
     def corrected(self) -> tuple[float, ...]:
@@ -61,4 +63,5 @@ class CalibratedMany(Result):
         columns = ["pair", "observed", "null_mean", "threshold", "score", "p_value", "p_holm", "p_benjamini_hochberg"]
         head = f"{self.results[0].measure} ({self.results[0].closer} is closer), {self.correction} decides"
         text = self.to_frame()[[*columns, "significant"]].to_string(index=False, float_format="%.4g")
-        return f"{head}\n{text}"
+        end = "\nInterrupted: the rest was not calibrated." if self.interrupted else ""
+        return f"{head}\n{text}{end}"

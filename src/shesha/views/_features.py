@@ -63,14 +63,37 @@ class Features(View):
 
     def permuted(self, order: Index) -> Features:
         """Relabel: row i of the result is row order[i] of this."""
-        moved = Features(self.rows[order], self.unit, self.precision)
-        # What has been centred stays centred.
-        for name in ("centred", "compact"):
-            if name in self.__dict__:
-                moved.__dict__[name] = self.__dict__[name][order]
-        if "standardised" in self.__dict__:
-            columns, constant = self.standardised
-            moved.__dict__["standardised"] = (columns[order], constant)
-        if "centred_norm" in self.__dict__:
-            moved.__dict__["centred_norm"] = self.centred_norm
-        return moved
+        return _Relabelled(self.rows[order], self.unit, self.precision, self, order)
+
+
+@dataclass(frozen=True)
+class _Relabelled(Features):
+    """Features in another order of the rows: what has been worked out for the original is gathered."""
+
+    original: Features
+    order: Index
+
+    @cached_property
+    def centred(self) -> Matrix:
+        """Centred stays centred."""
+        return np.asarray(self.original.centred[self.order])
+
+    @cached_property
+    def centred_norm(self) -> float:
+        """The norm does not depend on the order."""
+        return self.original.centred_norm
+
+    @cached_property
+    def compact(self) -> Matrix:
+        """Rows of the original's coordinates."""
+        return np.asarray(self.original.compact[self.order])
+
+    @cached_property
+    def standardised(self) -> tuple[Matrix, Index]:
+        """Rows of the original's columns."""
+        columns, constant = self.original.standardised
+        return columns[self.order], constant
+
+    def permuted(self, order: Index) -> Features:  # type: ignore[override]
+        """Relabel the original once more."""
+        return self.original.permuted(self.order[order])

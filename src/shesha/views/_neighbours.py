@@ -143,10 +143,10 @@ class Neighbours(View):
         """Inner product of each row with its neighbour of the rank beside it."""
         return np.asarray(self._products[rows, ranks - 1])
 
-    def invariant(self, key: str, make: Callable[[], float]) -> float:
-        """A number that relabelling leaves alone, computed once."""
+    def invariant(self, key: str, number: Callable[[Neighbours], float]) -> float:
+        """A number that relabelling leaves alone, computed once, of the original."""
         if key not in self._numbers:
-            self._numbers[key] = make()
+            self._numbers[key] = number(self)
         return self._numbers[key]
 
     @cached_property
@@ -260,9 +260,9 @@ class Relabelled(Neighbours):
         original, order = self._of
         return original.product_of(order[rows], ranks)
 
-    def invariant(self, key: str, make: Callable[[], float]) -> float:
+    def invariant(self, key: str, number: Callable[[Neighbours], float]) -> float:
         """Share the number with the original."""
-        return self._of[0].invariant(key, make)
+        return self._of[0].invariant(key, number)
 
     def permuted(self, order: Index) -> Neighbours:  # type: ignore[override]
         """Relabel the original once more."""

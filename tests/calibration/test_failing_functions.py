@@ -1,0 +1,194 @@
+"""A function that fails or is interrupted on the way is told, and never makes significance."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+
+from shesha import NotEstimableWarning, calibrate, calibrate_many
+from shesha.calibration import DrawError
+
+K = 19
+
+
+@pytest.mark.xfail(strict=True, reason="an aggregate of NaN is less than nothing, so that no draw is as extreme")
+def test_an_aggregate_that_has_no_value_for_the_observed_grid_is_never_significant(layered):
+    values = iter([np.nan, *[0.1] * K])
+    found = layered(aggregate=lambda grid: next(values))
+    assert not found.significant
+
+
+def test_an_aggregate_that_has_no_value_for_some_draws_makes_them_extreme(layered):
+    values = iter([0.5, *[0.1] * (K - 2), np.nan, np.nan])
+    found = layered(aggregate=lambda grid: next(values))
+    assert (found.n_lost, found.p_value) == (2, 3 / 20)
+
+
+@pytest.mark.parametrize(("draw", "where"), [(0, "the observed pairing"), (1, "draw 1 of 19"), (19, "draw 19 of 19")])
+def test_a_function_that_raises_says_in_which_draw(either, scripted, draw, where):
+    error = ZeroDivisionError("no rows left")
+    function = scripted([0.5] * draw + [error])
+    with pytest.raises(DrawError, match=f"the measure failed in {where}: ZeroDivisionError: no rows left") as caught:
+        either(function)
+    assert caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize("value", ["much", None, np.ones(2), [1.0]])
+def test_a_function_that_returns_no_number_says_so(either, value):
+    with pytest.raises(DrawError, match=r"the measure failed in the observed pairing: (Type|Value)Error"):
+        either(lambda a, b: value)
+
+
+@pytest.mark.parametrize("value", [1, np.float32(1), np.array(1.0), True])
+def test_whatever_is_a_number_will_do(either, value):
+    found = either(lambda a, b: value)
+    assert (found.observed, found.p_value, found.score) == (1.0, 1.0, 0.0)
+
+
+def test_a_function_of_tied_values_is_never_significant(either, scripted):
+    found = either(scripted([0.5] * 20))
+    assert (found.p_value, found.score) == (1.0, 0.0)
+
+
+def test_nan_for_the_observed_pairing_is_nan_with_a_reason(scalar, scripted):
+    with pytest.warns(NotEstimableWarning, match="the measure gave NaN for the observed pairing"):
+        found = scalar(scripted([np.nan] + [0.1] * K))
+    assert np.isnan([found.observed, found.p_value, found.score, found.threshold]).all()
+    assert found.reason == "the measure gave NaN for the observed pairing"
+    assert not found.significant
+
+
+def test_nan_for_the_observed_grid_is_refused(layered, scripted):
+    with pytest.raises(ValueError, match="every pair of layers must have a score to be calibrated, got NaN"):
+        layered(scripted([np.nan] + [0.1] * K))
+
+
+@pytest.mark.parametrize("n_lost", [1, 2, K])
+def test_nan_in_draws_counts_as_extreme_and_is_reported(either, scripted, n_lost):
+    values = [0.1] * (K - n_lost) + [np.nan] * n_lost
+    found = either(scripted([0.9, *values]))
+    assert (found.n_lost, found.p_value) == (n_lost, (1 + n_lost) / (K + 1))
+    assert (found.significant, found.score) == (False, 0.0)
+    assert np.isnan(found.null[-n_lost:]).all()
+    if n_lost < K:
+        assert (found.null_mean, found.n_permutations) == (pytest.approx(0.1), K)
+
+
+def test_draws_without_a_score_are_told(scalar, scripted):
+    assert "2 draws gave no score and count as at least as close" in str(scalar(scripted([0.9] * 18 + [np.nan] * 2)))
+
+
+@pytest.mark.xfail(strict=True, reason="the number of draws without a score is kept but not printed")
+def test_draws_without_a_score_of_layers_are_told(layered, scripted):
+    assert "2 draws gave no score" in str(layered(scripted([0.9] * 18 + [np.nan] * 2)))
+
+
+@pytest.mark.xfail(strict=True, reason="a draw of NaN is not at least as large as any score")
+def test_nan_in_draws_counts_as_extreme_for_each_pair_of_layers(layered, scripted):
+    found = layered(scripted([0.9] + [0.1] * (K - 2) + [np.nan] * 2))
+    assert found.entry_p_values == ((3 / 20,),)
+
+
+def test_infinity_in_draws_counts_as_extreme(either, scripted):
+    found = either(scripted([0.9] + [0.1] * (K - 1) + [np.inf]))
+    assert (found.n_lost, found.p_value) == (1, 2 / 20)
+
+
+@pytest.mark.xfail(strict=True, reason="infinity less its tolerance is NaN")
+def test_an_infinite_observed_value_is_beyond_all_draws(scalar, scripted):
+    found = scalar(scripted([np.inf] + [0.1] * K))
+    assert (found.p_value, found.percentile) == (1 / 20, 100.0)
+
+
+def test_draws_of_a_measure_that_have_no_score_are_lost():
+    """Rows that equal all their neighbours have no second-order cosine, and some permutations bring that about."""
+    rng = np.random.default_rng(0)
+    X, Y = (np.eye(5)[rng.integers(5, size=24)] for _ in range(2))
+    found = calibrate(X, Y, "2nd-Cos", n_permutations=39, seed=0, k=3)
+    null = np.array(found.null)
+    assert found.n_lost == np.isnan(null).sum() == 2
+    assert found.p_value == (1 + 2 + (null >= found.observed - 1e-12).sum()) / 40
+
+
+def test_an_interrupt_leaves_what_has_come(either, scripted):
+    found = either(scripted([0.9, 0.1, 0.2, 0.95, KeyboardInterrupt()]), n_permutations=200)
+    assert (found.interrupted, found.n_permutations, found.null) == (True, 3, (0.1, 0.2, 0.95))
+    assert found.p_value == 2 / 4
+    assert "nterrupted: fewer permutations than asked for" in str(found)
+
+
+def test_an_interrupt_after_few_draws_is_not_significant(either, scripted):
+    found = either(scripted([0.9, 0.1, KeyboardInterrupt()]))
+    assert (found.interrupted, found.p_value, found.significant) == (True, 1 / 2, False)
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_an_interrupt_before_any_draw_is_one(either, scripted, before):
+    with pytest.raises(KeyboardInterrupt):
+        either(scripted([0.9] * before + [KeyboardInterrupt()]))
+
+
+def test_without_an_interrupt_nothing_is_missing(either):
+    assert not either().interrupted
+
+
+def test_an_interrupt_of_a_measure_leaves_what_has_come(either, monkeypatch):
+    """Draws of a measure come from threads: those that are done count."""
+    import shesha.calibration.scalar as module
+
+    def until_fourth(items, total, label):
+        for done, item in enumerate(items):
+            if done == 4:
+                raise KeyboardInterrupt
+            yield item
+
+    expected = either(n_permutations=60).null[:3]
+    monkeypatch.setattr(module, "track", until_fourth)
+    found = either(n_permutations=60)
+    assert (found.interrupted, found.n_permutations, found.null) == (True, 3, expected)
+
+
+@pytest.mark.xfail(strict=True, reason="an interrupt ends the pair at hand only, and the next one begins")
+def test_after_an_interrupt_no_other_pair_begins(pair):
+    calls = []
+
+    def function(a, b):
+        calls.append(len(calls))
+        if len(calls) == 7:
+            raise KeyboardInterrupt
+        return 0.1
+
+    with contextlib.suppress(KeyboardInterrupt):
+        calibrate_many({"a": pair, "b": pair, "c": pair}, function, n_permutations=K, seed=0)
+    assert len(calls) == 7
+
+
+def test_functions_get_permuted_rows_and_their_own_options(pair):
+    """Rows of Y move together, those of X stay."""
+    X, Y = pair
+    seen = []
+
+    def watch(a, b):
+        seen.append((a.copy(), b.copy()))
+        return 0.0
+
+    orders = [np.random.default_rng(k).permutation(40) for k in range(K)]
+    calibrate(X, Y, watch, permutations=orders)
+    assert all(np.array_equal(a, X) for a, _ in seen)
+    assert all(np.array_equal(b, Y[order]) for (_, b), order in zip(seen, [np.arange(40), *orders], strict=True))
+
+
+@pytest.mark.xfail(strict=True, reason="a function gets the caller's own array")
+def test_a_function_cannot_change_the_data(pair):
+    X, Y = pair
+    before = X.copy()
+
+    def spoil(a, b):
+        a -= a.mean()
+        return 0.0
+
+    with contextlib.suppress(DrawError):
+        calibrate(X, Y, spoil, n_permutations=K, seed=0)
+    assert np.array_equal(X, before)

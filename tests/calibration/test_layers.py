@@ -1,0 +1,158 @@
+"""Layer grids: aggregates and closest pairs by hand, names and shapes of layers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import shesha.measures as measures
+from shesha import calibrate, calibrate_layers
+
+K = 39
+
+
+def layers(seed, count, n=24):
+    rng = np.random.default_rng([31, seed])
+    return [rng.standard_normal((n, 3 + layer)) for layer in range(count)]
+
+
+def drawn(n, count=K):
+    rng = np.random.default_rng(n)
+    return np.array([rng.permutation(n) for _ in range(count)])
+
+
+A, B = layers(0, 3), layers(1, 4)
+
+
+ORDERS = drawn(24)
+
+
+def by_hand(measure, A, B, orders):
+    """Scores of all pairs, observed and in each order: (1 + draws, rows, columns)."""
+    every = [np.arange(len(A[0])), *orders]
+    return np.array([[[measure.between(a, b[order]) for b in B] for a in A] for order in every])
+
+
+def top(values, count):
+    return np.sort(values, axis=None)[::-1][:count].mean()
+
+
+NAMED = {
+    "max": lambda grid: grid.max(),
+    "row_max": lambda grid: np.mean([row.max() for row in grid]),
+    "top_k": lambda grid: top(grid, 10),
+    "mean": lambda grid: grid.mean(),
+}
+
+
+@pytest.mark.parametrize("aggregate", NAMED)
+@pytest.mark.parametrize("name", ["CKA", "RSA", "mutual kNN", "OrthProc", "RDM drift", "RSMDiff"])
+def test_aggregates_are_what_they_say(small, name, aggregate):
+    measure = small(name)
+    sign = 1 if measure.higher_is_closer else -1
+    scores = by_hand(measure, A, B, ORDERS)
+    totals = np.array([sign * NAMED[aggregate](sign * one) for one in scores])
+    found = calibrate_layers(A, B, measure, aggregate, permutations=ORDERS)
+    assert found.aggregate == aggregate
+    assert found.observed == pytest.approx(totals[0], abs=1e-12)
+    assert found.null == pytest.approx(totals[1:], abs=1e-12)
+    assert np.array(found.grid) == pytest.approx(scores[0], abs=1e-12)
+    at = np.unravel_index((sign * scores[0]).argmax(), scores[0].shape)
+    assert found.best == (str(at[0]), str(at[1]))
+    close = sign * (scores[1:] - scores[0]) >= -1e-11
+    assert np.array(found.entry_p_values) == pytest.approx((1 + close.sum(axis=0)) / (K + 1))
+    assert found.p_value == (1 + (sign * (totals[1:] - totals[0]) >= -1e-11).sum()) / (K + 1)
+    # A K + 1 of 40 puts the threshold third from the top, the observed value among them.
+    assert sign * found.threshold == pytest.approx(np.sort(sign * totals)[-3])
+
+
+def test_the_mean_of_the_closest_pairs_takes_all_where_there_are_fewer(small):
+    two = layers(2, 2)
+    top_k, mean = (calibrate_layers(two, two, "CKA", name, permutations=ORDERS) for name in ("top_k", "mean"))
+    assert top_k.null == pytest.approx(mean.null, abs=1e-12)
+
+
+def test_a_function_of_the_grid_is_an_aggregate(small):
+    def spread(grid):
+        """Largest less smallest."""
+        return grid.max() - grid.min()
+
+    scores = by_hand(small("CKA"), A, B, ORDERS)
+    found = calibrate_layers(A, B, "CKA", spread, permutations=ORDERS)
+    assert found.aggregate == "spread"
+    assert found.observed == pytest.approx(spread(scores[0]))
+    assert found.null == pytest.approx([spread(one) for one in scores[1:]])
+    assert calibrate_layers(A, B, "CKA", np.median, permutations=ORDERS).observed == pytest.approx(np.median(scores[0]))
+
+
+def test_a_function_of_a_grid_of_distances_gets_the_distances(small):
+    """Its value is read in the direction of the measure: smaller is closer."""
+    found = calibrate_layers(A, B, "OrthProc", lambda grid: grid.min(), permutations=ORDERS)
+    named = calibrate_layers(A, B, "OrthProc", "max", permutations=ORDERS)
+    assert replace(found, aggregate="max") == named
+    assert found.observed == min(map(min, found.grid))
+
+
+def test_a_function_of_ones_own_is_calibrated_over_layers():
+    def own(a, b):
+        return measures.cka(a, b)
+
+    found = calibrate_layers(A, B, own, permutations=ORDERS, maximum=1)
+    ours = calibrate_layers(A, B, "CKA", permutations=ORDERS)
+    assert found.measure == "own"
+    assert found.null == pytest.approx(ours.null, abs=1e-12)
+    assert (found.score, found.best, found.entry_p_values) == (
+        pytest.approx(ours.score),
+        ours.best,
+        ours.entry_p_values,
+    )
+
+
+def test_layers_may_come_in_a_list_or_with_names():
+    names = {f"layer {k}": layer for k, layer in enumerate(A)}
+    found, listed = (calibrate_layers(side, B, permutations=ORDERS) for side in (names, A))
+    assert found.rows == ("layer 0", "layer 1", "layer 2")
+    assert listed.rows == ("0", "1", "2")
+    assert found.grid == listed.grid
+    assert calibrate_layers(tuple(A), np.stack([B[0], B[0]]), permutations=ORDERS).columns == ("0", "1")
+
+
+@pytest.mark.xfail(strict=True, reason="names that read alike are one")
+def test_no_layer_is_lost_by_its_name():
+    """Refused or kept apart, but not dropped."""
+    try:
+        found = calibrate_layers({1: A[0], "1": A[1]}, B, permutations=ORDERS)
+    except (TypeError, ValueError):
+        return
+    assert len(found.rows) == 2
+
+
+def test_a_grid_of_feature_maps_is_calibrated_as_the_pair_is(rng):
+    maps = rng.standard_normal((2, 12, 4, 3, 3))
+    found = calibrate_layers([maps[0]], [maps[1]], "CKA", n_permutations=K, seed=0)
+    assert found.null == pytest.approx(calibrate(*maps, "CKA", n_permutations=K, seed=0).null, abs=1e-12)
+
+
+@pytest.mark.xfail(strict=True, reason="layers are folded alone, not beside each other")
+@pytest.mark.parametrize("shape", [(12, 4, 2, 2), (12, 5)], ids=["another grid", "no positions"])
+def test_layers_of_several_shapes_are_calibrated_as_their_pairs_are(rng, shape):
+    first, second = rng.standard_normal((12, 4, 4, 4)), rng.standard_normal(shape)
+    if shape == (12, 5):
+        first = rng.standard_normal((12, 3, 4))
+    found = calibrate_layers([first], [second], "CKA", n_permutations=K, seed=0)
+    assert found.observed == pytest.approx(calibrate(first, second, "CKA", n_permutations=K, seed=0).observed)
+
+
+def test_the_same_permutation_meets_all_layers():
+    """Equal layers have equal scores in every draw."""
+    spreads = []
+
+    def watch(grid):
+        spreads.append(np.ptp(grid, axis=1).max())
+        return grid.max()
+
+    calibrate_layers(A, [B[1], B[1].copy(), 3 * B[1]], "RSA", watch, metric="euclidean", permutations=ORDERS)
+    assert len(spreads) == K + 1
+    assert max(spreads) < 1e-12
