@@ -47,7 +47,6 @@ def test_tokens_and_positions_as_rows_are_refused(rng):
     assert calibrate(*maps, "CKA", n_permutations=K, seed=0).n_rows == 12
 
 
-@pytest.mark.xfail(strict=True, reason="layers are not asked whether rows are inputs")
 @pytest.mark.parametrize("name", ["CKA", "RSA", "mutual kNN", "OrthProc"])
 def test_layers_of_tokens_as_rows_are_refused(rng, name):
     tokens = rng.standard_normal((2, 12, 5, 4))
@@ -228,7 +227,6 @@ def test_options_of_a_function_are_its_own(either):
         either(lambda a, b: 0.0, k=3)
 
 
-@pytest.mark.xfail(strict=True, reason="any maximum is taken as it is")
 @pytest.mark.parametrize("maximum", [float("nan"), float("inf"), "1"])
 def test_maxima_that_are_no_numbers_are_refused(either, maximum):
     with pytest.raises((TypeError, ValueError), match="maximum must be"):
@@ -311,6 +309,11 @@ def test_pairs_must_have_names(pairs):
 def test_a_pair_must_be_two(wrong):
     with pytest.raises(TypeError, match=r"pairs\['a'\] must be \(X, Y\), got "):
         calibrate_many({"a": wrong}, n_permutations=K)
+
+
+def test_pairs_must_have_names_that_differ(pair):
+    with pytest.raises(ValueError, match="pairs must have names that differ when printed, got 1, '1'"):
+        calibrate_many({1: pair, "1": pair}, n_permutations=K)
 
 
 def test_unknown_corrections_are_refused(pair):

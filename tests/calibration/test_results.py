@@ -74,7 +74,6 @@ def test_every_result_pickles(result):
 
 
 @pytest.mark.parametrize("options", [{"k": np.int64(3)}, {"k": 3, "alpha": np.float32(0.1)}], ids=["option", "alpha"])
-@pytest.mark.xfail(strict=True, reason="options and alpha are kept as they came")
 def test_numbers_of_numpy_become_plain_as_well(pair, options):
     found = calibrate(*pair, "Jaccard", n_permutations=K, seed=0, **options)
     assert json.loads(json.dumps(found.to_dict()))["options"] == {"k": 3}

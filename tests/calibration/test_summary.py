@@ -86,12 +86,10 @@ def test_what_differs_by_more_does_not_tie(size):
     assert higher(size, np.full(19, size * (1 + 1e-10))).p_value == 1
 
 
-@pytest.mark.xfail(strict=True, reason="scores closer than 1e-12 tie, in whatever units they are")
 def test_small_units_do_not_tie():
     assert higher(2e-13, np.full(19, 1e-13)).p_value == 1 / 20
 
 
-@pytest.mark.xfail(strict=True, reason="a tie by rounding counts for p but not for the score")
 def test_a_score_above_zero_is_significant():
     """The paper's rule: what is above the threshold is above chance at alpha."""
     found = higher(0.5 + 1e-13, np.full(19, 0.5))

@@ -16,13 +16,13 @@ Index = NDArray[np.intp]
 LAYERS = 8
 """Matrices interleaved in memory: the entries of one pair of rows fill one cache line."""
 _PAIRS = 1 << 13
-_NUMBERS = 1 << 15
+_NUMBERS = 1 << 16
 """Numbers that a thread gathers at a time: they stay in its cache until they are multiplied."""
 _BAND = 8
 """Rows that a thread interleaves at a time."""
 _ORDERS = 8
 """Orders that a thread takes together."""
-_WIDE = 4
+_WIDE = 24
 """From this many matrices on, a row of them is worth a call of its own."""
 
 

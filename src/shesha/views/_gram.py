@@ -150,14 +150,27 @@ def _linear(features: Features, unbiased: bool) -> Gram:
     if features.centred_norm == 0:
         raise NotEstimable("all rows are equal")
     rows = features.compact / features.centred_norm
-    square = rows.T @ rows
-    squared_norm = float((square**2).sum())
+    lengths = np.einsum("ij,ij->i", rows, rows)
+    wide = 2 * rows.shape[1] > len(rows)
+    # The norm comes from whichever is smaller, the matrix or the cross-product of the features.
+    triangle = _products(rows)[0] if wide else None
+    squared_norm = (
+        float(((rows.T @ rows) ** 2).sum())
+        if triangle is None
+        else 2 * triangles.inner(triangle, triangle) + float((lengths**2).sum())
+    )
     if unbiased:
-        lengths = np.einsum("ij,ij->i", rows, rows)
         squared_norm += _without_diagonal(lengths, lengths)
         if squared_norm <= _DEGENERATE:
             raise NotEstimable("without its diagonal the kernel matrix does not vary beyond rounding")
-    return Gram(len(rows), unbiased, rows * squared_norm**-0.25)
+    found = Gram(len(rows), unbiased, rows * squared_norm**-0.25)
+    if triangle is not None:
+        scale = squared_norm**-0.5
+        triangle *= scale
+        found.__dict__["entries"] = (
+            _centred(triangle, lengths * scale, True) if unbiased else (triangle, lengths * scale)
+        )
+    return found
 
 
 def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vector]:
