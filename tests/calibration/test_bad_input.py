@@ -242,7 +242,6 @@ def test_distances_for_a_measure_that_needs_features_have_a_reason(pair):
     assert found.reason == "needs the features, got distances between rows"
 
 
-@pytest.mark.xfail(strict=True, reason="an exception that should stay inside the library comes out")
 def test_layers_of_distances_for_a_measure_that_needs_features_are_refused(pair):
     X, Y = pair
     D = Rdm(np.linalg.norm(Y[:, None] - Y, axis=-1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -148,8 +149,10 @@ def calibrate_layers(
 
 
 def _entrywise(grids: Matrix) -> Matrix:
-    level = grids[0] - 1e-12 * np.maximum(1.0, np.abs(grids[0]))
-    return np.asarray((1 + (grids[1:] >= level).sum(axis=0)) / len(grids))
+    """p-value of each pair alone; draws without a score count as extreme."""
+    flat = grids.reshape(len(grids), -1)
+    p_values = [summarise(column[0], column[1:], "higher", 0.5, None).p_value for column in flat.T]
+    return np.reshape(p_values, grids.shape[1:])
 
 
 def _nested(grid: Matrix) -> tuple[tuple[float, ...], ...]:
@@ -201,20 +204,70 @@ def _scores(
     if callable(measure) and not isinstance(getattr(measure, "measure", None), Measure):
         x, y = ([leading(layer, truncate).rows for layer in side.values()] for side in (rows, columns))
         found = null_kernel.of_function(lambda p, q: measure(p, q, **options), x, y, orders)
-        return getattr(measure, "__name__", "function"), "higher", (-np.inf, np.inf), found
+        return getattr(measure, "__name__", type(measure).__name__), "higher", (-np.inf, np.inf), found
     chosen = drawn(measure, options, truncate=truncate, seed=seed)
     require_inputs_as_rows(chosen, *rows.values(), *columns.values())
-    shapes = [layer.shape for layer in (*rows.values(), *columns.values()) if len(layer.shape) == 4]
-    # One grid for all, so that each layer has one view.
-    grid = (min(shape[2] for shape in shapes), min(shape[3] for shape in shapes)) if shapes else None
-    folded = [[leading(layer.fold("columns", grid), truncate) for layer in side.values()] for side in (rows, columns)]
-    for a in folded[0]:
-        for b in folded[1]:
-            chosen.require_comparable(a, b)
+    parts = _parts(list(rows.values()), list(columns.values()))
     try:
-        views = [look_at(chosen, side, keep=False) for side in folded]
+        scores = [_part_scores(chosen, rows, columns, part, truncate, orders) for part in parts]
     except NotEstimable as reason:
         raise ValueError(
             f"every layer must be one that {chosen.name} can be computed of, got one where {reason}"
         ) from None
-    return chosen.name, chosen.closer, chosen.bounds, null_kernel.grids(chosen, views[0], views[1], orders)
+    return chosen.name, chosen.closer, chosen.bounds, _put_together(scores, parts, (len(rows), len(columns)))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Pairs of layers that meet on one grid of positions; all pairs where there are no feature maps."""
+
+    grid: tuple[int, int] | None
+    pairs: tuple[tuple[int, int], ...]
+
+    @property
+    def rows(self) -> list[int]:
+        return sorted({i for i, _ in self.pairs})
+
+    @property
+    def columns(self) -> list[int]:
+        return sorted({j for _, j in self.pairs})
+
+
+def _parts(rows: list[Representation], columns: list[Representation]) -> list[_Part]:
+    """Group the pairs by the grid that their feature maps are pooled to."""
+    found: dict[tuple[int, int] | None, list[tuple[int, int]]] = {}
+    for i, a in enumerate(rows):
+        for j, b in enumerate(columns):
+            maps = [layer.shape for layer in (a, b) if len(layer.shape) == 4]
+            grid = (min(s[2] for s in maps), min(s[3] for s in maps)) if maps else None
+            found.setdefault(grid, []).append((i, j))
+    return [_Part(grid, tuple(pairs)) for grid, pairs in found.items()]
+
+
+def _part_scores(
+    measure: Measure,
+    rows: dict[str, Representation],
+    columns: dict[str, Representation],
+    part: _Part,
+    truncate: int | float | None,
+    orders: list[Index],
+) -> Iterator[Matrix]:
+    chosen = [
+        [leading(list(side.values())[k].fold("columns", part.grid), truncate) for k in which]
+        for side, which in ((rows, part.rows), (columns, part.columns))
+    ]
+    for a in chosen[0]:
+        for b in chosen[1]:
+            measure.require_comparable(a, b)
+    views = [look_at(measure, side, keep=False) for side in chosen]
+    return null_kernel.grids(measure, views[0], views[1], orders)
+
+
+def _put_together(scores: list[Iterator[Matrix]], parts: list[_Part], shape: tuple[int, int]) -> Iterator[Matrix]:
+    for drawn_parts in zip(*scores, strict=True):
+        whole = np.full(shape, np.nan)
+        for part, grid in zip(parts, drawn_parts, strict=True):
+            row, column = ({k: at for at, k in enumerate(which)} for which in (part.rows, part.columns))
+            for i, j in part.pairs:
+                whole[i, j] = grid[row[i], column[j]]
+        yield whole

@@ -12,7 +12,7 @@ from shesha._progress import muted, track
 from shesha._random import Seed, generator, number
 from shesha.calibration.corrections import CORRECTIONS, Correction, benjamini_hochberg, holm
 from shesha.calibration.scalar import Chosen, calibrate
-from shesha.results import CalibratedMany
+from shesha.results import Calibrated, CalibratedMany
 from shesha.views import Rdm
 
 Pair = tuple[ArrayLike | Rdm, ArrayLike | Rdm]
@@ -62,13 +62,21 @@ def calibrate_many(
     if len({str(name) for name in pairs}) < len(pairs):
         raise ValueError(f"pairs must have names that differ when printed, got {', '.join(map(repr, pairs))}")
     streams = generator(seed).spawn(len(pairs))
-    found = []
+    found: list[tuple[str, Calibrated]] = []
+    cut_short = False
     with muted():
         for (name, pair), rng in track(zip(pairs.items(), streams, strict=True), len(pairs), "calibrating"):
             X, Y = _two(name, pair)
-            one = calibrate(X, Y, measure, seed=rng, **options)
+            try:
+                one = calibrate(X, Y, measure, seed=rng, **options)
+            except KeyboardInterrupt:
+                if not found:
+                    raise
+                cut_short = True
+                break
             found.append((str(name), one))
             if one.interrupted:
+                cut_short = True
                 break
     p_values = [one.p_value for _, one in found]
     return CalibratedMany(
@@ -78,7 +86,7 @@ def calibrate_many(
         tuple(benjamini_hochberg(p_values).tolist()),
         correction,
         number(seed),
-        found[-1][1].interrupted,
+        cut_short,
     )
 
 

@@ -213,7 +213,7 @@ def drawn(
     measure: Chosen, options: dict[str, Any], *, truncate: int | float | None = None, seed: Seed = None
 ) -> Measure:
     """Return the measure with its options, refusing those that have no permutation null."""
-    chosen = get(measure).configured(**options).drawn(number(seed))
+    chosen = get(measure).configured(**options).drawn(seed)
     if truncate is not None and "orthogonal" not in chosen.invariant:
         raise ValueError(
             f"truncate must come with a measure that rotations leave alone, got {chosen.name}: components have "

@@ -46,7 +46,8 @@ def summarise(observed: float, null: Vector, closer: str, alpha: float, best: fl
     sign = 1.0 if closer == "higher" else -1.0
     s, t = sign * observed, sign * null[np.isfinite(null)]
     k, lost = len(null), int(len(null) - np.isfinite(null).sum())
-    tie = _TIE * max(abs(s), float(np.abs(t).max(initial=0.0)))
+    largest = max(abs(s), float(np.abs(t).max(initial=0.0)))
+    tie = _TIE * largest if np.isfinite(largest) else 0.0
     extreme = int((t >= s - tie).sum()) + lost
     combined = np.sort(np.concatenate([t, np.full(lost, np.inf), [s]]))
     threshold = float(combined[ceil((1 - alpha) * (k + 1) - 1e-9) - 1])

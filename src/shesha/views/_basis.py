@@ -17,6 +17,8 @@ Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+_EQUAL = 1e-9
+
 
 @dataclass(frozen=True)
 class Basis(View):
@@ -66,7 +68,11 @@ class Basis(View):
         """Fewest leading directions that hold this share of the variance."""
         # Shares within rounding of the asked one reach it.
         reached = np.cumsum(self.variances) >= share * (1 - 4 * np.finfo(float).eps)
-        return int(np.argmax(reached)) + 1 if reached.any() else self.rank
+        k = int(np.argmax(reached)) + 1 if reached.any() else self.rank
+        # Equal singular values stay together: which of their directions come first is rounding, or row numbers.
+        while k < self.rank and self.variances[k] >= self.variances[k - 1] * (1 - _EQUAL):
+            k += 1
+        return k
 
     def truncated(self, n_components: int) -> Basis:
         """Return the leading directions only."""
