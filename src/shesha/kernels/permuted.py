@@ -76,15 +76,17 @@ def permuted_grids(
     gather = _gather_rows if n_right >= _WIDE else _gather_block
     left = [_upper_block(first, n, start, stop, ragged=n_right >= _WIDE) for start, stop in blocks]
     longest = max(block.shape[1] for block in left)
+    highest = max(stop - start for start, stop in blocks)
 
     def some(at: int) -> Matrix:
         drawn = orders[at : at + _ORDERS]
         totals = np.zeros((len(drawn), len(first), n_right))
         moved = np.empty((longest, n_right))
+        whole = np.empty((0 if n_right >= _WIDE else highest, n, n_right))
         # Each stretch of the first matrices serves several orders while it is in the cache.
         for (start, stop), own in zip(blocks, left, strict=True):
             for total, order in zip(totals, drawn, strict=True):
-                total += own @ gather(right, order, start, stop, moved)
+                total += own @ gather(right, order, start, stop, moved, whole)
         return totals
 
     for totals in parallel(some, range(0, len(orders), _ORDERS)):
@@ -102,7 +104,7 @@ def _stretches(n: int, n_right: int) -> list[tuple[int, int]]:
     return cuts
 
 
-def _gather_rows(right: Matrix, order: Index, start: int, stop: int, moved: Matrix) -> Matrix:
+def _gather_rows(right: Matrix, order: Index, start: int, stop: int, moved: Matrix, whole: Matrix) -> Matrix:
     """Rows start to stop of the upper triangle, relabelled, one row after another."""
     at, n = 0, len(order)
     for i in range(start, stop):
@@ -112,9 +114,10 @@ def _gather_rows(right: Matrix, order: Index, start: int, stop: int, moved: Matr
     return moved[:at]
 
 
-def _gather_block(right: Matrix, order: Index, start: int, stop: int, moved: Matrix) -> Matrix:
+def _gather_block(right: Matrix, order: Index, start: int, stop: int, moved: Matrix, whole: Matrix) -> Matrix:
     """The same for few numbers per pair: whole rows at once; pairs below the diagonal come along and meet zeros."""
-    rows = np.take(right, order[start:stop], axis=0, mode="clip")
+    # Work memory is kept: pages that are new cost more than filling them.
+    rows = np.take(right, order[start:stop], axis=0, out=whole[: stop - start], mode="clip")
     length = (stop - start) * (len(order) - start - 1)
     out = moved[:length].reshape(stop - start, -1, right.shape[2])
     np.take(rows, order[start + 1 :], axis=1, out=out, mode="clip")
