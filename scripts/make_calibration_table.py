@@ -141,7 +141,8 @@ Power: 64 rows, 16 features, a shared part of rank {RANK} with the variance of t
 | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 _FOOT = """
-Rates below the level are those of measures whose scores tie (few neighbours in common): a tie counts as extreme.
+Rates below the level are those of measures whose scores tie, because few neighbours are in common or because more
+features than rows put every draw at the bound (LinReg, GULP, EOS): a tie counts as extreme.
 "No value": more features than rows leave canonical correlations undefined in every case. Measures that do not look at
 which row is which (MagDiff, ConcDiff, UnifDiff, IMD, MMD, sliced Wasserstein, eigenspectrum similarity, stability
 difference) have no permutation null.
