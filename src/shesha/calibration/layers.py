@@ -113,39 +113,47 @@ def calibrate_layers(
     grids, interrupted = collect(scores, len(orders) + 1)
     if np.isnan(grids[0]).any():
         raise ValueError("every pair of layers must have a score to be calibrated, got NaN: see compare_layers")
-    totals = np.array([reduce(grid) if not np.isnan(grid).any() else np.nan for grid in grids])
-    if np.isnan(totals[0]):
-        raise ValueError("aggregate must return a number for the observed grid, got NaN")
-    best = best_value(closer, bounds, maximum)
-    found = summarise(float(totals[0]), totals[1:], closer, alpha, best)
-    sign = 1.0 if closer == "higher" else -1.0
-    place = np.unravel_index(int((sign * grids[0]).argmax()), grids[0].shape)
     return CalibratedLayers(
         measure=name,
         closer=closer,
         aggregate=aggregate if isinstance(aggregate, str) else getattr(aggregate, "__name__", "function"),
         rows=tuple(rows),
         columns=tuple(columns),
-        grid=_nested(grids[0]),
-        entry_p_values=_nested(_entrywise(sign * grids)),
-        best=(list(rows)[int(place[0])], list(columns)[int(place[1])]),
-        observed=float(totals[0]),
-        score=found.score,
-        p_value=found.p_value,
-        threshold=found.threshold,
-        maximum=best,
-        null_mean=found.null_mean,
-        null_sd=found.null_sd,
+        maximum=best_value(closer, bounds, maximum),
         alpha=float(alpha),
-        n_permutations=len(totals) - 1,
         n_rows=n,
         exchanged=exchanged,
-        n_lost=found.n_lost,
-        null=tuple(totals[1:].tolist()),
         seed=number(seed),
         interrupted=interrupted,
         options=recorded(options, truncate),
+        best=_closest(grids[0], closer, list(rows), list(columns)),
+        grid=_nested(grids[0]),
+        entry_p_values=_nested(_entrywise(grids if closer == "higher" else -grids)),
+        **_reported(grids, reduce, closer, alpha, best_value(closer, bounds, maximum)),
     )
+
+
+def _closest(grid: Matrix, closer: str, rows: list[str], columns: list[str]) -> tuple[str, str]:
+    place = (grid if closer == "higher" else -grid).argmax()
+    i, j = np.unravel_index(int(place), grid.shape)
+    return rows[int(i)], columns[int(j)]
+
+
+def _reported(
+    grids: Matrix, reduce: Callable[[Matrix], float], closer: str, alpha: float, best: float | None
+) -> dict[str, Any]:
+    """What is reported of each grid, the observed one first, and what it is worth."""
+    totals = np.array([reduce(grid) if not np.isnan(grid).any() else np.nan for grid in grids])
+    if np.isnan(totals[0]):
+        raise ValueError("aggregate must return a number for the observed grid, got NaN")
+    found = summarise(float(totals[0]), totals[1:], closer, alpha, best)
+    names = ("score", "p_value", "threshold", "null_mean", "null_sd", "n_lost")
+    return {
+        "observed": float(totals[0]),
+        "n_permutations": len(totals) - 1,
+        "null": tuple(totals[1:].tolist()),
+        **{name: getattr(found, name) for name in names},
+    }
 
 
 def _entrywise(grids: Matrix) -> Matrix:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from shesha import _validate as check
 from shesha._warnings import NotEstimable
@@ -97,8 +99,7 @@ def effective_rank(X: ArrayLike) -> float:
     >>> round(effective_rank(X), 1)
     8.0
     """
-    variances = kernel.centred_variances(check.matrix(X))
-    return kernel.effective_rank(variances) if variances.any() else check.not_estimable("all rows are equal")
+    return _of_variances(X, kernel.effective_rank)
 
 
 def participation_ratio(X: ArrayLike) -> float:
@@ -120,5 +121,9 @@ def participation_ratio(X: ArrayLike) -> float:
     >>> round(participation_ratio(X), 1)
     7.8
     """
+    return _of_variances(X, kernel.participation_ratio)
+
+
+def _of_variances(X: ArrayLike, summary: Callable[[NDArray[np.float64]], float]) -> float:
     variances = kernel.centred_variances(check.matrix(X))
-    return kernel.participation_ratio(variances) if variances.any() else check.not_estimable("all rows are equal")
+    return summary(variances) if variances.any() else check.not_estimable("all rows are equal")
