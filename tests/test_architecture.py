@@ -86,10 +86,22 @@ def test_no_file_outgrows_one_idea() -> None:
 
 
 def test_public_names_are_those_listed() -> None:
-    exported = {name for name in vars(shesha) if not name.startswith("_")}
+    exported = {name for name in dir(shesha) if not name.startswith("_")} - {"Any", "TYPE_CHECKING", "import_module"}
     modules = {path.stem for path in SOURCE.iterdir()}
     assert exported - modules | (set(shesha.__all__) & modules) == set(shesha.__all__)
     assert shesha.__all__ == sorted(shesha.__all__)
+
+
+def test_every_public_name_is_there_and_no_other() -> None:
+    for name in shesha.__all__:
+        assert getattr(shesha, name) is not None
+    with pytest.raises(AttributeError, match="module 'shesha' has no attribute 'colour'"):
+        _ = shesha.colour  # type: ignore[attr-defined]
+
+
+def test_measures_are_imported_when_they_are_asked_for() -> None:
+    code = "import shesha, sys; before = 'shesha.measures' in sys.modules; shesha.sim.cka; print(before)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 def test_documented_names_stand_in_both_documented_places() -> None:

@@ -1,8 +1,9 @@
 """The geometry of representations: how stable it is, how similar two are, above chance or not, by which measure."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from shesha._warnings import MeasureWarning, NotEstimableWarning, NotIdentifiableWarning
-from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
-from shesha.comparison import compare, compare_all, compare_layers
 from shesha.results import (
     Audit,
     Calibrated,
@@ -41,6 +42,37 @@ from shesha.stability import (
 )
 from shesha.views import Rdm
 
+if TYPE_CHECKING:
+    import shesha.measures as measures
+    import shesha.sim as sim
+    import shesha.transfer as transfer
+    from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
+    from shesha.comparison.compare import compare
+    from shesha.comparison.layers import compare_layers
+    from shesha.comparison.pairwise import compare_all
+
+_LATER = {
+    **dict.fromkeys(
+        ("benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm"), "shesha.calibration"
+    ),
+    **dict.fromkeys(("compare", "compare_all", "compare_layers"), "shesha.comparison"),
+}
+"""Names whose modules are imported when they are first asked for: measures take as long to import as all the rest."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("measures", "sim", "transfer"):
+        return import_module(f"shesha.{name}")
+    if name not in _LATER:
+        raise AttributeError(f"module 'shesha' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_LATER[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 __all__ = [
     "Audit",
     "Calibrated",
@@ -78,12 +110,15 @@ __all__ = [
     "label_conditioned_split",
     "lda_stability",
     "lda_subspace_stability",
+    "measures",
     "rdm_drift",
     "rdm_similarity",
     "replicate_stability",
     "sample_split",
     "shesha",
+    "sim",
     "supervised_alignment",
+    "transfer",
     "variance_ratio",
     "zscore_separation",
 ]
