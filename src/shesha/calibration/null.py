@@ -68,11 +68,13 @@ def _by_products(
     n: int = rows[0].n_rows  # type: ignore[attr-defined]
     triangles = permuted_grids([one.triangle for one in left], [one.triangle for one in right], n, orders)
     weight = left[0].weight
+    own, other = (
+        np.stack([one.diagonal for one in side if one.diagonal is not None]) if left[0].diagonal is not None else None
+        for side in (left, right)
+    )
     for order, products in zip(orders, triangles, strict=True):
         total = weight * products
-        if left[0].diagonal is not None:
-            own = np.stack([one.diagonal for one in left if one.diagonal is not None])
-            other = np.stack([one.diagonal for one in right if one.diagonal is not None])
+        if own is not None and other is not None:
             total += own @ other[:, order].T
         both = _Inner(total)
         yield np.asarray(measure.function(both, both, **measure.parameters), dtype=np.float64)

@@ -183,9 +183,9 @@ def prepare(
     if callable(measure) and not isinstance(getattr(measure, "measure", None), Measure):
         return _of_function(X, Y, measure, options, truncate)
     chosen = drawn(measure, options, truncate=truncate, seed=seed)
-    a, b = aligned(Representation.of(X, "X"), Representation.of(Y, "Y"), chosen.view.folding)
-
-    require_inputs_as_rows(chosen, Representation.of(X, "X"), Representation.of(Y, "Y"))
+    given = Representation.of(X, "X"), Representation.of(Y, "Y")
+    require_inputs_as_rows(chosen, *given)
+    a, b = aligned(*given, chosen.view.folding)
 
     def scores(orders: list[Index]) -> Iterator[Matrix]:
         chosen.require_comparable(a, b)

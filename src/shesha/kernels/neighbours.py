@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from shesha.kernels.distances import PANEL
 from shesha.kernels.threads import parallel
+from shesha.kernels.triangles import square
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -84,14 +85,12 @@ def nearest_by_product(rows: Matrix, k: int, *, include_self: bool = False) -> F
 
 def nearest_of_distances(condensed: Vector, n: int, k: int) -> Found:
     """Row i lists the k rows at the smallest given distance."""
-    square = np.zeros((n, n))
-    square[np.triu_indices(n, k=1)] = condensed
-    square += square.T
+    whole = square(condensed, n)
 
     def exact(start: int, candidates: Index, near: Matrix) -> tuple[Matrix, Matrix]:
         return near, 4 * _EPS * near
 
-    search = _Search(lambda start: square[start : start + PANEL].copy(), np.zeros(n), exact)
+    search = _Search(lambda start: whole[start : start + PANEL].copy(), np.zeros(n), exact)
     return _run(search, n, k)
 
 

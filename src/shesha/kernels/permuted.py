@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.kernels.threads import parallel
+from shesha.kernels.triangles import row_start
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -30,6 +31,12 @@ def condensed_index(i: Index, j: Index, n: int) -> Index:
     """Position of the pairs (i, j), in either order, in condensed form."""
     low, high = np.minimum(i, j), np.maximum(i, j)
     return np.asarray(low * n - low * (low + 1) // 2 + (high - low - 1))
+
+
+def among(triangle: Vector, rows: Index, n: int) -> Vector:
+    """Condensed form of the given rows, in their order: all of them (relabelling) or some."""
+    i, j = np.triu_indices(len(rows), k=1)
+    return np.asarray(triangle[condensed_index(rows[i], rows[j], n)])
 
 
 def permuted_inner_products(
@@ -134,8 +141,7 @@ def _interleaved(triangles: Sequence[Vector], n: int) -> Matrix:
         band = np.zeros((len(triangles), stop - start, n))
         for square, triangle in zip(band, triangles, strict=True):
             for i in range(start, stop):
-                first = i * n - i * (i + 1) // 2
-                square[i - start, i + 1 :] = triangle[first : first + n - i - 1]
+                square[i - start, i + 1 :] = triangle[row_start(i, n) : row_start(i + 1, n)]
                 square[i - start, :i] = triangle[columns[:i] + i]
         out[start:stop] = band.transpose(1, 2, 0)
 
@@ -150,11 +156,9 @@ def _interleaved(triangles: Sequence[Vector], n: int) -> Matrix:
 def _upper_block(triangles: Sequence[Vector], n: int, start: int, stop: int, *, ragged: bool) -> Matrix:
     """Rows start to stop of each upper triangle, one line per matrix; filled up with zeros to a block unless ragged."""
     if ragged:
-        first, last = (i * n - i * (i + 1) // 2 for i in (start, stop))
-        return np.stack([triangle[first:last] for triangle in triangles])
+        return np.stack([triangle[row_start(start, n) : row_start(stop, n)] for triangle in triangles])
     block = np.zeros((len(triangles), stop - start, n - start - 1))
     for i in range(start, stop):
-        first = i * n - i * (i + 1) // 2
         for own, triangle in zip(block, triangles, strict=True):
-            own[i - start, i - start :] = triangle[first : first + n - i - 1]
+            own[i - start, i - start :] = triangle[row_start(i, n) : row_start(i + 1, n)]
     return block.reshape(len(triangles), -1)

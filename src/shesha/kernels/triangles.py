@@ -93,18 +93,18 @@ def largest_eigenvalue(triangle: Vector, n: int) -> float:
 
     with single_threaded_blas():
         if n <= _DENSE:
-            return float(np.abs(np.linalg.eigvalsh(_square(triangle, n))).max())
+            return float(np.abs(np.linalg.eigvalsh(square(triangle, n))).max())
         operator = LinearOperator((n, n), matvec=lambda v: times(triangle, np.ravel(v)), dtype=np.float64)
         start = 1.0 + np.sin(np.arange(n))
         try:
             values, vectors = eigsh(operator, k=1, which="LM", v0=start, tol=_TOLERANCE)
         except ArpackError:
-            return float(np.abs(np.linalg.eigvalsh(_square(triangle, n))).max())
+            return float(np.abs(np.linalg.eigvalsh(square(triangle, n))).max())
         value, vector = float(values[0]), vectors[:, 0]
         residual = float(np.linalg.norm(times(triangle, vector) - value * vector))
         if residual <= 1e-8 * abs(value):
             return abs(value)
-        return float(np.abs(np.linalg.eigvalsh(_square(triangle, n))).max())
+        return float(np.abs(np.linalg.eigvalsh(square(triangle, n))).max())
 
 
 _DENSE = 512
@@ -123,7 +123,8 @@ def times(triangle: Vector, vector: Vector) -> Vector:
     return out
 
 
-def _square(triangle: Vector, n: int) -> NDArray[np.float64]:
-    square = np.zeros((n, n))
-    square[np.triu_indices(n, k=1)] = triangle
-    return square + square.T
+def square(triangle: Vector, n: int) -> NDArray[np.float64]:
+    """Return the whole symmetric matrix with zero diagonal."""
+    whole = np.zeros((n, n))
+    whole[np.triu_indices(n, k=1)] = triangle
+    return whole + whole.T

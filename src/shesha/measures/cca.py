@@ -12,7 +12,6 @@ from shesha._warnings import NotEstimable
 from shesha.measures._registry import measure
 from shesha.views import Basis
 
-Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 
 FAMILY = "canonical correlation"

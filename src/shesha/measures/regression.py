@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _validate as check
 from shesha.measures._registry import measure
 from shesha.views import Basis
-
-Vector = NDArray[np.float64]
 
 FAMILY = "regression"
 _ROUNDING = 1e-13

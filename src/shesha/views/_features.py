@@ -12,7 +12,6 @@ from shesha.kernels.distances import length_unit
 from shesha.views._representation import Representation, View
 
 Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 _MEDIAN_ROWS = 100

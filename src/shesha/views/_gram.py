@@ -13,7 +13,7 @@ from shesha import _validate as check
 from shesha._warnings import NotEstimable
 from shesha.kernels import triangles
 from shesha.kernels.distances import PANEL, n_pairs
-from shesha.kernels.permuted import condensed_index
+from shesha.kernels.permuted import among
 from shesha.kernels.threads import parallel
 from shesha.views._features import Features
 from shesha.views._representation import Representation, Symmetric, View
@@ -130,10 +130,8 @@ class Gram(View):
         """Relabel: row i of the result is row order[i] of this."""
         if self.factor is not None:
             return Gram(self.n_rows, self.unbiased, self.factor[order])
-        i, j = np.triu_indices(self.n_rows, k=1)
         upper, diagonal = self.entries
-        moved = (upper[condensed_index(order[i], order[j], self.n_rows)], diagonal[order])
-        return Gram(self.n_rows, self.unbiased, None, moved)
+        return Gram(self.n_rows, self.unbiased, None, (among(upper, order, self.n_rows), diagonal[order]))
 
 
 def _without_diagonal(a: Vector, b: Vector) -> float:

@@ -15,7 +15,8 @@ from shesha._warnings import NotEstimable
 from shesha.kernels import neighbours as kernel
 from shesha.kernels.distances import PANEL, condensed
 from shesha.kernels.heat_trace import heat_trace
-from shesha.kernels.permuted import condensed_index
+from shesha.kernels.permuted import among, condensed_index
+from shesha.kernels.triangles import square
 from shesha.views._features import Features
 from shesha.views._representation import Representation, Standard, View
 
@@ -173,10 +174,7 @@ class Neighbours(View):
             assert self.rows is not None
             triangle = condensed(self.rows, "euclidean", squared=True)
             triangle *= 0.5
-        table = np.zeros((n, n))
-        table[np.triu_indices(n, k=1)] = triangle
-        table += table.T
-        return table.ravel()
+        return square(triangle, n).ravel()
 
     @cached_property
     def _products(self) -> Matrix:
@@ -211,8 +209,7 @@ class Neighbours(View):
             rows = np.ascontiguousarray(self.rows[order])
             return self._found(self.search(rows), rows, None, self.search)
         assert self.distances is not None
-        i, j = np.triu_indices(self.n_rows, k=1)
-        moved = self.distances[condensed_index(order[i], order[j], self.n_rows)]
+        moved = among(self.distances, order, self.n_rows)
         return self._found(kernel.nearest_of_distances(moved, self.n_rows, self.k), None, moved, None)
 
 

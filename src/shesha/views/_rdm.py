@@ -12,7 +12,7 @@ from shesha import _validate as check
 from shesha._warnings import NotEstimable
 from shesha.kernels import ranks, triangles
 from shesha.kernels.distances import Metric, condensed, n_pairs, rounding_level
-from shesha.kernels.permuted import condensed_index
+from shesha.kernels.permuted import among
 from shesha.views._features import Features
 from shesha.views._representation import Representation, Symmetric, View
 
@@ -92,8 +92,7 @@ class RankedRdm(View):
 
     def permuted(self, order: Index) -> RankedRdm:
         """Relabel: row i of the result is row order[i] of this."""
-        i, j = np.triu_indices(self.n_rows, k=1)
-        return RankedRdm(self.n_rows, self.ranks[condensed_index(order[i], order[j], self.n_rows)])
+        return RankedRdm(self.n_rows, among(self.ranks, order, self.n_rows))
 
     def symmetric(self) -> Symmetric:
         """The matrix whose entrywise product with another's sums to their inner product."""
@@ -133,5 +132,4 @@ class Distances(View):
 
     def permuted(self, order: Index) -> Distances:
         """Relabel: row i of the result is row order[i] of this."""
-        i, j = np.triu_indices(self.n_rows, k=1)
-        return Distances(self.n_rows, self.condensed[condensed_index(order[i], order[j], self.n_rows)])
+        return Distances(self.n_rows, among(self.condensed, order, self.n_rows))

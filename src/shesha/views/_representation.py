@@ -22,7 +22,7 @@ from shesha.kernels.distances import (
     undirected_rows,
 )
 from shesha.kernels.folding import ROWS, Folding, folded, pooled
-from shesha.kernels.permuted import condensed_index
+from shesha.kernels.permuted import among
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -60,8 +60,7 @@ class Rdm:
 
     def rows_at(self, chosen: Index) -> Rdm:
         """The distances between some rows only."""
-        i, j = np.triu_indices(len(chosen), k=1)
-        return Rdm(self.condensed[condensed_index(chosen[i], chosen[j], self.n_rows)])
+        return Rdm(among(self.condensed, chosen, self.n_rows))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from shesha import _validate as check
 from shesha._random import Seed, generator
 from shesha._warnings import NotEstimable
 from shesha.kernels.distances import condensed, standard_rows
-from shesha.kernels.permuted import condensed_index
+from shesha.kernels.permuted import among
+from shesha.kernels.triangles import square
 from shesha.views._features import Features
 from shesha.views._representation import Representation, View
 
@@ -61,20 +62,17 @@ class DistanceSubsets(View):
     def normalised(self, subset: int) -> Matrix:
         """Square matrix of the distances within a subset, divided by their 0.9 quantile over all entries."""
         chosen = self.subsets[subset] if self.order is None else self.order[self.subsets[subset]]
-        m = len(chosen)
-        i, j = np.triu_indices(m, k=1)
         if self.rows is not None:
             triangle = condensed(np.ascontiguousarray(self.rows[chosen]), "euclidean")
         else:
             assert self.distances is not None
-            triangle = self.distances[condensed_index(chosen[i], chosen[j], self.n_rows)]
-        square = np.zeros((m, m))
-        square[i, j] = square[j, i] = triangle
-        scale = float(np.quantile(square, _QUANTILE))
+            triangle = among(self.distances, chosen, self.n_rows)
+        whole = square(triangle, len(chosen))
+        scale = float(np.quantile(whole, _QUANTILE))
         if not scale > 0:
             raise NotEstimable("nine tenths of the distances within a subset of rows are zero")
-        square /= scale
-        return square
+        whole /= scale
+        return whole
 
     def permuted(self, order: Index) -> DistanceSubsets:
         """Relabel: row i of the result is row order[i] of this."""
