@@ -18,7 +18,7 @@ from shesha.calibration.scalar import Chosen, collect, drawn, leading, look_at, 
 from shesha.kernels.null_summary import best_value, summarise
 from shesha.measures import Measure
 from shesha.results import CalibratedLayers
-from shesha.views import Rdm, Representation
+from shesha.views import Rdm, Representation, named
 
 Matrix = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -103,7 +103,7 @@ def calibrate_layers(
     >>> found.best, found.significant
     (('1', '3'), True)
     """
-    rows, columns = _named(layers_a, "layers_a"), _named(layers_b, "layers_b")
+    rows, columns = named_layers(layers_a, "layers_a"), named_layers(layers_b, "layers_b")
     n = _n_rows(rows, columns)
     orders, exchanged = drawn_orders(
         n, n_permutations, alpha, blocks=blocks, groups=groups, permutations=permutations, seed=seed
@@ -170,8 +170,8 @@ def _nested(grid: Matrix) -> tuple[tuple[float, ...], ...]:
 def _reducer(aggregate: Aggregate, closer: str) -> Callable[[Matrix], float]:
     if isinstance(aggregate, str):
         check.choice(aggregate, tuple(AGGREGATES), "aggregate")
-        named = AGGREGATES[aggregate]
-        return named if closer == "higher" else lambda grid: -named(-grid)
+        reduce = AGGREGATES[aggregate]
+        return reduce if closer == "higher" else lambda grid: -reduce(-grid)
     if not callable(aggregate):
         raise TypeError(f"aggregate must be a name or a function of the grid, got {aggregate!r}")
     return lambda grid: _number(aggregate(grid.copy()))
@@ -183,11 +183,9 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _named(layers: Layers, name: str) -> dict[str, Any]:
-    items = layers if isinstance(layers, Mapping) else dict(enumerate(layers))
-    found = {str(key): Representation.of(layer, f"{name}[{key!r}]") for key, layer in items.items()}
-    if len(found) < len(items):
-        raise ValueError(f"{name} must have names that differ when printed, got {', '.join(map(repr, items))}")
+def named_layers(layers: Layers, name: str) -> dict[str, Representation]:
+    """Check the layers; those of a sequence are called by number."""
+    found = named(layers if isinstance(layers, Mapping) else dict(enumerate(layers)), name, name + "[{!r}]")
     if not found:
         raise ValueError(f"{name} must hold at least one layer, got none")
     return found

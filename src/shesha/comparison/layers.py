@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from numpy.typing import ArrayLike
-
 from shesha._random import Seed, number
+from shesha.calibration.layers import Layers, named_layers
 from shesha.comparison import _engine as engine
 from shesha.comparison.compare import Choice, collect, drawn, require_same_rows
-from shesha.comparison.pairwise import in_order, named
+from shesha.comparison.pairwise import in_order
 from shesha.measures import get
 from shesha.results import LayerComparison, PairScore
-from shesha.views import Rdm, Representation
-
-Layers = Mapping[str, ArrayLike | Rdm] | Sequence[ArrayLike | Rdm]
 
 
 def compare_layers(layers_a: Layers, layers_b: Layers, measure: Choice = "CKA", *, seed: Seed = 0) -> LayerComparison:
@@ -45,7 +40,7 @@ def compare_layers(layers_a: Layers, layers_b: Layers, measure: Choice = "CKA", 
     >>> found.best.first, found.best.second
     ('2', 'copy of 2')
     """
-    a, b = _named(layers_a, "layers_a"), _named(layers_b, "layers_b")
+    a, b = named_layers(layers_a, "layers_a"), named_layers(layers_b, "layers_b")
     chosen = drawn([get(measure)], seed)
     require_same_rows({f"layers_a[{k}]": v for k, v in a.items()} | {f"layers_b[{k}]": v for k, v in b.items()})
     # The two models may use the same names.
@@ -65,10 +60,3 @@ def _with_own_names(pair: PairScore) -> PairScore:
             reason = reason[2:]
             break
     return PairScore(pair.first[2:], pair.second[2:], replace(pair.score, reason=reason))
-
-
-def _named(layers: Layers, name: str) -> dict[str, Representation]:
-    found = named(layers if isinstance(layers, Mapping) else dict(enumerate(layers)), name)
-    if not found:
-        raise ValueError(f"{name} must hold at least one layer, got none")
-    return found

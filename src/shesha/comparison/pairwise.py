@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import combinations, permutations
-from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -15,7 +14,7 @@ from shesha.comparison._processes import run_on_processes
 from shesha.comparison.compare import Choice, collect, drawn, require_same_rows
 from shesha.measures import Measure, choose
 from shesha.results import PairScore, PairwiseComparison
-from shesha.views import Rdm, Representation
+from shesha.views import Rdm, named
 
 
 def compare_all(
@@ -59,7 +58,7 @@ def compare_all(
     if not isinstance(representations, Mapping) or len(representations) < 2:
         what = f"{len(representations)}" if isinstance(representations, Mapping) else type(representations).__name__
         raise ValueError(f"representations must be a mapping of at least two names to arrays, got {what}")
-    sources = named(representations, "representations")
+    sources = named(representations, "representations", "{}")
     require_same_rows(sources)
     chosen = drawn(choose(measures), seed)
     pairs = {measure.name: _pairs(measure, list(sources)) for measure in chosen}
@@ -78,15 +77,6 @@ def compare_all(
         number(seed),
         interrupted,
     )
-
-
-def named(arrays: Mapping[Any, ArrayLike | Rdm], argument: str) -> dict[str, Representation]:
-    """Check the arrays and call them by their names."""
-    label = "{}" if argument == "representations" else argument + "[{!r}]"
-    sources = {str(name): Representation.of(X, label.format(name)) for name, X in arrays.items()}
-    if len(sources) < len(arrays):
-        raise ValueError(f"{argument} must have names that differ when printed, got {', '.join(map(repr, arrays))}")
-    return sources
 
 
 def _pairs(measure: Measure, names: list[str]) -> list[engine.Pair]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from shesha import _memory as memory
 from shesha.kernels.threads import parallel
+from shesha.kernels.triangles import put_rows
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -93,10 +94,7 @@ def condensed(rows: Matrix, metric: Metric, *, squared: bool = False) -> Vector:
 
 def _fill_panel(out: Vector, rows: Matrix, metric: Metric, start: int) -> None:
     n = len(rows)
-    block = panel(rows, metric, start)
-    for i in range(start, min(start + PANEL, n)):
-        first = i * n - i * (i + 1) // 2
-        out[first : first + n - i - 1] = block[i - start, i - start + 1 :]
+    put_rows(out, n, start, min(start + PANEL, n), panel(rows, metric, start))
 
 
 def panel(rows: Matrix, metric: Metric, start: int) -> Matrix:

@@ -24,6 +24,12 @@ def row_start(i: int, n: int) -> int:
     return i * n - i * (i + 1) // 2
 
 
+def put_rows(triangle: Vector, n: int, start: int, stop: int, block: NDArray[np.float64]) -> None:
+    """Write rows start to stop from a block whose first column is column start."""
+    for i in range(start, stop):
+        triangle[row_start(i, n) : row_start(i + 1, n)] = block[i - start, i - start + 1 :]
+
+
 def row_sums(triangle: Vector, n: int) -> Vector:
     """Sum of each row of the symmetric matrix, the diagonal left out."""
 

@@ -8,7 +8,7 @@ from shesha.views._features import Features
 from shesha.views._gram import Gram
 from shesha.views._neighbours import HeatTrace, Neighbours
 from shesha.views._rdm import Distances, RankedRdm
-from shesha.views._representation import Rdm, Representation, Symmetric, View, aligned, folding_for
+from shesha.views._representation import Rdm, Representation, Symmetric, View, aligned, folding_for, named
 from shesha.views._scalars import Concentricity, Magnitude, Scalar, SplitStability, Uniformity
 from shesha.views._subsets import DistanceSubsets
 from shesha.views._unordered import Projections, Spectrum
@@ -35,4 +35,5 @@ __all__ = [
     "View",
     "aligned",
     "folding_for",
+    "named",
 ]

@@ -205,8 +205,7 @@ def _products(rows: Matrix) -> tuple[Vector, Vector]:
 
     def fill(start: int) -> None:
         block = rows[start : start + PANEL] @ rows[start:].T
-        for i in range(start, min(start + PANEL, n)):
-            triangle[triangles.row_start(i, n) : triangles.row_start(i + 1, n)] = block[i - start, i - start + 1 :]
+        triangles.put_rows(triangle, n, start, min(start + PANEL, n), block)
 
     for _ in parallel(fill, range(0, n, PANEL)):
         pass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any, ClassVar, Literal, Self, TypeVar, cast
@@ -219,6 +219,14 @@ class Representation:
                 lambda: Representation(folded(pooled(array, grid), folding), self.precision),
             ),
         )
+
+
+def named(arrays: Mapping[Any, Any], argument: str, label: str) -> dict[str, Representation]:
+    """Check the arrays and call them by their names; `label` is how messages call one."""
+    found = {str(name): Representation.of(X, label.format(name)) for name, X in arrays.items()}
+    if len(found) < len(arrays):
+        raise ValueError(f"{argument} must have names that differ when printed, got {', '.join(map(repr, arrays))}")
+    return found
 
 
 def aligned(a: Representation, b: Representation, folding: Folding) -> tuple[Representation, Representation]:
