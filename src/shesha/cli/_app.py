@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from shesha.cli.audit import audit_command
+from shesha.cli.bench import bench
 from shesha.cli.compare import compare_command
 from shesha.cli.demo import demo_command
 from shesha.cli.layers import layers_command
@@ -26,6 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("audit")(audit_command)
+app.add_typer(bench)
 app.command("compare")(compare_command)
 app.command("demo")(demo_command)
 app.command("layers")(layers_command)

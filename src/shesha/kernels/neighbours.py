@@ -27,12 +27,37 @@ _GRAM_ERROR = 2.0**-45
 _EPS = float(np.finfo(float).eps)
 
 
+_KEPT_TIES = 1 << 23
+"""Up to this many candidates of tied rows are kept, so that ties can be broken anew without another search."""
+
+
+@dataclass(frozen=True)
+class Ties:
+    """The rows whose neighbours tie, and between whom: what it takes to break the ties another way."""
+
+    rows: Index
+    candidates: Index
+    """Of shape (m, width): those who may be among the first k of each of these rows."""
+    levels: Index
+    """Their order: equally near ones share a number. Places to fill up the table have the largest."""
+
+    def broken_by(self, place: Index, lists: Index) -> Index:
+        """Return the lists with ties broken in the order of `place`, a number for each row."""
+        keys = self.levels * len(place) + place[self.candidates]
+        order = np.argsort(keys, axis=1)[:, : lists.shape[1]]
+        out = lists.copy()
+        out[self.rows] = np.take_along_axis(self.candidates, order, axis=1)
+        return out
+
+
 @dataclass(frozen=True)
 class Found:
     """The lists of neighbours, and whether ties had to be broken."""
 
     lists: Index
     tied: bool
+    ties: Ties | None = None
+    """Between whom, unless there are too many."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +122,7 @@ def nearest_of_distances(condensed: Vector, n: int, k: int) -> Found:
 def _run(search: _Search, n: int, k: int, *, include_self: bool = False) -> Found:
     lists = np.empty((n, k), dtype=np.intp)
 
-    def fill(start: int) -> bool:
+    def fill(start: int) -> _Tied:
         block = search.panel(start)
         at = np.arange(len(block))
         if not include_self:
@@ -106,10 +131,26 @@ def _run(search: _Search, n: int, k: int, *, include_self: bool = False) -> Foun
         lists[start : start + len(block)], tied = _nearest(search, block, k, start, n_others)
         return tied
 
-    return Found(lists, any(list(parallel(fill, range(0, n, PANEL)))))
+    tied = {row: found for some in parallel(fill, range(0, n, PANEL)) for row, found in some.items()}
+    return Found(lists, bool(tied), _ties(tied))
 
 
-def _nearest(search: _Search, block: Matrix, k: int, start: int, n_others: int) -> tuple[Index, bool]:
+_Tied = dict[int, tuple[Index, Index]]
+"""By row: candidates and their levels."""
+
+
+def _ties(tied: _Tied) -> Ties | None:
+    width = max((len(candidates) for candidates, _ in tied.values()), default=0)
+    if not tied or width * len(tied) > _KEPT_TIES:
+        return None
+    candidates = np.zeros((len(tied), width), dtype=np.intp)
+    levels = np.full((len(tied), width), width, dtype=np.intp)
+    for at, (some, own) in enumerate(tied.values()):
+        candidates[at, : len(some)], levels[at, : len(own)] = some, own
+    return Ties(np.array(list(tied), dtype=np.intp), candidates, levels)
+
+
+def _nearest(search: _Search, block: Matrix, k: int, start: int, n_others: int) -> tuple[Index, _Tied]:
     n_candidates = min(k + _SPARE, n_others)
     if n_candidates < block.shape[1]:
         candidates = np.argpartition(block, n_candidates - 1, axis=1)[:, :n_candidates]
@@ -118,16 +159,20 @@ def _nearest(search: _Search, block: Matrix, k: int, start: int, n_others: int) 
     else:
         candidates = np.broadcast_to(np.arange(n_candidates), block.shape).copy()
     near = np.take_along_axis(block, candidates, axis=1)
-    order, tied = _order(*search.exact(start, candidates, near), k)
+    order, levels = _order(*search.exact(start, candidates, near), k)
     found = np.take_along_axis(candidates, order[:, :k], axis=1)
+    tied = {start + i: (candidates[i, order[i]], own) for i, own in levels.items()}
     if n_candidates == n_others:
         return found, tied
     # Where others may be as near as the k-th, all that may be compete.
     bound = np.partition(near, k - 1, axis=1)[:, k - 1] + 2 * search.doubt[start : start + len(block)]
     for i in np.flatnonzero(near.max(axis=1) <= bound).tolist():
         competing = np.flatnonzero(block[i] <= bound[i])[None, :]
-        order, also = _order(*search.exact(start + i, competing, block[i][competing]), k)
-        found[i], tied = competing[0, order[0, :k]], tied or also
+        order, levels = _order(*search.exact(start + i, competing, block[i][competing]), k)
+        found[i] = competing[0, order[0, :k]]
+        tied.pop(start + i, None)
+        if levels:
+            tied[start + i] = competing[0, order[0]], levels[0]
     return found, tied
 
 
@@ -142,14 +187,19 @@ def _squared_distances(rows: Matrix, start: int, candidates: Index) -> Matrix:
     return out
 
 
-def _order(values: Matrix, slack: Matrix, k: int) -> tuple[Index, bool]:
-    """Sort each row; values that are equal within their slack keep their order. Also: do the first k tie with any?"""
+def _order(values: Matrix, slack: Matrix, k: int) -> tuple[Index, dict[int, Index]]:
+    """Sort each row; values that are equal within their slack keep their order.
+
+    Also, for the rows whose first k tie with any: the level of each value in the order, equal ones sharing one.
+    """
     order = np.argsort(values, axis=1, kind="stable")
     ordered = np.take_along_axis(values, order, axis=1)
     equal = np.diff(ordered, axis=1) <= np.take_along_axis(slack, order, axis=1)[:, 1:]
-    if not equal[:, :k].any():
-        return order, False
+    rows = np.flatnonzero(equal[:, :k].any(axis=1))
+    if not len(rows):
+        return order, {}
     groups = np.zeros(values.shape, dtype=np.intp)
     np.cumsum(~equal, axis=1, out=groups[:, 1:])
     width = values.shape[1]
-    return np.take_along_axis(order, np.argsort(groups * width + order, axis=1, kind="stable"), axis=1), True
+    order = np.take_along_axis(order, np.argsort(groups * width + order, axis=1, kind="stable"), axis=1)
+    return order, {int(row): groups[row] for row in rows}

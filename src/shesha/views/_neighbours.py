@@ -47,6 +47,8 @@ class Neighbours(View):
     """Whether row numbers decided between equally near rows."""
     search: Search | None = None
     """How rows were searched."""
+    ties: kernel.Ties | None = None
+    """Between whom, if they can be broken anew without a search."""
 
     @classmethod
     def of(
@@ -83,7 +85,7 @@ class Neighbours(View):
     def _found(
         cls, found: kernel.Found, rows: Matrix | None, distances: Vector | None, search: Search | None
     ) -> Neighbours:
-        return Neighbours(found.lists, rows, distances, found.tied, search)
+        return Neighbours(found.lists, rows, distances, found.tied, search, found.ties)
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
@@ -205,6 +207,13 @@ class Neighbours(View):
         """
         if not self.tied:
             return Relabelled(self.lists, self.rows, self.distances, original=self, order=order)
+        if self.ties is not None:
+            place = np.empty_like(order)
+            place[order] = np.arange(len(order))
+            broken = Neighbours(self.ties.broken_by(place, self.lists), self.rows, self.distances)
+            return Relabelled(
+                broken.lists, self.rows, self.distances, tied=True, original=broken, order=order, own=self
+            )
         if self.rows is not None and self.search is not None:
             rows = np.ascontiguousarray(self.rows[order])
             return self._found(self.search(rows), rows, None, self.search)
@@ -223,6 +232,8 @@ class Relabelled(Neighbours):
 
     original: Neighbours | None = None
     order: Index | None = None
+    own: Neighbours | None = None
+    """The original with its ties broken by its own numbers, where they have been broken anew here."""
 
     @property
     def _of(self) -> tuple[Neighbours, Index]:
@@ -264,7 +275,7 @@ class Relabelled(Neighbours):
     def permuted(self, order: Index) -> Neighbours:  # type: ignore[override]
         """Relabel the original once more."""
         original, own = self._of
-        return original.permuted(own[order])
+        return (self.own or original).permuted(own[order])
 
 
 @dataclass(frozen=True)

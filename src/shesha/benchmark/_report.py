@@ -1,0 +1,125 @@
+"""A run as a page of Markdown: accuracies, tables, ranks, runtimes, and what was published beside one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shesha.benchmark._published import published
+from shesha.benchmark._results import accuracies, results, runtimes, status
+from shesha.benchmark.ranks import rank
+from shesha.benchmark.store import Store
+from shesha.benchmark.suites import Suite
+from shesha.benchmark.tables import agreement, table, to_markdown
+from shesha.benchmark.tests import TESTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def report(store: str | Path | Store, *, title: str = "Benchmark results", of: Suite | None = None) -> str:
+    """Return what a store holds as a page of Markdown.
+
+    Parameters
+    ----------
+    store : path or Store
+        What `run` wrote.
+    title : str
+        The heading.
+    of : Suite, optional
+        The suite that was run, where it is one of your own.
+    """
+    if not isinstance(store, Store):
+        with Store(store, create=False) as opened:
+            return report(opened, title=title, of=of)
+    scores = results(store, of)
+    about = store.about()
+    parts = [f"# {title}\n\nMade by `shesha bench report` (shesha {about.get('shesha')}, suite {about.get('suite')})."]
+    parts.append("## Models\n\n" + _models(store))
+    parts.extend(_agreement(scores))
+    if not scores.empty:
+        parts.append("## Ranks\n\n" + _ranks(scores))
+    parts.extend(_tables(scores))
+    parts.append(
+        "## Seconds per comparison\n\nViews included, shared out among the pairs that used them.\n\n"
+        + _plain(runtimes(store).reset_index(), 4)
+    )
+    parts.append("## Without value\n\n" + _failures(store, of))
+    return "\n\n".join(parts) + "\n"
+
+
+def _models(store: Store) -> str:
+    found = accuracies(store)
+    found["setting"] = [
+        kind if kind in ("standard", "deep") else f"{kind} {degree:g}"
+        for kind, degree in zip(found["kind"], found["degree"], strict=True)
+    ]
+    grouped = found.groupby(["dataset", "architecture", "kind", "degree", "setting"], sort=True)
+    lines = grouped.agg(
+        models=("accuracy", "count"),
+        failed=("accuracy", lambda values: int(values.isna().sum())),
+        mean=("accuracy", "mean"),
+        low=("accuracy", "min"),
+        high=("accuracy", "max"),
+        seconds=("seconds", "mean"),
+    ).reset_index()
+    lines = lines.drop(columns=["kind", "degree"])
+    lines = lines.rename(columns={"mean": "accuracy", "low": "lowest", "high": "highest", "seconds": "seconds each"})
+    return "Test accuracy by setting; a shortcut is useless on the test rows.\n\n" + _plain(lines)
+
+
+def _agreement(scores: pd.DataFrame) -> list[str]:
+    if scores.empty:
+        return []
+    found = agreement(scores, published())
+    if found.empty:
+        return []
+    text = (
+        "Over the measures that both have: rank correlation (Spearman) between our column and the published one, mean "
+        "absolute difference, and the standard deviation of the published column. Where a column hardly varies, its "
+        "ranks mean little."
+    )
+    return [f"## Beside the published results\n\n{text}\n\n{_plain(found)}"]
+
+
+def _ranks(scores: pd.DataFrame) -> str:
+    found = rank(scores)
+    return (
+        "Each test counts once: AUPRC where groups are told apart, Spearman where predictions are followed "
+        "(disagreement for outputs), conformity for layers; ties share their mean rank.\n\n" + _plain(found)
+    )
+
+
+def _tables(scores: pd.DataFrame) -> list[str]:
+    parts = []
+    for test in TESTS:
+        for name in test.rows:
+            if name in set(scores["test"]):
+                text = to_markdown(table(scores, name))
+                parts.append(f"## {test.title}{'' if len(test.rows) == 1 else f': {name}'}\n\n{test.claim}\n\n{text}")
+    return parts
+
+
+def _failures(store: Store, of: Suite | None) -> str:
+    reasons = store.query(
+        "SELECT measure, reason, count(*) FROM cell WHERE value IS NULL GROUP BY measure, reason ORDER BY 3 DESC, 1"
+    )
+    total = int(status(store, of)["comparisons"].sum())
+    if not reasons:
+        return f"None of {total} comparisons."
+    lines = [f"- {measure}: {count} comparisons: {reason}" for measure, reason, count in reasons]
+    return f"Of {total} comparisons:\n\n" + "\n".join(lines)
+
+
+def _plain(frame: pd.DataFrame, digits: int = 2) -> str:
+    """A Markdown table of a plain frame."""
+
+    def cell(value: object) -> str:
+        if isinstance(value, float):
+            return "" if value != value else f"{value:.{digits}f}"
+        return str(value)
+
+    names = [str(name) for name in frame.columns]
+    lines = [" | ".join(names), " | ".join("---" for _ in names)]
+    lines += [" | ".join(map(cell, row)) for row in frame.itertuples(index=False)]
+    return "\n".join(f"| {line} |" for line in lines)

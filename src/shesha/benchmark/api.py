@@ -1,0 +1,128 @@
+"""Run a suite from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shesha import _validate as check
+from shesha.benchmark._results import results
+from shesha.benchmark.entries import entries, entry_of
+from shesha.benchmark.executors import DaskWorkers, LocalProcesses, search_paths
+from shesha.benchmark.models import Model, domain
+from shesha.benchmark.plan import models_of, trials
+from shesha.benchmark.runner import Run
+from shesha.benchmark.store import Store, only_writer, require_place
+from shesha.benchmark.suites import Suite, suite, test_name
+from shesha.measures import Measure
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Chosen = str | Measure | Callable[..., float]
+
+
+def run(
+    of: str | Suite = "small",
+    *,
+    domains: Iterable[str] = (),
+    datasets: Iterable[str] = (),
+    architectures: Iterable[str] = (),
+    tests: Iterable[str] = (),
+    measures: Iterable[Chosen] = ("all",),
+    store: str | Path = "resi.sqlite",
+    workers: int | None = None,
+    scheduler: str | None = None,
+    keep_checkpoints: bool = False,
+    retry_failed: bool = False,
+    wait: bool = True,
+) -> pd.DataFrame:
+    """Train the models of a suite, compare them by the measures, and return the scores.
+
+    Every number is written the moment it is there: a run that ends early, however it ends, goes on where it was when
+    it is started again with the same store.
+
+    Parameters
+    ----------
+    of : str or Suite
+        'small' (runs on a laptop, without a network), 'paper' (as published), or a suite of your own.
+    domains, datasets, architectures, tests : iterables of str
+        Only these; none means all. Tests: accuracy, output, label_randomization, shortcut, augmentation,
+        layer_monotonicity.
+    measures : iterable of str or measures
+        Names, families, groups ('ReSi'), 'calibrated CKA', 'module:function' of your own; 'all' is every registered
+        measure and the calibrated ones.
+    store : path
+        The file of results; the trained models go to a folder beside it.
+    workers : int, optional
+        Processes of this machine; default: one per core.
+    scheduler : str, optional
+        Address of a running Dask scheduler, whose workers see the store's folder, instead of processes here.
+    keep_checkpoints : bool
+        Keep the weights after the representations have been extracted.
+    retry_failed : bool
+        Try again what failed in an earlier run.
+    wait : bool
+        Wait if another run is writing the same store, instead of raising StoreError.
+
+    Returns
+    -------
+    DataFrame
+        See `results`.
+
+    Raises
+    ------
+    MissingDataError
+        If data or weights are neither in SHESHA_DATA nor to be had from their source; names both.
+    StoreError
+        If the file is no store, or one of another version.
+    """
+    chosen = suite(of) if isinstance(of, str) else of
+    tasks = chosen.chosen(tuple(domains), tuple(datasets), tuple(architectures))
+    some = trials(tasks, tuple(test_name(test) for test in tests))
+    if not some:
+        raise ValueError("tests must include one that the chosen networks and data take part in, got none")
+    listed: Sequence[Chosen] = (measures,) if isinstance(measures, str) else tuple(measures)
+    taking_part = entries(listed, chosen.options)
+    path = Path(store)
+    require_place(path)
+    keys = _keys(models_of(some))
+    with only_writer(path, wait=wait), Store(path) as opened:
+        _require_same_suite(opened, chosen)
+        opened.describe(suite=chosen.name, shesha=metadata.version("shesha"))
+        opened.plan({key: model for model, key in keys.items()})
+        opened.add_entries(map(entry_of, taking_part))
+        if retry_failed:
+            opened.forget_failures()
+        Run(opened, some, taking_part, keys, _executor(workers, scheduler), keep_checkpoints)()
+        return results(opened, chosen)
+
+
+def _require_same_suite(store: Store, chosen: Suite) -> None:
+    before = store.about().get("suite")
+    if before not in (None, chosen.name):
+        raise ValueError(f"store must belong to suite {chosen.name!r}, got {store.path} of suite {before!r}")
+
+
+def _keys(models: Sequence[Model]) -> dict[Model, str]:
+    """Name the models by their content; missing data show here, before anything is trained."""
+    prints: dict[tuple[Any, ...], str] = {}
+    keys = {}
+    for model in models:
+        place = (model.domain, model.dataset, model.architecture)
+        if place not in prints:
+            prints[place] = domain(model.domain).fingerprint(model.dataset, model.hyper)
+        keys[model] = model.key(prints[place])
+    return keys
+
+
+def _executor(workers: int | None, scheduler: str | None) -> DaskWorkers | LocalProcesses:
+    if scheduler is not None:
+        if workers is not None:
+            raise ValueError("workers must not be given with a scheduler: the cluster has its own")
+        return DaskWorkers(scheduler, search_paths())
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    return LocalProcesses(cores if workers is None else check.count(workers, "workers"), search_paths())

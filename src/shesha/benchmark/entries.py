@@ -1,0 +1,191 @@
+"""What takes part in the benchmark: measures, their calibrated variants, and functions of one's own."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha._random import generator
+from shesha._warnings import NotEstimable
+from shesha.benchmark.store import Entry
+from shesha.calibration.null import null_scores
+from shesha.kernels.null_summary import summarise
+from shesha.measures import Measure, choose
+from shesha.views import Representation, View
+
+N_PERMUTATIONS = 99
+CALIBRATED = ("CKA", "RSA", "mutual kNN")
+"""The measures whose calibrated variants take part."""
+
+
+@dataclass(frozen=True)
+class CalibratedMeasure(Measure):
+    """A measure whose value is its calibrated score: zero at chance, one for perfect agreement."""
+
+    of: Measure | None = None
+
+    def compared(self, a: View, b: View) -> float:
+        """Return the calibrated score of two views, from the same relabellings of the rows for every pair."""
+        assert self.of is not None
+        orders = list(_orders(int(a.n_rows)))  # type: ignore[attr-defined]
+        scores = np.array([grid[0, 0] for grid in null_scores(self.of, a, b, orders)])
+        best = self.of.bounds[1] if self.of.closer == "higher" else self.of.bounds[0]
+        return summarise(float(scores[0]), scores[1:], self.of.closer, 0.05, float(best)).score
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the measure that is calibrated."""
+        return calibrated, (self.of,)
+
+
+def calibrated(measure: Measure) -> CalibratedMeasure:
+    """Return a measure's calibrated variant; the measure needs a value of perfect agreement."""
+    best = measure.bounds[1] if measure.closer == "higher" else measure.bounds[0]
+    if not measure.paired or not np.isfinite(best):
+        raise ValueError(f"measure must compare rows and have a best value to be calibrated, got {measure.name}")
+    own = {name: getattr(measure, name) for name in ("function", "view", "symmetric", "invariant", "family", "cost")}
+    kept = ("formula", "reference", "equal_widths", "needs_features", "view_options", "options")
+    own |= {name: getattr(measure, name) for name in kept}
+    return CalibratedMeasure(name=f"calibrated {measure.name}", closer="higher", bounds=(0.0, 1.0), of=measure, **own)
+
+
+@lru_cache(maxsize=4)
+def _orders(n_rows: int) -> tuple[NDArray[np.intp], ...]:
+    rng = generator(0)
+    return tuple(rng.permutation(n_rows) for _ in range(N_PERMUTATIONS))
+
+
+@dataclass(frozen=True)
+class Rows(View):
+    """The matrix itself, for functions of one's own."""
+
+    rows: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, source: Representation) -> Self:
+        """Take the matrix as it is."""
+        return cls(source.rows)
+
+
+@dataclass(frozen=True)
+class PlainMeasure(Measure):
+    """A function f(X, Y) -> float of one's own that carries no mark."""
+
+    place: str = field(default="", repr=False)
+
+    def compared(self, a: View, b: View) -> float:
+        """Call the function with two matrices."""
+        assert isinstance(a, Rows) and isinstance(b, Rows)
+        return float(self.function(a.rows, b.rows))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The function is called as it is."""
+        return {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the function's place."""
+        return imported, (self.place,)
+
+
+def imported(place: str) -> Measure:
+    """Return the measure at 'module:name': a marked function, a Measure, or any f(X, Y) -> float.
+
+    A function without a mark is taken to give higher values to what is closer, and not to be symmetric.
+    """
+    module, _, name = place.partition(":")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"measure must be importable as module:name, got {place!r}: {error}") from error
+    marked = found if isinstance(found, Measure) else getattr(found, "measure", None)
+    if isinstance(marked, Measure):
+        return marked
+    if not callable(found):
+        raise TypeError(f"measure must be a function of two matrices, got {place!r}, which is {type(found).__name__}")
+    return PlainMeasure(
+        name=name,
+        function=found,
+        view=Rows,
+        closer="higher",
+        bounds=(-np.inf, np.inf),
+        symmetric=False,
+        invariant=frozenset(),
+        family="own",
+        cost="n^2 d",
+        formula="",
+        reference=place,
+        place=place,
+    )
+
+
+def entries(
+    chosen: Iterable[str | Measure | Callable[..., float]] = ("all",),
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[Measure]:
+    """Return the measures meant: names, families, groups, 'calibrated CKA', 'module:name'; 'all' includes everything.
+
+    `options`, by measure, hold where none are chosen.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name (close ones are offered), or two entries of one name.
+    """
+    found: dict[str, Measure] = {}
+    for one in chosen:
+        for measure in _meant(one):
+            if not measure.options and measure.name in (options or {}):
+                measure = measure.configured(**(options or {})[measure.name])
+            if found.setdefault(measure.name, measure) != measure:
+                raise ValueError(f"measures must have names that differ, got {measure.name!r} twice")
+    # Every model must meet the same random choices, in this run and the next.
+    return [measure if isinstance(measure, PlainMeasure) else measure.drawn(0) for measure in found.values()]
+
+
+def _meant(one: str | Measure | Callable[..., float]) -> list[Measure]:
+    if not isinstance(one, str):
+        return choose(one)
+    if one.casefold().startswith("calibrated "):
+        return [calibrated(measure) for measure in choose(one[len("calibrated ") :])]
+    if one.casefold() == "all":
+        return [*choose("all"), *(calibrated(choose(name)[0]) for name in CALIBRATED)]
+    if ":" in one.split("(")[0]:
+        here = str(Path.cwd())
+        if here not in sys.path:
+            sys.path.insert(0, here)
+        return [imported(one)]
+    return choose(one)
+
+
+def entry_of(measure: Measure) -> Entry:
+    """Describe a measure for the store."""
+    base = measure.name.split("(")[0].strip()
+    return Entry(measure.name, version_of(measure), base, measure.closer, measure.symmetric)
+
+
+def version_of(measure: Measure) -> str:
+    """Return what stands for a measure's code: the library's version, or the hash of the file of one's own."""
+    module = measure.function.__module__
+    if module.partition(".")[0] == "shesha":
+        return metadata.version("shesha")
+    try:
+        source = inspect.getsource(sys.modules[module])
+    except (OSError, TypeError, KeyError):
+        return "unknown"
+    return hashlib.sha256(source.encode()).hexdigest()[:12]
+
+
+def no_reason(error: Exception) -> str:
+    """Say in one line why there is no value."""
+    text = str(error).strip().partition("\n")[0]
+    return text if isinstance(error, NotEstimable) else f"{type(error).__name__}: {text}"

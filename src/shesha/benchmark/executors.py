@@ -1,0 +1,142 @@
+"""Where the work is done: processes of this machine, or workers of a Dask cluster; the runner sees no difference."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import connection, get_context, parent_process
+from typing import Any, Protocol
+
+from shesha.benchmark.sources import require
+from shesha.benchmark.work import prepare
+
+Result = Any
+
+
+class Executor(Protocol):
+    """What the runner needs: `concurrent.futures`, and a new start when workers died."""
+
+    n_workers: int
+
+    def submit(self, work: Callable[..., Result], *args: Any) -> Future[Result]:
+        """Start a piece of work."""
+        ...
+
+    def renew(self) -> None:
+        """Start again after the workers died."""
+        ...
+
+    def close(self, *, now: bool) -> None:
+        """End; `now` does not wait for what is under way."""
+        ...
+
+
+class LocalProcesses:
+    """Processes of this machine, each with its share of the cores."""
+
+    def __init__(self, n_workers: int, paths: tuple[str, ...] = ()) -> None:
+        self.n_workers = n_workers
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+        self._setup = (max(1, cores // n_workers), paths)
+        self._pool = self._new()
+
+    def _new(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(self.n_workers, get_context("spawn"), _start, self._setup)
+
+    def submit(self, work: Callable[..., Result], *args: Any) -> Future[Result]:
+        """Start a piece of work."""
+        return self._pool.submit(work, *args)
+
+    def renew(self) -> None:
+        """Start again after the workers died."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool = self._new()
+
+    def close(self, *, now: bool) -> None:
+        """End; `now` stops what is under way."""
+        # Gone once the pool is shut down.
+        processes = list((self._pool._processes or {}).values())
+        self._pool.shutdown(wait=not now, cancel_futures=True)
+        for process in processes if now else ():
+            process.terminate()
+
+
+class DaskWorkers:
+    """The workers of an existing Dask cluster, which must see the store's folder."""
+
+    def __init__(self, address: str, paths: tuple[str, ...] = ()) -> None:
+        distributed = require("distributed", "dask")
+        _require_listener(address)
+        self._client = distributed.Client(address, timeout="10s", set_as_default=False)
+        self.n_workers = max(1, sum(self._client.nthreads().values()))
+        self._paths = paths
+
+    def submit(self, work: Callable[..., Result], *args: Any) -> Future[Result]:
+        """Start a piece of work."""
+        # Dask would take two calls with equal arguments for one.
+        started: Future[Result] = Future()
+        packed = pickle.dumps((work, args))
+        future = self._client.submit(_prepared, self._paths, packed, pure=False, retries=2)
+        future.add_done_callback(lambda done: _hand_over(done, started))
+        started.dask_future = future  # type: ignore[attr-defined]
+        return started
+
+    def renew(self) -> None:
+        """Dask replaces workers itself."""
+
+    def close(self, *, now: bool) -> None:
+        """Leave the cluster as it was."""
+        self._client.close()
+
+
+def _hand_over(done: Any, started: Future[Result]) -> None:
+    try:
+        started.set_result(done.result())
+    except BaseException as error:  # Whatever ended it belongs to whoever asked.
+        started.set_exception(error)
+
+
+def _prepared(paths: tuple[str, ...], packed: bytes) -> Result:
+    """Do a piece of work; what it needs can be imported only once the paths are known."""
+    prepare(1, paths)
+    work, args = pickle.loads(packed)
+    return work(*args)
+
+
+def _require_listener(address: str) -> None:
+    """Refuse an address where nothing answers; a client that could not connect would linger."""
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    if not host or not port.isdigit() or "/" in host:
+        if "://" in address and not address.startswith("tcp://"):
+            return
+        raise ValueError(f"scheduler must be an address such as tcp://127.0.0.1:8786, got {address!r}")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except OSError as error:
+        raise ConnectionError(f"scheduler must be the address of a Dask scheduler, got {address!r}: {error}") from error
+
+
+def _start(n_threads: int, paths: tuple[str, ...]) -> None:
+    """Set up a worker: it leaves Ctrl-C to the main process, and ends when that is gone."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    prepare(n_threads, paths)
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    connection.wait([sentinel])
+    os._exit(1)
+
+
+def search_paths() -> tuple[str, ...]:
+    """Return where this process finds modules, for the workers."""
+    return tuple(path for path in sys.path if path)

@@ -1,0 +1,68 @@
+"""Graph neural networks of the benchmark: data, training and what the trained networks say of the test nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shesha.benchmark.graphs.hyperparameters import hyperparameters
+from shesha.benchmark.graphs.library import geometric
+from shesha.benchmark.models import Model, Outcome, Plain, Weights
+from shesha.benchmark.sources import require
+
+__all__ = ["extract", "fingerprint", "fit", "hyperparameters"]
+
+
+def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
+    """Hash the graph that training and extraction use.
+
+    Parameters
+    ----------
+    dataset : "Cora", "Flickr" or "OGBN-Arxiv".
+    hyper : hyperparameters; none of them changes the graph.
+
+    Raises
+    ------
+    MissingDataError
+        If the graph is neither in the local folder nor to be downloaded.
+    """
+    require("torch", "graphs")
+    from shesha.benchmark.graphs.data import fingerprint_of_graph
+
+    return fingerprint_of_graph(dataset)
+
+
+def fit(model: Model) -> Weights:
+    """Train a graph network from its seed on the whole graph and return its state dict, on the CPU.
+
+    Hyperparameters that the model does not name are those of `hyperparameters`. The same seed gives the same weights,
+    bit for bit, on one machine with one number of threads.
+
+    Raises
+    ------
+    ValueError
+        If dataset, architecture, a hyperparameter or their combination is unknown.
+    MissingDataError
+        If the graph is not to be had.
+    """
+    geometric("nn")
+    from shesha.benchmark.graphs.training import train
+
+    return train(model)
+
+
+def extract(model: Model, weights: Weights) -> Outcome:
+    """Run a trained graph network over the whole graph and return what it says of the test nodes.
+
+    Representations are the outputs of the hidden layers before normalisation, activation and dropout, of shape
+    (n_rows, n_channels): all of them where the model keeps its layers, the last one otherwise. Rows are the test nodes
+    in the order of their numbers, 10,000 drawn ones where there are more; labels are the true ones.
+
+    Raises
+    ------
+    ValueError
+        If the weights are those of another network.
+    """
+    geometric("nn")
+    from shesha.benchmark.graphs.extraction import outcome
+
+    return outcome(model, weights)

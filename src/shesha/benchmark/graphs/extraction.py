@@ -1,0 +1,38 @@
+"""What a trained graph network says of the test nodes."""
+
+from __future__ import annotations
+
+import torch
+
+from shesha.benchmark.graphs.data import extraction_rows, load
+from shesha.benchmark.graphs.edges import PASSAGES
+from shesha.benchmark.graphs.hyperparameters import Hyperparameters
+from shesha.benchmark.graphs.settings import extraction_shortcuts, with_shortcuts
+from shesha.benchmark.graphs.training import build, features_of
+from shesha.benchmark.models import Model, Outcome, Weights
+
+
+def outcome(model: Model, weights: Weights) -> Outcome:
+    """Run a trained model over the whole graph; see `shesha.benchmark.graphs.extract`."""
+    hyper = Hyperparameters.of(model)
+    graph = load(model.dataset)
+    with torch.random.fork_rng(devices=[]):
+        network = build(model, hyper, graph)
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as error:
+        raise ValueError(f"weights must be those of {model}, got those of another network: {error}") from error
+    x = graph.x
+    if model.setting.kind == "shortcut":
+        x = with_shortcuts(x, extraction_shortcuts(graph, model, hyper.shortcut_rows), graph.n_classes)
+    rows = extraction_rows(graph)
+    network.eval()
+    with torch.no_grad():
+        edges = PASSAGES[model.architecture](graph.edge_index, graph.n_nodes)
+        logits, layers = network(features_of(x), edges, torch.from_numpy(rows))
+    kept = layers if model.keeps_layers else layers[-1:]
+    return Outcome(
+        representations={"": tuple(layer.numpy() for layer in kept)},
+        probabilities=logits.double().softmax(dim=1).numpy(),
+        labels=graph.y.numpy()[rows],
+    )

@@ -1,0 +1,134 @@
+"""P-GNN: a network that knows nodes by their distances to random sets of nodes (You, Ying and Leskovec, 2019)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from shesha.benchmark.graphs.anchors import Anchors, all_hops, anchors_from
+from shesha.benchmark.graphs.data import load
+from shesha.benchmark.graphs.dropout import dropout
+from shesha.benchmark.graphs.hyperparameters import Hyperparameters
+from shesha.benchmark.graphs.messages import mean_message, messages
+from shesha.benchmark.graphs.networks import Features, project
+
+
+class PositionLayer(nn.Module):
+    """One layer of P-GNN: messages from the nearest node of each anchor set, weighed by a function of distance."""
+
+    def __init__(self, n_inputs: int, n_outputs: int) -> None:
+        super().__init__()
+        self.distance = nn.Sequential(nn.Linear(1, n_outputs), nn.ReLU(), nn.Linear(n_outputs, 1))
+        self.message = nn.Linear(2 * n_inputs, n_outputs)
+        self.position = nn.Linear(n_outputs, 1)
+
+    def split(self) -> tuple[Tensor, Tensor]:
+        """Return the weights of the message that meet the features of the anchor and those of the node itself."""
+        anchor, own = self.message.weight.chunk(2, dim=1)
+        return anchor, own
+
+    def weights(self, closeness: Tensor, level: Tensor) -> Tensor:
+        """Return what the function of distance makes of each message, of the shape of `level`."""
+        values: Tensor = self.distance(closeness)
+        return values.ravel().index_select(0, level.ravel()).view(level.shape)
+
+
+class PositionNetwork(nn.Module):
+    """P-GNN as a classifier of nodes.
+
+    The map of a message is linear, so the features are projected first and weighed by distance afterwards, which gives
+    the same numbers as weighing and projecting the wide features of each pair of node and anchor set.
+    """
+
+    def __init__(self, n_features: int, n_classes: int, hyper: Hyperparameters, anchors: Anchors) -> None:
+        super().__init__()
+        widths = [n_features, *[hyper.hidden] * (hyper.layers - 1), n_classes]
+        self.prepare = nn.Linear(n_features, n_features)
+        self.layers = nn.ModuleList(PositionLayer(*pair) for pair in pairwise(widths))
+        self.classifier = nn.Linear(anchors.n_sets, n_classes)
+        self._anchors = anchors
+        self._dropout = hyper.dropout
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(module.weight, gain=nn.init.calculate_gain("relu"))
+                nn.init.zeros_(module.bias)
+
+    def forward(self, x: Features, edges: None, rows: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Return the logits of some nodes, (n_rows, n_classes), and each hidden layer's output there.
+
+        Each layer is evaluated only for the nodes that the rows depend on.
+        """
+        layers = cast(list[PositionLayer], list(self.layers))
+        *steps, final = _steps(self._anchors, rows, len(layers))
+        closeness = self._anchors.closeness
+        from_anchors, own = self._first_projections(x)
+        outputs = []
+        for (layer, following), step in zip(pairwise(layers), steps, strict=True):
+            weights = layer.weights(closeness, step.level)
+            structure = mean_message(weights, from_anchors, own[step.receivers], step.nearest)
+            outputs.append(structure[step.rows])
+            structure = dropout(structure, self._dropout, self.training)
+            anchor_weight, own_weight = following.split()
+            from_anchors, own = structure @ anchor_weight.T, structure @ own_weight.T + following.message.bias
+        weights = layers[-1].weights(closeness, final.level)
+        last = messages(weights, from_anchors, own[final.receivers], final.nearest)
+        position = layers[-1].position(last).squeeze(-1)
+        return self.classifier(functional.normalize(position, dim=1)), outputs
+
+    def _first_projections(self, x: Features) -> tuple[Tensor, Tensor]:
+        """Project the prepared features; as both maps are linear, their weights are multiplied first."""
+        layer = cast(PositionLayer, self.layers[0])
+        weight = torch.cat(layer.split())
+        shift = weight @ self.prepare.bias + functional.pad(layer.message.bias, (len(layer.message.bias), 0))
+        from_anchors, own = (project(x, weight @ self.prepare.weight) + shift).chunk(2, dim=1)
+        return from_anchors, own
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Which nodes a layer is evaluated for, and where their inputs stand among the nodes of the layer before."""
+
+    receivers: Tensor
+    nearest: Tensor
+    level: Tensor
+    rows: Tensor
+    """Where the rows that are asked for stand among the receivers."""
+
+
+def _steps(anchors: Anchors, rows: Tensor, n_layers: int) -> list[_Step]:
+    """Follow the rows back through the layers: a node depends on itself and on its nearest anchors."""
+    n_nodes = len(anchors.nearest)
+    wanted = [rows]
+    for _ in range(n_layers - 1):
+        needed = torch.zeros(n_nodes, dtype=torch.bool)
+        needed[wanted[0]] = True
+        needed[anchors.nearest[wanted[0]].ravel()] = True
+        wanted.insert(0, needed.nonzero().ravel())
+    steps = []
+    place = torch.arange(n_nodes)
+    for nodes in wanted:
+        receivers, nearest = place[nodes], place[anchors.nearest[nodes]]
+        place = torch.empty(n_nodes, dtype=torch.int64)
+        place[nodes] = torch.arange(len(nodes))
+        steps.append(_Step(receivers, nearest, anchors.level[nodes], place[rows]))
+    return steps
+
+
+@lru_cache(maxsize=1)
+def _hops(dataset: str) -> NDArray[np.uint16]:
+    graph = load(dataset)
+    return all_hops(graph.edge_index, graph.n_nodes)
+
+
+@lru_cache(maxsize=1)
+def anchors_of(dataset: str, seed: int) -> Anchors:
+    """Return the anchors of a seed; drawn anew for training and extraction, they are the same."""
+    return anchors_from(_hops(dataset), seed)

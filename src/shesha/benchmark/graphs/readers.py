@@ -1,0 +1,132 @@
+"""The files of the graphs: the local folder first, the usual download otherwise."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import urllib.request
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+
+from shesha.benchmark.graphs.library import geometric
+from shesha.benchmark.sources import cache_folder, local_folder, missing
+
+_ARXIV_URL = "https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
+_ARXIV_SPLITS = [f"split/time/{name}.csv.gz" for name in ("train", "valid", "test")]
+_ARXIV_FILES = ["raw/edge.csv.gz", "raw/node-feat.csv.gz", "raw/node-label.csv.gz", *_ARXIV_SPLITS]
+
+
+@dataclass(frozen=True)
+class RawGraph:
+    """A graph as it is read: features, edges in both directions, classes and the masks of the three splits."""
+
+    x: NDArray[np.floating]
+    edge_index: NDArray[np.integer]
+    y: NDArray[np.integer]
+    train: NDArray[np.bool_]
+    val: NDArray[np.bool_]
+    test: NDArray[np.bool_]
+
+
+def read_cora() -> RawGraph:
+    """Read Cora with the usual split; the features of a node sum to one."""
+    folder = local_folder("cora")
+    if folder is None or not (folder / "cora.npz").is_file():
+        return _normalised(_from_library("Cora", "cora", "Planetoid", name="Cora"))
+    with np.load(folder / "cora.npz", allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    parts = (arrays["x_data"], arrays["x_indices"], arrays["x_indptr"])
+    x = sparse.csr_array(parts, shape=tuple(arrays["x_shape"])).toarray()
+    masks = (arrays["train_mask"], arrays["val_mask"], arrays["test_mask"])
+    return _normalised(RawGraph(x, arrays["edge_index"], arrays["y"], *masks))
+
+
+def read_flickr() -> RawGraph:
+    """Read Flickr, the graph of images."""
+    folder = local_folder("flickr")
+    files = ("adj_full.npz", "feats.npy", "class_map.json", "role.json")
+    if folder is None or not all((folder / name).is_file() for name in files):
+        return _from_library("Flickr", "flickr", "Flickr")
+    with np.load(folder / "adj_full.npz", allow_pickle=False) as file:
+        parts = (file["data"], file["indices"], file["indptr"])
+        adjacency = sparse.csr_array(parts, shape=tuple(file["shape"])).tocoo()
+    x = np.load(folder / "feats.npy", allow_pickle=False)
+    y = np.zeros(len(x), dtype=np.int64)
+    for node, label in json.loads((folder / "class_map.json").read_text()).items():
+        y[int(node)] = label
+    roles = json.loads((folder / "role.json").read_text())
+    masks = (_mask(roles[role], len(x)) for role in ("tr", "va", "te"))
+    return RawGraph(x, np.stack([adjacency.row, adjacency.col]), y, *masks)
+
+
+def read_arxiv() -> RawGraph:
+    """Read OGBN-Arxiv with its split by time; citations count in both directions."""
+    folder = local_folder("ogbn_arxiv")
+    if folder is None or not all((folder / name).is_file() for name in _ARXIV_FILES):
+        folder = _downloaded_arxiv()
+    x = _table(folder / "raw" / "node-feat.csv.gz", np.float32)
+    y = _table(folder / "raw" / "node-label.csv.gz", np.int64).ravel()
+    source, target = _table(folder / "raw" / "edge.csv.gz", np.int64).T
+    masks = (_mask(_table(folder / name, np.int64).ravel(), len(x)) for name in _ARXIV_SPLITS)
+    return RawGraph(x, _undirected(source, target, len(x)), y, *masks)
+
+
+def _normalised(graph: RawGraph) -> RawGraph:
+    total = graph.x.sum(axis=1, keepdims=True)
+    x = graph.x / np.where(total == 0, 1, total)
+    return RawGraph(x.astype(np.float32), graph.edge_index, graph.y, graph.train, graph.val, graph.test)
+
+
+def _mask(nodes: Any, n_nodes: int) -> NDArray[np.bool_]:
+    mask = np.zeros(n_nodes, dtype=bool)
+    mask[np.asarray(nodes, dtype=np.int64)] = True
+    return mask
+
+
+def _undirected(source: NDArray[np.int64], target: NDArray[np.int64], n_nodes: int) -> NDArray[np.int64]:
+    """Put each edge there once per direction."""
+    numbers = np.unique(np.concatenate([source * n_nodes + target, target * n_nodes + source]))
+    return np.stack(np.divmod(numbers, n_nodes))
+
+
+def _table(path: Path, kind: type[np.generic]) -> NDArray[Any]:
+    return pd.read_csv(path, header=None, dtype=kind).to_numpy(copy=True)
+
+
+def _from_library(dataset: str, folder: str, reader: str, **options: str) -> RawGraph:
+    """Let torch-geometric download a graph and read it."""
+    datasets = geometric("datasets")
+    try:
+        data = getattr(datasets, reader)(root=str(cache_folder() / folder), **options)[0]
+    except Exception as error:  # Whatever stops the download, the user needs to know where the files may be put.
+        raise missing(dataset, folder, f"torch_geometric.datasets.{reader}", error) from error
+    tensors = (data.x, data.edge_index, data.y, data.train_mask, data.val_mask, data.test_mask)
+    return RawGraph(*(tensor.numpy() for tensor in tensors))
+
+
+def _downloaded_arxiv() -> Path:
+    """Return the folder of the unzipped download, fetched where it is not there yet."""
+    place = cache_folder() / "ogbn_arxiv"
+    folder = place / "arxiv"
+    if folder.is_dir():
+        return folder
+    archive, unpacked = place / "arxiv.zip", place / "unpacked"
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with urllib.request.urlopen(_ARXIV_URL, timeout=60) as answer, archive.open("wb") as file:
+            shutil.copyfileobj(answer, file)
+        with zipfile.ZipFile(archive) as files:
+            files.extractall(unpacked)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise missing("OGBN-Arxiv", "ogbn_arxiv", _ARXIV_URL, error) from error
+    # Renamed at last, so that an interrupted download is never taken for a whole one.
+    (unpacked / "arxiv").rename(folder)
+    archive.unlink()
+    return folder

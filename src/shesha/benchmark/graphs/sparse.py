@@ -1,0 +1,63 @@
+"""Products of a constant sparse matrix and a dense one, with gradients of the dense one."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class SparseMatrix:
+    """A constant matrix by rows together with its transpose.
+
+    torch's own gradient of a sparse product transposes the matrix in every step, which takes several times as long as
+    the product itself.
+    """
+
+    matrix: Tensor
+    transpose: Tensor
+
+    @classmethod
+    def of(cls, matrix: sparse.csr_array) -> SparseMatrix:
+        """Store a SciPy matrix as float32."""
+        return cls(_rows(matrix), _rows(sparse.csr_array(matrix.T)))
+
+    @property
+    def T(self) -> SparseMatrix:
+        """The transpose."""
+        return SparseMatrix(self.transpose, self.matrix)
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        """Multiply with a dense matrix of shape (n_columns, n_channels)."""
+        product: Tensor = _Product.apply(self.matrix, self.transpose, dense)  # type: ignore[no-untyped-call]
+        return product
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor, transpose: Tensor, dense: Tensor) -> Tensor:
+        ctx.transpose = transpose
+        return matrix @ dense
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:
+        return None, None, ctx.transpose @ gradient
+
+
+def _rows(matrix: sparse.csr_array) -> Tensor:
+    matrix.sort_indices()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta", category=UserWarning)
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(matrix.indptr.astype(np.int64)),
+            torch.from_numpy(matrix.indices.astype(np.int64)),
+            torch.from_numpy(matrix.data.astype(np.float32)),
+            size=matrix.shape,
+            check_invariants=False,
+        )

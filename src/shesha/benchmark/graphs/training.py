@@ -1,0 +1,78 @@
+"""Training of a graph network on the whole graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from scipy import sparse
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from shesha.benchmark.graphs.data import Graph, load
+from shesha.benchmark.graphs.edges import PASSAGES, Passage
+from shesha.benchmark.graphs.hyperparameters import Hyperparameters
+from shesha.benchmark.graphs.networks import ConvolutionalNetwork, Features
+from shesha.benchmark.graphs.pgnn import PositionNetwork, anchors_of
+from shesha.benchmark.graphs.settings import EdgeDropping, training_labels, training_shortcuts, with_shortcuts
+from shesha.benchmark.graphs.sparse import SparseMatrix
+from shesha.benchmark.models import Model, Weights
+
+_SPARSE_BELOW = 0.1
+"""Share of nonzero features below which sparse products are the faster ones."""
+
+
+def train(model: Model) -> Weights:
+    """Train a model and return its weights; see `shesha.benchmark.graphs.fit`."""
+    hyper = Hyperparameters.of(model)
+    graph = load(model.dataset)
+    x = graph.x
+    if model.setting.kind == "shortcut":
+        x = with_shortcuts(x, training_shortcuts(graph, model, hyper.shortcut_rows), graph.n_classes)
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(model.seed)
+        network = build(model, hyper, graph)
+        _descend(network, features_of(x), training_labels(graph, model), graph, model, hyper)
+    return {name: value.detach().clone() for name, value in network.state_dict().items()}
+
+
+def build(model: Model, hyper: Hyperparameters, graph: Graph) -> torch.nn.Module:
+    """Return the network of a model with new weights, drawn from torch's current state."""
+    n_features = graph.x.shape[1] + (graph.n_classes if model.setting.kind == "shortcut" else 0)
+    if model.architecture == "PGNN":
+        return PositionNetwork(n_features, graph.n_classes, hyper, anchors_of(model.dataset, model.seed))
+    return ConvolutionalNetwork(model.architecture, n_features, graph.n_classes, hyper)
+
+
+def features_of(x: Tensor) -> Features:
+    """Return features in the form that is multiplied fastest."""
+    if x.count_nonzero() < _SPARSE_BELOW * x.numel():
+        return SparseMatrix.of(sparse.csr_array(x.numpy()))
+    return x
+
+
+def _descend(
+    network: torch.nn.Module, x: Features, labels: Tensor, graph: Graph, model: Model, hyper: Hyperparameters
+) -> None:
+    """Take the steps of all epochs."""
+    rows = graph.train.nonzero().ravel()
+    optimiser = torch.optim.Adam(
+        network.parameters(), lr=hyper.learning_rate, weight_decay=hyper.weight_decay, fused=True
+    )
+    network.train()
+    for edges in _edges_by_epoch(graph, model, hyper.epochs):
+        optimiser.zero_grad()
+        logits, _ = network(x, edges, rows)
+        cross_entropy(logits, labels[rows]).backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+
+
+def _edges_by_epoch(graph: Graph, model: Model, epochs: int) -> Iterator[Passage]:
+    passage = PASSAGES[model.architecture]
+    if model.setting.kind != "augmentation":
+        edges = passage(graph.edge_index, graph.n_nodes)
+        yield from (edges for _ in range(epochs))
+        return
+    dropping = EdgeDropping(graph.edge_index, model)
+    for _ in range(epochs):
+        yield passage(dropping.draw(), graph.n_nodes)

@@ -1,0 +1,80 @@
+"""Easy data augmentation: synonyms, insertions, swaps and deletions of words (Wei and Zou, 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from shesha.benchmark.language.synonyms import synonyms
+
+_Change = Callable[[list[str], np.random.Generator], None]
+
+
+def augmented(text: str, share: float, rng: np.random.Generator) -> str:
+    """Disturb a text word by word.
+
+    Parameters
+    ----------
+    text : str
+        Words are what blanks separate.
+    share : float
+        Changes per word, from 0 to 1: a text of n words gets `round(share * n)` changes, but at least one.
+    rng : numpy.random.Generator
+        Draws the changes and where they fall. Each is the replacement of a word by a synonym, the insertion of a
+        synonym of some word at any place, the swap of two words or the deletion of one, whichever are possible.
+
+    Returns
+    -------
+    str
+        A text of at least one word; an empty one stays empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> len(augmented("a film of great charm", 0.2, np.random.default_rng(0)).split()) in (4, 5, 6)
+    True
+    """
+    words = text.split()
+    for _ in range(max(1, round(share * len(words)))):
+        possible = _possible(words)
+        if not possible:
+            break
+        possible[int(rng.integers(len(possible)))](words, rng)
+    return " ".join(words)
+
+
+def _possible(words: list[str]) -> list[_Change]:
+    replaceable: list[_Change] = [_replace, _insert] if any(synonyms(word) for word in words) else []
+    movable: list[_Change] = [_swap, _delete] if len(words) > 1 else []
+    return replaceable + movable
+
+
+def _replace(words: list[str], rng: np.random.Generator) -> None:
+    place = _replaceable_place(words, rng)
+    words[place] = _synonym(words[place], rng)
+
+
+def _insert(words: list[str], rng: np.random.Generator) -> None:
+    synonym = _synonym(words[_replaceable_place(words, rng)], rng)
+    words.insert(int(rng.integers(len(words) + 1)), synonym)
+
+
+def _swap(words: list[str], rng: np.random.Generator) -> None:
+    i, j = rng.choice(len(words), 2, replace=False)
+    words[i], words[j] = words[j], words[i]
+
+
+def _delete(words: list[str], rng: np.random.Generator) -> None:
+    del words[int(rng.integers(len(words)))]
+
+
+def _replaceable_place(words: list[str], rng: np.random.Generator) -> int:
+    places = [place for place, word in enumerate(words) if synonyms(word)]
+    return places[int(rng.integers(len(places)))]
+
+
+def _synonym(word: str, rng: np.random.Generator) -> str:
+    choices = synonyms(word)
+    chosen = choices[int(rng.integers(len(choices)))]
+    return chosen.capitalize() if word[:1].isupper() else chosen

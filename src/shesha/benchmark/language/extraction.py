@@ -1,0 +1,111 @@
+"""What a trained model says of the test rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.benchmark.language import settings
+from shesha.benchmark.language.building import Builder
+from shesha.benchmark.language.data import Texts, load
+from shesha.benchmark.language.devices import device, repeatable
+from shesha.benchmark.language.hyper import Hyper
+from shesha.benchmark.language.settings import Lesson
+from shesha.benchmark.language.tokens import Batch, Rows
+from shesha.benchmark.models import Model, Outcome, Weights
+
+if TYPE_CHECKING:
+    from shesha.benchmark.language.networks import Decoder, Encoder
+
+_BATCH = 64
+
+
+def extract(model: Model, weights: Weights) -> Outcome:
+    """Run a trained model over the test rows.
+
+    Parameters
+    ----------
+    model : Model
+        The model that was trained.
+    weights : dict
+        What `fit` returned for it.
+
+    Returns
+    -------
+    Outcome
+        Representations by pooling: "cls", the first token (for decoders the last one), and for encoders "mean", over
+        all tokens but the padding. Embeddings and every block where the model keeps its layers, the last block
+        otherwise. Probabilities cover the new classes where labels were randomised.
+
+    Raises
+    ------
+    ValueError
+        If the weights are those of another network.
+    """
+    hyper = Hyper.of(model)
+    settings.check(model.setting)
+    train, test = load(model.dataset, hyper)
+    with repeatable(model.seed):
+        builder = Builder.of(model, hyper, train)
+        network = builder.network(pretrained=False)
+        _load(network, weights, model)
+        lesson = test_lesson(builder, train, test)
+        return _outcome(network.to(device()), builder.rows(lesson), test.labels, model.keeps_layers)
+
+
+def test_lesson(builder: Builder, train: Texts, test: Texts) -> Lesson:
+    """Return the test rows as models of this setting see them."""
+    rate = builder.hyper.test_shortcut_rate
+    rate = settings.majority_share(train.labels) if rate is None else rate
+    return settings.test_lesson(test, builder.model.setting, rate, builder.n_classes)
+
+
+def accuracy(network: Encoder | Decoder, rows: Rows, targets: NDArray[np.int64]) -> float:
+    """Return the share of rows that a network classifies correctly."""
+    import torch
+
+    right = 0
+    with torch.inference_mode():
+        for chosen, batch in _batches(network, rows):
+            right += int((network(batch)[0].argmax(dim=1).cpu().numpy() == targets[chosen]).sum())
+    return right / len(targets)
+
+
+def _load(network: Encoder | Decoder, weights: Weights, model: Model) -> None:
+    try:
+        network.load_state_dict(weights)
+    except (RuntimeError, TypeError, AttributeError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise ValueError(f"weights must be the state dict of {model}, got another one: {reason}") from error
+
+
+def _batches(network: Encoder | Decoder, rows: Rows) -> Iterator[tuple[NDArray[np.int64], Batch]]:
+    network.eval()
+    place = next(network.parameters()).device
+    order = np.argsort(rows.lengths(), kind="stable")
+    for start in range(0, len(order), _BATCH):
+        chosen = order[start : start + _BATCH]
+        yield chosen, rows.batch(chosen, place)
+
+
+def _outcome(network: Encoder | Decoder, rows: Rows, labels: NDArray[np.int64], all_layers: bool) -> Outcome:
+    import torch
+
+    layers: dict[str, list[NDArray[np.float32]]] = {}
+    probabilities: NDArray[np.float64] = np.empty((len(labels), 0))
+    with torch.inference_mode():
+        for chosen, batch in _batches(network, rows):
+            logits, states = network(batch, all_layers=all_layers)
+            if not probabilities.size:
+                probabilities = np.empty((len(labels), logits.shape[1]))
+            probabilities[chosen] = logits.double().softmax(dim=1).cpu().numpy()
+            for number, state in enumerate(states):
+                for pooling, vectors in network.pooled(state, batch.mask).items():
+                    found = layers.setdefault(pooling, [])
+                    if number == len(found):
+                        found.append(np.empty((len(labels), vectors.shape[1]), dtype=np.float32))
+                    found[number][chosen] = vectors.float().cpu().numpy()
+    return Outcome({pooling: tuple(found) for pooling, found in layers.items()}, probabilities, labels)

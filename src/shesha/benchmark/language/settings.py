@@ -1,0 +1,89 @@
+"""How the settings change what a network is trained on, and what it is shown afterwards."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha._random import spawn
+from shesha.benchmark.language.augmentation import augmented
+from shesha.benchmark.language.data import Texts
+from shesha.benchmark.models import Setting
+
+N_NEW_CLASSES = 5
+"""Classes that have nothing to do with the data, for randomised labels."""
+_LABELS, _SHORTCUTS, _AUGMENTATION = 101, 102, 103
+_TEST_SEED = 2024
+_KINDS = ("standard", "labels", "shortcut", "augmentation")
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Texts with what a network is to answer, and the shortcut each begins with."""
+
+    texts: Texts
+    targets: NDArray[np.int64]
+    shortcuts: NDArray[np.int64] | None = None
+    """The class whose token stands before each text; None: no tokens."""
+
+
+def check(setting: Setting) -> None:
+    """Raise ValueError unless the domain has this setting."""
+    if setting.kind not in _KINDS:
+        raise ValueError(f"setting must be one of {', '.join(_KINDS)} for language, got {setting.kind!r}")
+
+
+def n_outputs(setting: Setting, n_classes: int) -> int:
+    """Return how many classes the classifier tells apart."""
+    return n_classes + (N_NEW_CLASSES if setting.kind == "labels" and setting.degree > 0 else 0)
+
+
+def n_shortcuts(setting: Setting, n_classes: int) -> int:
+    """Return how many shortcut tokens the setting adds to the vocabulary."""
+    return n_classes if setting.kind == "shortcut" else 0
+
+
+def training_lesson(texts: Texts, setting: Setting, seed: int, n_classes: int) -> Lesson:
+    """Return what a network is trained on: the texts, changed as the setting says, from the seed."""
+    if setting.kind == "labels":
+        return Lesson(texts, randomised(texts.labels, setting.degree, n_classes, spawn(seed, _LABELS)))
+    if setting.kind == "shortcut":
+        tokens = shortcuts(texts.labels, setting.degree, n_classes, spawn(seed, _SHORTCUTS))
+        return Lesson(texts, texts.labels, tokens)
+    if setting.kind == "augmentation" and setting.degree > 0:
+        rng = spawn(seed, _AUGMENTATION)
+        first = tuple(augmented(text, setting.degree, rng) for text in texts.first)
+        return Lesson(Texts(first, texts.second, texts.labels), texts.labels)
+    return Lesson(texts, texts.labels)
+
+
+def test_lesson(texts: Texts, setting: Setting, rate: float, n_classes: int) -> Lesson:
+    """Return what a trained network is shown; shortcuts are right at the given rate, the same for all models."""
+    if setting.kind != "shortcut":
+        return Lesson(texts, texts.labels)
+    rng = np.random.default_rng(_TEST_SEED)
+    return Lesson(texts, texts.labels, shortcuts(texts.labels, rate, n_classes, rng))
+
+
+def randomised(labels: NDArray[np.int64], share: float, n_classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Give the share of the rows, rounded down, one of the new classes."""
+    # A product such as 0.29 * 100 falls just below the whole number that is meant.
+    n_changed = math.floor(round(share * len(labels), 9))
+    changed = rng.choice(len(labels), n_changed, replace=False)
+    result = labels.copy()
+    result[changed] = n_classes + rng.integers(N_NEW_CLASSES, size=n_changed)
+    return result
+
+
+def shortcuts(labels: NDArray[np.int64], rate: float, n_classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw each row's shortcut: its class with the probability `rate`, one of the other classes otherwise."""
+    shift = rng.integers(1, n_classes, size=len(labels))
+    return np.where(rng.random(len(labels)) < rate, labels, (labels + shift) % n_classes)
+
+
+def majority_share(labels: NDArray[np.int64]) -> float:
+    """Return the share of the most frequent class."""
+    return float(np.bincount(labels).max() / len(labels))

@@ -1,0 +1,27 @@
+"""Words of about the same meaning, from a list of our own: the same on every machine."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+
+def synonyms(word: str) -> tuple[str, ...]:
+    """Return the words that may stand for a word, in the order of the alphabet; letters' case does not matter.
+
+    Examples
+    --------
+    >>> synonyms("Movie")
+    ('film', 'flick', 'picture')
+    """
+    return _lexicon().get(word.lower(), ())
+
+
+@cache
+def _lexicon() -> dict[str, tuple[str, ...]]:
+    found: dict[str, set[str]] = {}
+    for line in files("shesha.benchmark.language").joinpath("synonyms.txt").read_text(encoding="utf-8").splitlines():
+        group = line.split()
+        for word in group:
+            found.setdefault(word, set()).update(group)
+    return {word: tuple(sorted(group - {word})) for word, group in found.items()}

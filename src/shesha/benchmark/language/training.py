@@ -1,0 +1,152 @@
+"""Training: from a model's description to its weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha._progress import track
+from shesha._random import spawn
+from shesha.benchmark.language import settings
+from shesha.benchmark.language.building import Builder
+from shesha.benchmark.language.data import Texts, load
+from shesha.benchmark.language.devices import device, repeatable
+from shesha.benchmark.language.extraction import accuracy, test_lesson
+from shesha.benchmark.language.hyper import Hyper
+from shesha.benchmark.language.tokens import Rows
+from shesha.benchmark.models import Model, Weights
+
+if TYPE_CHECKING:
+    from shesha.benchmark.language.networks import Decoder, Encoder
+
+_ORDER = 100
+_POOL = 50
+"""Batches that are filled together with rows of similar length, to save padding."""
+_LARGEST_GRADIENT = 1.0
+
+
+def fit(model: Model) -> Weights:
+    """Train a model and return its weights.
+
+    Parameters
+    ----------
+    model : Model
+        Of the domain "language". The same model gives the same weights, bit for bit, on the same machine with the
+        same number of threads.
+
+    Returns
+    -------
+    dict
+        The state dict of encoder and classifier, on the CPU.
+
+    Raises
+    ------
+    MissingDataError
+        If texts or pretrained weights are neither in the local folder nor to be had from their source.
+    ValueError
+        If data set, architecture, setting or a hyperparameter is none of this domain.
+    """
+    hyper = Hyper.of(model)
+    settings.check(model.setting)
+    train, test = load(model.dataset, hyper)
+    with repeatable(model.seed):
+        builder = Builder.of(model, hyper, train)
+        lesson = settings.training_lesson(train, model.setting, model.seed, builder.n_classes)
+        network = builder.network(pretrained=True).to(device())
+        run = _Run(network, builder.rows(lesson), lesson.targets, model)
+        if hyper.evaluate_every is None or model.setting.kind == "labels":
+            # New classes say nothing about test rows: there is no best moment to stop learning them by heart.
+            run.train()
+            return run.weights()
+        return run.train_keeping_best(_scorer(builder, train, test, network), hyper.evaluate_every)
+
+
+def _scorer(builder: Builder, train: Texts, test: Texts, network: Encoder | Decoder) -> Callable[[], float]:
+    lesson = test_lesson(builder, train, test)
+    rows = builder.rows(lesson)
+    return lambda: accuracy(network, rows, lesson.targets)
+
+
+class _Run:
+    """The loop over the batches of one model."""
+
+    def __init__(self, network: Encoder | Decoder, rows: Rows, targets: NDArray[np.int64], model: Model) -> None:
+        import torch
+
+        self.network, self.rows, self.targets, self.label = network, rows, targets, str(model)
+        self.hyper = Hyper.of(model)
+        self.rng = spawn(model.seed, _ORDER)
+        self.n_steps = n_steps(self.hyper, len(targets))
+        self.optimizer = torch.optim.AdamW(
+            network.parameters(), lr=self.hyper.learning_rate, weight_decay=self.hyper.weight_decay, fused=True
+        )
+
+    def train(self) -> None:
+        """Make all steps."""
+        for _ in self.steps():
+            pass
+
+    def train_keeping_best(self, score: Callable[[], float], every: int) -> Weights:
+        """Make all steps and return the weights that score best; the earliest of equals."""
+        best, weights = -math.inf, self.weights()
+        for step in self.steps():
+            if step % every == 0 or step == self.n_steps:
+                current = score()
+                if current > best:
+                    best, weights = current, self.weights()
+        return weights
+
+    def steps(self) -> Iterator[int]:
+        """Make one step after another, counted from one."""
+        import torch
+
+        order = batches(self.rows.lengths(), self.hyper.batch_size, self.n_steps, self.rng)
+        for step, chosen in enumerate(track(order, self.n_steps, f"training {self.label}")):
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.hyper.learning_rate * rate(step, self.n_steps, self.hyper)
+            self.network.train()
+            place = next(self.network.parameters()).device
+            targets = torch.from_numpy(self.targets[chosen]).to(place)
+            self.network.loss(self.rows.batch(chosen, place), targets).backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), _LARGEST_GRADIENT)
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+            yield step + 1
+
+    def weights(self) -> Weights:
+        """Copy the state dict to the CPU."""
+        return {name: value.detach().to("cpu", copy=True) for name, value in self.network.state_dict().items()}
+
+
+def n_steps(hyper: Hyper, n_rows: int) -> int:
+    """Return how many updates a training makes."""
+    return hyper.steps or hyper.epochs * math.ceil(n_rows / hyper.batch_size)
+
+
+def rate(step: int, total: int, hyper: Hyper) -> float:
+    """Return the learning rate of a step, counted from zero, as a share of the highest."""
+    rising = math.ceil(hyper.warmup * total)
+    if step < rising:
+        return (step + 1) / rising
+    done = (step - rising) / max(1, total - rising)
+    return 1 - done if hyper.schedule == "linear" else (1 + math.cos(math.pi * done)) / 2
+
+
+def batches(
+    lengths: NDArray[np.int64], size: int, n_batches: int, rng: np.random.Generator
+) -> Iterator[NDArray[np.int64]]:
+    """Yield batches of row numbers: each row once per pass, rows of similar length together, in random order."""
+    made = 0
+    while made < n_batches:
+        order = rng.permutation(len(lengths))
+        for start in range(0, len(order), size * _POOL):
+            pool = order[start : start + size * _POOL]
+            pool = pool[np.argsort(lengths[pool], kind="stable")]
+            groups = [pool[first : first + size] for first in range(0, len(pool), size)]
+            for group in rng.permutation(len(groups))[: n_batches - made]:
+                yield groups[group]
+                made += 1

@@ -1,0 +1,107 @@
+"""Rank correlation of two sets of distances between the same objects, and how rare it is by chance (Mantel test)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import combinations, permutations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+_CELLS = 1 << 20
+"""Entries of relabelled matrices that are held at a time."""
+_ROUNDING = 1e-10
+"""Correlations closer than this are equal: sums in another order differ by less."""
+
+
+def rank_correlation(x: Vector, y: Vector) -> float:
+    """Spearman's rank correlation, ties sharing their mean rank; NaN for fewer than two or all equal values."""
+    if len(x) < 2 or x.min() == x.max() or y.min() == y.max():
+        return math.nan
+    a, b = (rankdata(side) - (len(x) + 1) / 2 for side in (x, y))
+    return float(np.clip(a @ b / math.sqrt((a @ a) * (b @ b)), -1, 1))
+
+
+def mantel_p(x: Vector, y: Vector, places: Index, n_permutations: int, rng: np.random.Generator) -> float:
+    """Two-sided p-value of the rank correlation of x and y under relabelling of the objects behind y.
+
+    `places` of shape (n_pairs, 2) names the objects of each entry. Entries are ranked once. Where entries are NaN, each
+    relabelling is correlated over the entries that both have then, the true labels among them.
+    """
+    n_objects = int(places.max()) + 1
+    ranks, others = _ranked(x), _square(_ranked(y), places, n_objects)
+    kept = ~np.isnan(ranks)
+    a, rows, columns = ranks[kept], *places[kept].T
+    exact = math.factorial(min(n_objects, 20)) <= n_permutations
+    draws = (
+        _all_orders(n_objects) if exact else _random_orders(n_objects, n_permutations, max(1, _CELLS // len(a)), rng)
+    )
+    identity = np.arange(n_objects)[None]
+    observed = abs(float(_correlations(a, others[identity[:, rows], identity[:, columns]])[0])) - _ROUNDING
+    as_strong = total = 0
+    for orders in draws:
+        found = _correlations(a, others[orders[:, rows], orders[:, columns]])
+        as_strong += int((np.abs(found) >= observed).sum())
+        total += len(orders)
+    # All orders include the true one; random ones are joined by it.
+    return as_strong / total if exact else (as_strong + 1) / (total + 1)
+
+
+def places_of(n_pairs: int, n_models: int | None, pairs: Sequence[tuple[int, int]] | None) -> Index | None:
+    """Return the models of each pair, one row per pair."""
+    if n_models is None and pairs is None:
+        return None
+    if pairs is None:
+        pairs = list(combinations(range(n_models or 0), 2))
+    places = np.asarray(pairs, dtype=np.intp).reshape(-1, 2)
+    if len(places) != n_pairs:
+        raise ValueError(f"pairs must name the models of each of the {n_pairs} distances, got {len(places)} pairs")
+    top = int(places.max(initial=-1)) if n_models is None else n_models - 1
+    if (places < 0).any() or (places > top).any() or (places[:, 0] == places[:, 1]).any():
+        raise ValueError(f"pairs must be of two different models from 0 to {top}, got others")
+    if len({*map(tuple, places.tolist())}) < n_pairs:
+        raise ValueError("pairs must be named once, got a pair again")
+    return places
+
+
+def _ranked(values: Vector) -> Vector:
+    """Ranks about their mean, NaN where there is no value."""
+    kept = ~np.isnan(values)
+    ranks = np.full(len(values), np.nan)
+    ranks[kept] = rankdata(values[kept]) - (kept.sum() + 1) / 2
+    return ranks
+
+
+def _square(values: Vector, places: Index, n_objects: int) -> NDArray[np.float64]:
+    """Arrange the entries as a square; what is given in one order only stands in both."""
+    square = np.full((n_objects, n_objects), np.nan)
+    square[places[:, 1], places[:, 0]] = values
+    square[places[:, 0], places[:, 1]] = values
+    return square
+
+
+def _correlations(a: Vector, relabelled: NDArray[np.float64]) -> Vector:
+    """Pearson correlation of `a` with each row, over the entries that the row has."""
+    here = (~np.isnan(relabelled)).astype(np.float64)
+    b = np.nan_to_num(relabelled)
+    n = np.maximum(here.sum(axis=1), 1)
+    mean_a, mean_b = here @ a / n, b.sum(axis=1) / n
+    products = b @ a - n * mean_a * mean_b
+    spread = (here @ a**2 - n * mean_a**2) * ((b**2).sum(axis=1) - n * mean_b**2)
+    # A relabelling that leaves equal values only shows no correlation.
+    usable = spread > _ROUNDING
+    return np.where(usable, products / np.sqrt(np.where(usable, spread, 1.0)), 0.0)
+
+
+def _all_orders(n: int) -> Iterator[Index]:
+    yield np.array(list(permutations(range(n))), dtype=np.intp)
+
+
+def _random_orders(n: int, count: int, at_once: int, rng: np.random.Generator) -> Iterator[Index]:
+    for start in range(0, count, at_once):
+        orders = np.tile(np.arange(n), (min(at_once, count - start), 1))
+        yield rng.permuted(orders, axis=1)

@@ -1,0 +1,157 @@
+"""What the benchmark trains, and what a trained model says of the test rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Kind = Literal["standard", "labels", "shortcut", "augmentation", "deep"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Weights = dict[str, "Tensor"]
+Plain = str | int | float | bool | None
+
+
+@dataclass(frozen=True, order=True)
+class Setting:
+    """How the training of a model differs from the standard one.
+
+    ``labels``: the share `degree` of the training labels is replaced at random. ``shortcut``: an artificial feature
+    leaks the label of the share `degree` of the training rows. ``augmentation``: training data are disturbed, `degree`
+    from 0 to 1 says how much. ``deep``: more layers, for the test of layers (graphs only).
+    """
+
+    kind: Kind = "standard"
+    degree: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if self.kind not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
+        if not 0 <= self.degree <= 1:
+            raise ValueError(f"degree must lie between 0 and 1, got {self.degree}")
+
+    def __str__(self) -> str:
+        """Say what is different."""
+        return self.kind if self.kind in ("standard", "deep") else f"{self.kind} {self.degree:.4g}"
+
+
+@dataclass(frozen=True)
+class Model:
+    """One network to be trained: everything that decides what comes out, but for the data themselves."""
+
+    domain: str
+    dataset: str
+    architecture: str
+    setting: Setting
+    seed: int
+    hyper: Mapping[str, Plain] = field(default_factory=dict, hash=False)
+    """Hyperparameters of network, training and extraction: plain values."""
+
+    @property
+    def keeps_layers(self) -> bool:
+        """Whether the representations of all layers are wanted, not the last hidden one alone."""
+        return self.setting.kind in ("standard", "deep")
+
+    def key(self, fingerprint: str) -> str:
+        """Name the model by its content: anything that changes what is trained changes the key."""
+        content = {
+            "domain": self.domain,
+            "dataset": self.dataset,
+            "architecture": self.architecture,
+            "setting": [self.setting.kind, self.setting.degree],
+            "seed": self.seed,
+            "hyper": dict(self.hyper),
+            "data": fingerprint,
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:20]
+
+    def __str__(self) -> str:
+        """Say which model it is."""
+        return f"{self.architecture} on {self.dataset}, {self.setting}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a trained model says of the test rows."""
+
+    representations: Mapping[str, tuple[NDArray[np.float32], ...]]
+    """By pooling ('' where there is one way only), the layers in order, the last hidden one last. Rows are the test
+    rows; a feature map has shape (n_rows, height, width, channels)."""
+    probabilities: NDArray[np.float64]
+    """Of shape (n_rows, n_classes): the classifier's output, rows summing to one."""
+    labels: NDArray[np.int64]
+    """The true class of each row."""
+
+    def __post_init__(self) -> None:
+        """Check that the rows belong together."""
+        n_rows = len(self.labels)
+        if not self.representations or not all(self.representations.values()):
+            raise ValueError("representations must hold at least one layer of one pooling, got none")
+        for pooling, layers in self.representations.items():
+            for number, layer in enumerate(layers):
+                if len(layer) != n_rows:
+                    raise ValueError(
+                        f"layer {number} of pooling {pooling!r} must have a row per label ({n_rows}), got {len(layer)}"
+                    )
+                if not np.isfinite(layer).all():
+                    raise ValueError(f"layer {number} of pooling {pooling!r} must be finite: the training has diverged")
+        if not np.isfinite(self.probabilities).all():
+            raise ValueError("probabilities must be finite: the training has diverged")
+        if self.probabilities.ndim != 2 or len(self.probabilities) != n_rows:
+            raise ValueError(f"probabilities must have shape ({n_rows}, n_classes), got {self.probabilities.shape}")
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the rows whose most probable class is the true one."""
+        return float(np.mean(self.probabilities.argmax(axis=1) == self.labels))
+
+
+class Domain(Protocol):
+    """What a domain offers: a module with these functions."""
+
+    def fingerprint(self, dataset: str, hyper: Mapping[str, Plain]) -> str:
+        """Hash the data that training and extraction use; raises MissingDataError where there are none."""
+        ...
+
+    def fit(self, model: Model) -> Weights:
+        """Train the model from its seed and return its state dict, on the CPU."""
+        ...
+
+    def extract(self, model: Model, weights: Weights) -> Outcome:
+        """Run the trained model over the test rows; a state dict of another network is a ValueError."""
+        ...
+
+
+PLACES = {"graph": "graphs", "language": "language", "vision": "vision"}
+"""Domains, as the published results call them, and where their code is."""
+
+
+def domain(name: str) -> Domain:
+    """Return the module of a domain."""
+    from importlib import import_module
+
+    # A domain of one's own is named by its module.
+    module: ModuleType = import_module(f"shesha.benchmark.{PLACES[name]}" if name in PLACES else name)
+    return cast(Domain, module)
+
+
+def fingerprint_of(*arrays: NDArray[Any] | str | bytes) -> str:
+    """Hash arrays and texts, shapes and types included."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        if isinstance(array, str | bytes):
+            digest.update(array.encode() if isinstance(array, str) else array)
+            continue
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
+    return digest.hexdigest()[:20]

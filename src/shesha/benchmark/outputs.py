@@ -1,0 +1,58 @@
+"""How much the outputs of two classifiers differ."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import rel_entr
+
+Matrix = NDArray[np.float64]
+_SUM = 1e-3
+"""How far a row of probabilities may be from summing to one: half precision."""
+
+
+def jensen_shannon(p: ArrayLike, q: ArrayLike) -> float:
+    """Mean Jensen-Shannon divergence of the rows of two (n_rows, n_classes) arrays of probabilities.
+
+    In nats: 0 for equal rows, log 2 for rows without a common class.
+    """
+    first, second = _probabilities(p, q)
+    middle = (first + second) / 2
+    return float(np.mean((rel_entr(first, middle) + rel_entr(second, middle)).sum(axis=1) / 2))
+
+
+def disagreement(p: ArrayLike, q: ArrayLike) -> float:
+    """Share of the rows whose most probable class differs between two (n_rows, n_classes) arrays."""
+    first, second = _probabilities(p, q)
+    return float(np.mean(first.argmax(axis=1) != second.argmax(axis=1)))
+
+
+def accuracy_difference(p: ArrayLike, q: ArrayLike, labels: ArrayLike) -> float:
+    """Absolute difference of the shares of rows whose most probable class is the label (a column number)."""
+    first, second = _probabilities(p, q)
+    true = np.asarray(labels)
+    if true.shape != (len(first),):
+        raise ValueError(f"labels must have one label for each of the {len(first)} rows, got shape {true.shape}")
+    if true.dtype.kind not in "iu" or (true < 0).any() or (true >= first.shape[1]).any():
+        raise ValueError(f"labels must be column numbers from 0 to {first.shape[1] - 1}, got others")
+    return abs(float(np.mean(first.argmax(axis=1) == true)) - float(np.mean(second.argmax(axis=1) == true)))
+
+
+def _probabilities(p: ArrayLike, q: ArrayLike) -> tuple[Matrix, Matrix]:
+    first, second = probabilities(p, "p"), probabilities(q, "q")
+    if first.shape != second.shape:
+        raise ValueError(f"q must have the shape of p, {first.shape}, got {second.shape}")
+    return first, second
+
+
+def probabilities(values: ArrayLike, name: str) -> Matrix:
+    """Return rows of probabilities as float64, or say what is wrong with them."""
+    rows = np.asarray(values, dtype=np.float64)
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise ValueError(f"{name} must be 2-D (n_rows, n_classes) and not empty, got shape {rows.shape}")
+    if not np.isfinite(rows).all() or (rows < 0).any():
+        raise ValueError(f"{name} must hold probabilities, finite and not negative, got others")
+    worst = float(np.abs(rows.sum(axis=1) - 1).max())
+    if worst > _SUM:
+        raise ValueError(f"{name} must have rows that sum to one, got a sum that is off by {worst:.3g}")
+    return rows

@@ -1,0 +1,147 @@
+"""The tests on representations that a user brings: checked, compared with shared views, scored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha import _validate as check
+from shesha._random import Seed, drawn_number
+from shesha.benchmark.outputs import probabilities as checked_probabilities
+from shesha.benchmark.scoring import Pair, ScoreRow, score_groups, score_layers, score_prediction
+from shesha.comparison import compare_all
+from shesha.measures import Measure, choose
+from shesha.views import Rdm
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Choice = str | Measure | Callable[..., float]
+Choices = Choice | Iterable[Choice]
+Models = Mapping[str, ArrayLike] | Sequence[ArrayLike]
+Rows = NDArray[np.float64]
+
+
+def by_prediction(
+    representations: Models,
+    probabilities: Models,
+    differences: Mapping[str, Callable[[Rows, Rows], float]],
+    measures: Choices,
+    seed: Seed,
+) -> pd.DataFrame:
+    """Score measures by the differences of the models' outputs; parameters as in `tests.accuracy_correlation`."""
+    models = _named(representations, "representations", "model", 2)
+    _require_same_rows(models, "representations")
+    outputs = _outputs(probabilities, models)
+    known = {
+        test: {(a, b): difference(outputs[a], outputs[b]) for a, b in combinations(models, 2)}
+        for test, difference in differences.items()
+    }
+    chosen, number = choose(measures), drawn_number(seed)
+    values, reasons = _compared(models, chosen, number)
+    scored = [score_prediction(one, values[one.name], list(models), known, seed=number) for one in chosen]
+    return _frame(scored, reasons)
+
+
+def by_groups(test: str, groups: Mapping[str, Sequence[ArrayLike]], measures: Choices, seed: Seed) -> pd.DataFrame:
+    """Score measures by groups of models; parameters as in `tests.label_randomization`."""
+    if not isinstance(groups, Mapping) or len(groups) < 2:
+        what = f"{len(groups)}" if isinstance(groups, Mapping) else type(groups).__name__
+        raise ValueError(f"groups must be a mapping of at least two names to models, got {what}")
+    members = {group: _named(models, f"groups[{group!r}]", f"{group}, model", 1) for group, models in groups.items()}
+    everything = {name: model for models in members.values() for name, model in models.items()}
+    if len(everything) < sum(map(len, members.values())):
+        raise ValueError("groups must name each model once, got a name again")
+    _require_same_rows(everything, "groups")
+    chosen = choose(measures)
+    values, reasons = _compared(everything, chosen, drawn_number(seed))
+    names = {group: list(models) for group, models in members.items()}
+    return _frame([score_groups(test, one, values[one.name], names) for one in chosen], reasons)
+
+
+def by_layers(models: Sequence[Sequence[ArrayLike]], measures: Choices, seed: Seed) -> pd.DataFrame:
+    """Score measures by the order of layers; parameters as in `tests.layer_monotonicity`."""
+    if not isinstance(models, Sequence) or isinstance(models, str) or len(models) == 0:
+        raise ValueError(f"models must be a sequence of at least one model's layers, got {_kind(models)}")
+    chosen, number = choose(measures), drawn_number(seed)
+    values: dict[str, dict[Pair, float]] = {measure.name: {} for measure in chosen}
+    reasons: dict[str, str] = {}
+    names = []
+    for place, layers in enumerate(models):
+        own = _named(layers, f"models[{place}]", f"model {place}, layer", 2)
+        _require_same_rows(own, f"models[{place}]")
+        found, why = _compared(own, chosen, number)
+        for measure, pairs in found.items():
+            values[measure].update(pairs)
+        names.append(list(own))
+        reasons = why | reasons
+    return _frame([score_layers(one, values[one.name], names) for one in chosen], reasons)
+
+
+def _named(models: Models, argument: str, label: str, minimum: int) -> dict[str, ArrayLike]:
+    """Return the arrays by name; numbers name those of a sequence."""
+    if isinstance(models, Mapping):
+        found = {str(name): model for name, model in models.items()}
+    elif isinstance(models, str) or not hasattr(models, "__len__") or not hasattr(models, "__getitem__"):
+        raise ValueError(f"{argument} must be a sequence or mapping of arrays, got {_kind(models)}")
+    else:
+        found = {f"{label} {place}": models[place] for place in range(len(models))}
+    if len(found) < minimum:
+        raise ValueError(f"{argument} must hold at least {minimum}, got {len(found)}")
+    return found
+
+
+def _kind(given: Any) -> str:
+    return f"{len(given)}" if isinstance(given, Sequence) and not isinstance(given, str) else type(given).__name__
+
+
+def _require_same_rows(models: Mapping[str, ArrayLike], argument: str) -> None:
+    counts = {
+        name: model.n_rows if isinstance(model, Rdm) else len(check.as_numpy(model)) for name, model in models.items()
+    }
+    if len(set(counts.values())) > 1:
+        listed = check.listed(f"{name} ({n})" for name, n in counts.items())
+        raise ValueError(f"{argument} must have the same rows, got different numbers: {listed}")
+
+
+def _outputs(probabilities: Models, models: Mapping[str, ArrayLike]) -> dict[str, Rows]:
+    """Return each model's output, checked."""
+    found = _named(probabilities, "probabilities", "model", 2)
+    if set(found) != set(models):
+        raise ValueError(
+            f"probabilities must be of the same models as representations ({check.listed(models)}), "
+            f"got {check.listed(found)}"
+        )
+    checked = {name: checked_probabilities(found[name], f"probabilities of {name}") for name in models}
+    _require_same_rows({"representations": next(iter(models.values())), **checked}, "probabilities")
+    return checked
+
+
+def _compared(
+    models: Mapping[str, ArrayLike], chosen: Sequence[Measure], seed: int
+) -> tuple[dict[str, dict[Pair, float]], dict[str, str]]:
+    """Return each measure's values, and for those that miss some the first reason."""
+    values: dict[str, dict[Pair, float]] = {measure.name: {} for measure in chosen}
+    reasons: dict[str, str] = {}
+    for pair in compare_all(models, chosen, seed=seed).scores:
+        values[pair.score.measure][pair.first, pair.second] = pair.score.value
+        if pair.score.reason:
+            reasons.setdefault(pair.score.measure, pair.score.reason)
+    return values, reasons
+
+
+def _frame(scored: Iterable[Sequence[ScoreRow]], reasons: Mapping[str, str]) -> pd.DataFrame:
+    """Return the rows as a table; where values are missing the measure's own reason is told as well."""
+    import pandas as pd
+
+    rows = []
+    for row in (row for rows in scored for row in rows):
+        own = reasons.get(row.measure, "") if row.dropped or math.isnan(row.value) else ""
+        rows.append(asdict(row) | {"reason": "; ".join(filter(None, (row.reason, own)))})
+    return pd.DataFrame(rows)

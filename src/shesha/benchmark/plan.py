@@ -1,0 +1,124 @@
+"""What a run has to do: the models of the chosen tests, and the comparisons between them, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from shesha.benchmark.archive import reference
+from shesha.benchmark.entries import CalibratedMeasure, version_of
+from shesha.benchmark.models import Model
+from shesha.benchmark.scoring import pairs_groups, pairs_layers, pairs_prediction
+from shesha.benchmark.suites import Task
+from shesha.benchmark.work import Chunk, Pair
+from shesha.comparison._engine import Group, grouped
+from shesha.measures import Measure
+
+Keys = Mapping[Model, str]
+_SECONDS = 10.0
+"""Chunks take about this long, so that little is lost when a run is killed and workers end together."""
+_PER_PAIR = {"more": 1.0}
+_CALIBRATED, _PLAIN = 0.25, 0.02
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One test of one task, seen through one pooling."""
+
+    task: Task
+    test: str
+    pooling: str
+
+    @property
+    def groups(self) -> dict[str, tuple[Model, ...]]:
+        """The models by group."""
+        return self.task.models(self.test)
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """All models, in order."""
+        return tuple(model for group in self.groups.values() for model in group)
+
+    def names(self, keys: Keys) -> dict[str, tuple[str, ...]]:
+        """References to the last hidden layer of each model, by group."""
+        return {
+            group: tuple(reference(keys[model], self.pooling) for model in models)
+            for group, models in self.groups.items()
+        }
+
+    def layered(self, keys: Keys, n_layers: int) -> list[tuple[str, ...]]:
+        """References to the layers of each model, for the test of layers."""
+        return [
+            tuple(reference(keys[model], self.pooling, layer) for layer in range(n_layers)) for model in self.models
+        ]
+
+    def pairs(self, symmetric: bool, keys: Keys, n_layers: int) -> list[Pair]:
+        """Return the pairs that the test needs of a measure."""
+        if self.test == "layer_monotonicity":
+            return pairs_layers(self.layered(keys, n_layers), symmetric)
+        names = self.names(keys)
+        if self.test in ("accuracy", "output"):
+            return pairs_prediction([name for group in names.values() for name in group], symmetric)
+        return pairs_groups(names, symmetric)
+
+
+def trials(tasks: Sequence[Task], tests: Collection[str] = ()) -> list[Trial]:
+    """Return the trials of some tasks; no tests named means all."""
+    return [
+        Trial(task, test, pooling)
+        for task in tasks
+        for test in task.tests
+        if not tests or test in tests
+        for pooling in task.poolings
+    ]
+
+
+def models_of(chosen: Sequence[Trial]) -> list[Model]:
+    """Return the models that some trials need, each once."""
+    return list(dict.fromkeys(model for trial in chosen for model in trial.models))
+
+
+def chunks_of(
+    trial: Trial,
+    measures: Sequence[Measure],
+    keys: Keys,
+    n_layers: int,
+    planned: set[tuple[str, str, str, str]],
+) -> Iterator[Chunk]:
+    """Yield the work of a trial that is neither done nor planned already; what is yielded counts as planned."""
+    left: dict[str, list[Pair]] = {}
+    for measure in measures:
+        version = version_of(measure)
+        cells = {pair: (*pair, measure.name, version) for pair in trial.pairs(measure.symmetric, keys, n_layers)}
+        reversed_ones = {(b, a, name, v) for a, b, name, v in cells.values()} if measure.symmetric else set()
+        there = planned & reversed_ones
+        left[measure.name] = [
+            pair for pair, cell in cells.items() if cell not in planned and (cell[1], cell[0], *cell[2:]) not in there
+        ]
+        planned.update(cells[pair] for pair in left[measure.name])
+    for group in grouped([measure for measure in measures if left[measure.name]], left):
+        yield from _pieces(group)
+
+
+def _pieces(group: Group) -> Iterator[Chunk]:
+    """Cut a group into chunks of about equal time, cheap and costly measures apart."""
+    costs = [_cost(measure) for measure in group.measures]
+    for cost in dict.fromkeys(costs):
+        chosen = [at for at, own in enumerate(costs) if own == cost]
+        measures = tuple(group.measures[at] for at in chosen)
+        pairs = [group.pairs[at] for at in chosen]
+        everything = list(dict.fromkeys(pair for own in pairs for pair in own))
+        n_pieces = max(1, ceil(sum(map(len, pairs)) * cost / _SECONDS))
+        step = ceil(len(everything) / n_pieces)
+        for start in range(0, len(everything), step):
+            some = set(everything[start : start + step])
+            cut = tuple(tuple(pair for pair in own if pair in some) for own in pairs)
+            yield Chunk(measures, cut, cost * sum(map(len, cut)))
+
+
+def _cost(measure: Measure) -> float:
+    """Rough seconds for one pair of 1,000 rows."""
+    if isinstance(measure, CalibratedMeasure):
+        return _CALIBRATED
+    return _PER_PAIR.get(measure.cost, _PLAIN)

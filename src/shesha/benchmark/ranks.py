@@ -1,0 +1,130 @@
+"""Which measures come first: ranks over tests, data sets and architectures."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Literal, get_args
+
+from shesha import _validate as check
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Pooling = Literal["cls", "mean", "all"]
+CELL = ("domain", "dataset", "architecture", "pooling", "test", "quality")
+"""The columns that together say which scores are compared with each other."""
+QUALITY_OF = {
+    "accuracy": "spearman",
+    "disagreement": "spearman",
+    "label_randomization": "auprc",
+    "shortcut": "auprc",
+    "augmentation": "auprc",
+    "layer_monotonicity": "conformity",
+}
+"""The score by which each test counts; `jsd` is left out, it would count the test of outputs twice."""
+
+
+def rank(
+    results: pd.DataFrame,
+    *,
+    tests: Collection[str] | None = None,
+    qualities: Collection[str] | None = None,
+    pooling: Pooling = "cls",
+) -> pd.DataFrame:
+    """Order the measures of each domain by their median rank, then by their mean rank.
+
+    With the published results this rule places CKA first for language, eighth for vision and eleventh for graphs, as
+    the paper says.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As `published` returns it: domain, dataset, architecture, pooling, test, quality, measure, value. Other columns
+        are ignored.
+    tests : collection of str, optional
+        Rows of which tests count; default: all but 'jsd', which would count the test of outputs twice.
+    qualities : collection of str, optional
+        Which scores count; default: each test by one of them, `QUALITY_OF`.
+    pooling : {'cls', 'mean', 'all'}
+        Which representations count where there are several; an architecture with one pooling counts in any case.
+
+    Returns
+    -------
+    DataFrame
+        domain, measure, mean, median (of the ranks; 1 is best), position (1 is best), n (ranks), missing (scores that
+        the measure lacks). Measures without any rank come last.
+
+    Examples
+    --------
+    >>> from shesha.benchmark._published import published
+    >>> rank(published()).query("measure == 'CKA'")[["domain", "position"]].to_string(index=False, header=False)
+    '   graph 11\\nlanguage  1\\n  vision  8'
+    """
+    import pandas as pd
+
+    table = rank_table(results, tests=tests, qualities=qualities, pooling=pooling)
+    ordered = []
+    for domain, rows in table.groupby("domain", sort=False):
+        cells = rows.groupby(list(CELL), sort=False).ngroups
+        found = rows.groupby("measure", sort=False)["rank"].agg(["mean", "median", "count"]).reset_index()
+        found = found.sort_values(["median", "mean"], kind="stable", na_position="last", ignore_index=True)
+        found.insert(0, "domain", domain)
+        found["position"] = range(1, len(found) + 1)
+        found = found.rename(columns={"count": "n"})
+        ordered.append(found.assign(missing=cells - found["n"]))
+    columns = ["domain", "measure", "mean", "median", "position", "n", "missing"]
+    return pd.concat(ordered, ignore_index=True)[columns]
+
+
+def rank_table(
+    results: pd.DataFrame,
+    *,
+    tests: Collection[str] | None = None,
+    qualities: Collection[str] | None = None,
+    pooling: Pooling = "cls",
+) -> pd.DataFrame:
+    """Return every single rank behind `rank`, with the same parameters.
+
+    Returns
+    -------
+    DataFrame
+        domain, dataset, architecture, pooling, test, quality, measure, value, rank: 1 is best, equal values share
+        their mean rank, NaN has none.
+    """
+    require_columns(results, [*CELL, "measure", "value"], "results")
+    check.choice(pooling, get_args(Pooling), "pooling")
+    chosen = results[[*CELL, "measure", "value"]]
+    chosen = chosen[_counts(chosen, tests, qualities)]
+    chosen = chosen[_pooled(chosen, pooling)]
+    if chosen.empty:
+        raise ValueError("results must hold scores of the tests and qualities asked for, got none")
+    if chosen.duplicated([*CELL, "measure"]).any():
+        raise ValueError("results must hold each score of a measure once, got some again")
+    ranks = chosen.groupby(list(CELL), sort=False)["value"].rank(ascending=False)
+    return chosen.assign(rank=ranks).reset_index(drop=True)
+
+
+def _counts(results: pd.DataFrame, tests: Collection[str] | None, qualities: Collection[str] | None) -> pd.Series[bool]:
+    """Tell which rows count."""
+    for name, wanted, column in (("tests", tests, "test"), ("qualities", qualities, "quality")):
+        unknown = sorted({*(wanted or ())} - {*results[column]})
+        if unknown:
+            raise ValueError(f"{name} must be among those of the results, got {check.listed(unknown)}")
+    by_test = results["test"].isin(list(QUALITY_OF) if tests is None else list(tests))
+    if qualities is not None:
+        return by_test & results["quality"].isin(list(qualities))
+    own = results["test"].map(QUALITY_OF | {"jsd": "spearman"})
+    return by_test & (results["quality"] == own)
+
+
+def _pooled(results: pd.DataFrame, pooling: Pooling) -> pd.Series[bool]:
+    """Tell which rows are of the pooling, or of an architecture that has no choice."""
+    n_poolings = results.groupby(["domain", "dataset", "architecture"])["pooling"].transform("nunique")
+    return (results["pooling"] == pooling) | (n_poolings == 1) | (pooling == "all")
+
+
+def require_columns(results: pd.DataFrame, columns: Collection[str], name: str) -> None:
+    """Refuse a table that lacks some of the columns."""
+    missing = [column for column in columns if column not in results.columns]
+    if missing:
+        raise ValueError(f"{name} must have the columns {', '.join(columns)}, got none called {', '.join(missing)}")

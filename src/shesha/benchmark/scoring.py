@@ -1,0 +1,174 @@
+"""Which pairs of models each test needs of a measure, and how its values are scored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+from typing import Protocol
+
+from shesha._random import Seed
+from shesha.benchmark import scores
+from shesha.benchmark.scores import Correlation, Quality, value_of
+
+Pair = tuple[str, str]
+Values = Mapping[Pair, float]
+BY_GROUPS = ("auprc", "conformity")
+
+
+class Compared(Protocol):
+    """What scoring needs to know of a measure."""
+
+    @property
+    def name(self) -> str:
+        """How the scores call it."""
+        ...
+
+    @property
+    def closer(self) -> str:
+        """Whether 'higher' or 'lower' values mean more similar."""
+        ...
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the order of a pair does not matter."""
+        ...
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """One score of one measure in one test."""
+
+    test: str
+    quality: str
+    measure: str
+    value: float
+    """The higher the better; NaN if the values cannot give it."""
+    p_value: float
+    """NaN where there is none."""
+    n: int
+    """Pairs of models that count; models for the test of layers."""
+    dropped: int
+    """How many of them are left out because the measure gave no value."""
+    reason: str
+    """Why there is no value, or what is left out."""
+
+
+def pairs_prediction(names: Sequence[str], symmetric: bool) -> list[Pair]:
+    """Return the pairs of models that the tests by prediction compare, in both orders for asymmetric measures."""
+    return list(combinations(names, 2) if symmetric else permutations(names, 2))
+
+
+def pairs_groups(groups: Mapping[str, Sequence[str]], symmetric: bool) -> list[Pair]:
+    """Return the pairs of models that the tests by groups compare.
+
+    Each pair once, in the order listed; for asymmetric measures those between groups in both orders.
+    """
+    group_of = {member: group for group, members in groups.items() for member in members}
+    if len(group_of) < sum(map(len, groups.values())):
+        raise ValueError("groups must name each model once, got a model again")
+    if symmetric:
+        return list(combinations(group_of, 2))
+    place = {member: number for number, member in enumerate(group_of)}
+    return [(a, b) for a, b in permutations(group_of, 2) if group_of[a] != group_of[b] or place[a] < place[b]]
+
+
+def pairs_layers(models: Sequence[Sequence[str]], symmetric: bool) -> list[Pair]:
+    """Return the pairs of layers of each model, in both orders for asymmetric measures."""
+    return [pair for layers in models for pair in pairs_prediction(layers, symmetric)]
+
+
+def score_prediction(
+    measure: Compared,
+    values: Values,
+    names: Sequence[str],
+    differences: Mapping[str, Values],
+    n_permutations: int = 9999,
+    seed: Seed = 0,
+) -> list[ScoreRow]:
+    """Score a measure by the rank correlation of dissimilarity and difference of the outputs.
+
+    Parameters
+    ----------
+    measure : Measure
+    values : mapping of (name, name) to float
+        The measure's values of the `pairs_prediction`; NaN where there is none.
+    names : sequence of str
+        The models.
+    differences : mapping of 'accuracy', 'jsd', 'disagreement' to mapping of (name, name) to float
+        How much the outputs of two models differ, either order.
+    n_permutations : int
+        Relabellings of the models for the p-value.
+    seed : int, Generator or None
+        For the relabellings.
+    """
+    pairs = pairs_prediction(names, measure.symmetric)
+    places = {name: place for place, name in enumerate(names)}
+    sign = -1.0 if measure.closer == "higher" else 1.0
+    distances = [sign * value_of(values, pair, measure.symmetric) for pair in pairs]
+    numbers = [(places[a], places[b]) for a, b in pairs]
+    rows = []
+    for test, known in differences.items():
+        outputs = [value_of(known, pair, True) for pair in pairs]
+        found = scores.spearman(distances, outputs, len(names), numbers, n_permutations, seed)
+        rows.append(_row(test, "spearman", measure, found))
+    return rows
+
+
+def score_groups(
+    test_name: str, measure: Compared, values: Values, groups: Mapping[str, Sequence[str]]
+) -> list[ScoreRow]:
+    """Score a measure by whether models of a group are closer to each other than to models of other groups.
+
+    Parameters
+    ----------
+    test_name : str
+        'label_randomization', 'shortcut', 'augmentation' or a name of your own.
+    measure : Measure
+    values : mapping of (name, name) to float
+        The measure's values of the `pairs_groups`; NaN where there is none.
+    groups : mapping of group name to names of models
+    """
+    both = scores.groups(values, groups, measure.closer, measure.symmetric)
+    return [_row(test_name, quality, measure, found) for quality, found in zip(BY_GROUPS, both, strict=True)]
+
+
+def score_layers(measure: Compared, values: Values, models: Sequence[Sequence[str]]) -> list[ScoreRow]:
+    """Score a measure by whether layers are the less similar the farther apart they are; means over the models.
+
+    `spearman` is the mean over the layers of each model, as the published tables have it, `spearman_pooled` takes all
+    pairs of a model's layers at once, as the text of the paper says.
+
+    Parameters
+    ----------
+    measure : Measure
+    values : mapping of (name, name) to float
+        The measure's values of the `pairs_layers`; NaN where there is none.
+    models : sequence of sequences of str
+        For each model its layers from input to output.
+    """
+    parts: dict[str, list[Quality]] = {"conformity": [], "spearman": [], "spearman_pooled": []}
+    for layers in models:
+        places = {name: place for place, name in enumerate(layers)}
+        wanted = pairs_prediction(layers, measure.symmetric)
+        own = {(places[a], places[b]): value_of(values, (a, b), measure.symmetric) for a, b in wanted}
+        found = scores.layers(own, len(layers), measure.closer, measure.symmetric)
+        for quality, part in zip(parts, (found.conformity, found.by_layer, found.pooled), strict=True):
+            parts[quality].append(part)
+    return [_row("layer_monotonicity", quality, measure, _mean(found)) for quality, found in parts.items()]
+
+
+def _mean(parts: Sequence[Quality]) -> Quality:
+    """Mean over the models that have a value; what they leave out is told."""
+    usable = [part.value for part in parts if not math.isnan(part.value)]
+    missing = [f"model {place}: {part.reason}" for place, part in enumerate(parts) if part.reason]
+    partial = sum(part.dropped for part in parts if not part.reason)
+    told = [*missing, *([f"{partial} comparisons of layers left out"] if partial else [])]
+    value = sum(usable) / len(usable) if usable else math.nan
+    return Quality(value, len(usable), len(parts) - len(usable), "; ".join(told) if parts else "no models")
+
+
+def _row(test: str, quality: str, measure: Compared, found: Quality) -> ScoreRow:
+    p_value = found.p_value if isinstance(found, Correlation) else math.nan
+    return ScoreRow(test, quality, measure.name, found.value, p_value, found.n, found.dropped, found.reason)

@@ -1,0 +1,203 @@
+"""The suites: which networks on which data take part in which tests."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+
+from shesha.benchmark.models import PLACES, Kind, Model, Plain, Setting
+from shesha.benchmark.tests import TESTS
+
+STANDARD = Setting()
+Groups = tuple[Setting, ...]
+_GROUPED: dict[str, Kind] = {
+    "label_randomization": "labels",
+    "shortcut": "shortcut",
+    "augmentation": "augmentation",
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """One architecture on one data set, with the groups of models that each test compares."""
+
+    domain: str
+    dataset: str
+    architecture: str
+    hyper: Mapping[str, Plain] = field(hash=False)
+    groups: Mapping[str, Groups] = field(hash=False)
+    """The settings whose models are told apart, by test; a test that is missing is not run."""
+    poolings: tuple[str, ...] = ("",)
+    layers: Setting = STANDARD
+    """The setting of the models whose layers are compared."""
+    n_models: int = 10
+    """Models of the tests grounded by prediction."""
+    n_per_group: int = 5
+    n_layered: int = 5
+    """Models of the test of layers."""
+
+    def __str__(self) -> str:
+        """Say which network on which data."""
+        return f"{self.architecture} on {self.dataset}"
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """Names of the tests that this task takes part in."""
+        return tuple(one.name for one in TESTS if one.name not in _GROUPED or one.name in self.groups)
+
+    def model(self, setting: Setting, seed: int) -> Model:
+        """Return one of the task's models."""
+        return Model(self.domain, self.dataset, self.architecture, setting, seed, self.hyper)
+
+    def models(self, test: str) -> dict[str, tuple[Model, ...]]:
+        """Return the models of a test by group."""
+        if test in _GROUPED:
+            seeds = range(self.n_per_group)
+            return {str(one): tuple(self.model(one, seed) for seed in seeds) for one in self.groups[test]}
+        setting, n = (self.layers, self.n_layered) if test == "layer_monotonicity" else (STANDARD, self.n_models)
+        return {str(setting): tuple(self.model(setting, seed) for seed in range(n))}
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A named list of tasks."""
+
+    name: str
+    tasks: tuple[Task, ...]
+    options: Mapping[str, Mapping[str, Plain]] = field(default_factory=dict, hash=False)
+    """Options of measures that differ from their defaults, where a run does not choose them itself."""
+
+    def chosen(
+        self, domains: Collection[str] = (), datasets: Collection[str] = (), architectures: Collection[str] = ()
+    ) -> tuple[Task, ...]:
+        """Return the tasks of some domains, data sets and architectures; none named means all."""
+        own = {task.domain for task in self.tasks}
+        wanted = {
+            "domain": {name if name in own else domain_name(name) for name in domains},
+            "dataset": set(datasets),
+            "architecture": set(architectures),
+        }
+        found = self.tasks
+        for what, names in wanted.items():
+            known = {getattr(task, what).casefold(): getattr(task, what) for task in self.tasks}
+            for name in names:
+                if name.casefold() not in known:
+                    raise ValueError(f"{what} must be one of {', '.join(known.values())}, got {name!r}")
+            plain = {name.casefold() for name in names}
+            found = tuple(task for task in found if not plain or getattr(task, what).casefold() in plain)
+        return found
+
+
+def domain_name(text: str) -> str:
+    """Return the name of a domain, whether given in the singular or the plural."""
+    for name in PLACES:
+        if text.casefold() in (name, f"{name}s"):
+            return name
+    raise ValueError(f"domain must be one of {', '.join(PLACES)}, got {text!r}")
+
+
+def test_name(text: str) -> str:
+    """Return the name of a test, whatever the case and the separators."""
+    names = [one.name for one in TESTS]
+    plain = {name.replace("_", ""): name for name in names}
+    found = plain.get(text.casefold().replace("_", "").replace("-", "").replace(" ", ""))
+    if found is None:
+        close = difflib.get_close_matches(text.casefold(), names, n=3, cutoff=0.4) or names
+        raise ValueError(f"test must be one of {', '.join(close)}, got {text!r}")
+    return found
+
+
+def _settings(kind: Kind, *degrees: float) -> Groups:
+    """The settings of one kind; degree zero of labels and augmentation is the standard training."""
+    return tuple(STANDARD if degree == 0 and kind != "shortcut" else Setting(kind, degree) for degree in degrees)
+
+
+def _groups(
+    labels: tuple[float, ...], shortcut: tuple[float, ...], augmentation: tuple[float, ...]
+) -> dict[str, Groups]:
+    degrees = {"label_randomization": labels, "shortcut": shortcut, "augmentation": augmentation}
+    return {test: _settings(_GROUPED[test], *some) for test, some in degrees.items() if some}
+
+
+def _hyper(domain: str, dataset: str, architecture: str, suite: str) -> dict[str, Plain]:
+    module = import_module(f"shesha.benchmark.{PLACES[domain]}")
+    found: dict[str, Plain] = module.hyperparameters(dataset, architecture, suite)
+    return found
+
+
+_GRAPH_GROUPS = _groups((0, 0.25, 1), (0, 0.5, 1), (0, 0.2, 0.8))
+"""DropEdge of 20 and 80 % are the outermost of the paper's four degrees."""
+_VISION_GROUPS = _groups((0, 0.5, 0.75), (0, 0.75, 1), (0.25, 0.5, 1))
+"""Noise S, M and Max of the paper's five levels; L (0.75) and Off are left out there."""
+_SHORTCUT_RATES = {"SST2": (0.558, 0.8895, 1.0), "MNLI": (0.354, 0.8385, 1.0)}
+"""The lowest is the share of the majority class: its token tells nothing."""
+
+_COUNTS = {"paper": (10, 5, 10), "small": (8, 4, 4)}
+"""Models of language and vision: of the tests by prediction, of each group, of the test of layers."""
+
+
+def _sized(task: Task, suite: str) -> Task:
+    n_models, n_per_group, n_layered = _COUNTS[suite]
+    return replace(task, n_models=n_models, n_per_group=n_per_group, n_layered=n_layered)
+
+
+def _graph(dataset: str, architecture: str) -> Task:
+    hyper = _hyper("graph", dataset, architecture, "paper")
+    groups = dict(_GRAPH_GROUPS)
+    if architecture == "PGNN":
+        # Dropping edges would change the distances that it works on.
+        del groups["augmentation"]
+    return Task("graph", dataset, architecture, hyper, groups, layers=Setting("deep"))
+
+
+def _language(dataset: str, architecture: str, suite: str) -> Task:
+    hyper = _hyper("language", dataset, architecture, suite)
+    labels: tuple[float, ...] = (0, 0.75, 1)
+    augmentation: tuple[float, ...] = (0, 0.25, 1) if (dataset, architecture) == ("MNLI", "BERT") else (0, 1)
+    poolings: tuple[str, ...] = ("cls", "mean")
+    if architecture == "SmolLM2":
+        labels, augmentation, poolings = (0, 1), (), ("cls",)
+    groups = _groups(labels, _SHORTCUT_RATES[dataset], augmentation)
+    return _sized(Task("language", dataset, architecture, hyper, groups, poolings), suite)
+
+
+def _vision(dataset: str, architecture: str, suite: str) -> Task:
+    hyper = _hyper("vision", dataset, architecture, suite)
+    return _sized(Task("vision", dataset, architecture, hyper, _VISION_GROUPS), suite)
+
+
+def _small() -> tuple[Task, ...]:
+    return (
+        *(_graph("Cora", name) for name in ("GCN", "SAGE", "GAT", "PGNN")),
+        *(_language(data, name, "small") for data in ("SST2", "MNLI") for name in ("MiniLM", "SmallBERT")),
+        *(_vision(data, name, "small") for data in ("FashionMNIST", "CIFAR10") for name in ("ResNet", "VGG", "ViT")),
+    )
+
+
+def _paper() -> tuple[Task, ...]:
+    cnns = ("RNet18", "RNet34", "RNet101", "VGG11", "VGG19", "ViT B32", "ViT L32")
+    return (
+        *(_graph("Cora", name) for name in ("GCN", "SAGE", "GAT", "PGNN")),
+        *(_graph(data, name) for data in ("Flickr", "OGBN-Arxiv") for name in ("GCN", "SAGE", "GAT")),
+        *(_language(data, name, "paper") for data in ("SST2", "MNLI") for name in ("BERT", "ALBERT", "SmolLM2")),
+        *(_vision(data, name, "paper") for data in ("IN100", "CIFAR100") for name in cnns),
+    )
+
+
+_SUITES = {"small": _small, "paper": _paper}
+_OPTIONS: dict[str, dict[str, dict[str, Plain]]] = {
+    "small": {"RTD": {"n_subsets": 2}, "stability difference": {"n_splits": 10}},
+    "paper": {},
+}
+"""Ten subsets, as published, would make the divergence take as long as everything else together."""
+
+
+def suite(name: str) -> Suite:
+    """Return a suite: 'small' runs on a laptop, 'paper' is the benchmark as published."""
+    if name not in _SUITES:
+        close = difflib.get_close_matches(name, _SUITES, n=1, cutoff=0.3)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise ValueError(f"suite must be one of {', '.join(_SUITES)}, got {name!r}{hint}")
+    return Suite(name, _SUITES[name](), _OPTIONS[name])

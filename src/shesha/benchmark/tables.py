@@ -1,0 +1,186 @@
+"""Results as tables: in the layout of the paper, as Markdown, and beside the published values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha import _validate as check
+from shesha.benchmark.mantel import rank_correlation
+from shesha.benchmark.ranks import CELL, require_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TYPES = {
+    "CCA": ("PWCCA", "SVCCA"),
+    "Alignment": (
+        *("AlignCos", "AngShape", "HardCorr", "LinReg"),
+        *("OrthProc", "PermProc", "ProcDist", "SoftCorr"),
+    ),
+    "RSM": ("CKA", "DistCorr", "EOS", "GULP", "RSA", "RSMDiff"),
+    "Neighbors": ("2nd-Cos", "Jaccard", "RankSim"),
+    "Topology": ("IMD", "RTD"),
+    "Statistic": ("ConcDiff", "MagDiff", "UnifDiff"),
+}
+"""The measures of the paper by type, in the order of its tables."""
+OTHER = "Other"
+_PLACES = {measure: (kind, place) for kind, found in TYPES.items() for place, measure in enumerate(found)}
+
+
+def base_name(measure: str) -> str:
+    """Return a measure's name without its options: 'RTD(subsets=2)' counts as 'RTD'."""
+    return measure.split("(")[0]
+
+
+def type_of(measure: str) -> str:
+    """Return the type of a measure in the paper's tables, 'Other' for those that it does not know."""
+    return _PLACES.get(base_name(measure), (OTHER, 0))[0]
+
+
+def table(results: pd.DataFrame, test: str | None = None, domain: str | None = None) -> pd.DataFrame:
+    """Arrange results as the paper does: measures down, data sets and architectures across.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As `published` returns it.
+    test, domain : str, optional
+        Only these; default: all, with a column level that says which where there are several.
+
+    Returns
+    -------
+    DataFrame
+        Rows: type, measure. Column levels: quality, dataset, architecture, and in front of them test and domain,
+        behind them pooling, where there are several.
+
+    Examples
+    --------
+    >>> from shesha.benchmark._published import published
+    >>> frame = table(published(), "shortcut", "graph")
+    >>> frame.shape, float(frame.loc[("RSM", "CKA"), ("auprc", "Cora", "SAGE")])
+    ((24, 20), 0.78)
+    """
+    return _arranged(results, "value", test, domain)
+
+
+def stars(results: pd.DataFrame, test: str | None = None, domain: str | None = None) -> pd.DataFrame:
+    """Return the stars that belong to `table`: '**' for p at most 0.01, '*' for p at most 0.05, '' otherwise.
+
+    They come from the column `p_value`, or from `significance_stars` as the published results have it.
+    """
+    if "p_value" in results.columns:
+        p_values = results["p_value"].to_numpy(dtype=float)
+        counts = (p_values <= 0.05).astype(int) + (p_values <= 0.01)
+    else:
+        require_columns(results, ["significance_stars"], "results")
+        counts = results["significance_stars"].to_numpy()
+    marked = results.assign(stars=["*" * int(count) for count in counts])
+    return _arranged(marked, "stars", test, domain).fillna("")
+
+
+def to_markdown(frame: pd.DataFrame, stars: pd.DataFrame | None = None) -> str:
+    """Print a `table` as Markdown: two decimals, the best values of a column in bold.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        As `table` returns it; higher is better.
+    stars : DataFrame, optional
+        As the function `stars` returns it for the same results.
+    """
+    if stars is not None and not (stars.index.equals(frame.index) and stars.columns.equals(frame.columns)):
+        raise ValueError("stars must have the rows and columns of frame, got others")
+    values = frame.to_numpy(dtype=float)
+    marks = np.full(values.shape, "", dtype=object) if stars is None else stars.to_numpy()
+    head = [*map(str, frame.index.names), *("<br>".join(filter(None, _levels(column))) for column in frame.columns)]
+    lines = [_line(head), _line(["---"] * frame.index.nlevels + ["---:"] * frame.shape[1])]
+    printed = np.array([[f"{value:.2f}" for value in row] for row in values], dtype=object).reshape(values.shape)
+    best = [f"{max(found):.2f}" if len(found := column[~np.isnan(column)]) else "" for column in values.T]
+    for label, row, marked in zip(frame.index, printed, marks, strict=True):
+        # A star at a number would be read as emphasis.
+        starred = [mark.replace("*", r"\*") for mark in marked]
+        cells = [f"**{v}**{s}" if v == b else f"{v}{s}" for v, s, b in zip(row, starred, best, strict=True)]
+        lines.append(_line([*_levels(label), *cells]))
+    return "\n".join(lines) + "\n"
+
+
+def agreement(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """Compare one's own results with the published ones, column by column of the tables.
+
+    Parameters
+    ----------
+    own, published : DataFrame
+        As `published` returns it. Measures meet by their names without options; where one's own results hold several
+        of a name, the one without options counts, otherwise the first.
+
+    Returns
+    -------
+    DataFrame
+        domain, dataset, architecture, pooling, test, quality; spearman (over the measures), difference (mean absolute
+        difference of the values), spread (standard deviation of the published values: a difference is small beside
+        it or not), n (measures with both values).
+    """
+    import pandas as pd
+
+    rows = []
+    for cell, both in matched(own, published).groupby(list(CELL), sort=False):
+        mine, theirs = (both[name].to_numpy(dtype=float) for name in ("own", "published"))
+        kept = ~(np.isnan(mine) | np.isnan(theirs))
+        mine, theirs, n = mine[kept], theirs[kept], int(kept.sum())
+        found: dict[str, Any] = dict(zip(CELL, cell, strict=True))
+        found["spearman"] = rank_correlation(mine, theirs)
+        found["difference"] = float(np.abs(mine - theirs).mean()) if n else np.nan
+        found["spread"] = float(theirs.std()) if n else np.nan
+        rows.append(found | {"n": n})
+    return pd.DataFrame(rows, columns=[*CELL, "spearman", "difference", "spread", "n"])
+
+
+def matched(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that both tables have, their values as `own` and `published`, measures without options."""
+    keys = [*CELL, "measure"]
+    for name, frame in (("own", own), ("published", published)):
+        require_columns(frame, [*keys, "value"], name)
+    mine = own.assign(optional=own["measure"].str.contains("(", regex=False), measure=own["measure"].map(base_name))
+    mine = mine.sort_values("optional", kind="stable").drop_duplicates(keys).sort_index()
+    mine = mine[[*keys, "value"]].rename(columns={"value": "own"})
+    return mine.merge(
+        published[[*keys, "value"]].rename(columns={"value": "published"}), on=keys, validate="one_to_one"
+    )
+
+
+def _arranged(results: pd.DataFrame, column: str, test: str | None, domain: str | None) -> pd.DataFrame:
+    """Pivot one column of the results."""
+    require_columns(results, [*CELL, "measure", column], "results")
+    chosen = results
+    for name, wanted in (("test", test), ("domain", domain)):
+        if wanted is not None:
+            check.choice(wanted, [str(one) for one in results[name].unique()], name)
+            chosen = chosen[chosen[name] == wanted]
+    levels = [
+        name
+        for name in ("test", "domain", "quality", "dataset", "architecture", "pooling")
+        if name in ("quality", "dataset", "architecture") or chosen[name].nunique() > 1
+    ]
+    if chosen.duplicated([*levels, "measure"]).any():
+        raise ValueError("results must hold each score of a measure once, got some again")
+    chosen = chosen.assign(type=chosen["measure"].map(type_of))
+    found = chosen.pivot(index=["type", "measure"], columns=levels, values=column)
+    seen = {name: {value: place for place, value in enumerate(chosen[name].unique())} for name in levels}
+    columns = sorted(found.columns, key=lambda labels: [seen[n][v] for n, v in zip(levels, labels, strict=True)])
+    return found.loc[sorted(found.index, key=_row_order), columns]
+
+
+def _row_order(row: tuple[str, str]) -> tuple[int, int]:
+    kind, measure = row
+    kinds = [*TYPES, OTHER]
+    return kinds.index(kind), _PLACES.get(base_name(measure), ("", 0))[1]
+
+
+def _levels(label: Any) -> list[str]:
+    return [str(part) for part in label] if isinstance(label, tuple) else [str(label)]
+
+
+def _line(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"

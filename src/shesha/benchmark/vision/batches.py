@@ -1,0 +1,50 @@
+"""Images as tensors, batch by batch, read while the batch before is worked on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from shesha.benchmark.vision.images import Images, Pixels, Rows
+from shesha.benchmark.vision.settings import Dots
+
+
+def batches(
+    images: Images,
+    order: Rows,
+    batch_size: int,
+    device: torch.device,
+    *,
+    rng: np.random.Generator | None = None,
+    dots: Dots | None = None,
+) -> Iterator[tuple[Rows, Tensor]]:
+    """Yield row numbers and their images, as floats from 0 to 255 of shape (n, 3, side, side).
+
+    Batches are of nearly equal size, at most `batch_size`: a last one of a single image would upset batch
+    normalisation. With rng images are cropped and flipped; dots are painted over what that leaves.
+    """
+
+    def read(rows: Rows) -> Pixels:
+        pixels = images.take(rows, rng)
+        if dots is not None:
+            dots.paint(pixels, rows)
+        return pixels
+
+    # Pixels come with their channels last in memory, and stay so: this is what convolutions are fastest with.
+    for rows, pixels in _one_ahead(read, np.array_split(order, -(-len(order) // batch_size))):
+        yield rows, torch.from_numpy(pixels).to(device).permute(0, 3, 1, 2).float()
+
+
+def _one_ahead(read: Callable[[Rows], Pixels], chunks: list[Rows]) -> Iterator[tuple[Rows, Pixels]]:
+    """Read each chunk in a thread while the one before is in use."""
+    with ThreadPoolExecutor(1) as reader:
+        reading = reader.submit(read, chunks[0])
+        for rows, following in zip(chunks, [*chunks[1:], None], strict=True):
+            pixels = reading.result()
+            if following is not None:
+                reading = reader.submit(read, following)
+            yield rows, pixels

@@ -1,0 +1,63 @@
+"""Folders of image files: train/<class>/<image>, and val or test beside train."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.benchmark.vision.images import ArrayImages, FileImages, open_image
+
+SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".webp"}
+
+
+def folder_images(place: Path) -> tuple[ArrayImages, ArrayImages]:
+    """Read the small images of a folder into memory: training ones and test ones, all of one square size."""
+    classes, (train, test) = _classes(place), _parts(place)
+    return _read(train, classes), _read(test, classes)
+
+
+def file_images(place: Path, side: int) -> tuple[FileImages, FileImages]:
+    """List the images of a folder, training ones and test ones, to be read when they are needed."""
+    classes, (train, test) = _classes(place), _parts(place)
+    return FileImages(*_listed(train, classes), side), FileImages(*_listed(test, classes), side)
+
+
+def _parts(place: Path) -> tuple[Path, Path]:
+    test = next((place / name for name in ("val", "test") if (place / name).is_dir()), None)
+    if test is None:
+        raise ValueError(f"{place} must hold a folder val or test beside train")
+    return place / "train", test
+
+
+def _classes(place: Path) -> list[str]:
+    """Name the classes, in the order of their numbers."""
+    classes = sorted(path.name for path in (place / "train").iterdir() if path.is_dir())
+    if not classes:
+        raise ValueError(f"{place / 'train'} must hold a folder per class, got none")
+    return classes
+
+
+def _listed(part: Path, classes: list[str]) -> tuple[list[Path], NDArray[np.int64]]:
+    unknown = sorted(path.name for path in part.iterdir() if path.is_dir() and path.name not in classes)
+    if unknown:
+        raise ValueError(f"{part} must hold classes that train has as well, got {', '.join(unknown)}")
+    paths: list[Path] = []
+    labels: list[int] = []
+    for number, name in enumerate(classes):
+        found = sorted(path for path in (part / name).glob("*") if path.suffix.lower() in SUFFIXES)
+        if not found:
+            raise ValueError(f"{part / name} must hold image files ({', '.join(sorted(SUFFIXES))}), got none")
+        paths += found
+        labels += [number] * len(found)
+    return paths, np.array(labels, dtype=np.int64)
+
+
+def _read(part: Path, classes: list[str]) -> ArrayImages:
+    paths, labels = _listed(part, classes)
+    images = [np.asarray(open_image(path)) for path in paths]
+    shapes = sorted({image.shape[:2] for image in images})
+    if len(shapes) > 1 or shapes[0][0] != shapes[0][1]:
+        raise ValueError(f"images in {part} must be squares of one size, got {shapes[:5]} (height, width)")
+    return ArrayImages(np.stack(images), labels)

@@ -1,0 +1,168 @@
+"""Labelled images, in memory or in files: taken by row number, plain or randomly cropped and flipped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.benchmark.models import fingerprint_of
+from shesha.benchmark.sources import require
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Pixels = NDArray[np.uint8]
+Rows = NDArray[np.int64]
+_AREA = (0.08, 1.0)
+_ASPECT = (3 / 4, 4 / 3)
+_MARGIN = 256 / 224
+_CHUNK = 1000
+
+
+class Images(Protocol):
+    """Labelled images of one size, in colour."""
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """The class of each image."""
+        ...
+
+    @property
+    def side(self) -> int:
+        """Pixels per side of the images taken."""
+        ...
+
+    def take(self, rows: Rows, rng: np.random.Generator | None = None) -> Pixels:
+        """Return images, of shape (n_rows, side, side, 3); with rng, crops and flips that it draws."""
+        ...
+
+    def subset(self, rows: Rows) -> Images:
+        """Keep these rows."""
+        ...
+
+    def fingerprint(self) -> str:
+        """Hash images and labels."""
+        ...
+
+
+@dataclass(frozen=True)
+class ArrayImages:
+    """Images in memory: grey ones of shape (n, side, side), or coloured ones (n, side, side, 3)."""
+
+    pixels: Pixels
+    labels: NDArray[np.int64]
+    padding: int = 4
+    """Pixels that a crop moves an image at most."""
+
+    @property
+    def side(self) -> int:
+        """Pixels per side."""
+        return int(self.pixels.shape[1])
+
+    def take(self, rows: Rows, rng: np.random.Generator | None = None) -> Pixels:
+        """Return images; with rng, moved by up to `padding` pixels over a black border, half of them mirrored."""
+        pixels = self.pixels[rows]
+        if rng is not None:
+            pixels = _moved(pixels, self.padding, rng)
+        return pixels if pixels.ndim == 4 else np.repeat(pixels[..., None], 3, axis=-1)
+
+    def reduced(self, side: int) -> ArrayImages:
+        """Reduce images by averaging pixels, unless they are small enough."""
+        if self.side <= side:
+            return self
+        torch = require("torch", "torch")
+        channels = self.pixels.reshape(*self.pixels.shape[:3], -1).transpose(0, 3, 1, 2)
+        # A chunk at a time: as floats, a whole data set would take four times the memory.
+        chunks = [
+            torch.nn.functional.adaptive_avg_pool2d(torch.from_numpy(chunk).float(), side).round().byte().numpy()
+            for chunk in np.array_split(channels, -(-len(channels) // _CHUNK))
+        ]
+        pixels = np.ascontiguousarray(np.concatenate(chunks).transpose(0, 2, 3, 1))
+        return replace(self, pixels=pixels if self.pixels.ndim == 4 else pixels[..., 0])
+
+    def subset(self, rows: Rows) -> ArrayImages:
+        """Keep these rows."""
+        return replace(self, pixels=self.pixels[rows], labels=self.labels[rows])
+
+    def fingerprint(self) -> str:
+        """Hash pixels and labels."""
+        return fingerprint_of(self.pixels, self.labels)
+
+
+def _moved(pixels: Pixels, padding: int, rng: np.random.Generator) -> Pixels:
+    """Cut each image at a random place out of itself with a black border, and mirror half of them."""
+    n_images, side = pixels.shape[:2]
+    border = [(0, 0), (padding, padding), (padding, padding), *[(0, 0)] * (pixels.ndim - 3)]
+    top, left = rng.integers(0, 2 * padding + 1, size=(2, n_images, 1))
+    along = np.arange(side)
+    columns = np.where(rng.random((n_images, 1)) < 0.5, side - 1 - along, along) + left
+    image = np.arange(n_images)[:, None, None]
+    return np.asarray(np.pad(pixels, border)[image, (top + along)[:, :, None], columns[:, None, :]])
+
+
+@dataclass(frozen=True)
+class FileImages:
+    """Images in files of any size, decoded when they are taken."""
+
+    paths: Sequence[Path]
+    labels: NDArray[np.int64]
+    side: int
+
+    def take(self, rows: Rows, rng: np.random.Generator | None = None) -> Pixels:
+        """Return the middle of each image; with rng, a random part of it, half of them mirrored."""
+        # A seed per image: what is drawn does not depend on which thread reads it.
+        seeds = [None] * len(rows) if rng is None else rng.integers(2**63, size=len(rows)).tolist()
+        with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
+            return np.stack(list(pool.map(self._read, rows.tolist(), seeds)))
+
+    def subset(self, rows: Rows) -> FileImages:
+        """Keep these rows."""
+        return replace(self, paths=[self.paths[row] for row in rows], labels=self.labels[rows])
+
+    def fingerprint(self) -> str:
+        """Hash names, sizes in bytes and labels: reading whole photo collections would take minutes."""
+        names = "\n".join(f"{path.parent.name}/{path.name} {path.stat().st_size}" for path in self.paths)
+        return fingerprint_of(names, self.labels)
+
+    def _read(self, row: int, seed: int | None) -> Pixels:
+        image = open_image(self.paths[row])
+        if seed is None:
+            return _middle(image, self.side)
+        rng = np.random.default_rng(seed)
+        pixels = _part(image, self.side, rng)
+        return pixels[:, ::-1] if rng.random() < 0.5 else pixels
+
+
+def open_image(path: Path) -> Image:
+    """Read an image file in colour."""
+    image: Image = require("PIL.Image", "vision").open(path).convert("RGB")
+    return image
+
+
+def _middle(image: Image, side: int) -> Pixels:
+    """Cut out the middle square, after the shorter side was made a little longer than the square's."""
+    cut = min(image.size) / _MARGIN
+    left, top = (image.width - cut) / 2, (image.height - cut) / 2
+    return _scaled(image, (left, top, left + cut, top + cut), side)
+
+
+def _part(image: Image, side: int, rng: np.random.Generator) -> Pixels:
+    """Cut out a part of random area and aspect ratio at a random place."""
+    area = image.width * image.height * rng.uniform(*_AREA)
+    aspect = np.exp(rng.uniform(*np.log(_ASPECT)))
+    width = min(float(np.sqrt(area * aspect)), image.width)
+    height = min(float(np.sqrt(area / aspect)), image.height)
+    left, top = rng.uniform(0, image.width - width), rng.uniform(0, image.height - height)
+    return _scaled(image, (left, top, left + width, top + height), side)
+
+
+def _scaled(image: Image, box: tuple[float, float, float, float], side: int) -> Pixels:
+    bilinear = require("PIL.Image", "vision").Resampling.BILINEAR
+    return np.asarray(image.resize((side, side), bilinear, box=box))

@@ -1,0 +1,126 @@
+"""A network by its architecture's name, and where its layers are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import interpolate
+
+from shesha.benchmark.models import Weights
+from shesha.benchmark.vision import paper, small
+from shesha.benchmark.vision.hyper import ARCHITECTURES, Hyper
+
+
+class Parts(NamedTuple):
+    """A network's body, and the names of its parts."""
+
+    body: nn.Module
+    blocks: tuple[str, ...]
+    """The parts after which a representation can be read, in order."""
+    head: str
+    """The linear classifier: what enters it is the last hidden representation."""
+
+
+class Classifier(nn.Module):
+    """A network that takes images on the scale from 0 to 255; smaller ones than it takes are enlarged."""
+
+    mean: Tensor
+    sd: Tensor
+
+    def __init__(self, parts: Parts, image_size: int, *, tokens: bool) -> None:
+        super().__init__()
+        self.body = parts.body
+        self.blocks = tuple(f"body.{name}" for name in parts.blocks)
+        self.head = f"body.{parts.head}"
+        self.image_size = image_size
+        self.tokens = tokens
+        # Buffers, so that a trained state dict says how its images are to be normalised.
+        self.register_buffer("mean", torch.zeros(3))
+        self.register_buffer("sd", torch.ones(3))
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Map images (n, 3, side, side) to logits (n, n_classes)."""
+        if images.shape[-1] != self.image_size:
+            images = interpolate(images, size=self.image_size, mode="bilinear")
+        logits: Tensor = self.body((images / 255 - self.mean[:, None, None]) / self.sd[:, None, None])
+        return logits
+
+    def load(self, weights: Weights, model: object) -> None:
+        """Take over a state dict; one of another network is a ValueError that names the model."""
+        try:
+            self.load_state_dict(weights)
+        except RuntimeError as error:
+            raise ValueError(f"weights must be a state dict of {model}, got another network's: {error}") from error
+
+
+def build(architecture: str, n_classes: int, hyper: Hyper, *, seed: int, pretrained: bool) -> Classifier:
+    """Build a network.
+
+    Parameters
+    ----------
+    architecture
+        A name of `ARCHITECTURES`.
+    n_classes
+        How many logits it returns.
+    hyper
+        Of these `image_size` and `reduced` matter.
+    seed
+        Of the random weights; torch's own generator is left as it was.
+    pretrained
+        Whether ViTs of the paper start from their pretrained weights.
+    """
+    if architecture not in _BUILDERS:
+        raise ValueError(f"architecture must be one of {', '.join(_BUILDERS)}, got {architecture!r}")
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        parts = _BUILDERS[architecture](architecture, n_classes, hyper, pretrained)
+    tokens = architecture.startswith("ViT")
+    network = Classifier(parts, hyper.image_size, tokens=tokens)
+    return network if tokens else network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+
+def _small_resnet(architecture: str, n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
+    return _small_parts(small.small_resnet(n_classes))
+
+
+def _small_vgg(architecture: str, n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
+    return _small_parts(small.small_vgg(n_classes))
+
+
+def _small_vit(architecture: str, n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
+    return _small_parts(small.SmallViT(n_classes, hyper.image_size))
+
+
+def _small_parts(body: small.ConvolutionalNet | small.SmallViT) -> Parts:
+    places = (number for number, block in enumerate(body.blocks) if not isinstance(block, nn.MaxPool2d))
+    return Parts(body, tuple(f"blocks.{number}" for number in places), "head")
+
+
+def _resnet(architecture: str, n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
+    body = paper.resnet(int(architecture.removeprefix("RNet")), n_classes, hyper.image_size)
+    stages = (f"layer{number}" for number in range(1, 5))
+    blocks = (f"{stage}.{name}" for stage in stages for name, _ in body.get_submodule(stage).named_children())
+    return Parts(body, tuple(blocks), "fc")
+
+
+def _vgg(architecture: str, n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
+    body = paper.vgg(int(architecture.removeprefix("VGG")), n_classes)
+    layers = body.get_submodule("features").named_children()
+    return Parts(body, tuple(f"features.{name}" for name, layer in layers if isinstance(layer, nn.ReLU)), "classifier")
+
+
+def _vit(architecture: str, n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
+    body = paper.vit(architecture, n_classes, hyper.image_size, pretrained=pretrained, reduced=hyper.reduced)
+    return Parts(body, body.blocks, "body.classifier")
+
+
+_BUILDERS: dict[str, Callable[[str, int, Hyper, bool], Parts]] = dict(
+    zip(
+        (*ARCHITECTURES["small"], *ARCHITECTURES["paper"]),
+        (_small_resnet, _small_vgg, _small_vit, _resnet, _resnet, _resnet, _vgg, _vgg, _vit, _vit),
+        strict=True,
+    )
+)

@@ -1,0 +1,99 @@
+"""What training does differently: wrong labels, dots that leak the class, noise."""
+
+from __future__ import annotations
+
+import colorsys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.benchmark.vision.images import Pixels, Rows
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+MOST_VARIANCE = 4000.0
+
+
+def randomised(labels: NDArray[np.int64], degree: float, n_classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Replace the share `degree` of the labels by classes drawn from all, the true one included."""
+    changed = labels.copy()
+    n_changed = int(degree * len(labels))
+    rows = rng.choice(len(labels), n_changed, replace=False)
+    changed[rows] = rng.integers(n_classes, size=n_changed)
+    return changed
+
+
+def class_colours(n_classes: int) -> Pixels:
+    """Return a colour per class, of shape (n_classes, 3): evenly spaced hues of full saturation and value."""
+    colours = [colorsys.hsv_to_rgb(number / n_classes, 1.0, 1.0) for number in range(n_classes)]
+    return np.round(255 * np.array(colours)).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class Dots:
+    """A dot per image: the colour of a class at a place."""
+
+    classes: NDArray[np.int64]
+    corners: NDArray[np.int64]
+    """Of shape (n_images, 2): row and column of the upper left corner of the square around the dot."""
+    colours: Pixels
+    diameter: int
+
+    def paint(self, pixels: Pixels, rows: Rows) -> None:
+        """Paint the dots of these rows on their images, in place."""
+        inside = _disc(self.diameter)
+        down, across = (self.corners[rows, axis, None] + inside[axis] for axis in (0, 1))
+        pixels[np.arange(len(rows))[:, None], down, across] = self.colours[self.classes[rows], None]
+
+
+def draw_dots(
+    labels: NDArray[np.int64], degree: float, n_classes: int, side: int, diameter: int, rng: np.random.Generator
+) -> Dots:
+    """Draw a dot per image.
+
+    Parameters
+    ----------
+    labels
+        The class of each image.
+    degree
+        How likely a dot has the colour of its image's class, from 0 to 1; otherwise its class is drawn from all.
+    n_classes
+        How many classes, and colours, there are.
+    side, diameter
+        Pixels per side of the images, and of the dots: these lie within the images.
+    rng
+        Draws colours and places.
+
+    Raises
+    ------
+    ValueError
+        If a dot does not fit into an image.
+    """
+    if diameter > side:
+        raise ValueError(f"hyper['dot'] must be at most the side of the images, {side}, got {diameter}")
+    leaks = rng.random(len(labels)) < degree
+    classes = np.where(leaks, labels, rng.integers(n_classes, size=len(labels)))
+    corners = rng.integers(side - diameter + 1, size=(len(labels), 2))
+    return Dots(classes, corners, class_colours(n_classes), diameter)
+
+
+def _disc(diameter: int) -> tuple[Rows, Rows]:
+    """Return rows and columns of the pixels of a disc, within the square around it."""
+    offset = np.arange(diameter) - (diameter - 1) / 2
+    down, across = np.nonzero(offset[:, None] ** 2 + offset**2 <= (diameter / 2) ** 2)
+    return down, across
+
+
+def add_noise(images: Tensor, degree: float, generator: Generator) -> Tensor:
+    """Add Gaussian noise to images on the scale from 0 to 255, clipped to it.
+
+    The variance of each image is drawn from 0 to 4000 times `degree`; the generator lives on the device of the images.
+    """
+    import torch
+
+    share = torch.rand((len(images), 1, 1, 1), generator=generator, device=images.device)
+    noise = torch.empty_like(images).normal_(generator=generator)
+    return (images + noise * (share * degree * MOST_VARIANCE).sqrt()).clamp(0, 255)

@@ -1,0 +1,138 @@
+"""The two kinds of work of a run, as functions that any process can call: train one model, compare some pairs."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import time
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from shesha._warnings import MeasureWarning
+from shesha.benchmark.archive import Archive, model_of
+from shesha.benchmark.entries import no_reason, version_of
+from shesha.benchmark.models import Model, domain
+from shesha.benchmark.outputs import accuracy_difference, disagreement, jensen_shannon
+from shesha.benchmark.store import Cell, Difference, Trained
+from shesha.comparison import _engine as engine
+from shesha.measures import Measure
+from shesha.views import Representation
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Measures that look at the same view, and the pairs that each is to compare: what one worker does at a time."""
+
+    measures: tuple[Measure, ...]
+    pairs: tuple[tuple[Pair, ...], ...]
+    seconds: float
+    """Rough time that it takes, for cutting the work into pieces."""
+
+    @property
+    def n_cells(self) -> int:
+        """Number of comparisons."""
+        return sum(map(len, self.pairs))
+
+    @property
+    def models(self) -> frozenset[str]:
+        """Keys of the models that must have been trained."""
+        return frozenset(model_of(name) for pairs in self.pairs for pair in pairs for name in pair)
+
+
+def train(model: Model, key: str, folder: Path, keep_checkpoint: bool = False) -> Trained:
+    """Train a model and write what it says, unless an earlier run did.
+
+    A failure is returned as a reason. Only a full disk is raised: nothing more can be done then.
+    """
+    archive = Archive(folder)
+    start = time.perf_counter()
+    try:
+        if not archive.has(key):
+            _train(model, key, archive, keep_checkpoint)
+        probabilities, labels, seconds = archive.outputs(key)
+        return Trained(key, float((probabilities.argmax(axis=1) == labels).mean()), seconds)
+    except Exception as error:  # One model's failure must not stop the others.
+        if disk_is_full(error):
+            raise
+        return Trained(key, None, time.perf_counter() - start, no_reason(error))
+
+
+def _train(model: Model, key: str, archive: Archive, keep_checkpoint: bool) -> None:
+    place = domain(model.domain)
+    start = time.perf_counter()
+    weights = archive.load_weights(key)
+    if weights is None:
+        weights = place.fit(model)
+        archive.save_weights(key, weights)
+    try:
+        outcome = place.extract(model, weights)
+    except ValueError as error:
+        raise ValueError(f"{error} (checkpoint {archive.weights_path(key)}: remove it to train again)") from error
+    archive.save(key, outcome, time.perf_counter() - start)
+    if not keep_checkpoint:
+        archive.weights_path(key).unlink(missing_ok=True)
+
+
+def compare(chunk: Chunk, folder: Path) -> list[Cell]:
+    """Compare the pairs; a comparison that fails is a cell with a reason."""
+    archive = Archive(folder)
+    names = dict.fromkeys(name for pairs in chunk.pairs for pair in pairs for name in pair)
+    sources = {name: Representation.of(_layer(archive, name), name) for name in names}
+    versions = {measure.name: version_of(measure) for measure in chunk.measures}
+    group = engine.Group(chunk.measures, chunk.pairs)
+    with warnings.catch_warnings():
+        # What is too large is told in the cells.
+        warnings.simplefilter("ignore", MeasureWarning)
+        skipped = engine.too_large([group], sources)
+    found = []
+    for one in engine.run([group], sources, skipped):
+        score = one.score
+        value = score.value if score.estimated else None
+        found.append(
+            Cell(one.first, one.second, score.measure, versions[score.measure], value, score.seconds, score.reason)
+        )
+    return found
+
+
+@lru_cache(maxsize=256)
+def _layer(archive: Archive, name: str):  # type: ignore[no-untyped-def]
+    return archive.layer(name)
+
+
+def compare_outputs(keys: Iterable[tuple[str, str]], folder: Path) -> list[Difference]:
+    """Return how much the outputs of pairs of models differ."""
+    archive = Archive(folder)
+    outputs = {key: archive.outputs(key) for pair in keys for key in pair}
+    return [
+        Difference(
+            first,
+            second,
+            accuracy_difference(outputs[first][0], outputs[second][0], outputs[first][1]),
+            jensen_shannon(outputs[first][0], outputs[second][0]),
+            disagreement(outputs[first][0], outputs[second][0]),
+        )
+        for first, second in keys
+    ]
+
+
+def disk_is_full(error: BaseException) -> bool:
+    """Whether an error means that nothing more can be written."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def prepare(n_threads: int, paths: tuple[str, ...]) -> None:
+    """Set up a process: its share of the cores, and where measures of one's own are."""
+    os.environ["SHESHA_THREADS"] = str(n_threads)
+    sys.path.extend(path for path in paths if path not in sys.path)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(n_threads)
+    else:
+        # Read by torch when it is first imported.
+        os.environ.setdefault("OMP_NUM_THREADS", str(n_threads))

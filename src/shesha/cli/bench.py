@@ -1,0 +1,196 @@
+"""`shesha bench`: which measure of similarity to trust?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from shesha.cli import _files
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+bench = typer.Typer(
+    name="bench",
+    help="The benchmark: six tests of similarity measures on trained networks of three domains.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_STORE = typer.Option(help="The file of results; trained models go to a folder beside it.")
+StoreFile = Annotated[Path, _STORE]
+Pooling = Literal["cls", "mean", "all"]
+_DEFAULT = Path("resi.sqlite")
+_NOTHING = 2
+
+
+@bench.command("run")
+def run_command(
+    suite: Annotated[str, typer.Argument(help="'small' (a laptop, no network) or 'paper' (as published).")],
+    domain: Annotated[list[str] | None, typer.Option(help="graphs, language or vision (may be repeated).")] = None,
+    dataset: Annotated[list[str] | None, typer.Option(help="Only this data set (may be repeated).")] = None,
+    architecture: Annotated[list[str] | None, typer.Option(help="Only this network (may be repeated).")] = None,
+    test: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="accuracy, output, label_randomization, shortcut, augmentation or layer_monotonicity (repeatable)."
+        ),
+    ] = None,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(help="'all' (default), 'ReSi', a family, a name, 'calibrated CKA', or your own module:function."),
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes of this machine; default: one per core.")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler, instead of processes here.")
+    ] = None,
+    store: StoreFile = _DEFAULT,
+    keep_checkpoints: Annotated[bool, typer.Option(help="Keep the weights of the trained models.")] = False,
+    retry_failed: Annotated[bool, typer.Option(help="Try again what failed in an earlier run.")] = False,
+    no_wait: Annotated[bool, typer.Option(help="Fail if another run is writing the same store.")] = False,
+) -> None:
+    """Train the models of a suite, compare them, and write every number; started again, it goes on where it was."""
+    from shesha.benchmark import rank, run, status
+
+    found = run(
+        suite,
+        domains=domain or (),
+        datasets=dataset or (),
+        architectures=architecture or (),
+        tests=test or (),
+        measures=measure or ("all",),
+        store=store,
+        workers=workers,
+        scheduler=scheduler,
+        keep_checkpoints=keep_checkpoints,
+        retry_failed=retry_failed,
+        wait=not no_wait,
+    )
+    far = status(store)
+    failed, without = int(far["models failed"].sum()), int(far["without value"].sum())
+    if failed or without:
+        typer.echo(
+            f"{failed} models failed, {without} comparisons have no value: `shesha bench status` counts them", err=True
+        )
+    if found.empty:
+        typer.echo("shesha: no test is complete", err=True)
+        raise typer.Exit(_NOTHING)
+    typer.echo(_printed(rank(found)))
+
+
+@bench.command("status")
+def status_command(store: StoreFile = _DEFAULT) -> None:
+    """Show how far each test is, and why models or comparisons failed."""
+    from shesha.benchmark import Store, status
+
+    with Store(store, create=False) as opened:
+        typer.echo(_printed(status(opened)))
+        reasons = opened.query(
+            "SELECT count(*), measure, reason FROM cell WHERE value IS NULL GROUP BY measure, reason ORDER BY 1 DESC"
+        )
+        failed = opened.query("SELECT description, reason FROM model WHERE accuracy IS NULL")
+    for description, reason in failed:
+        typer.echo(f"failed: {description}: {reason}")
+    for count, measure, reason in reasons[:20]:
+        typer.echo(f"{count} without value: {measure}: {reason}")
+
+
+@bench.command("table")
+def table_command(
+    store: StoreFile = _DEFAULT,
+    test: Annotated[str | None, typer.Option(help="Only this test.")] = None,
+    domain: Annotated[str | None, typer.Option(help="Only this domain.")] = None,
+    published: Annotated[bool, typer.Option("--published", help="Show the published results instead.")] = False,
+) -> None:
+    """Print the scores in the paper's layout, as Markdown."""
+    from shesha.benchmark import table, to_markdown
+    from shesha.benchmark.suites import domain_name
+
+    frame = _results(store, published)
+    for name in _tests_in(frame, test):
+        typer.echo(f"\n{name}\n")
+        typer.echo(to_markdown(table(frame, name, domain and domain_name(domain))))
+
+
+@bench.command("rank")
+def rank_command(
+    store: StoreFile = _DEFAULT,
+    pooling: Annotated[Pooling, typer.Option(help="cls, mean or all, where there are several poolings.")] = "cls",
+    published: Annotated[bool, typer.Option("--published", help="Rank the published results instead.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Write the distribution of the ranks to this picture.")] = None,
+) -> None:
+    """Rank the measures, by domain."""
+    from shesha.benchmark import plot_ranks, rank, with_published
+
+    _files.require_picture(plot)
+    _files.require_writable(plot)
+    frame = _results(store, published)
+    if not published and len(beside := with_published(frame)) > len(frame):
+        frame = beside
+        typer.echo("shesha: published scores stand for the measures that were not run", err=True)
+    typer.echo(_printed(rank(frame, pooling=pooling)))
+    if plot is not None:
+        _files.save_picture(plot, plot_ranks(frame).flat[0])
+
+
+@bench.command("export")
+def export_command(
+    output: Annotated[Path, typer.Argument(help="The CSV file to write; - for standard output.")],
+    store: StoreFile = _DEFAULT,
+    comparisons: Annotated[bool, typer.Option(help="Every single comparison, not the scores.")] = False,
+) -> None:
+    """Write the scores, or every comparison, as CSV."""
+    from shesha.benchmark import results
+    from shesha.benchmark._results import comparisons as every_comparison
+
+    _files.require_writable(output)
+    frame = every_comparison(store) if comparisons else results(store)
+    text = frame.to_csv(index=False)
+    if str(output) == "-":
+        typer.echo(text, nl=False)
+    else:
+        output.write_text(text, encoding="utf-8")
+
+
+@bench.command("report")
+def report_command(
+    output: Annotated[Path, typer.Argument(help="The Markdown file to write; - for standard output.")],
+    store: StoreFile = _DEFAULT,
+    title: Annotated[str, typer.Option(help="Its heading.")] = "Benchmark results",
+) -> None:
+    """Write accuracies, tables, ranks, runtimes and the agreement with the published results."""
+    from shesha.benchmark import report
+
+    _files.require_writable(output)
+    text = report(store, title=title)
+    if str(output) == "-":
+        typer.echo(text, nl=False)
+    else:
+        output.write_text(text, encoding="utf-8")
+
+
+def _results(store: Path, from_paper: bool) -> pd.DataFrame:
+    from shesha.benchmark import published, results
+
+    frame = published() if from_paper else results(store)
+    if frame.empty:
+        typer.echo("shesha: no test is complete", err=True)
+        raise typer.Exit(_NOTHING)
+    return frame
+
+
+def _tests_in(frame: pd.DataFrame, wanted: str | None) -> list[str]:
+    there = list(dict.fromkeys(frame["test"]))
+    if wanted is None:
+        return there
+    from shesha.benchmark.suites import test_name
+    from shesha.benchmark.tests import TESTS
+
+    rows = next(one.rows for one in TESTS if one.name == test_name(wanted))
+    return [name for name in there if name in rows]
+
+
+def _printed(frame: pd.DataFrame) -> str:
+    return frame.to_string(index=False, float_format=lambda value: f"{value:.2f}")

@@ -1,0 +1,189 @@
+"""The three file formats, the downloads and what is said where there is neither."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import urllib.error
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from shesha.benchmark.graphs import data, fingerprint, readers
+from shesha.benchmark.sources import MissingDataError
+
+ARXIV = {
+    "raw/edge.csv.gz": "0,1\n1,0\n2,3\n3,1\n",
+    "raw/node-feat.csv.gz": "0.5,-1\n1,2\n3,4\n5,6\n",
+    "raw/node-label.csv.gz": "2\n0\n1\n1\n",
+    "split/time/train.csv.gz": "0\n3\n",
+    "split/time/valid.csv.gz": "1\n",
+    "split/time/test.csv.gz": "2\n",
+}
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SHESHA_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("SHESHA_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "data"
+
+
+def write_arxiv(folder: Path) -> None:
+    for name, text in ARXIV.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(gzip.compress(text.encode()))
+
+
+def write_flickr(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    matrix = sparse.csr_array(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=float))
+    np.savez(folder / "adj_full.npz", data=matrix.data, indices=matrix.indices, indptr=matrix.indptr, shape=(3, 3))
+    np.save(folder / "feats.npy", np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    (folder / "class_map.json").write_text(json.dumps({"2": 1, "0": 0, "1": 2}))
+    (folder / "role.json").write_text(json.dumps({"tr": [0], "va": [2], "te": [1]}))
+
+
+def check_arxiv(graph: readers.RawGraph) -> None:
+    assert graph.edge_index.tolist() == [[0, 1, 1, 2, 3, 3], [1, 0, 3, 3, 1, 2]]
+    assert graph.x.tolist() == [[0.5, -1], [1, 2], [3, 4], [5, 6]]
+    assert graph.y.tolist() == [2, 0, 1, 1]
+    assert graph.train.tolist() == [True, False, False, True]
+    assert graph.val.tolist() == [False, True, False, False]
+    assert graph.test.tolist() == [False, False, True, False]
+
+
+def test_cora_comes_from_the_arrays_with_rows_that_sum_to_one(small: data.Graph) -> None:
+    total = small.x.sum(dim=1)
+    assert total[5] == 0
+    np.testing.assert_allclose(np.delete(total.numpy(), 5), 1, rtol=1e-6)
+    assert small.x.dtype == torch.float32 and small.edge_index.dtype == torch.int64 and small.y.dtype == torch.int64
+    assert (small.n_classes, small.n_nodes) == (3, 60)
+    assert [int(mask.sum()) for mask in (small.train, small.val, small.test)] == [20, 10, 25]
+
+
+def test_fingerprint_follows_the_data(small: data.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = fingerprint("Cora", {})
+    assert fingerprint("Cora", {}) == first
+    data.fingerprint_of_graph.cache_clear()
+    small.y[0] = (small.y[0] + 1) % 3
+    assert fingerprint("Cora", {}) != first
+
+
+def test_flickr_comes_from_the_original_files(place: Path) -> None:
+    write_flickr(place / "flickr")
+    graph = readers.read_flickr()
+    assert graph.edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
+    assert graph.y.tolist() == [0, 2, 1]
+    assert graph.x.tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert [mask.tolist().index(True) for mask in (graph.train, graph.val, graph.test)] == [0, 2, 1]
+
+
+def test_pickled_features_are_refused(place: Path) -> None:
+    write_flickr(place / "flickr")
+    np.save(place / "flickr" / "feats.npy", np.array([{}, {}, {}]), allow_pickle=True)
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        readers.read_flickr()
+
+
+def test_arxiv_comes_from_the_unzipped_folder_with_both_directions(place: Path) -> None:
+    write_arxiv(place / "ogbn_arxiv")
+    check_arxiv(readers.read_arxiv())
+
+
+def test_arxiv_is_downloaded_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        for name, text in ARXIV.items():
+            file.writestr(f"arxiv/{name}", gzip.compress(text.encode()))
+    calls = []
+
+    def answer(url: str, timeout: float) -> io.BytesIO:
+        calls.append(url)
+        return io.BytesIO(archive.getvalue())
+
+    monkeypatch.setattr(readers.urllib.request, "urlopen", answer)
+    check_arxiv(readers.read_arxiv())
+    check_arxiv(readers.read_arxiv())
+    assert calls == ["https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"]
+
+
+def test_files_become_tensors(place: Path) -> None:
+    write_arxiv(place / "ogbn_arxiv")
+    write_flickr(place / "flickr")
+    for dataset, shape in (("OGBN-Arxiv", (4, 2)), ("Flickr", (3, 2))):
+        data.load.cache_clear()
+        graph = data.load(dataset)
+        assert graph.x.shape == shape and graph.x.dtype == torch.float32
+        assert graph.n_classes == 3
+        np.testing.assert_array_equal(data.extraction_rows(graph), np.flatnonzero(graph.test.numpy()))
+    data.load.cache_clear()
+
+
+@pytest.mark.parametrize("answer", [urllib.error.URLError("no network"), b"not a zip"])
+def test_arxiv_missing_names_both_places(place: Path, monkeypatch: pytest.MonkeyPatch, answer: Any) -> None:
+    def urlopen(url: str, timeout: float) -> io.BytesIO:
+        if isinstance(answer, Exception):
+            raise answer
+        return io.BytesIO(answer)
+
+    monkeypatch.setattr(readers.urllib.request, "urlopen", urlopen)
+    for _ in range(2):
+        with pytest.raises(MissingDataError, match=r"data/ogbn_arxiv .*snap.stanford.edu"):
+            readers.read_arxiv()
+
+
+@pytest.mark.parametrize(
+    ("dataset", "folder", "source"), [("Cora", "cora", "Planetoid"), ("Flickr", "flickr", "Flickr")]
+)
+def test_missing_names_both_places(
+    place: Path, monkeypatch: pytest.MonkeyPatch, dataset: str, folder: str, source: str
+) -> None:
+    def fail(**options: str) -> None:
+        raise OSError("no network")
+
+    monkeypatch.setattr(readers, "geometric", lambda part: SimpleNamespace(**{source: fail}))
+    with pytest.raises(MissingDataError, match=rf"data/{folder} .*torch_geometric.datasets.{source} \(no network\)"):
+        data._READERS[dataset]()
+
+
+def test_cora_otherwise_comes_from_the_library(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mask = torch.tensor([True, False])
+    masks = {f"{name}_mask": mask for name in ("train", "val", "test")}
+    edges = torch.tensor([[0, 1], [1, 0]])
+    held = SimpleNamespace(x=torch.tensor([[1.0, 3.0], [0, 0]]), edge_index=edges, y=torch.tensor([0, 1]), **masks)
+    asked = {}
+
+    def planetoid(**options: str) -> list[SimpleNamespace]:
+        asked.update(options)
+        return [held]
+
+    monkeypatch.setattr(readers, "geometric", lambda part: SimpleNamespace(Planetoid=planetoid))
+    assert readers.read_cora().x.tolist() == [[0.25, 0.75], [0, 0]]
+    assert asked == {"root": str(place.parent / "cache" / "cora"), "name": "Cora"}
+
+
+def test_unknown_dataset_lists_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="dataset must be one of Cora, Flickr, OGBN-Arxiv, got 'cora'"):
+        data.load("cora")
+
+
+def test_large_test_sets_are_drawn_from_once_and_for_all() -> None:
+    n = 25_000
+    mask, none = torch.arange(n) % 2 == 0, torch.zeros(n, dtype=torch.bool)
+    graph = data.Graph(torch.zeros(n, 1), torch.zeros(2, 0), torch.zeros(n, dtype=torch.long), none, none, mask, 2)
+    rows = data.extraction_rows(graph)
+    assert len(rows) == 10_000 == len(np.unique(rows))
+    assert (np.diff(rows) > 0).all() and (rows % 2 == 0).all() and rows.max() > 24_000
+    np.testing.assert_array_equal(rows, data.extraction_rows(graph))
+
+
+def test_small_test_sets_are_taken_whole(small: data.Graph) -> None:
+    np.testing.assert_array_equal(data.extraction_rows(small), np.flatnonzero(small.test.numpy()))

@@ -1,0 +1,246 @@
+"""The file of a run: what is no store is refused, one run writes at a time, and a full disk loses nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from shesha.benchmark._results import results, status
+from shesha.benchmark.api import run
+from shesha.benchmark.models import Model, Setting
+from shesha.benchmark.store import Cell, Store, StoreError, Trained, only_writer
+from shesha.benchmark.suites import Suite
+from shesha.benchmark.work import disk_is_full
+
+OPTIONS = {"measures": ["CKA"], "tests": ["shortcut"]}
+CELL = Cell("a//last", "b//last", "CKA", "1", 0.5, 0.1)
+
+
+def cells(path):
+    with Store(path, create=False) as opened:
+        return sorted(opened.query("SELECT first, second, measure, value FROM cell"))
+
+
+def test_a_store_of_another_layout_is_refused_by_all(here, toy):
+    with Store("a.sqlite") as opened:
+        opened.describe(schema="99")
+    expected = r"store must have layout 1, got 99 in a\.sqlite: .*give another file with --store"
+    for use in (lambda: run(toy, store="a.sqlite", **OPTIONS), lambda: results("a.sqlite", toy)):
+        with pytest.raises(StoreError, match=expected):
+            use()
+
+
+SHORT = pytest.mark.xfail(strict=True, reason="SQLite takes a file of less than 512 bytes for an empty database")
+
+
+@pytest.mark.parametrize("content", [b"first,second\n" * 50, pytest.param(b"x", marks=SHORT)])
+def test_a_file_of_another_kind_is_refused_and_left_alone(here, toy, content):
+    path = here / "a.sqlite"
+    path.write_bytes(content)
+    for use in (lambda: run(toy, store=path, **OPTIONS), lambda: results(path, toy)):
+        with pytest.raises(StoreError, match=r"store must be a file written by `shesha bench run`, got .*a\.sqlite"):
+            use()
+    assert path.read_bytes() == content
+
+
+def test_another_database_is_refused(here, toy):
+    connection = sqlite3.connect("a.sqlite")
+    connection.execute("CREATE TABLE mine (x)")
+    connection.commit()
+    connection.close()
+    with pytest.raises(StoreError, match=r"store must be a file written by `shesha bench run`, got a\.sqlite"):
+        run(toy, store="a.sqlite", **OPTIONS)
+
+
+def test_an_empty_file_becomes_a_store_but_holds_no_results(here, toy):
+    (here / "a.sqlite").touch()
+    with pytest.raises(StoreError, match="store must be a file written by"):
+        results("a.sqlite", toy)
+    assert len(run(toy, store="a.sqlite", **OPTIONS)) == 2
+
+
+def test_a_store_without_a_run_says_so(here):
+    with Store("a.sqlite"):
+        pass
+    with pytest.raises(StoreError, match=r"store must hold a run, got a\.sqlite, which holds none yet"):
+        results("a.sqlite")
+
+
+def test_missing_files_and_folders_are_named(here, toy):
+    with pytest.raises(FileNotFoundError, match=r"the folder of the store must exist, got nowhere/a\.sqlite"):
+        run(toy, store="nowhere/a.sqlite", **OPTIONS)
+    with pytest.raises(FileNotFoundError, match=r"store must be the file of an earlier run, got a\.sqlite"):
+        results("a.sqlite", toy)
+    assert list(here.iterdir()) == []
+
+
+def test_a_folder_is_no_store(here, toy):
+    (here / "folder").mkdir()
+    with pytest.raises((StoreError, OSError), match="folder"):
+        run(toy, store="folder", **OPTIONS)
+
+
+def test_a_store_of_another_suite_is_refused(here, toy):
+    run(toy, store="a.sqlite", **OPTIONS)
+    before = cells("a.sqlite")
+    with pytest.raises(ValueError, match=r"store must belong to suite 'other', got a\.sqlite of suite 'toy'"):
+        run(Suite("other", toy.tasks), store="a.sqlite", **OPTIONS)
+    assert cells("a.sqlite") == before
+
+
+def test_numbers_are_written_once(here):
+    with Store("a.sqlite") as opened:
+        opened.add_cells([CELL, Cell("a//last", "b//last", "CKA", "1", 0.7, 0.1)])
+        opened.add_cells([Cell("a//last", "b//last", "CKA", "1", 0.9, 0.1)])
+        assert opened.cells("CKA", "1") == {("a//last", "b//last"): CELL}
+        assert opened.cells("CKA", "2") == {}
+        assert opened.done() == {("a//last", "b//last", "CKA", "1")}
+
+
+def test_forgetting_failures_keeps_what_has_a_value(here):
+    model = Model("toy_domain", "D", "A", Setting(), 0)
+    with Store("a.sqlite") as opened:
+        opened.add_model(model, Trained("good", 0.5, 1.0))
+        opened.add_model(model, Trained("bad", None, 1.0, "why"))
+        opened.add_cells([CELL, Cell("a//last", "c//last", "CKA", "1", None, 0.1, "why")])
+        assert opened.forget_failures() == 2
+        assert set(opened.models()) == {"good"}
+        assert list(opened.cells("CKA", "1").values()) == [CELL]
+
+
+def test_what_is_begun_and_fails_is_not_written_at_all(here):
+    with Store("a.sqlite") as opened:
+        with pytest.raises(KeyboardInterrupt), opened.writing():
+            opened.query("INSERT INTO about VALUES ('half', 'way')")
+            raise KeyboardInterrupt
+        assert "half" not in opened.about()
+        opened.describe(whole="way")
+    with Store("a.sqlite", create=False) as opened:
+        assert opened.about() == {"schema": "1", "whole": "way"}
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from shesha.benchmark.store import only_writer
+with only_writer(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def held(here):
+    """Another process writes the store."""
+    script = [sys.executable, "-c", HOLDER, str(here / "a.sqlite")]
+    with subprocess.Popen(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def test_a_second_run_that_does_not_wait_names_the_first(held, toy, here):
+    expected = rf"store must have one writer, got a second: another run \(process {held.pid}\) is writing .*a\.sqlite"
+    with pytest.raises(StoreError, match=expected):
+        run(toy, store=here / "a.sqlite", wait=False, **OPTIONS)
+    assert not (here / "a.sqlite").exists()
+
+
+def test_a_killed_run_holds_nothing(held, toy, here):
+    held.kill()
+    held.wait()
+    assert len(run(toy, store=here / "a.sqlite", wait=False, **OPTIONS)) == 2
+
+
+def test_a_second_run_waits_and_finds_everything_done(here, toy, monkeypatch, capsys):
+    monkeypatch.setenv("TOY_CALLS", str(here / "calls"))
+    monkeypatch.setenv("TOY_SLEEP", "0.03")
+    options = {"store": "a.sqlite", "measures": ["toy_measures:logged"], "tests": ["shortcut"]}
+    first = []
+    running = threading.Thread(target=lambda: first.append(run(toy, **options)))
+    running.start()
+    end = time.monotonic() + 120
+    while not (here / "calls").exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    second = run(toy, **options)
+    running.join()
+    assert f"another run (process {os.getpid()}) is writing a.sqlite: waiting for it to end" in capsys.readouterr().err
+    assert second.equals(first[0])
+    calls = (here / "calls").read_text().splitlines()
+    assert len(calls) == len(set(calls)) == 63
+
+
+def test_the_lock_names_its_last_owner_alone(here):
+    lock = here / "a.sqlite.lock"
+    lock.write_text("999999999 and more")
+    with only_writer(here / "a.sqlite", wait=False):
+        assert lock.read_text() == str(os.getpid())
+
+
+@pytest.fixture
+def small_disk(monkeypatch):
+    """Let stores grow by so many pages only."""
+    prepare = Store._prepare
+
+    def limit(pages):
+        def limited(self, create):
+            prepare(self, create)
+            ((now,),) = self.query("PRAGMA page_count")
+            self.query(f"PRAGMA max_page_count = {now + pages}")
+
+        monkeypatch.setattr(Store, "_prepare", limited)
+
+    yield limit
+    monkeypatch.setattr(Store, "_prepare", prepare)
+
+
+def test_a_full_disk_ends_the_run_and_one_with_room_completes_it(here, toy, small_disk):
+    options = {"store": "a.sqlite", "measures": ["CKA", "RSA", "LinReg", "MagDiff", "DistCorr", "RankSim"]}
+    whole = run(toy, **{**options, "store": "b.sqlite"})
+    everything = cells("b.sqlite")
+    small_disk(12)
+    with pytest.raises(OSError, match=r"no space left for a\.sqlite; what is written stays") as stopped:
+        run(toy, **options)
+    assert stopped.value.errno == errno.ENOSPC
+    kept = cells("a.sqlite")
+    assert 0 < len(kept) < len(everything)
+    small_disk(10**6)
+    assert run(toy, **options).equals(whole)
+    assert set(kept) <= set(cells("a.sqlite"))
+    assert cells("a.sqlite") == everything
+
+
+def test_a_disk_that_is_full_while_a_model_is_written_ends_the_run(here, toy, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    import torch
+
+    with monkeypatch.context() as patching:
+        patching.setattr(torch, "save", full)
+        with pytest.raises(OSError, match="No space left") as stopped:
+            run(toy, store="a.sqlite", **OPTIONS)
+    assert stopped.value.errno == errno.ENOSPC
+    assert not [path for path in (here / "a.sqlite.models").iterdir() if path.suffix == ".part"]
+    assert len(run(toy, store="a.sqlite", **OPTIONS)) == 2
+    assert (status("a.sqlite", toy).set_index("test").loc["shortcut", "models failed"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "full"),
+    [
+        (OSError(errno.ENOSPC, "full"), True),
+        (OSError(errno.EDQUOT, "quota"), True),
+        (OSError(errno.EACCES, "denied"), False),
+        (RuntimeError("the loss is not finite"), False),
+    ],
+)
+def test_only_a_full_disk_counts_as_one(error, full):
+    assert disk_is_full(error) is full

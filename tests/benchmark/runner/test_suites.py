@@ -1,0 +1,291 @@
+"""The suites are as documented, and a model's name changes with everything that matters."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from shesha.benchmark import suites
+from shesha.benchmark.api import run
+from shesha.benchmark.models import KINDS, Model, Outcome, Setting, domain, fingerprint_of
+from shesha.benchmark.plan import models_of, trials
+from shesha.benchmark.suites import Suite, domain_name, suite
+from shesha.benchmark.suites import test_name as name_of_test
+
+SIX = ("accuracy", "output", "label_randomization", "shortcut", "augmentation", "layer_monotonicity")
+
+
+def degrees(task, test):
+    return [one.degree for one in task.groups[test]]
+
+
+def by_place(name):
+    return {(task.dataset, task.architecture): task for task in suite(name).tasks}
+
+
+def n_models(task):
+    return len(models_of(trials([task])))
+
+
+def test_the_small_suite_has_three_domains():
+    assert [(task.domain, task.dataset, task.architecture) for task in suite("small").tasks] == [
+        *(("graph", "Cora", name) for name in ("GCN", "SAGE", "GAT", "PGNN")),
+        *(("language", data, name) for data in ("SST2", "MNLI") for name in ("MiniLM", "SmallBERT")),
+        *(("vision", data, name) for data in ("FashionMNIST", "CIFAR10") for name in ("ResNet", "VGG", "ViT")),
+    ]
+
+
+def test_the_paper_suite_has_the_published_networks():
+    vision = ("RNet18", "RNet34", "RNet101", "VGG11", "VGG19", "ViT B32", "ViT L32")
+    assert [(task.domain, task.dataset, task.architecture) for task in suite("paper").tasks] == [
+        *(("graph", "Cora", name) for name in ("GCN", "SAGE", "GAT", "PGNN")),
+        *(("graph", data, name) for data in ("Flickr", "OGBN-Arxiv") for name in ("GCN", "SAGE", "GAT")),
+        *(("language", data, name) for data in ("SST2", "MNLI") for name in ("BERT", "ALBERT", "SmolLM2")),
+        *(("vision", data, name) for data in ("IN100", "CIFAR100") for name in vision),
+    ]
+
+
+@pytest.mark.parametrize("name", ["small", "paper"])
+def test_graph_groups_are_two_degrees_and_none(name):
+    for (_, architecture), task in by_place(name).items():
+        if task.domain == "graph":
+            assert degrees(task, "label_randomization") == [0, 0.25, 1]
+            assert degrees(task, "shortcut") == [0, 0.5, 1]
+            if architecture == "PGNN":
+                assert "augmentation" not in task.groups
+                assert task.tests == tuple(test for test in SIX if test != "augmentation")
+            else:
+                assert degrees(task, "augmentation") == [0, 0.2, 0.8]
+                assert task.tests == SIX
+            assert task.layers == Setting("deep")
+            assert task.poolings == ("",)
+
+
+def test_vision_groups_are_noise_of_three_levels():
+    for name in ("small", "paper"):
+        for task in suite(name).chosen(domains=["vision"]):
+            assert degrees(task, "label_randomization") == [0, 0.5, 0.75]
+            assert degrees(task, "shortcut") == [0, 0.75, 1]
+            assert degrees(task, "augmentation") == [0.25, 0.5, 1]
+            assert task.tests == SIX
+
+
+def test_language_groups_and_poolings():
+    small, paper = by_place("small"), by_place("paper")
+    for place, task in {**small, **paper}.items():
+        if task.domain != "language":
+            continue
+        if place[1] == "SmolLM2":
+            assert degrees(task, "label_randomization") == [0, 1]
+            assert "augmentation" not in task.groups
+            assert task.poolings == ("cls",)
+        else:
+            assert degrees(task, "label_randomization") == [0, 0.75, 1]
+            assert degrees(task, "augmentation") == ([0, 0.25, 1] if place == ("MNLI", "BERT") else [0, 1])
+            assert task.poolings == ("cls", "mean")
+        lowest, _, highest = degrees(task, "shortcut")
+        assert (lowest, highest) == ((0.558, 1) if place[0] == "SST2" else (0.354, 1))
+
+
+def test_no_disturbance_is_the_standard_training_but_for_shortcuts():
+    task = by_place("small")["Cora", "GCN"]
+    assert task.groups["label_randomization"][0] == task.groups["augmentation"][0] == Setting()
+    assert task.groups["shortcut"][0] == Setting("shortcut", 0)
+    assert list(task.models("label_randomization")) == ["standard", "labels 0.25", "labels 1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "number"),
+    [
+        # Ten standard models, two more groups of labels, three of shortcuts, two of augmentation, the deep ones.
+        ("paper", ("Cora", "GCN"), 10 + 2 * 5 + 3 * 5 + 2 * 5 + 5),
+        ("paper", ("Cora", "PGNN"), 10 + 2 * 5 + 3 * 5 + 5),
+        # No group of vision's augmentation is the standard one, and the layers are those of the standard models.
+        ("paper", ("IN100", "RNet18"), 10 + 2 * 5 + 3 * 5 + 3 * 5),
+        ("paper", ("MNLI", "BERT"), 10 + 2 * 5 + 3 * 5 + 2 * 5),
+        ("paper", ("SST2", "BERT"), 10 + 2 * 5 + 3 * 5 + 1 * 5),
+        ("paper", ("SST2", "SmolLM2"), 10 + 1 * 5 + 3 * 5),
+    ],
+)
+def test_models_are_shared_by_tests(name, place, number):
+    assert n_models(by_place(name)[place]) == number
+
+
+@pytest.mark.parametrize("name", ["small", "paper"])
+def test_tasks_have_the_models_that_their_numbers_say(name):
+    for task in suite(name).tasks:
+        own = {one for test, some in task.groups.items() for one in some if one != Setting()}
+        deep = task.n_layered if task.layers == Setting("deep") else 0
+        assert n_models(task) == task.n_models + task.n_per_group * len(own) + deep
+        for test in ("label_randomization", "shortcut", "augmentation"):
+            if test in task.groups:
+                assert {len(some) for some in task.models(test).values()} == {task.n_per_group}
+        assert [len(some) for some in task.models("accuracy").values()] == [task.n_models]
+        assert [len(some) for some in task.models("layer_monotonicity").values()] == [task.n_layered]
+        assert task.n_layered <= task.n_models
+
+
+@pytest.mark.parametrize("name", ["small", "paper"])
+def test_hyperparameters_are_plain_and_those_of_one_suite(name):
+    for task in suite(name).tasks:
+        assert task.hyper
+        for key, value in task.hyper.items():
+            assert isinstance(key, str)
+            assert value is None or type(value) in (str, int, float, bool), (str(task), key, value)
+
+
+def test_a_suite_can_be_cut_down():
+    small = suite("small")
+    assert len(small.chosen()) == 14
+    assert {task.dataset for task in small.chosen(domains=["graphs"])} == {"Cora"}
+    assert [str(task) for task in small.chosen(["vision"], ["cifar10"], ["vit"])] == ["ViT on CIFAR10"]
+    assert len(small.chosen(architectures=["GCN", "VGG"])) == 3
+    assert small.chosen(domains=["language"], architectures=["GCN"]) == ()
+
+
+@pytest.mark.parametrize(
+    ("use", "expected"),
+    [
+        (lambda: suite("smal"), r"suite must be one of small, paper, got 'smal' \(did you mean 'small'\?\)"),
+        (lambda: suite("xyz"), r"suite must be one of small, paper, got 'xyz'$"),
+        (lambda: name_of_test("acuracy"), "test must be one of accuracy, got 'acuracy'"),
+        (lambda: name_of_test("qqq"), f"test must be one of {', '.join(SIX)}, got 'qqq'"),
+        (lambda: domain_name("sound"), "domain must be one of graph, language, vision, got 'sound'"),
+        (lambda: suite("small").chosen(domains=["sound"]), "domain must be one of graph, language, vision"),
+        (lambda: suite("small").chosen(datasets=["Coral"]), "dataset must be one of Cora, SST2, .*, got 'Coral'"),
+        (lambda: suite("small").chosen(architectures=["GNC"]), "architecture must be one of GCN, SAGE, .*, got 'GNC'"),
+        (lambda: Setting("label", 0.5), f"kind must be one of {', '.join(KINDS)}, got 'label'"),
+        (lambda: Setting("labels", 1.5), "degree must lie between 0 and 1, got 1.5"),
+        (lambda: run("smal", store="never.sqlite"), "did you mean 'small'"),
+        (lambda: run("small", store="never.sqlite", tests=["shortcat"]), "test must be one of shortcut"),
+        (lambda: run("small", store="never.sqlite", measures=["CKAA"]), "measure must be one of CKA, .*got 'CKAA'"),
+        (
+            lambda: run("small", store="never.sqlite", architectures=["PGNN"], tests=["augmentation"]),
+            "tests must include one that the chosen networks and data take part in, got none",
+        ),
+    ],
+)
+def test_what_is_misspelt_is_told_with_what_there_is(use, expected, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=expected):
+        use()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["label_randomization", "Label-Randomization", "label randomization", "LABELRANDOMIZATION"]
+)
+def test_tests_may_be_written_in_any_case_with_any_separator(text):
+    assert name_of_test(text) == "label_randomization"
+
+
+def test_a_domain_of_ones_own_can_be_chosen(toy):
+    assert toy.chosen(domains=["toy_domain"]) == toy.tasks
+    with pytest.raises(ValueError, match="domain must be one of toy_domain, got 'graph'"):
+        toy.chosen(domains=["graph"])
+
+
+@pytest.mark.xfail(strict=True, reason="only the domains of the library's suites are listed")
+def test_an_unknown_domain_of_ones_own_says_what_there_is(toy):
+    with pytest.raises(ValueError, match=r"domain must be one of .*toy_domain.*, got 'toy_domian'"):
+        toy.chosen(domains=["toy_domian"])
+
+
+MODEL = Model("graph", "Cora", "GCN", Setting("labels", 0.5), 3, {"rate": 0.1, "layers": 2})
+
+
+def changed(**some):
+    own = {name: getattr(MODEL, name) for name in ("domain", "dataset", "architecture", "setting", "seed", "hyper")}
+    return Model(**(own | some))
+
+
+OTHERS = {
+    "domain": changed(domain="vision"),
+    "dataset": changed(dataset="Flickr"),
+    "architecture": changed(architecture="GAT"),
+    "kind": changed(setting=Setting("shortcut", 0.5)),
+    "degree": changed(setting=Setting("labels", 0.25)),
+    "seed": changed(seed=4),
+    "a value": changed(hyper={"rate": 0.2, "layers": 2}),
+    "the type of a value": changed(hyper={"rate": 0.1, "layers": 2.0}),
+    "one more value": changed(hyper={"rate": 0.1, "layers": 2, "dropout": 0.0}),
+    "one less": changed(hyper={"rate": 0.1}),
+}
+
+
+def test_keys_change_with_everything_that_matters():
+    keys = {what: model.key("data") for what, model in OTHERS.items()}
+    keys |= {"nothing": MODEL.key("data"), "data": MODEL.key("other data")}
+    assert len(set(keys.values())) == len(keys), keys
+    assert all(re.fullmatch("[0-9a-f]{20}", key) for key in keys.values())
+
+
+def test_keys_do_not_change_with_what_does_not_matter():
+    assert changed(hyper={"layers": 2, "rate": 0.1}).key("data") == MODEL.key("data")
+    # Files of earlier runs are found by it.
+    assert MODEL.key("data") == "35f6166fae4b88cd88af"
+
+
+def test_models_of_a_suite_differ_in_their_keys():
+    for name in ("small", "paper"):
+        models = models_of(trials(suite(name).tasks))
+        assert len({model.key("data") for model in models}) == len(models)
+
+
+def test_fingerprints_tell_data_apart():
+    one = np.arange(6.0)
+    different = [
+        (one,),
+        (one.reshape(2, 3),),
+        (one.astype(np.float32),),
+        (one + 1,),
+        (one, one),
+        (one, "text"),
+        ("text",),
+        (np.empty(0),),
+    ]
+    assert len({fingerprint_of(*some) for some in different}) == len(different)
+    assert fingerprint_of(one.copy()) == fingerprint_of(one)
+    assert fingerprint_of(np.asfortranarray(one.reshape(2, 3))) == fingerprint_of(one.reshape(2, 3))
+    assert fingerprint_of("text") == fingerprint_of(b"text")
+
+
+def test_a_domain_is_found_by_its_module(patch):
+    assert domain("toy_domain").__name__ == "toy_domain"
+
+
+def outcome(**some):
+    own = {
+        "representations": {"": (np.ones((4, 2)),)},
+        "probabilities": np.full((4, 2), 0.5),
+        "labels": np.arange(4) % 2,
+    }
+    return Outcome(**(own | some))
+
+
+@pytest.mark.parametrize(
+    ("some", "expected"),
+    [
+        ({"representations": {}}, "representations must hold at least one layer of one pooling, got none"),
+        ({"representations": {"cls": ()}}, "representations must hold at least one layer"),
+        ({"representations": {"cls": (np.ones((4, 2)), np.ones((3, 2)))}}, r"layer 1 of pooling 'cls' .*\(4\), got 3"),
+        ({"probabilities": np.ones(4)}, r"probabilities must have shape \(4, n_classes\), got \(4,\)"),
+        ({"probabilities": np.ones((3, 2))}, r"probabilities must have shape \(4, n_classes\), got \(3, 2\)"),
+    ],
+)
+def test_outcomes_have_rows_that_belong_together(some, expected):
+    with pytest.raises(ValueError, match=expected):
+        outcome(**some)
+
+
+def test_accuracy_is_the_share_of_right_rows():
+    assert outcome(probabilities=np.array([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.1, 0.9]])).accuracy == 0.75
+
+
+def test_the_small_suite_lightens_one_measure():
+    assert suite("small").options == {"RTD": {"n_subsets": 2}}
+    assert suite("paper").options == {}
+    assert Suite("own", ()).options == {}
+    assert set(suites._SUITES) == set(suites._OPTIONS)

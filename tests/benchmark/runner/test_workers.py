@@ -1,0 +1,143 @@
+"""Work in other processes: a measure or a training that kills its worker costs that piece of work alone."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+
+import pytest
+
+from shesha.benchmark import api, executors, plan, work
+from shesha.benchmark.api import run
+from shesha.benchmark.archive import Archive
+from shesha.benchmark.executors import LocalProcesses, search_paths
+from shesha.benchmark.store import Store
+from shesha.views import Representation
+
+DIED = "worker died"
+
+
+def cells(store):
+    with Store(store, create=False) as opened:
+        return sorted(opened.query("SELECT first, second, measure, value, reason FROM cell"))
+
+
+def test_a_measure_that_kills_its_worker_costs_its_chunk_alone(here, toy, monkeypatch, patch):
+    toy_measures = importlib.import_module("toy_measures")
+    options = {"store": "a.sqlite", "tests": ["shortcut"]}
+    # Models are trained here, so that workers need not import torch.
+    run(toy, **options, measures=["toy_measures:one_more"])
+    archive = Archive(here / "a.sqlite.models")
+    (first, second, *_) = next(row for row in cells("a.sqlite"))
+    rows = [Representation.of(archive.layer(name)).rows for name in (first, second)]
+    monkeypatch.setenv("TOY_VICTIM", toy_measures._print_of(*rows))
+    monkeypatch.setattr(plan, "_SECONDS", 10 * plan._PLAIN)
+    monkeypatch.setattr(api, "_executor", lambda *_: LocalProcesses(2, search_paths()))
+    found = run(toy, **options, measures=["toy_measures:killing", "CKA"])
+    own = [row for row in cells("a.sqlite") if row[2] == "killing"]
+    lost = [row for row in own if row[3] is None]
+    assert len(own) == 63
+    assert (first, second) in {row[:2] for row in lost}
+    assert 1 <= len(lost) <= 10
+    assert all(DIED in row[4] for row in lost)
+    assert [row[3] is None for row in cells("a.sqlite") if row[2] == "CKA"] == [False] * 36
+    assert found[found["measure"] == "killing"]["dropped"].tolist() == [len(lost)] * 2
+
+
+class Dies:
+    """Loses its workers over some work, always, and whatever is under way with it."""
+
+    n_workers = 2
+
+    def __init__(self, inner, deadly):
+        self._inner, self._deadly = inner, deadly
+        self.tries = 0
+
+    def submit(self, work, *args):
+        if not self._deadly(args[0]):
+            return self._inner.submit(work, *args)
+        self.tries += 1
+        ended = Future()
+        ended.set_exception(BrokenProcessPool("a process was terminated abruptly"))
+        return ended
+
+    def renew(self):
+        """New workers are as mortal."""
+
+    def close(self, *, now):
+        self.ended_early = now
+
+
+def test_a_training_that_kills_its_worker_is_given_up_after_three_times(here, toy, monkeypatch):
+    executor = Dies(api._executor(None, None), lambda one: str(one) == "A on D, shortcut 0.5, seed 1")
+    monkeypatch.setattr(api, "_executor", lambda *_: executor)
+    found = run(toy, store="a.sqlite", measures=["CKA"], tests=["shortcut", "augmentation"])
+    assert executor.tries == 3
+    assert not executor.ended_early
+    lost = [row for row in cells("a.sqlite") if row[3] is None]
+    assert len(lost) == 8
+    assert {row[4] for row in lost} == {"no model: the worker died 3 times (out of memory?)"}
+    assert found.set_index("test")["dropped"].to_dict() == {"shortcut": 8, "augmentation": 0}
+
+
+@pytest.fixture
+def unchanged(monkeypatch):
+    """Environment and search path return after the test."""
+    for name in ("SHESHA_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.setenv(name, "7")
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    return monkeypatch
+
+
+def test_a_process_gets_its_share_of_the_cores_and_the_paths(unchanged):
+    unchanged.delitem(sys.modules, "torch", raising=False)
+    work.prepare(3, ("/somewhere", sys.path[0]))
+    assert os.environ["SHESHA_THREADS"] == os.environ["OMP_NUM_THREADS"] == "3"
+    assert sys.path.count("/somewhere") == 1
+    assert sys.path.count(sys.path[0]) == 1
+
+
+def test_a_limit_of_the_users_own_stays(unchanged):
+    unchanged.delitem(sys.modules, "torch", raising=False)
+    unchanged.setenv("OMP_NUM_THREADS", "1")
+    work.prepare(3, ())
+    assert os.environ["OMP_NUM_THREADS"] == "1"
+
+
+def test_torch_that_is_imported_already_is_told(unchanged):
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    try:
+        work.prepare(before + 1, ())
+        assert torch.get_num_threads() == before + 1
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(("cores", "n_workers", "share"), [(8, 2, 4), (8, 3, 2), (2, 4, 1)])
+def test_workers_share_the_cores(monkeypatch, cores, n_workers, share):
+    started = []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
+    monkeypatch.setattr(executors, "ProcessPoolExecutor", lambda *args: started.append(args))
+    LocalProcesses(n_workers, ("/somewhere",))
+    ((number, _, setup, arguments),) = started
+    assert (number, arguments) == (n_workers, (share, ("/somewhere",)))
+    assert setup is executors._start
+
+
+def test_workers_are_a_whole_number(here, toy, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    with pytest.raises(ValueError, match="workers must be"):
+        run(toy, store="a.sqlite", measures=["CKA"], workers=0)
+    with pytest.raises(ValueError, match="workers must not be given with a scheduler"):
+        run(toy, store="a.sqlite", measures=["CKA"], workers=2, scheduler="tcp://127.0.0.1:1")
+
+
+def test_search_paths_are_folders_that_other_processes_find():
+    assert "" not in search_paths()
+    assert set(search_paths()) == set(sys.path) - {""}

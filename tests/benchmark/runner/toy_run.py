@@ -1,0 +1,48 @@
+"""The toy suite, and a program that runs it: python toy_run.py STORE MEASURE..., in chunks that are soon done."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from shesha.benchmark import plan
+from shesha.benchmark.api import run
+from shesha.benchmark.suites import Suite, Task, _groups
+
+CHUNK = 5
+"""Comparisons per piece of work of the program, of measures that count as cheap."""
+WORKERS = 2
+
+
+def task(**changed: Any) -> Task:
+    """Six standard models, three per group, three whose layers are compared, unless changed."""
+    groups = _groups((0, 0.5, 1), (0, 0.5, 1), (0, 0.3, 0.9))
+    sizes = {"n_models": 6, "n_per_group": 3, "n_layered": 3} | changed
+    return Task("toy_domain", "D", "A", {}, groups, **sizes)
+
+
+class Inline:
+    """An executor without workers: work is done where it is submitted."""
+
+    n_workers = 2
+
+    def submit(self, work: Callable[..., Any], *args: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(work(*args))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+    def renew(self) -> None:
+        """There is nothing to start."""
+
+    def close(self, *, now: bool) -> None:
+        """There is nothing to end."""
+
+
+if __name__ == "__main__":
+    plan._SECONDS = CHUNK * plan._PLAIN
+    run(Suite("toy", (task(),)), store=sys.argv[1], measures=sys.argv[2:], workers=WORKERS)

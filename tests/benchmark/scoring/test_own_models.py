@@ -1,0 +1,139 @@
+"""The six tests for models of one's own."""
+
+import numpy as np
+import pytest
+
+from shesha import compare
+from shesha.benchmark import tests
+
+COLUMNS = ["test", "quality", "measure", "value", "p_value", "n", "dropped", "reason"]
+MEASURES = ["CKA", "LinReg", "OrthProc"]
+
+
+def noisy(rng, X, strength):
+    return X + strength * rng.standard_normal(X.shape)
+
+
+@pytest.fixture
+def classifiers(rng):
+    """Six models on the way from one representation to another; the farther, the more of the outputs are wrong."""
+    X, Z = rng.standard_normal((2, 80, 6))
+    labels = rng.integers(0, 3, 80)
+    shares = np.linspace(0, 0.5, 6)
+    models, outputs = [], []
+    for share in shares:
+        models.append((1 - share) * X + share * Z)
+        predicted = np.where(rng.random(80) < share, (labels + 1) % 3, labels)
+        outputs.append(0.9 * np.eye(3)[predicted] + 0.1 / 3)
+    return models, outputs, labels
+
+
+def test_accuracy(classifiers):
+    models, outputs, labels = classifiers
+    found = tests.accuracy_correlation(models, outputs, labels, MEASURES)
+    assert list(found.columns) == COLUMNS and list(found["measure"]) == MEASURES
+    # The asymmetric measure has both directions of the 15 pairs.
+    assert list(found["n"]) == [15, 30, 15]
+    assert (found["value"] > 0.6).all() and found["p_value"].between(1 / 720, 1).all()
+    named = tests.accuracy_correlation(
+        {f"m{i}": model for i, model in enumerate(models)},
+        {f"m{i}": outputs[i] for i in reversed(range(6))},
+        labels,
+        MEASURES,
+    )
+    assert named.equals(found)
+
+
+def test_output(classifiers):
+    models, outputs, _ = classifiers
+    found = tests.output_correlation(models, outputs, "CKA")
+    assert list(found["test"]) == ["jsd", "disagreement"] and set(found["quality"]) == {"spearman"}
+    assert (found["value"] > 0.6).all()
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (tests.label_randomization, "label_randomization"),
+        (tests.shortcut_affinity, "shortcut"),
+        (tests.augmentation, "augmentation"),
+    ],
+)
+def test_groups(rng, function, name):
+    a, b = rng.standard_normal((2, 60, 6))
+    found = function(
+        {"a": [noisy(rng, a, 0.1) for _ in range(3)], "b": [noisy(rng, b, 0.1) for _ in range(2)]}, MEASURES
+    )
+    assert list(found.columns) == COLUMNS and set(found["test"]) == {name}
+    assert list(found["quality"]) == ["auprc", "conformity"] * 3
+    assert (found["value"] == 1).all() and found["p_value"].isna().all()
+    assert list(found.loc[found["quality"] == "auprc", "n"]) == [10, 4 + 12, 10]
+
+
+def test_a_group_of_one_has_a_reason(rng):
+    models = [rng.standard_normal((30, 4)) for _ in range(3)]
+    found = tests.augmentation({"off": models[:2], "strong": models[2:]}, "CKA")
+    assert found["value"].isna().all()
+    assert set(found["reason"]) == {"group strong has 1 model: no pairs within"}
+
+
+def test_layers(rng):
+    models = [np.cumsum(rng.standard_normal((5, 60, 8)), axis=0) for _ in range(2)]
+    found = tests.layer_monotonicity(models, MEASURES)
+    assert list(found.columns) == COLUMNS
+    assert list(found["quality"]) == ["conformity", "spearman", "spearman_pooled"] * 3
+    assert (found["n"] == 2).all() and (found.loc[found["quality"] == "conformity", "value"] > 0.9).all()
+
+
+def test_values_are_those_of_a_comparison(rng):
+    """Two layers that lie as near as the third is far: the score is that of the values `compare` gives."""
+    layers = rng.standard_normal((3, 40, 5))
+    value = [[compare(a, b, "CKA")["CKA"].value for b in layers] for a in layers]
+    right = (value[0][1] >= value[0][2]) + (value[2][1] >= value[2][0])
+    found = tests.layer_monotonicity([layers], "CKA")
+    assert found["value"][0] == right / 2
+
+
+def test_the_measures_own_reason_is_told(rng):
+    layers = [np.ones((30, 4)), *rng.standard_normal((2, 30, 4))]
+    found = tests.layer_monotonicity([layers], "CKA").set_index("quality")
+    assert np.isnan(found.loc["conformity", "value"])
+    assert found.loc["conformity", "reason"].startswith("model 0: no three layers on one side with values; ")
+    assert found.loc["conformity", "reason"].endswith("model 0, layer 0: all rows are equal")
+
+
+def test_seeds_repeat(classifiers):
+    models, outputs, labels = classifiers
+    first = tests.accuracy_correlation(models, outputs, labels, "RTD(n_subsets=2, subset_size=40)", seed=5)
+    assert tests.accuracy_correlation(models, outputs, labels, "RTD(n_subsets=2, subset_size=40)", seed=5).equals(first)
+
+
+X = np.random.default_rng(0).standard_normal((12, 3))
+P = np.eye(2)[np.arange(12) % 2]
+Y = np.arange(12) % 2
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: tests.accuracy_correlation([X], [P], Y), "representations must hold at least 2, got 1"),
+        (lambda: tests.accuracy_correlation(3, [P], Y), "representations must be a sequence or mapping of arrays"),
+        (lambda: tests.accuracy_correlation([X, X[1:]], [P, P], Y), "representations must have the same rows"),
+        (lambda: tests.accuracy_correlation([X, X], [P, P, P], Y), "probabilities must be of the same models"),
+        (lambda: tests.accuracy_correlation([X, X], [P[1:], P[1:]], Y[1:]), "probabilities must have the same rows"),
+        (lambda: tests.accuracy_correlation([X, X], [P, 2 * P], Y), "probabilities of model 1 must have rows that sum"),
+        (lambda: tests.accuracy_correlation([X, X], [P, P], Y[1:]), "labels must have one label for each of the 12"),
+        (lambda: tests.output_correlation([X, X], [P, P[:, :1] * 0 + 1], "CKA"), "q must have the shape of p"),
+        (lambda: tests.augmentation({"a": [X, X]}), "groups must be a mapping of at least two names to models, got 1"),
+        (lambda: tests.augmentation([[X, X], [X]]), "groups must be a mapping .*, got list"),
+        (lambda: tests.augmentation({"a": [X], "b": []}), r"groups\['b'\] must hold at least 1, got 0"),
+        (lambda: tests.augmentation({"a": [X], "b": [X[1:]]}), "groups must have the same rows"),
+        (lambda: tests.layer_monotonicity([]), "models must be a sequence of at least one model's layers, got 0"),
+        (lambda: tests.layer_monotonicity([[X]]), r"models\[0\] must hold at least 2, got 1"),
+        (lambda: tests.layer_monotonicity([[X, X], [X, X[1:]]], "CKA"), r"models\[1\] must have the same rows"),
+        (lambda: tests.layer_monotonicity([[X, X]], "no such"), "measure must be one of"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

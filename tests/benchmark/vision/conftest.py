@@ -1,0 +1,92 @@
+"""Small image data sets that the tests write, and models to train on them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shesha.benchmark.models import Model, Setting
+from shesha.benchmark.vision.hyper import ARCHITECTURES, Hyper, hyperparameters
+
+N_TRAIN, N_TEST, N_CLASSES = 40, 12, 4
+
+
+@pytest.fixture
+def cifar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write images of 16 pixels that stand for CIFAR-10 and CIFAR-100, and return the folder of the data."""
+    rng = np.random.default_rng(5)
+    arrays = {}
+    for part, n in (("train", N_TRAIN), ("test", N_TEST)):
+        arrays[f"x_{part}"] = rng.integers(256, size=(n, 16, 16, 3)).astype(np.uint8)
+        arrays[f"y_{part}"] = (np.arange(n) % N_CLASSES).astype(np.int16)
+    for folder, file in (("cifar10", "cifar10_subset.npz"), ("cifar100", "images.npz")):
+        (tmp_path / folder).mkdir()
+        np.savez(tmp_path / folder / file, **arrays)
+    monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def write_images() -> Callable[..., None]:
+    """Write image files into a folder per part and class."""
+    image = pytest.importorskip("PIL.Image")
+
+    def write(place: Path, parts: tuple[str, ...], classes: tuple[str, ...], size: tuple[int, int], n: int = 2) -> None:
+        rng = np.random.default_rng(6)
+        for part in parts:
+            for name in classes:
+                (place / part / name).mkdir(parents=True)
+                for number in range(n):
+                    pixels = rng.integers(256, size=(size[1], size[0], 3)).astype(np.uint8)
+                    image.fromarray(pixels).save(place / part / name / f"{number}.png")
+
+    return write
+
+
+@pytest.fixture
+def hyper() -> Callable[..., Hyper]:
+    """Give hyperparameters of a short training."""
+
+    def make(**changes: Any) -> Hyper:
+        values: dict[str, Any] = {
+            "epochs": 1,
+            "batch_size": 16,
+            "learning_rate": 0.01,
+            "weight_decay": 0.0,
+            "optimiser": "sgd",
+            "image_size": 16,
+            "extent": 2,
+        }
+        return Hyper(**{**values, **changes})
+
+    return make
+
+
+@pytest.fixture
+def model() -> Callable[..., Model]:
+    """Give a model that is trained for one epoch on images of 16 pixels."""
+
+    def make(architecture: str, *setting: Any, seed: int = 0, dataset: str = "CIFAR10", **changes: Any) -> Model:
+        paper = architecture in ARCHITECTURES["paper"]
+        values = hyperparameters(
+            *(("CIFAR100", architecture, "paper") if paper else ("CIFAR10", architecture, "small"))
+        )
+        short = {"epochs": 1, "batch_size": 16, "train_rows": None, "test_rows": None, "image_size": 16, "extent": 2}
+        hyper = {**values, **short, "reduced": True, **changes}
+        return Model("vision", dataset, architecture, Setting(*setting), seed, hyper)
+
+    return make
+
+
+@pytest.fixture
+def torchvision() -> None:
+    """Skip where torchvision is not installed, or was built for another torch."""
+    try:
+        importlib.import_module("torchvision")
+    except (ImportError, RuntimeError) as error:
+        pytest.skip(f"torchvision cannot be imported: {error}")
