@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shesha.benchmark._published import published
 from shesha.benchmark._results import accuracies, results, runtimes, status
+from shesha.benchmark.archive import model_of
 from shesha.benchmark.ranks import rank
 from shesha.benchmark.store import Store
 from shesha.benchmark.suites import Suite
-from shesha.benchmark.tables import agreement, table, to_markdown
+from shesha.benchmark.tables import agreement, stars, table, to_markdown
 from shesha.benchmark.tests import TESTS
 
 if TYPE_CHECKING:
@@ -44,7 +46,8 @@ def report(store: str | Path | Store, *, title: str = "Benchmark results", of: S
         "## Seconds per comparison\n\nViews included, shared out among the pairs that used them.\n\n"
         + _plain(runtimes(store).reset_index(), 4)
     )
-    parts.append("## Without value\n\n" + _failures(store, of))
+    total = int(status(store, of)["comparisons"].sum())
+    parts.append(f"## Without value\n\nOf {total} comparisons:\n\n" + (failures(store) or "None."))
     return "\n\n".join(parts) + "\n"
 
 
@@ -95,20 +98,29 @@ def _tables(scores: pd.DataFrame) -> list[str]:
     for test in TESTS:
         for name in test.rows:
             if name in set(scores["test"]):
-                text = to_markdown(table(scores, name))
+                text = to_markdown(table(scores, name), stars(scores, name))
                 parts.append(f"## {test.title}{'' if len(test.rows) == 1 else f': {name}'}\n\n{test.claim}\n\n{text}")
     return parts
 
 
-def _failures(store: Store, of: Suite | None) -> str:
-    reasons = store.query(
-        "SELECT measure, reason, count(*) FROM cell WHERE value IS NULL GROUP BY measure, reason ORDER BY 3 DESC, 1"
-    )
-    total = int(status(store, of)["comparisons"].sum())
-    if not reasons:
-        return f"None of {total} comparisons."
-    lines = [f"- {measure}: {count} comparisons: {reason}" for measure, reason, count in reasons]
-    return f"Of {total} comparisons:\n\n" + "\n".join(lines)
+def failures(store: Store) -> str:
+    """Return why comparisons have no value, a line per network and reason; empty if all have one."""
+    counts: dict[tuple[str, str, str], int] = {}
+    places = {key: f"{place[2]} on {place[1]}" for place, key in store.keys().items()}
+    for first, measure, reason in store.query("SELECT first, measure, reason FROM cell WHERE value IS NULL"):
+        line = (places.get(model_of(first), ""), general(reason), measure)
+        counts[line] = counts.get(line, 0) + 1
+    lines = []
+    for place, reason in dict.fromkeys(line[:2] for line in sorted(counts)):
+        own = ", ".join(f"{m} ({n})" for (p, r, m), n in sorted(counts.items()) if (p, r) == (place, reason))
+        lines.append(f"- {place}: {reason}: {own}")
+    return "\n".join(lines)
+
+
+def general(reason: str) -> str:
+    """Say what is wrong, without the model and the rows that it is wrong for."""
+    reason = re.sub(r"^[0-9a-f]{20}/[^:]*: ", "", reason)
+    return re.sub(r"(rows|columns|features:?) \d.*", r"\1", reason).rstrip(": ")
 
 
 def _plain(frame: pd.DataFrame, digits: int = 2) -> str:

@@ -89,6 +89,10 @@ def run(
     taking_part = entries(listed, chosen.options)
     path = Path(store)
     require_place(path)
+    if path.exists():
+        # Before data are looked for, or fetched.
+        with Store(path) as earlier:
+            _require_same_suite(earlier, chosen)
     keys = _keys(models_of(some))
     with only_writer(path, wait=wait), Store(path) as opened:
         _require_same_suite(opened, chosen)

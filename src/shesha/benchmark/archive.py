@@ -100,7 +100,8 @@ class Archive:
     def _stored(self, key: str) -> Iterator[Any]:
         path = self.outcome_path(key)
         try:
-            with np.load(path, allow_pickle=False) as stored:
+            # Opened here, because a damaged file would stay open otherwise.
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 yield stored
         except (zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
             raise ValueError(f"model file must be whole, got {path}: {error}; remove it to train again") from error

@@ -177,12 +177,17 @@ def version_of(measure: Measure) -> str:
     """Return what stands for a measure's code: the library's version, or the hash of the file of one's own."""
     module = measure.function.__module__
     if module.partition(".")[0] == "shesha":
-        return metadata.version("shesha")
+        return _library()
     try:
         source = inspect.getsource(sys.modules[module])
     except (OSError, TypeError, KeyError):
         return "unknown"
     return hashlib.sha256(source.encode()).hexdigest()[:12]
+
+
+@lru_cache(maxsize=1)
+def _library() -> str:
+    return metadata.version("shesha")
 
 
 def no_reason(error: Exception) -> str:

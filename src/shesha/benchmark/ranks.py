@@ -23,6 +23,8 @@ QUALITY_OF = {
 }
 """The score by which each test counts; `jsd` is left out, it would count the test of outputs twice."""
 
+_DIGITS = 10
+
 
 def rank(
     results: pd.DataFrame,
@@ -100,7 +102,9 @@ def rank_table(
         raise ValueError("results must hold scores of the tests and qualities asked for, got none")
     if chosen.duplicated([*CELL, "measure"]).any():
         raise ValueError("results must hold each score of a measure once, got some again")
-    ranks = chosen.groupby(list(CELL), sort=False)["value"].rank(ascending=False)
+    # Scores that differ by rounding alone are equal.
+    rounded = chosen.assign(value=chosen["value"].round(_DIGITS))
+    ranks = rounded.groupby(list(CELL), sort=False)["value"].rank(ascending=False)
     return chosen.assign(rank=ranks).reset_index(drop=True)
 
 

@@ -17,6 +17,7 @@ from shesha.benchmark.models import Model
 
 SCHEMA = 1
 """Number of the layout below; a store of another one is refused."""
+_HEADER = b"SQLite format 3\0"
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE plan (
@@ -99,6 +100,7 @@ class Store:
         if not create and not self.path.is_file():
             raise FileNotFoundError(f"store must be the file of an earlier run, got {self.path}: no such file")
         require_place(self.path)
+        _require_store(self.path)
         self._connection = sqlite3.connect(self.path, timeout=60, isolation_level=None)
         try:
             self._prepare(create)
@@ -254,6 +256,16 @@ def require_place(path: Path) -> None:
         raise IsADirectoryError(f"store must be a file, got the folder {path}")
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(f"the folder of the store must exist, got {path}")
+
+
+def _require_store(path: Path) -> None:
+    """Refuse a file of another kind: SQLite takes a short one for an empty database and writes over it."""
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        start = file.read(len(_HEADER))
+    if start not in (b"", _HEADER):
+        raise StoreError(f"store must be a file written by `shesha bench run`, got {path}")
 
 
 @contextmanager

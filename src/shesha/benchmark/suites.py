@@ -73,9 +73,9 @@ class Suite:
         self, domains: Collection[str] = (), datasets: Collection[str] = (), architectures: Collection[str] = ()
     ) -> tuple[Task, ...]:
         """Return the tasks of some domains, data sets and architectures; none named means all."""
-        own = {task.domain for task in self.tasks}
+        own = list(dict.fromkeys(task.domain for task in self.tasks))
         wanted = {
-            "domain": {name if name in own else domain_name(name) for name in domains},
+            "domain": {domain_name(name, own) for name in domains},
             "dataset": set(datasets),
             "architecture": set(architectures),
         }
@@ -90,12 +90,12 @@ class Suite:
         return found
 
 
-def domain_name(text: str) -> str:
+def domain_name(text: str, known: Collection[str] = tuple(PLACES)) -> str:
     """Return the name of a domain, whether given in the singular or the plural."""
-    for name in PLACES:
-        if text.casefold() in (name, f"{name}s"):
+    for name in known:
+        if text.casefold() in (name.casefold(), f"{name}s".casefold()):
             return name
-    raise ValueError(f"domain must be one of {', '.join(PLACES)}, got {text!r}")
+    raise ValueError(f"domain must be one of {', '.join(known)}, got {text!r}")
 
 
 def test_name(text: str) -> str:

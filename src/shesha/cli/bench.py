@@ -84,17 +84,16 @@ def run_command(
 def status_command(store: StoreFile = _DEFAULT) -> None:
     """Show how far each test is, and why models or comparisons failed."""
     from shesha.benchmark import Store, status
+    from shesha.benchmark._report import failures
 
     with Store(store, create=False) as opened:
         typer.echo(_printed(status(opened)))
-        reasons = opened.query(
-            "SELECT count(*), measure, reason FROM cell WHERE value IS NULL GROUP BY measure, reason ORDER BY 1 DESC"
-        )
         failed = opened.query("SELECT description, reason FROM model WHERE accuracy IS NULL")
+        without = failures(opened)
     for description, reason in failed:
         typer.echo(f"failed: {description}: {reason}")
-    for count, measure, reason in reasons[:20]:
-        typer.echo(f"{count} without value: {measure}: {reason}")
+    if without:
+        typer.echo(f"without value:\n{without}")
 
 
 @bench.command("table")
@@ -107,11 +106,13 @@ def table_command(
     """Print the scores in the paper's layout, as Markdown."""
     from shesha.benchmark import table, to_markdown
     from shesha.benchmark.suites import domain_name
+    from shesha.benchmark.tables import stars
 
     frame = _results(store, published)
+    chosen = domain and domain_name(domain, list(dict.fromkeys(frame["domain"])))
     for name in _tests_in(frame, test):
         typer.echo(f"\n{name}\n")
-        typer.echo(to_markdown(table(frame, name, domain and domain_name(domain))))
+        typer.echo(to_markdown(table(frame, name, chosen), stars(frame, name, chosen)))
 
 
 @bench.command("rank")

@@ -32,6 +32,11 @@ class Features(View):
         unit = length_unit(rows)
         return cls(rows / unit, unit, source.precision)
 
+    @property
+    def n_rows(self) -> int:
+        """Number of inputs."""
+        return len(self.rows)
+
     @cached_property
     def centred(self) -> Matrix:
         """Rows with the column means removed; columns of equal entries become exact zeros."""

@@ -67,7 +67,7 @@ def tiny() -> Callable[..., Model]:
         seed: int = 0,
         **hyper: Any,
     ) -> Model:
-        values = {"reduced": True, "steps": 2, "batch_size": 8, "evaluate_every": None, **hyper}
+        values = {"reduced": True, "steps": 2, "batch_size": 8, "evaluate_every": None, "train_file": None, **hyper}
         return Model("language", dataset, architecture, setting or Setting(), seed, values)
 
     return make

@@ -132,7 +132,6 @@ def test_representations_that_are_not_numbers_cost_the_pairs_of_their_model_alon
     assert len(without_it) == 30
 
 
-@pytest.mark.xfail(strict=True, reason="numpy leaves a damaged file open: a ResourceWarning")
 def test_a_damaged_file_of_a_model_is_named_or_made_again(here, toy):
     options = {"store": "a.sqlite", "tests": ["accuracy"]}
     run(toy, **options, measures=["CKA"])

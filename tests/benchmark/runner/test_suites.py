@@ -13,6 +13,7 @@ from shesha.benchmark.models import KINDS, Model, Outcome, Setting, domain, fing
 from shesha.benchmark.plan import models_of, trials
 from shesha.benchmark.suites import Suite, domain_name, suite
 from shesha.benchmark.suites import test_name as name_of_test
+from shesha.measures import choose
 
 SIX = ("accuracy", "output", "label_randomization", "shortcut", "augmentation", "layer_monotonicity")
 
@@ -187,7 +188,6 @@ def test_a_domain_of_ones_own_can_be_chosen(toy):
         toy.chosen(domains=["graph"])
 
 
-@pytest.mark.xfail(strict=True, reason="only the domains of the library's suites are listed")
 def test_an_unknown_domain_of_ones_own_says_what_there_is(toy):
     with pytest.raises(ValueError, match=r"domain must be one of .*toy_domain.*, got 'toy_domian'"):
         toy.chosen(domains=["toy_domian"])
@@ -284,8 +284,10 @@ def test_accuracy_is_the_share_of_right_rows():
     assert outcome(probabilities=np.array([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.1, 0.9]])).accuracy == 0.75
 
 
-def test_the_small_suite_lightens_one_measure():
-    assert suite("small").options == {"RTD": {"n_subsets": 2}}
+def test_the_small_suite_lightens_costly_measures():
+    assert suite("small").options["RTD"] == {"n_subsets": 2}
     assert suite("paper").options == {}
+    for measure, options in suite("small").options.items():
+        assert choose(measure)[0].configured(**options).options == options
     assert Suite("own", ()).options == {}
     assert set(suites._SUITES) == set(suites._OPTIONS)

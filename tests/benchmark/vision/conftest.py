@@ -90,3 +90,13 @@ def torchvision() -> None:
         importlib.import_module("torchvision")
     except (ImportError, RuntimeError) as error:
         pytest.skip(f"torchvision cannot be imported: {error}")
+
+
+@pytest.fixture
+def vit() -> None:
+    """Skip where transformers is not installed, or its ViT cannot be imported."""
+    transformers = pytest.importorskip("transformers")
+    try:
+        assert transformers.ViTForImageClassification
+    except ImportError as error:
+        pytest.skip(f"transformers' ViT cannot be imported: {error}")

@@ -97,7 +97,7 @@ def test_npz_files_that_do_not_fit(
 
 def test_two_npz_files_are_one_too_many(cifar: Path, hyper: Callable[..., Hyper]) -> None:
     (cifar / "cifar100" / "more.npz").touch()
-    with pytest.raises(ValueError, match="must hold one npz file, got images.npz, more.npz"):
+    with pytest.raises(ValueError, match=r"must hold one npz file, got images\.npz, more\.npz"):
         load("CIFAR100", hyper())
 
 

@@ -21,7 +21,7 @@ from shesha.benchmark.vision.networks import build  # noqa: E402
 def layers_of(architecture: str, hyper: Hyper, side: int) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
     network = build(architecture, 7, hyper, seed=0, pretrained=False).eval()
     images = 255 * torch.rand(2, 3, side, side, generator=torch.Generator().manual_seed(1))
-    with torch.inference_mode():
+    with torch.no_grad():
         return read_layers(network, images, chosen_blocks(network, side), hyper.extent)
 
 
@@ -86,18 +86,19 @@ def test_resnets_keep_the_resolution_of_small_images() -> None:
     assert maps == [32]
 
 
+@pytest.mark.usefixtures("vit")
 def test_tokens_of_the_papers_transformers(hyper: Callable[..., Hyper]) -> None:
-    pytest.importorskip("transformers")
     for architecture in ("ViT B32", "ViT L32"):
         logits, layers = layers_of(architecture, hyper(reduced=True), 16)
         assert logits.shape == (2, 7)
         assert [tuple(layer.shape) for layer in layers] == [(2, 16)] * 2
 
 
+@pytest.mark.usefixtures("vit")
 def test_missing_pretrained_weights_name_folder_and_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hyper: Callable[..., Hyper]
 ) -> None:
-    transformers = pytest.importorskip("transformers")
+    import transformers
 
     def unreachable(*_: object, **__: object) -> None:
         raise OSError("no network")
@@ -108,10 +109,12 @@ def test_missing_pretrained_weights_name_folder_and_source(
         build("ViT B32", 3, hyper(), seed=0, pretrained=True)
 
 
+@pytest.mark.usefixtures("vit")
 def test_pretrained_weights_of_the_local_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hyper: Callable[..., Hyper]
 ) -> None:
-    transformers = pytest.importorskip("transformers")
+    import transformers
+
     pytest.importorskip("safetensors")
     monkeypatch.setitem(paper.CHECKPOINTS, "ViT B32", ("google/vit-base-patch32-224-in21k", (16, 2, 2)))
     monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
@@ -150,7 +153,7 @@ def test_images_that_do_not_split_into_patches(hyper: Callable[..., Hyper]) -> N
 
 
 def test_unknown_architectures_are_told_the_known_ones(hyper: Callable[..., Hyper]) -> None:
-    with pytest.raises(ValueError, match="architecture must be one of ResNet, VGG, ViT, RNet18, .*, got 'AlexNet'"):
+    with pytest.raises(ValueError, match=r"architecture must be one of ResNet, VGG, ViT, RNet18, .*, got 'AlexNet'"):
         build("AlexNet", 3, hyper(), seed=0, pretrained=False)
 
 

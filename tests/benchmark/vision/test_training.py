@@ -48,13 +48,14 @@ def test_the_small_networks(architecture: str, setting: tuple[Any, ...], model: 
 @pytest.mark.usefixtures("cifar", "torchvision")
 @pytest.mark.parametrize("architecture", TORCHVISION)
 def test_the_papers_convolutional_networks(architecture: str, model: Make) -> None:
-    check(model(architecture, dataset="CIFAR100", image_size=32, batch_size=40), 6)
+    # After five poolings nothing is left of fewer than 32 pixels.
+    enlarged = 32 if architecture.startswith("VGG") else 16
+    check(model(architecture, dataset="CIFAR100", image_size=enlarged, train_rows=4), 6)
 
 
-@pytest.mark.usefixtures("cifar")
+@pytest.mark.usefixtures("cifar", "vit")
 @pytest.mark.parametrize("architecture", ["ViT B32", "ViT L32"])
 def test_the_papers_transformers(architecture: str, model: Make) -> None:
-    pytest.importorskip("transformers")
     check(model(architecture, dataset="CIFAR100"), 2)
 
 
@@ -149,7 +150,8 @@ def test_channel_statistics_are_those_of_the_pixels() -> None:
 
 
 @pytest.mark.skipif("SHESHA_DATA" not in os.environ, reason="SHESHA_DATA names no folder with the real images")
-@pytest.mark.parametrize(("dataset", "least"), [("FashionMNIST", 0.7), ("CIFAR10", 0.35)])
+@pytest.mark.parametrize(("dataset", "least"), [("FashionMNIST", 0.6), ("CIFAR10", 0.3)])
 def test_the_small_suite_learns_the_real_images(dataset: str, least: float) -> None:
-    one = Model("vision", dataset, "VGG", Setting(), 0, vision.hyperparameters(dataset, "VGG", "small"))
+    short = {**vision.hyperparameters(dataset, "VGG", "small"), "epochs": 4}
+    one = Model("vision", dataset, "VGG", Setting(), 0, short)
     assert vision.extract(one, vision.fit(one)).accuracy > least

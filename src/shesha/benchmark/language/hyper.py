@@ -134,11 +134,11 @@ _SPECIAL: dict[tuple[str, str], dict[str, Plain]] = {
         "train_file": "train_phrases_8000.csv",
         "steps": 80,
         "batch_size": 16,
-        "learning_rate": 4e-4,
+        "learning_rate": 3e-4,
         "max_length": 64,
     },
     ("SST2", "SmallBERT"): {"train_file": "train_phrases_8000.csv"},
-    ("MNLI", "SmallBERT"): {"max_length": 32},
+    ("MNLI", "SmallBERT"): {"steps": 110, "max_length": 32},
 }
 
 

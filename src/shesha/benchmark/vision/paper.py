@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from shesha.benchmark.sources import local_folder, missing, require
@@ -30,10 +31,18 @@ def resnet(depth: int, n_classes: int, image_size: int) -> nn.Module:
 
 def vgg(depth: int, n_classes: int) -> nn.Module:
     """Build a VGG with batch normalisation, whose classifier is one linear layer on global averages."""
-    body: Any = getattr(require("torchvision.models", "vision"), f"vgg{depth}_bn")(weights=None)
-    body.avgpool = nn.AdaptiveAvgPool2d(1)
-    body.classifier = nn.Linear(512, n_classes)
-    network: nn.Module = body
+    models = require("torchvision.models", "vision")
+    # Without memory at first: the classifier that is replaced has more weights than all the rest, ten times over.
+    with torch.device("meta"):
+        body: Any = getattr(models, f"vgg{depth}_bn")(weights=None, init_weights=False)
+        body.avgpool = nn.AdaptiveAvgPool2d(1)
+        body.classifier = nn.Linear(512, n_classes)
+    network: nn.Module = body.to_empty(device="cpu")
+    for layer in network.modules():
+        if isinstance(layer, nn.Conv2d | nn.BatchNorm2d | nn.Linear):
+            layer.reset_parameters()
+        if isinstance(layer, nn.Conv2d):
+            nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
     return network
 
 
