@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,13 +85,41 @@ def model() -> Callable[..., Model]:
     return make
 
 
-@pytest.fixture
+BESIDE = Path(sys.prefix) / "torchvision"
+"""Where `make test` puts torchvision: one built for another torch would break transformers in the environment."""
+
+
+@pytest.fixture(scope="session")
 def torchvision() -> None:
-    """Skip where torchvision is not installed, or was built for another torch."""
+    """Skip where torchvision is not installed, here or beside."""
+    if importlib.util.find_spec("torchvision") is None and BESIDE.is_dir():
+        sys.path.append(str(BESIDE))
+    pytest.importorskip("torch")
+    try:
+        _import_torchvision()
+    except ImportError as error:
+        pytest.skip(f"torchvision cannot be imported: {error}")
+
+
+def _import_torchvision() -> None:
     try:
         importlib.import_module("torchvision")
-    except (ImportError, RuntimeError) as error:
-        pytest.skip(f"torchvision cannot be imported: {error}")
+    except RuntimeError:
+        # Built for another torch, it lacks its compiled operators. The networks use none of them, but importing names
+        # some, so they have to have a signature.
+        import torch
+
+        for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        library = torch.library.Library("torchvision", "DEF")
+        for name in ("nms", "qnms"):
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        LIBRARIES.append(library)
+        importlib.import_module("torchvision")
+
+
+LIBRARIES: list[Any] = []
+"""What was defined lives as long as its library."""
 
 
 @pytest.fixture
