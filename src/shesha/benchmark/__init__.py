@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shesha.benchmark._report import report
     from shesha.benchmark._results import accuracies, results, runtimes, status
     from shesha.benchmark.api import run
-    from shesha.benchmark.beside import with_published
+    from shesha.benchmark.beside import ranks_beside, with_published
     from shesha.benchmark.models import Model, Outcome, Setting
     from shesha.benchmark.pictures import plot_agreement, plot_ranks
     from shesha.benchmark.ranks import rank, rank_table
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "run": "api",
-    "with_published": "beside",
+    **dict.fromkeys(("ranks_beside", "with_published"), "beside"),
     **dict.fromkeys(("Model", "Outcome", "Setting"), "models"),
     **dict.fromkeys(("plot_agreement", "plot_ranks"), "pictures"),
     **dict.fromkeys(("published", "published_runtimes"), "_published"),
@@ -69,6 +69,7 @@ __all__ = [
     "published_runtimes",
     "rank",
     "rank_table",
+    "ranks_beside",
     "report",
     "results",
     "run",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from shesha.benchmark._published import published
 from shesha.benchmark._results import accuracies, results, runtimes, status
 from shesha.benchmark.archive import model_of
+from shesha.benchmark.beside import ranks_beside
 from shesha.benchmark.ranks import rank
 from shesha.benchmark.store import Store
 from shesha.benchmark.suites import Suite
@@ -82,7 +83,16 @@ def _agreement(scores: pd.DataFrame) -> list[str]:
         "absolute difference, and the standard deviation of the published column. Where a column hardly varies, its "
         "ranks mean little."
     )
-    return [f"## Beside the published results\n\n{text}\n\n{_plain(found)}"]
+    ranks = ranks_beside(scores)
+    agreed = ranks["mean"].corr(ranks["published_mean"], method="spearman")
+    text_of_ranks = (
+        "Among the measures of the paper, over these columns. Rank correlation (Spearman) between our mean ranks and "
+        f"the published ones: {agreed:.2f}."
+    )
+    return [
+        f"## Beside the published results\n\n{text}\n\n{_plain(found)}",
+        f"### Ranks beside the published ones\n\n{text_of_ranks}\n\n{_plain(ranks)}",
+    ]
 
 
 def _ranks(scores: pd.DataFrame) -> str:

@@ -1,11 +1,12 @@
-"""Published results in the place of measures that were not run: where a new measure would stand among them."""
+"""Published results beside one's own: in the place of measures that were not run, and rank by rank."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from shesha.benchmark._published import published
-from shesha.benchmark.tables import base_name
+from shesha.benchmark.ranks import rank
+from shesha.benchmark.tables import base_name, matched
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,3 +42,27 @@ def with_published(results: pd.DataFrame) -> pd.DataFrame:
     if chosen.empty:
         return own
     return pd.concat([own, chosen[[name for name in chosen if name in own]]], ignore_index=True)
+
+
+def ranks_beside(results: pd.DataFrame) -> pd.DataFrame:
+    """Rank one's own and the published scores of the measures and columns that both have.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As `results` returns them.
+
+    Returns
+    -------
+    DataFrame
+        domain, measure, position and mean (rank) of one's own, published_position and published_mean; ordered as
+        published. Empty if there is nothing in common.
+    """
+    both = matched(results, published())
+    if both.empty:
+        return both.reindex(columns=["domain", "measure", "position", "mean", "published_position", "published_mean"])
+    own, paper = (rank(both.rename(columns={name: "value"})) for name in ("own", "published"))
+    columns = ["domain", "measure", "position", "mean"]
+    theirs = paper[columns].rename(columns={"position": "published_position", "mean": "published_mean"})
+    joined = own[columns].merge(theirs, on=["domain", "measure"])
+    return joined.sort_values(["domain", "published_position"], ignore_index=True)

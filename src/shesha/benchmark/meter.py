@@ -18,6 +18,8 @@ class Meter:
         self._taken: defaultdict[Hashable, float] = defaultdict(float)
         self._done: defaultdict[Hashable, float] = defaultdict(float)
         self.n_models = self.n_cells = self.models_done = self.cells_done = 0
+        self.more_to_plan = False
+        """Whether comparisons will be added once more models are trained."""
         self._bar: Any = None
         self._task: Any = None
 
@@ -37,15 +39,15 @@ class Meter:
         left = {kind: amount for kind, amount in self._left.items() if amount > 1e-9}
         expected = sum(known[kind] * amount for kind, amount in left.items() if kind in known)
         unknown = [kind for kind in left if kind not in known]
-        if not known:
-            return None, bool(unknown)
-        return expected / self._n_workers, bool(unknown)
+        unknown_work = bool(unknown) or self.more_to_plan
+        return (expected / self._n_workers if known else None), unknown_work
 
     def text(self) -> str:
         """Say how far the run is."""
         seconds, more = self.seconds_left()
         rest = "" if seconds is None else f", {'at least' if more else 'about'} {duration(seconds)} left"
-        return f"{self.models_done}/{self.n_models} models, {self.cells_done}/{self.n_cells} comparisons{rest}"
+        some = f"{self.cells_done}/{self.n_cells}{'+' if self.more_to_plan else ''} comparisons"
+        return f"{self.models_done}/{self.n_models} models, {some}{rest}"
 
     def __enter__(self) -> Meter:
         """Start to show how far the run is."""

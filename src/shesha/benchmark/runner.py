@@ -103,6 +103,7 @@ class Run:
             for chunk in chunks_of(trial, self.measures, self.keys, n_layers, self._planned):
                 self._add(chunk, failed)
         self._waiting = still
+        self.meter.more_to_plan = bool(still)
 
     def _n_layers(self, trial: Trial, failed: Collection[str]) -> int:
         there = [self.keys[model] for model in trial.models if self.keys[model] not in failed]

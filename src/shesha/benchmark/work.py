@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from shesha._warnings import MeasureWarning
 from shesha.benchmark.archive import Archive, model_of
 from shesha.benchmark.entries import no_reason, version_of
@@ -100,8 +103,9 @@ def compare(chunk: Chunk, folder: Path) -> list[Cell]:
     return found
 
 
-@lru_cache(maxsize=256)
-def _layer(archive: Archive, name: str):  # type: ignore[no-untyped-def]
+@lru_cache(maxsize=64)
+def _layer(archive: Archive, name: str) -> NDArray[np.float32]:
+    """Read a layer; the chunks of a trial ask for the same ones."""
     return archive.layer(name)
 
 
