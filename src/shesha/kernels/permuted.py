@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.kernels import native
 from shesha.kernels.threads import parallel
 from shesha.kernels.triangles import row_start
 
@@ -72,7 +73,51 @@ def permuted_inner_products(
 def permuted_grids(
     first: Sequence[Vector], second: Sequence[Vector], n: int, orders: Sequence[Index]
 ) -> Iterator[Matrix]:
-    """For each order, yield the inner products of every first with every second relabelled: (first, second).
+    """For each order, yield the inner products of every first with every second relabelled: (first, second)."""
+    if native.serves_grid(len(first), len(second)):
+        return _compiled_grids(first, second, n, orders)
+    return _gathered_grids(first, second, n, orders)
+
+
+def _compiled_grids(
+    first: Sequence[Vector], second: Sequence[Vector], n: int, orders: Sequence[Index]
+) -> Iterator[Matrix]:
+    """Gather and multiply at once, in compiled code."""
+    n_left, n_right = len(first), len(second)
+    left = native.laid_out([_whole(triangle, n) for triangle in first], native.cell_width(n_right))
+    nothing = np.zeros(n * (n - 1) // 2)
+    unused = [nothing] * (native.cell_width(n_right) - n_right)
+    right = _interleaved([*(_whole(triangle, n) for triangle in second), *unused], n)
+
+    def some(at: int) -> Matrix:
+        drawn = np.array(orders[at : at + _ORDERS], dtype=np.intp)
+        return native.grids(left, n_left, right, drawn, _places(drawn, n))[:, :, :n_right]
+
+    for totals in parallel(some, range(0, len(orders), _ORDERS)):
+        yield from totals
+
+
+def _whole(triangle: Vector, n: int) -> Vector:
+    """Make sure that compiled code finds what it expects."""
+    if triangle.shape != (n * (n - 1) // 2,):
+        raise ValueError(f"each triangle of {n} rows must have {n * (n - 1) // 2} entries, got shape {triangle.shape}")
+    return np.ascontiguousarray(triangle, dtype=np.float64)
+
+
+def _places(orders: Index, n: int) -> Index:
+    """Where each row has gone: the inverses of the orders, all of which must be permutations."""
+    found = np.full(orders.shape, -1)
+    if orders.shape == (len(orders), n) and orders.min() >= 0 and orders.max() < n:
+        np.put_along_axis(found, orders, np.arange(n)[None], axis=1)
+    if found.min() < 0:
+        raise ValueError(f"each order must be a permutation of 0 to {n - 1}, got another")
+    return found
+
+
+def _gathered_grids(
+    first: Sequence[Vector], second: Sequence[Vector], n: int, orders: Sequence[Index]
+) -> Iterator[Matrix]:
+    """Gather, then multiply.
 
     Entries of one pair of rows stand together, so that one gathering serves all second matrices; a stretch of
     rows is gathered within the cache and multiplied with all first matrices in one product.

@@ -51,7 +51,8 @@ def _size(multiply: Callable[[_Edges, _Edges], float], side: Neighbours) -> floa
 def _shared(a: Neighbours, b: Neighbours) -> tuple[_Edges, _Edges]:
     """Both matrices on the edges that both have."""
     ranks = b.ranks_of(a).ravel()
-    at = np.flatnonzero(ranks)
+    # Truth values are searched several times as fast as numbers.
+    at = np.flatnonzero(ranks != 0)
     rows, columns = at // a.k, a.nearest.ravel()[at]
     values = a.products().ravel()[at], b.product_of(rows, ranks[at].astype(np.intp))
     return _Edges(a.n_rows, rows, columns, values[0]), _Edges(a.n_rows, rows, columns, values[1])

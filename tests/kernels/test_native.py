@@ -1,0 +1,194 @@
+"""Compiled inner products are those of NumPy, on every instruction set, and nothing depends on their being there."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import shesha
+from shesha.kernels import native, permuted
+
+BUILT = pytest.mark.skipif(not native.serves_grid(1, 1), reason="compiled kernels were not built, or are switched off")
+ROOT = Path(native.__file__).parents[3]
+GRIDS = [(1, 1), (1, 2), (2, 1), (3, 3), (1, 12), (12, 1), (3, 5), (7, 9), (13, 17), (12, 32), (33, 8)]
+"""Of every height and width of a tile, and of some left over."""
+
+
+@pytest.fixture
+def levels(monkeypatch):
+    """Choose an instruction set, if this processor has it."""
+    library = native._library()
+
+    class Chosen:
+        def __init__(self, level):
+            self.level = level
+
+        def __getattr__(self, name):
+            return getattr(library, name)
+
+        def shesha_level(self):
+            return self.level
+
+    def choose(level):
+        if level > library.shesha_level():
+            pytest.skip(f"this processor has no {native._LEVELS[level]}")
+        monkeypatch.setattr(native, "_library", lambda: Chosen(level))
+        monkeypatch.setattr(native, "_SMALL", 10**6)
+
+    return choose
+
+
+def data(n, first, second, count=11):
+    rng = np.random.default_rng([n, first, second])
+    sides = [list(rng.standard_normal((layers, n * (n - 1) // 2))) for layers in (first, second)]
+    return (*sides, n, [np.arange(n), *(rng.permutation(n) for _ in range(count - 1))])
+
+
+def by_numpy(*case):
+    return np.array(list(permuted._gathered_grids(*case)))
+
+
+def compiled(*case):
+    return np.array(list(permuted._compiled_grids(*case)))
+
+
+def assert_same(found, expected, n):
+    """Up to 1e-12 of the product of the norms, which is what an inner product's rounding is measured by."""
+    assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * n * (n - 1) / 2)
+
+
+@BUILT
+@pytest.mark.parametrize("level", range(len(native._LEVELS)), ids=native._LEVELS)
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: f"{grid[0]}x{grid[1]}")
+def test_compiled_grids_are_those_of_numpy(levels, level, grid):
+    levels(level)
+    for n in (2, 3, 17, 66, 131):
+        case = data(n, *grid)
+        assert_same(compiled(*case), by_numpy(*case), n)
+
+
+@BUILT
+def test_large_grids_without_wide_registers_are_left_to_the_blas(levels, monkeypatch):
+    levels(0)
+    monkeypatch.setattr(native, "_SMALL", 16)
+    assert native.serves_grid(4, 4) and not native.serves_grid(3, 6)
+
+
+@BUILT
+@pytest.mark.parametrize("name", ["CKA", "unbiased CKA", "RSA", "RDM drift", "DistCorr", "RV"])
+def test_calibration_is_the_same_either_way(monkeypatch, name):
+    X, Y = np.random.default_rng(2).standard_normal((2, 70, 90))
+    taken = []
+    whole = permuted._compiled_grids
+    monkeypatch.setattr(permuted, "_compiled_grids", lambda *case: taken.append(case) or whole(*case))
+    found = shesha.calibrate(X, Y, name, n_permutations=25, seed=0)
+    monkeypatch.setenv("SHESHA_NATIVE", "0")
+    expected = shesha.calibrate(X, Y, name, n_permutations=25, seed=0)
+    assert len(taken) == 1
+    assert_allclose((found.observed, *found.null), (expected.observed, *expected.null), rtol=1e-12, atol=1e-14)
+    assert found.p_value == expected.p_value
+
+
+@BUILT
+@pytest.mark.parametrize("grid", [(1, 1), (12, 12), (5, 33)], ids=str)
+def test_threads_and_neighbouring_draws_change_no_bit(with_threads, grid):
+    *sides, n, orders = data(90, *grid, count=19)
+    one, two = (with_threads(count, lambda: compiled(*sides, n, orders)) for count in (1, 2))
+    assert np.array_equal(one, two)
+    assert np.array_equal(compiled(*sides, n, orders[::-1])[::-1], one)
+    assert np.array_equal(compiled(*sides, n, orders[3:4])[0], one[3])
+
+
+@BUILT
+@pytest.mark.parametrize(
+    "order",
+    [np.zeros(9, int), np.arange(1, 10), np.arange(-1, 8), np.full(9, 10**12), np.arange(8), np.arange(10)],
+    ids=["repeated", "too large", "negative", "far off", "short", "long"],
+)
+def test_what_is_no_permutation_never_reaches_compiled_code(order):
+    first, second, n, _ = data(9, 1, 2)
+    with pytest.raises(ValueError, match="each order must be a permutation of 0 to 8"):
+        compiled(first, second, n, [order])
+
+
+@BUILT
+def test_triangles_of_another_size_never_reach_compiled_code():
+    first, second, n, orders = data(9, 1, 2)
+    for case in ([first[0][:-1]], second), (first, [second[0], second[1][1:]]):
+        with pytest.raises(ValueError, match=r"must have 36 entries, got shape \(35,\)"):
+            compiled(*case, n, orders)
+
+
+@BUILT
+def test_triangles_need_not_be_contiguous():
+    first, second, n, orders = data(30, 2, 3)
+    spread = [np.repeat(triangle, 2)[::2] for triangle in (*first, *second)]
+    assert not spread[0].flags.c_contiguous
+    assert np.array_equal(compiled(spread[:2], spread[2:], n, orders), compiled(first, second, n, orders))
+
+
+def test_without_the_library_numpy_serves(monkeypatch):
+    case = data(40, 2, 3)
+    monkeypatch.setenv("SHESHA_NATIVE", "0")
+    monkeypatch.setattr(permuted, "_compiled_grids", lambda *_: pytest.fail("compiled code was called"))
+    assert not native.serves_grid(1, 1)
+    assert np.array_equal(np.array(list(permuted.permuted_grids(*case))), by_numpy(*case))
+
+
+@pytest.mark.parametrize("content", [None, b"no library"], ids=["missing", "broken"])
+def test_a_library_that_does_not_load_is_no_error(monkeypatch, tmp_path, content):
+    if content is not None:
+        (tmp_path / "libshesha.so").write_bytes(content)
+    monkeypatch.setattr(native, "_LIBRARY", tmp_path / "libshesha.so")
+    assert native._library.__wrapped__() is None
+
+
+@BUILT
+def test_a_library_of_another_version_is_left_alone(monkeypatch):
+    assert isinstance(native._library.__wrapped__(), ctypes.CDLL)
+    monkeypatch.setattr(native, "_ABI", native._ABI + 1)
+    assert native._library.__wrapped__() is None
+
+
+@pytest.fixture
+def hook():
+    pytest.importorskip("hatchling", reason="hatchling builds the package, and need not be there afterwards")
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    if not (ROOT / "hatch_build.py").exists() or spec is None or spec.loader is None:
+        pytest.skip("not run from a source tree")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_without_a_compiler_nothing_is_built(hook, monkeypatch, tmp_path):
+    source = tmp_path / "native.c"
+    source.write_text("int shesha_abi(void) { return 1; }\n", encoding="utf-8")
+    monkeypatch.setenv("CC", "no-such-compiler")
+    assert not hook.compiled(source, tmp_path / "libshesha.so")
+    assert [path.name for path in tmp_path.iterdir()] == ["native.c"]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None or sys.platform == "win32", reason="there is no C compiler")
+def test_what_does_not_compile_is_not_built(hook, monkeypatch, tmp_path):
+    source = tmp_path / "native.c"
+    source.write_text("this is not C\n", encoding="utf-8")
+    monkeypatch.setenv("CC", "cc")
+    assert not hook.compiled(source, tmp_path / "libshesha.so")
+    assert [path.name for path in tmp_path.iterdir()] == ["native.c"]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None or sys.platform == "win32", reason="there is no C compiler")
+def test_the_source_compiles_without_a_warning():
+    source = Path(native.__file__).with_name("native.c")
+    options = ["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
+    done = subprocess.run(["cc", *options, str(source)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
