@@ -83,11 +83,11 @@ def test_failures_are_counted_beside_the_result(toys, invoke, tmp_path, monkeypa
     assert ended.err.strip() == "1 models failed, 8 comparisons have no value: `shesha bench status` counts them"
     told = invoke("bench", "status", "--store", path).out
     assert "failed: A on D, shortcut 0.5, seed 1: RuntimeError: the loss is not finite" in told
-    assert "8 without value: CKA: no model: RuntimeError: the loss is not finite" in told
+    assert "- A on D: no model: RuntimeError: the loss is not finite: CKA (8)" in told
     monkeypatch.delenv("TOY_FAULTS")
     assert invoke(*command).err != ""
     assert invoke(*command, "--retry-failed").err == ""
-    assert "without value: CKA" not in invoke("bench", "status", "--store", path).out
+    assert "without value:\n" not in invoke("bench", "status", "--store", path).out
 
 
 def test_a_run_of_which_no_test_is_complete_says_so(toys, invoke, tmp_path, monkeypatch):

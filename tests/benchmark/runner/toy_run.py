@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -44,5 +45,7 @@ class Inline:
 
 
 if __name__ == "__main__":
+    # Programs started in the background ignore Ctrl-C, and so do those that they start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     plan._SECONDS = CHUNK * plan._PLAIN
     run(Suite("toy", (task(),)), store=sys.argv[1], measures=sys.argv[2:], workers=WORKERS)
