@@ -108,6 +108,11 @@ def _n_layers(trial: Trial, keys: Keys, depths: Mapping[tuple[str, str], int]) -
     return max((depths.get((keys[model], trial.pooling), 0) for model in trial.models), default=0)
 
 
+def _cell(cells: Mapping[tuple[str, str], Cell], first: str, second: str, entry: Entry) -> Cell | None:
+    """Return the comparison of a pair, in whichever order it was made if the order does not matter."""
+    return cells.get((first, second)) or (cells.get((second, first)) if entry.symmetric else None)
+
+
 def _values(
     trial: Trial,
     entry: Entry,
@@ -119,7 +124,7 @@ def _values(
     values = {}
     pairs = trial.pairs(entry.symmetric, keys, _n_layers(trial, keys, depths))
     for first, second in pairs:
-        cell = cells.get((first, second)) or (cells.get((second, first)) if entry.symmetric else None)
+        cell = _cell(cells, first, second, entry)
         if cell is None:
             return None
         values[first, second] = float("nan") if cell.value is None else cell.value
@@ -175,12 +180,17 @@ def status(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
     with _opened(store) as found:
         chosen, keys = planned_trials(found, suite_of(found, of))
         models = found.models()
-        entries = {entry: found.cells(entry.name, entry.version) for entry in found.entries()}
+        entries = [(entry, found.cells(entry.name, entry.version)) for entry in found.entries()]
+    depths = [_depths(cells) for _, cells in entries]
     rows = []
     for trial in chosen:
         mine = {keys[model] for model in trial.models}
         there = [models[key] for key in mine if key in models]
-        cells = [cell for entry, some in entries.items() for cell in _cells_of(trial, entry, some, keys)]
+        cells = [
+            _cell(some, *pair, entry)
+            for (entry, some), deep in zip(entries, depths, strict=True)
+            for pair in trial.pairs(entry.symmetric, keys, _n_layers(trial, keys, deep))
+        ]
         rows.append(
             {
                 "dataset": trial.task.dataset,
@@ -196,11 +206,6 @@ def status(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
-
-
-def _cells_of(trial: Trial, entry: Entry, cells: Mapping[tuple[str, str], Cell], keys: Keys) -> list[Cell | None]:
-    pairs = trial.pairs(entry.symmetric, keys, _n_layers(trial, keys, _depths(cells)))
-    return [cells.get((a, b)) or (cells.get((b, a)) if entry.symmetric else None) for a, b in pairs]
 
 
 def accuracies(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
