@@ -12,7 +12,7 @@ import shesha.core
 
 SOURCE = Path(shesha.__file__).parent
 ORDER = [
-    {"_warnings"},
+    {"_arrays", "_warnings"},
     {"results", "_validate", "_random", "_progress", "_memory"},
     {"kernels", "io", "extract", "data"},
     {"views"},

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shesha._arrays import doubles, namespace, stays, to_host
 from shesha._warnings import NotEstimableWarning, warn
 
 Matrix = NDArray[np.float64]
@@ -29,29 +30,26 @@ def listed(items: Iterable[object]) -> str:
     return text if len(found) <= _ROWS_NAMED else f"{text} and {len(found) - _ROWS_NAMED} more"
 
 
-def as_numpy(X: Any) -> NDArray[Any]:
-    """Return any array as a NumPy array: torch tensors from whatever device, without their gradients."""
-    if isinstance(X, np.ndarray):
-        return X
-    if hasattr(X, "detach") and hasattr(X, "cpu"):
-        tensor = X.detach().cpu()
-        # NumPy has no bfloat16; single precision holds it exactly.
-        return np.asarray((tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy())
-    return np.asarray(X)
-
-
 def raw_matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> NDArray[Any]:
     """Check kind and shape without reading or copying the values (memory-mapped files stay on disk)."""
-    array = as_numpy(X)
+    array = to_host(X)
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must be a matrix of real numbers, got an array of dtype {array.dtype}")
-    if array.ndim != 2:
-        raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {array.shape}")
-    if array.shape[0] < min_rows:
-        raise ValueError(f"{name} must have at least {min_rows} rows, got {array.shape[0]}")
-    if array.shape[1] < min_columns:
-        raise ValueError(f"{name} must have at least {min_columns} columns, got {array.shape[1]}")
+        raise TypeError(_NOT_REAL.format(name, array.dtype))
+    _require_shape(array.shape, name, min_rows, min_columns)
     return array
+
+
+_NOT_REAL = "{} must be a matrix of real numbers, got an array of dtype {}"
+_NOT_FINITE = "{} must be finite, got NaN or infinity in rows {}"
+
+
+def _require_shape(shape: tuple[int, ...], name: str, min_rows: int, min_columns: int) -> None:
+    if len(shape) != 2:
+        raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {tuple(shape)}")
+    if shape[0] < min_rows:
+        raise ValueError(f"{name} must have at least {min_rows} rows, got {shape[0]}")
+    if shape[1] < min_columns:
+        raise ValueError(f"{name} must have at least {min_columns} columns, got {shape[1]}")
 
 
 def finite(values: NDArray[Any], name: str = "X", *, first_row: int = 0) -> Matrix:
@@ -62,7 +60,7 @@ def finite(values: NDArray[Any], name: str = "X", *, first_row: int = 0) -> Matr
     if all(np.isfinite(matrix[start : start + step]).all() for start in blocks):
         return matrix
     rows = np.flatnonzero(~np.isfinite(matrix).all(axis=1)) + first_row
-    raise ValueError(f"{name} must be finite, got NaN or infinity in rows {listed(rows)}")
+    raise ValueError(_NOT_FINITE.format(name, listed(rows)))
 
 
 def matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> Matrix:
@@ -71,8 +69,13 @@ def matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int
 
 
 def representation(X: ArrayLike, name: str = "X") -> Matrix:
-    """Return a finite float64 matrix, or token sequences (n, tokens, d), or feature maps (n, channels, h, w)."""
-    array = as_numpy(X)
+    """Return a finite float64 matrix, or token sequences (n, tokens, d), or feature maps (n, channels, h, w).
+
+    A matrix on a device stays there; tokens and feature maps come to the host.
+    """
+    if stays(X) and len(X.shape) == 2:  # type: ignore[union-attr]
+        return cast(Matrix, _on_device(X, name))
+    array = to_host(X)
     if array.ndim not in (3, 4):
         return matrix(array, name)
     if 0 in array.shape:
@@ -81,9 +84,21 @@ def representation(X: ArrayLike, name: str = "X") -> Matrix:
     return finite(rows, name).reshape(array.shape)
 
 
+def _on_device(X: Any, name: str, *, min_rows: int = 4, min_columns: int = 1) -> Any:
+    xp = namespace(X)
+    if not xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
+        raise TypeError(_NOT_REAL.format(name, X.dtype))
+    _require_shape(X.shape, name, min_rows, min_columns)
+    found = doubles(X)
+    bad = np.flatnonzero(~to_host(xp.all(xp.isfinite(found), axis=1)))
+    if len(bad):
+        raise ValueError(_NOT_FINITE.format(name, listed(bad)))
+    return found
+
+
 def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
     """Return condensed distances between rows and the number of rows."""
-    array = as_numpy(D)
+    array = to_host(D)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must be distances, real numbers, got an array of dtype {array.dtype}")
     square = array.ndim == 2 and array.shape[0] == array.shape[1]
@@ -118,7 +133,7 @@ def paired(
 
 def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) -> tuple[Labels, NDArray[Any]]:
     """Return class codes from 0 and the class names they stand for."""
-    array = as_numpy(y)
+    array = to_host(y)
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-D, one label per row, got shape {array.shape}")
     if len(array) != n_rows:

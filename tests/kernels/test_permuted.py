@@ -9,7 +9,8 @@ from scipy.spatial.distance import pdist, squareform
 from scipy.stats import spearmanr
 
 from shesha.kernels.distances import METRICS, standard_rows
-from shesha.kernels.permuted import LAYERS, condensed_index, permuted_inner_products
+from shesha.kernels.pairs import condensed_index
+from shesha.kernels.permuted import LAYERS, permuted_inner_products
 from shesha.views import RankedRdm
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha import _validate as check
+from shesha._arrays import to_host
 from shesha._random import Seed, drawn_number
 from shesha.benchmark.outputs import probabilities as checked_probabilities
 from shesha.benchmark.scoring import Pair, ScoreRow, score_groups, score_layers, score_prediction
@@ -103,7 +104,7 @@ def _kind(given: Any) -> str:
 
 def _require_same_rows(models: Mapping[str, ArrayLike], argument: str) -> None:
     counts = {
-        name: model.n_rows if isinstance(model, Rdm) else len(check.as_numpy(model)) for name, model in models.items()
+        name: model.n_rows if isinstance(model, Rdm) else len(to_host(model)) for name, model in models.items()
     }
     if len(set(counts.values())) > 1:
         listed = check.listed(f"{name} ({n})" for name, n in counts.items())

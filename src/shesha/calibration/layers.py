@@ -18,7 +18,7 @@ from shesha.calibration.scalar import Chosen, collect, drawn, leading, look_at, 
 from shesha.kernels.null_summary import best_value, summarise
 from shesha.measures import Measure
 from shesha.results import CalibratedLayers
-from shesha.views import Rdm, Representation, named
+from shesha.views import Rdm, Representation, named, together
 
 Matrix = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -208,14 +208,16 @@ def _scores(
     orders: list[Index],
 ) -> tuple[str, str, tuple[float, float], Iterator[Matrix]]:
     if callable(measure) and not isinstance(getattr(measure, "measure", None), Measure):
-        x, y = ([leading(layer, truncate).rows for layer in side.values()] for side in (rows, columns))
+        x, y = ([leading(layer, truncate).on_host.rows for layer in side.values()] for side in (rows, columns))
         found = null_kernel.of_function(lambda p, q: measure(p, q, **options), x, y, orders)
         return getattr(measure, "__name__", type(measure).__name__), "higher", (-np.inf, np.inf), found
     chosen = drawn(measure, options, truncate=truncate, seed=seed)
     require_inputs_as_rows(chosen, *rows.values(), *columns.values())
-    parts = _parts(list(rows.values()), list(columns.values()))
+    layers = together([*rows.values(), *columns.values()], anywhere=chosen.anywhere)
+    sides = layers[: len(rows)], layers[len(rows) :]
+    parts = _parts(*sides)
     try:
-        scores = [_part_scores(chosen, rows, columns, part, truncate, orders) for part in parts]
+        scores = [_part_scores(chosen, sides, part, truncate, orders) for part in parts]
     except NotEstimable as reason:
         raise ValueError(
             f"every layer must be one that {chosen.name} can be computed of, got one where {reason}"
@@ -252,15 +254,14 @@ def _parts(rows: list[Representation], columns: list[Representation]) -> list[_P
 
 def _part_scores(
     measure: Measure,
-    rows: dict[str, Representation],
-    columns: dict[str, Representation],
+    sides: tuple[list[Representation], list[Representation]],
     part: _Part,
     truncate: int | float | None,
     orders: list[Index],
 ) -> Iterator[Matrix]:
     chosen = [
-        [leading(list(side.values())[k].fold("columns", part.grid), truncate) for k in which]
-        for side, which in ((rows, part.rows), (columns, part.columns))
+        [leading(side[k].fold("columns", part.grid), truncate) for k in which]
+        for side, which in zip(sides, (part.rows, part.columns), strict=True)
     ]
     for a in chosen[0]:
         for b in chosen[1]:

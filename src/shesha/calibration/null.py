@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _memory as memory
+from shesha._arrays import to_host
 from shesha._warnings import NotEstimable
 from shesha.calibration.orders import identity_first
 from shesha.kernels.permuted import permuted_grids
@@ -23,6 +25,8 @@ _GATHER = 15
 """A cross-product of p x q features is cheaper than gathering a triangle below p q = this many times n."""
 _AT_ONCE = 8
 """Draws that a thread takes at a time: some measures need less time for one than handing it over takes."""
+_SHORT = 2e-3
+"""Seconds for so many draws below which threads only wait for each other: they share one interpreter."""
 
 
 @dataclass(frozen=True)
@@ -68,16 +72,18 @@ def _by_products(
     n: int = rows[0].n_rows  # type: ignore[attr-defined]
     triangles = permuted_grids([one.triangle for one in left], [one.triangle for one in right], n, orders)
     weight = left[0].weight
-    own, other = (
-        np.stack([one.diagonal for one in side if one.diagonal is not None]) if left[0].diagonal is not None else None
-        for side in (left, right)
-    )
+    own, other = (_diagonals(side) for side in (left, right))
     for order, products in zip(orders, triangles, strict=True):
         total = weight * products
         if own is not None and other is not None:
             total += own @ other[:, order].T
         both = _Inner(total)
         yield np.asarray(measure.function(both, both, **measure.parameters), dtype=np.float64)
+
+
+def _diagonals(side: Sequence[Symmetric]) -> Matrix | None:
+    found = [to_host(one.diagonal) for one in side if one.diagonal is not None]
+    return np.stack(found) if found else None
 
 
 def _symmetric(view: View) -> Symmetric:
@@ -95,7 +101,15 @@ def _one_by_one(
         moved = [view.permuted(order) for view in columns]
         return np.array([[_score(measure, a, b) for b in moved] for a in rows])
 
-    for found in parallel(some, range(0, len(orders), _AT_ONCE)):
+    start = time.perf_counter()
+    with single_threaded_blas():
+        yield from some(0)
+        rest = range(_AT_ONCE, len(orders), _AT_ONCE)
+        if time.perf_counter() - start < _SHORT:
+            for found in map(some, rest):
+                yield from found
+            return
+    for found in parallel(some, rest):
         yield from found
 
 

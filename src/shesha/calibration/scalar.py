@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha import _validate as check
+from shesha._arrays import beside
 from shesha._progress import track
 from shesha._random import Seed, number
 from shesha._warnings import NotEstimable
@@ -142,7 +143,8 @@ def leading(source: Representation, truncate: int | float | None) -> Representat
     else:
         n_components = basis.components_for(check.fraction(truncate, "truncate"))
     basis = basis.truncated(n_components)
-    return Representation(basis.directions * basis.singular_values * basis.unit, source.precision)
+    scaled = basis.directions * beside(basis.singular_values * basis.unit, basis.directions)
+    return Representation(scaled, source.precision)
 
 
 def without_score(reason: str, n_permutations: int, common: dict[str, Any]) -> Calibrated:
@@ -185,7 +187,7 @@ def prepare(
     chosen = drawn(measure, options, truncate=truncate, seed=seed)
     given = Representation.of(X, "X"), Representation.of(Y, "Y")
     require_inputs_as_rows(chosen, *given)
-    a, b = aligned(*given, chosen.view.folding)
+    a, b = aligned(*given, chosen.view.folding, anywhere=chosen.anywhere)
 
     def scores(orders: list[Index]) -> Iterator[Matrix]:
         chosen.require_comparable(a, b)
@@ -250,7 +252,7 @@ def _of_function(
 ) -> Subject:
     if truncate is not None:
         X, Y = (leading(Representation.of(side), truncate) for side in (X, Y))
-    X, Y = (side.rows if isinstance(side, Representation) else side for side in (X, Y))
+    X, Y = (side.on_host.rows if isinstance(side, Representation) else side for side in (X, Y))
     x, y = check.paired(X, Y)
     if all(hasattr(side, "detach") for side in (X, Y)):
         # A function for tensors gets tensors.

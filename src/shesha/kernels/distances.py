@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _memory as memory
+from shesha._arrays import elsewhere, namespace, squared_lengths, to_host
+from shesha.kernels import devices
 from shesha.kernels.threads import parallel
 from shesha.kernels.triangles import put_rows
 
@@ -27,6 +29,7 @@ _CLOSE = 1e-4
 _PAIRS_AT_ONCE = 1 << 22
 
 
+@elsewhere(devices.standard_rows)
 def standard_rows(X: Matrix, metric: Metric) -> Matrix:
     """Rows whose inner products give the metric; rows without a direction become zero.
 
@@ -51,6 +54,7 @@ def standard_rows(X: Matrix, metric: Metric) -> Matrix:
     return rows
 
 
+@elsewhere(devices.length_unit)
 def length_unit(X: Matrix) -> float:
     """Power of two near the largest entry: dividing by it rounds nothing."""
     largest = float(np.abs(X).max())
@@ -61,7 +65,8 @@ def undirected_rows(X: Matrix, metric: Metric) -> Index:
     """Rows for which the metric is undefined: zero under cosine, constant under correlation."""
     if metric == "euclidean":
         return np.empty(0, dtype=np.intp)
-    low, high = X.min(axis=1), X.max(axis=1)
+    xp = namespace(X)
+    low, high = to_host(xp.min(X, axis=1)), to_host(xp.max(X, axis=1))
     if metric == "cosine":
         return np.flatnonzero((low == 0) & (high == 0))
     return np.flatnonzero(high - low <= 4 * np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high)))
@@ -72,7 +77,7 @@ def rounding_level(rows: Matrix, metric: Metric) -> float:
     if metric != "euclidean":
         return ROUNDING
     # The median, not the largest length: one far row must not tie all others.
-    return ROUNDING * 2 * float(np.median(np.einsum("ij,ij->i", rows, rows)))
+    return ROUNDING * 2 * float(np.median(to_host(squared_lengths(rows))))
 
 
 def n_pairs(n: int) -> int:
@@ -80,6 +85,7 @@ def n_pairs(n: int) -> int:
     return n * (n - 1) // 2
 
 
+@elsewhere(devices.condensed)
 def condensed(rows: Matrix, metric: Metric, *, squared: bool = False) -> Vector:
     """Distances of all pairs i < j of standard rows, in the order of SciPy's condensed form."""
     n = len(rows)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha._arrays import beside, elsewhere, namespace, on_host, smallest, squared_lengths, to_host
+from shesha.kernels import devices
 from shesha.kernels.distances import PANEL
 from shesha.kernels.threads import parallel
 from shesha.kernels.triangles import square
@@ -64,8 +67,8 @@ class Found:
 class _Search:
     """What differs between the kinds of closeness; smaller is closer."""
 
-    panel: Callable[[int], Matrix]
-    """Closeness of the rows of a panel to all rows."""
+    panel: Callable[[int], Any]
+    """Closeness of the rows of a panel to all rows, wherever they lie; all else is on the host."""
     doubt: Vector
     """Two entries of a row's line in a panel may be in the wrong order if they differ by less."""
     exact: Callable[[int, Index, Matrix], tuple[Matrix, Matrix]]
@@ -74,13 +77,13 @@ class _Search:
 
 def nearest_by_distance(rows: Matrix, k: int) -> Found:
     """Row i lists the k rows at the smallest Euclidean distance from row i, nearest first; itself left out."""
-    squared = np.einsum("ij,ij->i", rows, rows)
-    lengths = np.sqrt(squared)
+    squared = squared_lengths(rows)
+    lengths = np.sqrt(to_host(squared))
     # The sum over features rounds once per feature, as a random walk.
     unit = (4 + np.sqrt(rows.shape[1])) * _EPS
 
-    def panel(start: int) -> Matrix:
-        block = rows[start : start + PANEL] @ rows.T
+    def panel(start: int) -> Any:
+        block = _panel(rows, start) @ rows.T
         block *= -2.0
         block += squared
         return block
@@ -90,22 +93,23 @@ def nearest_by_distance(rows: Matrix, k: int) -> Found:
         own = lengths[start : start + len(candidates), None]
         return found, unit * ((own + lengths[candidates]) * np.sqrt(found) + found)
 
-    return _run(_Search(panel, 2 * _GRAM_ERROR * squared, exact), len(rows), k)
+    return _run(_Search(panel, 2 * _GRAM_ERROR * to_host(squared), exact), rows.shape[0], k)
 
 
 def nearest_by_product(rows: Matrix, k: int, *, include_self: bool = False) -> Found:
     """Row i lists the k rows with the largest inner product with row i, largest first."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    lengths = np.sqrt(to_host(squared_lengths(rows)))
     unit = (4 + np.sqrt(rows.shape[1])) * _EPS
 
-    def panel(start: int) -> Matrix:
-        block = rows[start : start + PANEL] @ rows.T
-        return np.negative(block, out=block)
+    def panel(start: int) -> Any:
+        block = _panel(rows, start) @ rows.T
+        block *= -1.0
+        return block
 
     def exact(start: int, candidates: Index, near: Matrix) -> tuple[Matrix, Matrix]:
         return near, unit * lengths[start : start + len(candidates), None] * lengths[candidates]
 
-    return _run(_Search(panel, unit * lengths * lengths.max(), exact), len(rows), k, include_self=include_self)
+    return _run(_Search(panel, unit * lengths * lengths.max(), exact), rows.shape[0], k, include_self=include_self)
 
 
 def nearest_of_distances(condensed: Vector, n: int, k: int) -> Found:
@@ -124,11 +128,10 @@ def _run(search: _Search, n: int, k: int, *, include_self: bool = False) -> Foun
 
     def fill(start: int) -> _Tied:
         block = search.panel(start)
-        at = np.arange(len(block))
         if not include_self:
-            block[at, start + at] = np.inf
+            block = _without_self(block, start)
         n_others = n if include_self else n - 1
-        lists[start : start + len(block)], tied = _nearest(search, block, k, start, n_others)
+        lists[start : start + PANEL], tied = _nearest(search, block, k, start, n_others)
         return tied
 
     tied = {row: found for some in parallel(fill, range(0, n, PANEL)) for row, found in some.items()}
@@ -150,25 +153,41 @@ def _ties(tied: _Tied) -> Ties | None:
     return Ties(np.array(list(tied), dtype=np.intp), candidates, levels)
 
 
-def _nearest(search: _Search, block: Matrix, k: int, start: int, n_others: int) -> tuple[Index, _Tied]:
+def _panel(rows: Any, start: int) -> Any:
+    return rows[start : min(start + PANEL, rows.shape[0]), :]
+
+
+def _without_self(block: Any, start: int) -> Any:
+    """Put each row infinitely far from itself."""
+    if on_host(block):
+        at = np.arange(len(block))
+        block[at, start + at] = np.inf
+        return block
+    xp, (m, n) = namespace(block), block.shape
+    own = xp.arange(n, device=block.device)[None, :] == start + xp.arange(m, device=block.device)[:, None]
+    return xp.where(own, xp.full_like(block, float("inf")), block)
+
+
+def _nearest(search: _Search, block: Any, k: int, start: int, n_others: int) -> tuple[Index, _Tied]:
     n_candidates = min(k + _SPARE, n_others)
     if n_candidates < block.shape[1]:
-        candidates = np.argpartition(block, n_candidates - 1, axis=1)[:, :n_candidates]
+        candidates = smallest(block, n_candidates)
         # In the order of their numbers, so that a stable sort leaves equal ones in it.
         candidates.sort(axis=1)
     else:
         candidates = np.broadcast_to(np.arange(n_candidates), block.shape).copy()
-    near = np.take_along_axis(block, candidates, axis=1)
+    near = to_host(namespace(block).take_along_axis(block, beside(candidates, block), axis=1))
     order, levels = _order(*search.exact(start, candidates, near), k)
     found = np.take_along_axis(candidates, order[:, :k], axis=1)
     tied = {start + i: (candidates[i, order[i]], own) for i, own in levels.items()}
     if n_candidates == n_others:
         return found, tied
     # Where others may be as near as the k-th, all that may be compete.
-    bound = np.partition(near, k - 1, axis=1)[:, k - 1] + 2 * search.doubt[start : start + len(block)]
+    bound = np.partition(near, k - 1, axis=1)[:, k - 1] + 2 * search.doubt[start : start + PANEL]
     for i in np.flatnonzero(near.max(axis=1) <= bound).tolist():
-        competing = np.flatnonzero(block[i] <= bound[i])[None, :]
-        order, levels = _order(*search.exact(start + i, competing, block[i][competing]), k)
+        row = to_host(block[i, :])
+        competing = np.flatnonzero(row <= bound[i])[None, :]
+        order, levels = _order(*search.exact(start + i, competing, row[competing]), k)
         found[i] = competing[0, order[0, :k]]
         tied.pop(start + i, None)
         if levels:
@@ -176,6 +195,7 @@ def _nearest(search: _Search, block: Matrix, k: int, start: int, n_others: int) 
     return found, tied
 
 
+@elsewhere(devices.squared_distances_at)
 def _squared_distances(rows: Matrix, start: int, candidates: Index) -> Matrix:
     own = rows[start : start + len(candidates), None, :]
     out = np.empty(candidates.shape)

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.kernels import native
+from shesha._arrays import elsewhere, on_host
+from shesha.kernels import devices, native
+from shesha.kernels.pairs import condensed_index
 from shesha.kernels.threads import parallel
 from shesha.kernels.triangles import row_start
 
@@ -28,12 +30,7 @@ _WIDE = 24
 """From this many matrices on, a row of them is worth a call of its own."""
 
 
-def condensed_index(i: Index, j: Index, n: int) -> Index:
-    """Position of the pairs (i, j), in either order, in condensed form."""
-    low, high = np.minimum(i, j), np.maximum(i, j)
-    return np.asarray(low * n - low * (low + 1) // 2 + (high - low - 1))
-
-
+@elsewhere(devices.among)
 def among(triangle: Vector, rows: Index, n: int) -> Vector:
     """Condensed form of the given rows, in their order: all of them (relabelling) or some."""
     i, j = np.triu_indices(len(rows), k=1)
@@ -74,6 +71,8 @@ def permuted_grids(
     first: Sequence[Vector], second: Sequence[Vector], n: int, orders: Sequence[Index]
 ) -> Iterator[Matrix]:
     """For each order, yield the inner products of every first with every second relabelled: (first, second)."""
+    if not on_host(first[0]):
+        return devices.permuted_grids(first, second, n, orders)
     if native.serves_grid(len(first), len(second)):
         return _compiled_grids(first, second, n, orders)
     return _gathered_grids(first, second, n, orders)

@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha._arrays import elsewhere
+from shesha.kernels import devices
 from shesha.kernels.sorting import sort_in_place
 from shesha.kernels.threads import parallel
 
@@ -88,6 +90,7 @@ def midranks(values: Vector, tolerance: float = 0.0) -> tuple[Vector, float]:
     return _scattered(found, np.empty(len(values)), 0.0, 1.0), found.variance
 
 
+@elsewhere(devices.unit_ranks)
 def unit_ranks(values: Vector, tolerance: float = 0.0, out: Vector | None = None) -> Vector:
     """Centred ranks scaled to unit length; all NaN if the values are equal. `out` may be the values themselves."""
     found = ordering(values, tolerance, np.empty(len(values), dtype=np.uint64))

@@ -11,6 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha._arrays import elsewhere
+from shesha.kernels import devices
 from shesha.kernels.threads import parallel, single_threaded_blas
 
 Vector = NDArray[np.float64]
@@ -30,6 +32,7 @@ def put_rows(triangle: Vector, n: int, start: int, stop: int, block: NDArray[np.
         triangle[row_start(i, n) : row_start(i + 1, n)] = block[i - start, i - start + 1 :]
 
 
+@elsewhere(devices.row_sums)
 def row_sums(triangle: Vector, n: int) -> Vector:
     """Sum of each row of the symmetric matrix, the diagonal left out."""
 
@@ -47,6 +50,7 @@ def row_sums(triangle: Vector, n: int) -> Vector:
     return total
 
 
+@elsewhere(devices.subtract_margins)
 def subtract_margins(triangle: Vector, margins: Vector) -> None:
     """Subtract margins[i] + margins[j] from entry (i, j), in place."""
     n = len(margins)
@@ -61,9 +65,19 @@ def subtract_margins(triangle: Vector, margins: Vector) -> None:
         pass
 
 
+@elsewhere(devices.inner)
 def inner(a: Vector, b: Vector) -> float:
     """Sum of products of corresponding entries."""
     return _sum(len(a), lambda part: float((a[part] * b[part]).sum()))
+
+
+@elsewhere(devices.gaussian)
+def gaussian(squared: Vector, scale: float) -> Vector:
+    """exp(-squared / (2 scale)), in place of the squared distances."""
+    with np.errstate(over="ignore"):
+        squared /= scale
+    squared *= -0.5
+    return np.exp(squared, out=squared)
 
 
 def squared_difference(a: Vector, b: Vector) -> float:
@@ -129,6 +143,7 @@ def times(triangle: Vector, vector: Vector) -> Vector:
     return out
 
 
+@elsewhere(devices.square)
 def square(triangle: Vector, n: int) -> NDArray[np.float64]:
     """Return the whole symmetric matrix with zero diagonal."""
     whole = np.zeros((n, n))

@@ -59,6 +59,9 @@ class Measure:
     inner_product: bool = False
     """Whether the value is a function of `a.inner(b)` alone, made of operations that work on arrays as well: then
     whole layer grids and null distributions are one matrix product per permutation."""
+    anywhere: bool = False
+    """Whether view and function are written for arrays of any library, which then stay where they lie (on a GPU); if
+    not, both get arrays of NumPy."""
     equal_widths: bool = False
     """Whether feature j of both must be the same thing."""
     needs_features: bool = False
@@ -131,7 +134,8 @@ class Measure:
 
     def between(self, X: Data, Y: Data) -> float:
         """Compare two representations; NotEstimable tells why there is no value."""
-        a, b = aligned(Representation.of(X, "X"), Representation.of(Y, "Y"), self.view.folding)
+        given = Representation.of(X, "X"), Representation.of(Y, "Y")
+        a, b = aligned(*given, self.view.folding, anywhere=self.anywhere)
         self.require_comparable(a, b)
         drawn = self.drawn()
         with single_threaded_blas():
@@ -205,8 +209,8 @@ def measure(
     formula, reference : str
         For the card.
     **declared
-        Further fields of `Measure`: caveats, paired, inner_product, equal_widths, needs_features, self_value, groups,
-        view_options.
+        Further fields of `Measure`: caveats, paired, inner_product, anywhere, equal_widths, needs_features, self_value,
+        groups, view_options.
     """
     check.choice(closer, get_args(Closer), "closer")
     check.choice(cost, COSTS, "cost")

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _validate as check
+from shesha._arrays import beside, namespace, thin_svd, to_host
 from shesha._warnings import NotEstimable
 from shesha.measures._registry import measure
 from shesha.views import Basis
-
-Vector = NDArray[np.float64]
 
 FAMILY = "canonical correlation"
 
@@ -24,10 +22,6 @@ def _require_freedom(*sides: Basis) -> None:
                 f"canonical correlations are all 1 where the features span the {side.n_rows - 1} dimensions that "
                 f"{side.n_rows} centred rows have, got rank {side.rank}: reduce the features, or use SVCCA"
             )
-
-
-def _correlations(a: Basis, b: Basis) -> Vector:
-    return np.clip(np.linalg.svd(a.overlap(b), compute_uv=False), 0.0, 1.0)
 
 
 @measure(
@@ -46,6 +40,7 @@ def _correlations(a: Basis, b: Basis) -> Vector:
         "Rises with the number of features: independent data of rank p and q give about sqrt(max(p, q) / n).",
     ),
     self_value=1.0,
+    anywhere=True,
 )
 def cca(a: Basis, b: Basis) -> float:
     """Mean canonical correlation: do the two span the same linear subspace?
@@ -61,7 +56,7 @@ def cca(a: Basis, b: Basis) -> float:
     1.0
     """
     _require_freedom(a, b)
-    return float(_correlations(a, b).mean())
+    return float(a.canonical_correlations(b).mean())
 
 
 @measure(
@@ -78,6 +73,7 @@ def cca(a: Basis, b: Basis) -> float:
     caveats=("One direction of large variance may be all that is compared.",),
     self_value=1.0,
     groups=("ReSi",),
+    anywhere=True,
 )
 def svcca(a: Basis, b: Basis, *, components: float | int | Literal["published"] = 0.99) -> float:
     """Mean canonical correlation of the leading principal components.
@@ -97,7 +93,7 @@ def svcca(a: Basis, b: Basis, *, components: float | int | Literal["published"] 
     """
     reduced = [side.truncated(_n_components(side, components)) for side in (a, b)]
     _require_freedom(*reduced)
-    return float(_correlations(*reduced).mean())
+    return float(reduced[0].canonical_correlations(reduced[1]).mean())
 
 
 def _n_components(side: Basis, components: float | int | str) -> int:
@@ -125,6 +121,7 @@ def _n_components(side: Basis, components: float | int | str) -> int:
     caveats=("The sum of absolute values depends on the axes: a rotation changes the weights.",),
     self_value=1.0,
     groups=("ReSi",),
+    anywhere=True,
 )
 def pwcca(a: Basis, b: Basis, *, weights: Literal["projection", "l1"] = "projection") -> float:
     """Canonical correlations weighted by how much of the features each direction carries.
@@ -149,10 +146,12 @@ def pwcca(a: Basis, b: Basis, *, weights: Literal["projection", "l1"] = "project
     _require_freedom(a, b)
     if a.rank > b.rank:
         a, b = b, a
-    rotation, correlations, _ = np.linalg.svd(a.overlap(b), full_matrices=False)
+    rotation, correlations, _ = thin_svd(a.overlap(b))
     if weights == "projection":
         # Columns are directions * singular values @ loadings, so projections need no rows.
-        alpha = np.abs((rotation.T * a.singular_values) @ a.loadings).sum(axis=1)
+        carried = (rotation.T * beside(a.singular_values, rotation)) @ a.loadings
     else:
-        alpha = np.abs(a.directions @ rotation).sum(axis=0)
+        carried = (a.directions @ rotation).T
+    xp = namespace(carried)
+    alpha = to_host(xp.sum(xp.abs(carried), axis=1))
     return float((alpha * np.clip(correlations, 0.0, 1.0)).sum() / alpha.sum())

@@ -34,6 +34,7 @@ _ROTATIONS_AND_SCALE = ("orthogonal", "scaling", "translation")
     inner_product=True,
     self_value=1.0,
     groups=("ReSi",),
+    anywhere=True,
 )
 def cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "median") -> float:
     """Centred kernel alignment: cosine between the centred kernel matrices.
@@ -72,6 +73,7 @@ def cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "
     inner_product=True,
     self_value=1.0,
     view_options={"unbiased": True},
+    anywhere=True,
 )
 def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "median") -> float:
     """Kernel alignment from the unbiased estimator: about 0 for independent data, whatever n and d.
@@ -109,6 +111,7 @@ def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Band
     caveats=("Equals linear CKA; listed under its older name.",),
     inner_product=True,
     self_value=1.0,
+    anywhere=True,
 )
 def rv(a: Gram, b: Gram) -> float:
     """RV coefficient: linear CKA under its older name.
@@ -138,6 +141,7 @@ def rv(a: Gram, b: Gram) -> float:
     self_value=1.0,
     groups=("ReSi",),
     view_options={"kernel": "distance"},
+    anywhere=True,
 )
 def distance_correlation(a: Gram, b: Gram) -> float:
     """Distance correlation: zero in the population exactly for independent representations.
@@ -164,6 +168,7 @@ def distance_correlation(a: Gram, b: Gram) -> float:
     reference="Raju 2026, section 7.8",
     caveats=("Hardly differs from linear CKA, which the leading directions decide anyway.",),
     self_value=1.0,
+    anywhere=True,
 )
 def pwcka(a: Basis, b: Basis, *, variance: float = 0.99) -> float:
     """Linear CKA of the leading principal components, equally many of each.
@@ -183,4 +188,4 @@ def pwcka(a: Basis, b: Basis, *, variance: float = 0.99) -> float:
     k = min(a.components_for(share), b.components_for(share))
     first, second = a.truncated(k), b.truncated(k)
     weights = [side.variances / np.linalg.norm(side.variances) for side in (first, second)]
-    return float(np.clip(weights[0] @ (first.overlap(second) ** 2) @ weights[1], 0.0, 1.0))
+    return float(np.clip(weights[0] @ first.squared_overlap(second) @ weights[1], 0.0, 1.0))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from math import sqrt
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +35,14 @@ class _Edges:
         return _Edges(self.n, self.rows[kept], self.columns[kept], self.values[kept])
 
     def margins(self) -> tuple[Vector, Vector]:
-        rows, columns = (np.bincount(side, self.values, self.n) for side in (self.rows, self.columns))
-        return rows.astype(np.float64), columns.astype(np.float64)
+        return _sums(self.rows, self.values, self.n), _sums(self.columns, self.values, self.n)
+
+    def total(self) -> float:
+        return float(np.add.reduce(self.values))
+
+
+def _sums(places: Index, values: Vector, n: int) -> Vector:
+    return cast(Vector, np.bincount(places, values, n))
 
 
 def _edges(side: Neighbours) -> _Edges:
@@ -50,41 +57,42 @@ def _size(multiply: Callable[[_Edges, _Edges], float], side: Neighbours) -> floa
 
 def _shared(a: Neighbours, b: Neighbours) -> tuple[_Edges, _Edges]:
     """Both matrices on the edges that both have."""
-    ranks = b.ranks_of(a).ravel()
+    n, ranks = a.n_rows, b.ranks_of(a).T.ravel()
     # Truth values are searched several times as fast as numbers.
-    at = np.flatnonzero(ranks != 0)
-    rows, columns = at // a.k, a.nearest.ravel()[at]
-    values = a.products().ravel()[at], b.product_of(rows, ranks[at].astype(np.intp))
-    return _Edges(a.n_rows, rows, columns, values[0]), _Edges(a.n_rows, rows, columns, values[1])
+    at = (ranks != 0).nonzero()[0]
+    rows, columns = at % n, a.by_rank.ravel()[at]
+    of_a = a.product_of(rows, at // n + 1)
+    of_b = b.product_of(rows, ranks[at].astype(np.intp))
+    return _Edges(n, rows, columns, of_a), _Edges(n, rows, columns, of_b)
 
 
 def _frobenius(a: _Edges, b: _Edges) -> float:
     """<H A H, H B H> of two matrices with the same edges, from their sums alone."""
     (rows_a, columns_a), (rows_b, columns_b) = a.margins(), b.margins()
-    margins = (float((rows_a * rows_b).sum()) + float((columns_a * columns_b).sum())) / a.n
-    return float((a.values * b.values).sum()) - margins + float(a.values.sum() * b.values.sum()) / a.n**2
+    margins = (rows_a.dot(rows_b) + columns_a.dot(columns_b)) / a.n
+    return float(a.values.dot(b.values) - margins + a.total() * b.total() / a.n**2)
 
 
 def _trace(a: _Edges, b: _Edges) -> float:
     """tr(A H B H): the same for symmetric matrices, which masks of neighbours are not."""
     (rows_a, columns_a), (rows_b, columns_b) = a.margins(), b.margins()
-    margins = (float((columns_a * rows_b).sum()) + float((columns_b * rows_a).sum())) / a.n
-    return _mirrored_product(a, b) - margins + float(a.values.sum() * b.values.sum()) / a.n**2
+    margins = (columns_a.dot(rows_b) + columns_b.dot(rows_a)) / a.n
+    return float(_mirrored_product(a, b) - margins + a.total() * b.total() / a.n**2)
 
 
 def _unbiased(a: _Edges, b: _Edges) -> float:
     """The U-statistic (Song et al. 2012) in place of the trace, which leaves the diagonal out."""
     n, a, b = a.n, a.off_diagonal(), b.off_diagonal()
-    shared = float((a.margins()[1] * b.margins()[0]).sum())
-    total = float(a.values.sum() * b.values.sum()) / ((n - 1) * (n - 2))
-    return _mirrored_product(a, b) + total - 2 * shared / (n - 2)
+    shared = a.margins()[1].dot(b.margins()[0])
+    total = a.total() * b.total() / ((n - 1) * (n - 2))
+    return float(_mirrored_product(a, b) + total - 2 * shared / (n - 2))
 
 
 def _mirrored_product(a: _Edges, b: _Edges) -> float:
     """tr(A B): entry (i, j) of one meets entry (j, i) of the other."""
     codes = [a.rows * a.n + a.columns, b.columns * b.n + b.rows]
     _, at_a, at_b = np.intersect1d(codes[0], codes[1], assume_unique=True, return_indices=True)
-    return float((a.values[at_a] * b.values[at_b]).sum())
+    return float(a.values[at_a].dot(b.values[at_b]))
 
 
 Product = Literal["frobenius", "trace", "unbiased"]
@@ -106,6 +114,7 @@ _PRODUCTS = {"frobenius": _frobenius, "trace": _trace, "unbiased": _unbiased}
     self_value=1.0,
     needs_features=True,
     view_options={"metric": "dot"},
+    anywhere=True,
 )
 def cknna(
     a: Neighbours,
@@ -145,4 +154,4 @@ def cknna(
     sizes = [side.invariant(product, partial(_size, multiply)) for side in (a, b)]
     if not (sizes[0] > 0 and sizes[1] > 0):
         raise NotEstimable("the inner products of neighbours have no positive variance")
-    return float(np.clip(multiply(*_shared(a, b)) / np.sqrt(sizes[0] * sizes[1]), -1.0, 1.0))
+    return min(1.0, max(-1.0, multiply(*_shared(a, b)) / sqrt(sizes[0] * sizes[1])))

@@ -28,6 +28,7 @@ _SELF_BY_NUMBER = "A row is left out of its own neighbours by its number, so dup
     caveats=("Chance is about k / (2 n), not 0.", _SELF_BY_NUMBER),
     self_value=1.0,
     groups=("ReSi",),
+    anywhere=True,
 )
 def jaccard(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "cosine") -> float:
     """Mean Jaccard index of the two sets of k nearest neighbours.
@@ -63,6 +64,7 @@ def jaccard(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "co
     caveats=("Chance is not 0.", _SELF_BY_NUMBER),
     self_value=1.0,
     groups=("ReSi",),
+    anywhere=True,
 )
 def rank_similarity(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "cosine") -> float:
     """Agreement of the ranks of common neighbours, the nearest counting most; rows without any count 0.
@@ -98,6 +100,7 @@ def rank_similarity(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standa
     caveats=("Distances are all positive, so the value is high even by chance. Calibrate it.", _SELF_BY_NUMBER),
     self_value=1.0,
     groups=("ReSi",),
+    anywhere=True,
 )
 def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similarities: bool = False) -> float:
     """Mean cosine between the two vectors of distances from each row to its neighbours in either.
@@ -147,6 +150,7 @@ def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similariti
     reference="Huh et al. 2024",
     caveats=("Chance is k / (n - 1), not 0.", "Inner products favour long rows: see `metric`.", _SELF_BY_NUMBER),
     self_value=1.0,
+    anywhere=True,
 )
 def mutual_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "dot") -> float:
     """Mean share of common neighbours.
@@ -180,6 +184,7 @@ def mutual_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = 
     formula="mean_i [i is in N_X(j) for some j in N_Y(i)]",
     reference="Huh et al. 2024",
     caveats=("Chance is far from 0: about 1 - exp(-k^2 / n).", "Below 1 for a representation and itself."),
+    anywhere=True,
 )
 def cycle_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "dot") -> float:
     """Share of rows that come back: to a neighbour in Y, and from there to a neighbour in X.

@@ -35,6 +35,7 @@ FAMILY = "distances"
     inner_product=True,
     self_value=1.0,
     groups=("ReSi",),
+    anywhere=True,
 )
 def rsa(a: RankedRdm, b: RankedRdm, *, metric: Metric = "correlation", method: Method = "spearman") -> float:
     """Correlation between the distances of two representations.

@@ -26,6 +26,7 @@ _ROUNDING = 1e-13
     caveats=("Not held out: with as many features as rows it is 1 for any data.",),
     self_value=1.0,
     groups=("ReSi",),
+    anywhere=True,
 )
 def linear_regression(a: Basis, b: Basis) -> float:
     """Share of the variance of X that a linear map of Y explains.
@@ -39,7 +40,7 @@ def linear_regression(a: Basis, b: Basis) -> float:
     >>> round(linear_regression(X[:, :2], X), 6)
     1.0
     """
-    explained = (a.overlap(b) ** 2).sum(axis=1)
+    explained = a.squared_overlap(b).sum(axis=1)
     return float(min(1.0, (a.variances * explained).sum()))
 
 
@@ -61,6 +62,7 @@ def linear_regression(a: Basis, b: Basis) -> float:
     ),
     self_value=0.0,
     groups=("ReSi",),
+    anywhere=True,
 )
 def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
     """How differently ridge regression predicts from the two, over all possible targets.
@@ -82,7 +84,7 @@ def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
     """
     check.at_least(ridge, "ridge", 0.0)
     shrunk_a, shrunk_b = (side.variances / (side.variances + ridge) for side in (a, b))
-    shared = float(shrunk_a @ (a.overlap(b) ** 2) @ shrunk_b)
+    shared = float(shrunk_a @ a.squared_overlap(b) @ shrunk_b)
     whole = float((shrunk_a**2).sum() + (shrunk_b**2).sum())
     difference = whole - 2 * shared
     # Equal spaces leave the rounding of sums of this size.
@@ -103,6 +105,7 @@ def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
     caveats=("With as many features as rows both span everything, and only the widths count.",),
     groups=("ReSi",),
     view_options={"centred": False},
+    anywhere=True,
 )
 def eigenspace_overlap(a: Basis, b: Basis) -> float:
     """How much of the larger feature space the column spaces share, without centring.
@@ -115,4 +118,4 @@ def eigenspace_overlap(a: Basis, b: Basis) -> float:
     >>> round(eigenspace_overlap(X, X[:, :3]), 6)
     0.75
     """
-    return float(min(1.0, (a.overlap(b) ** 2).sum() / max(a.n_features, b.n_features)))
+    return float(min(1.0, a.squared_overlap(b).sum() / max(a.n_features, b.n_features)))

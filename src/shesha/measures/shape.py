@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _validate as check
+from shesha._arrays import gathered, namespace, norm, singular_values, thin_svd, to_host
 from shesha._warnings import NotEstimable
 from shesha.kernels.distances import standard_rows
 from shesha.measures._registry import measure
@@ -17,7 +18,7 @@ FAMILY = "shape"
 
 
 def _nuclear_norm(a: Matrix, b: Matrix) -> float:
-    return float(np.linalg.svd(a.T @ b, compute_uv=False).sum())
+    return float(singular_values(a.T @ b).sum())
 
 
 def _shape_cosine(a: Features, b: Features) -> float:
@@ -41,6 +42,7 @@ def _shape_cosine(a: Features, b: Features) -> float:
     caveats=("A common offset of all rows dominates every cosine.",),
     self_value=1.0,
     groups=("ReSi",),
+    anywhere=True,
 )
 def aligned_cosine(a: Features, b: Features) -> float:
     """Mean cosine between corresponding rows after the best rotation, without centring.
@@ -53,13 +55,14 @@ def aligned_cosine(a: Features, b: Features) -> float:
     >>> round(aligned_cosine(X, -X[:, ::-1]), 6)
     1.0
     """
-    kept = a.rows.any(axis=1) & b.rows.any(axis=1)
-    if not kept.any():
+    xp = namespace(a.rows)
+    kept = np.flatnonzero(to_host(xp.any(a.rows != 0, axis=1) & xp.any(b.rows != 0, axis=1)))
+    if not len(kept):
         raise NotEstimable("every row is zero in one of the two")
-    left, _, right = np.linalg.svd(a.rows.T @ b.rows, full_matrices=False)
+    left, _, right = thin_svd(a.rows.T @ b.rows)
     # Where the cross-product leaves directions undetermined they meet zeros: the reduced map is enough.
-    x, y = (standard_rows(side.rows[kept], "cosine") for side in (a, b))
-    return float(np.clip(np.einsum("ij,ij->i", x @ left @ right, y), -1.0, 1.0).mean())
+    x, y = (standard_rows(gathered(side.rows, kept), "cosine") for side in (a, b))
+    return float(np.clip(to_host(xp.sum((x @ left @ right) * y, axis=1)), -1.0, 1.0).mean())
 
 
 @measure(
@@ -76,6 +79,7 @@ def aligned_cosine(a: Features, b: Features) -> float:
     caveats=("Two independent representations are not at pi/2: chance depends on n and d.",),
     self_value=0.0,
     groups=("ReSi",),
+    anywhere=True,
 )
 def angular_shape(a: Features, b: Features) -> float:
     """Angle between two shapes: a metric on representations up to rotation, scale and offset.
@@ -104,6 +108,7 @@ def angular_shape(a: Features, b: Features) -> float:
     caveats=("Two independent representations are not at sqrt(2): chance depends on n and d.",),
     self_value=0.0,
     groups=("ReSi",),
+    anywhere=True,
 )
 def orthogonal_procrustes(a: Features, b: Features) -> float:
     """Distance after the best rotation, with offset and scale removed.
@@ -131,6 +136,7 @@ def orthogonal_procrustes(a: Features, b: Features) -> float:
     caveats=("In the units of the features: a larger scale is a larger distance.",),
     self_value=0.0,
     groups=("ReSi",),
+    anywhere=True,
 )
 def procrustes_size_and_shape(a: Features, b: Features) -> float:
     """Distance after the best rotation, with the offset removed and sizes kept.
@@ -162,6 +168,7 @@ def procrustes_size_and_shape(a: Features, b: Features) -> float:
     reference="Raju 2026, section 7.8; Schoenemann 1966",
     caveats=("Sensitive to the leading directions; noise in many small ones counts as well.",),
     self_value=1.0,
+    anywhere=True,
 )
 def procrustes_similarity(
     a: Features, b: Features, *, center: bool = True, scale: bool = True, published: bool = False
@@ -198,7 +205,7 @@ def procrustes_similarity(
 
 
 def _uncentred_similarity(a: Features, b: Features, scale: bool) -> float:
-    norms = [float(np.linalg.norm(side.rows)) for side in (a, b)]
+    norms = [norm(side.rows) for side in (a, b)]
     if not all(norms):
         raise NotEstimable("all entries are zero")
     cosine = min(1.0, _nuclear_norm(a.rows, b.rows) / (norms[0] * norms[1]))

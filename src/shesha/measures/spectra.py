@@ -29,6 +29,7 @@ FAMILY = "spectra"
     reference="Raju 2026, section 10; Bjorck and Golub 1973",
     caveats=("Chance is about k / n.", "Where singular values k and k + 1 are close, the subspace is arbitrary."),
     self_value=1.0,
+    anywhere=True,
 )
 def subspace_overlap(a: Basis, b: Basis, *, k: int = 10) -> float:
     """Mean squared cosine of the principal angles between the leading k-dimensional subspaces.
@@ -47,7 +48,7 @@ def subspace_overlap(a: Basis, b: Basis, *, k: int = 10) -> float:
     k = check.count(k, "k")
     if k > min(a.rank, b.rank):
         raise NotEstimable(f"{k} leading directions need that rank, got {min(a.rank, b.rank)}")
-    return float(min(1.0, (a.truncated(k).overlap(b.truncated(k)) ** 2).sum() / k))
+    return float(min(1.0, a.truncated(k).squared_overlap(b.truncated(k)).sum() / k))
 
 
 @measure(

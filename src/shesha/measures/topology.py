@@ -28,6 +28,7 @@ FAMILY = "topology"
     paired=False,
     self_value=0.0,
     groups=("ReSi",),
+    anywhere=True,
 )
 def imd(a: HeatTrace, b: HeatTrace, *, k: int = 5) -> float:
     """Difference between the heat traces of the two graphs of nearest neighbours, times a million as published.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha._arrays import gathered, namespace, norm, on_host, singular_values, thin_svd, to_host
 from shesha._warnings import NotEstimable
 from shesha.views._features import Features
 from shesha.views._representation import Representation, View
@@ -38,10 +39,10 @@ class Basis(View):
         features = source.view(Features)
         rows = features.centred if centred else features.rows
         left, values, right = _thin_svd(rows)
-        kept = values > _rounding_level(features, values)
-        if not kept.any():
+        rank = int(np.count_nonzero(values > _rounding_level(features, values)))
+        if not rank:
             raise NotEstimable("all rows are equal" if centred else "all entries are zero")
-        return cls(np.ascontiguousarray(left[:, kept]), values[kept], features.unit, rows.shape[1], right[kept])
+        return cls(_leading(left, rank), values[:rank], features.unit, rows.shape[1], right[:rank, :])
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
@@ -56,7 +57,7 @@ class Basis(View):
     @property
     def n_rows(self) -> int:
         """Number of inputs."""
-        return len(self.directions)
+        return int(self.directions.shape[0])
 
     @cached_property
     def variances(self) -> Vector:
@@ -78,40 +79,49 @@ class Basis(View):
         """Return the leading directions only."""
         k = min(n_components, self.rank)
         return Basis(
-            np.ascontiguousarray(self.directions[:, :k]),
-            self.singular_values[:k],
-            self.unit,
-            self.n_features,
-            self.loadings[:k],
+            _leading(self.directions, k), self.singular_values[:k], self.unit, self.n_features, self.loadings[:k, :]
         )
 
     def overlap(self, other: Basis) -> Matrix:
-        """Cosines between the directions of the two."""
-        return np.asarray(self.directions.T @ other.directions)
+        """Cosines between the directions of the two, where the directions lie."""
+        return self.directions.T @ other.directions
+
+    def squared_overlap(self, other: Basis) -> Matrix:
+        """Squared cosines between the directions of the two."""
+        return np.asarray(to_host(self.overlap(other)) ** 2)
+
+    def canonical_correlations(self, other: Basis) -> Vector:
+        """Cosines of the principal angles between the spaces that the directions span, largest first."""
+        return np.clip(singular_values(self.overlap(other)), 0.0, 1.0)
 
     def permuted(self, order: Index) -> Basis:
         """Relabel: row i of the result is row order[i] of this."""
-        return Basis(self.directions[order], self.singular_values, self.unit, self.n_features, self.loadings)
+        return Basis(gathered(self.directions, order), self.singular_values, self.unit, self.n_features, self.loadings)
 
 
 def _thin_svd(rows: Matrix) -> tuple[Matrix, Vector, Matrix]:
     """Decompose; through a triangular factor where one side is much longer, which is faster and as accurate."""
     n, d = rows.shape
+    qr = namespace(rows).linalg.qr
     if n > 2 * d:
-        q, r = np.linalg.qr(rows)
-        left, values, right = np.linalg.svd(r)
+        q, r = qr(rows)
+        left, values, right = thin_svd(r)
         return q @ left, values, right
     if d > 2 * n:
-        q, r = np.linalg.qr(rows.T)
-        left, values, right = np.linalg.svd(r.T)
+        q, r = qr(rows.T)
+        left, values, right = thin_svd(r.T)
         return left, values, right @ q.T
-    left, values, right = np.linalg.svd(rows, full_matrices=False)
-    return left, values, right
+    return thin_svd(rows)
+
+
+def _leading(directions: Matrix, k: int) -> Matrix:
+    found = directions[:, :k]
+    return np.ascontiguousarray(found) if on_host(found) else found
 
 
 def _rounding_level(features: Features, values: Vector) -> float:
     """Singular values that rounding alone produces, in the decomposition and in the numbers as stored."""
     n, d = features.rows.shape
     decomposition = max(n, d) * np.finfo(float).eps * max(float(values[0]), 1.0)
-    typical = float(np.sqrt(np.mean(features.rows**2)))
+    typical = norm(features.rows) / float(np.sqrt(n * d))
     return float(max(decomposition, features.precision * typical * (np.sqrt(n) + np.sqrt(d))))

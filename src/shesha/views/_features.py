@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha._arrays import column_medians, gathered, namespace, norm, on_host
 from shesha.kernels.distances import length_unit
 from shesha.views._representation import Representation, View
 
@@ -35,27 +37,27 @@ class Features(View):
     @property
     def n_rows(self) -> int:
         """Number of inputs."""
-        return len(self.rows)
+        return int(self.rows.shape[0])
 
     @cached_property
     def centred(self) -> Matrix:
         """Rows with the column means removed; columns of equal entries become exact zeros."""
         # Medians (of some rows) first: they meet a constant exactly, and a far row does not cost others their digits.
-        centred = self.rows - np.median(self.rows[:: max(1, len(self.rows) // _MEDIAN_ROWS)], axis=0)
-        centred -= centred.mean(axis=0)
-        return np.asarray(centred)
+        centred = self.rows - column_medians(self.rows[:: max(1, self.n_rows // _MEDIAN_ROWS), :])
+        centred -= namespace(centred).mean(centred, axis=0)
+        return cast(Matrix, centred)
 
     @cached_property
     def centred_norm(self) -> float:
         """Frobenius norm of the centred rows; 0 if all rows are equal up to rounding."""
-        norm = float(np.linalg.norm(self.centred))
-        return norm if norm > self.precision * float(np.linalg.norm(self.rows)) else 0.0
+        found = norm(self.centred)
+        return found if found > self.precision * norm(self.rows) else 0.0
 
     @cached_property
     def compact(self) -> Matrix:
         """Centred rows in at most n coordinates: an orthogonal map, so that inner products of rows stay."""
         n, d = self.centred.shape
-        return self.centred if d <= n else np.ascontiguousarray(np.asarray(np.linalg.qr(self.centred.T, mode="r")).T)
+        return self.centred if d <= n else _triangular_factor(self.centred)
 
     @cached_property
     def standardised(self) -> tuple[Matrix, Index]:
@@ -69,7 +71,7 @@ class Features(View):
 
     def permuted(self, order: Index) -> Features:
         """Relabel: row i of the result is row order[i] of this."""
-        return _Relabelled(self.rows[order], self.unit, self.precision, self, order)
+        return _Relabelled(gathered(self.rows, order), self.unit, self.precision, self, order)
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class _Relabelled(Features):
     @cached_property
     def centred(self) -> Matrix:
         """Centred stays centred."""
-        return np.asarray(self.original.centred[self.order])
+        return cast(Matrix, gathered(self.original.centred, self.order))
 
     @cached_property
     def centred_norm(self) -> float:
@@ -92,7 +94,7 @@ class _Relabelled(Features):
     @cached_property
     def compact(self) -> Matrix:
         """Rows of the original's coordinates."""
-        return np.asarray(self.original.compact[self.order])
+        return cast(Matrix, gathered(self.original.compact, self.order))
 
     @cached_property
     def standardised(self) -> tuple[Matrix, Index]:
@@ -103,3 +105,11 @@ class _Relabelled(Features):
     def permuted(self, order: Index) -> Features:  # type: ignore[override]
         """Relabel the original once more."""
         return self.original.permuted(self.order[order])
+
+
+def _triangular_factor(rows: Matrix) -> Matrix:
+    """Rows with the same inner products in as many coordinates as there are rows."""
+    if on_host(rows):
+        return np.ascontiguousarray(np.asarray(np.linalg.qr(rows.T, mode="r")).T)
+    _, factor = namespace(rows).linalg.qr(rows.T)
+    return cast(Matrix, factor.T)

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import sqrt
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _validate as check
+from shesha._arrays import (
+    beside,
+    elsewhere,
+    gathered,
+    namespace,
+    on_host,
+    order_statistics,
+    spread,
+    squared_lengths,
+    to_host,
+)
 from shesha._warnings import NotEstimable
-from shesha.kernels import triangles
+from shesha.kernels import devices, triangles
 from shesha.kernels.distances import PANEL, n_pairs
 from shesha.kernels.permuted import among
 from shesha.kernels.threads import parallel
@@ -71,7 +83,7 @@ class Gram(View):
         entries = (
             _gaussian(source, bandwidth)
             if kernel == "rbf"
-            else (source.condensed("euclidean")[0], np.zeros(source.n_rows))
+            else _beside_diagonal(source.condensed("euclidean")[0], source.n_rows, 0.0)
         )
         return cls(source.n_rows, unbiased, None, _centred(*entries, unbiased))
 
@@ -98,7 +110,7 @@ class Gram(View):
     @cached_property
     def _lengths(self) -> Vector:
         assert self.factor is not None
-        return np.asarray(np.einsum("ij,ij->i", self.factor, self.factor))
+        return np.asarray(to_host(squared_lengths(self.factor)))
 
     def dense(self) -> Gram:
         """The same without the features that it was made of."""
@@ -118,20 +130,24 @@ class Gram(View):
         """Inner product with another of the same rows: 1 for equal ones."""
         if self.narrow_beside(other):
             return self._inner_of_factors(other)
-        (upper, diagonal), (other_upper, other_diagonal) = self.entries, other.entries
-        return 2 * triangles.inner(upper, other_upper) + float((diagonal * other_diagonal).sum())
+        (triangle, diagonal), (other_triangle, other_diagonal) = self.entries, other.entries
+        return 2 * triangles.inner(triangle, other_triangle) + _sum(diagonal * other_diagonal)
 
     def _inner_of_factors(self, other: Gram) -> float:
         assert self.factor is not None and other.factor is not None
-        total = float(((self.factor.T @ other.factor) ** 2).sum())
+        total = _sum((self.factor.T @ other.factor) ** 2)
         return total + _without_diagonal(self._lengths, other._lengths) if self.unbiased else total
 
     def permuted(self, order: Index) -> Gram:
         """Relabel: row i of the result is row order[i] of this."""
         if self.factor is not None:
-            return Gram(self.n_rows, self.unbiased, self.factor[order])
-        upper, diagonal = self.entries
-        return Gram(self.n_rows, self.unbiased, None, (among(upper, order, self.n_rows), diagonal[order]))
+            return Gram(self.n_rows, self.unbiased, gathered(self.factor, order))
+        triangle, diagonal = self.entries
+        return Gram(self.n_rows, self.unbiased, None, (among(triangle, order, self.n_rows), gathered(diagonal, order)))
+
+
+def _sum(values: Any) -> float:
+    return float(values.sum()) if on_host(values) else float(namespace(values).sum(values))
 
 
 def _without_diagonal(a: Vector, b: Vector) -> float:
@@ -148,20 +164,19 @@ def _linear(features: Features, unbiased: bool) -> Gram:
     if features.centred_norm == 0:
         raise NotEstimable("all rows are equal")
     rows = features.compact / features.centred_norm
-    lengths = np.einsum("ij,ij->i", rows, rows)
-    wide = 2 * rows.shape[1] > len(rows)
+    lengths = squared_lengths(rows)
+    wide = 2 * rows.shape[1] > features.n_rows
     # The norm comes from whichever is smaller, the matrix or the cross-product of the features.
     triangle = _products(rows)[0] if wide else None
     squared_norm = (
-        float(((rows.T @ rows) ** 2).sum())
-        if triangle is None
-        else 2 * triangles.inner(triangle, triangle) + float((lengths**2).sum())
+        _sum((rows.T @ rows) ** 2) if triangle is None else 2 * triangles.inner(triangle, triangle) + _sum(lengths**2)
     )
     if unbiased:
-        squared_norm += _without_diagonal(lengths, lengths)
+        own = to_host(lengths)
+        squared_norm += _without_diagonal(own, own)
         if squared_norm <= _DEGENERATE:
             raise NotEstimable("without its diagonal the kernel matrix does not vary beyond rounding")
-    found = Gram(len(rows), unbiased, rows * squared_norm**-0.25)
+    found = Gram(features.n_rows, unbiased, rows * squared_norm**-0.25)
     if triangle is not None:
         scale = squared_norm**-0.5
         triangle *= scale
@@ -180,25 +195,29 @@ def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vec
     else:
         unit = 1.0 if source.given_distances else source.view(Features).unit
         scale = max((bandwidth / unit) ** 2, np.finfo(float).tiny)
-    with np.errstate(over="ignore"):
-        squared /= scale
-    squared *= -0.5
-    np.exp(squared, out=squared)
-    if np.ptp(squared) == 0:
+    alike = triangles.gaussian(squared, scale)
+    if spread(alike) == 0:
         raise NotEstimable("the bandwidth makes all pairs of rows equally alike: pass one near the distances")
-    return squared, np.ones(source.n_rows)
+    return _beside_diagonal(alike, source.n_rows, 1.0)
 
 
 def _median_square(squared: Vector, n: int, *, published: bool) -> float:
+    m = n_pairs(n)
     if not published:
         # The median of distances, not of their squares: they differ for an even number.
-        middle = np.partition(squared, ((len(squared) - 1) // 2, len(squared) // 2))
-        return float(np.sqrt(middle[[(len(squared) - 1) // 2, len(squared) // 2]]).mean()) ** 2
+        middle = order_statistics(squared, [(m - 1) // 2, m // 2])
+        return float(np.sqrt(middle).mean()) ** 2
     # Of all n^2 entries the n zeros come first; the rest stand twice.
     rank = (n * n - 1) // 2 - n
-    return float(np.partition(squared, rank // 2)[rank // 2]) if rank >= 0 else 0.0
+    return order_statistics(squared, [rank // 2])[0] if rank >= 0 else 0.0
 
 
+def _beside_diagonal(triangle: Vector, n: int, value: float) -> tuple[Vector, Vector]:
+    """Return the triangle and a diagonal of equal entries."""
+    return triangle, beside(np.full(n, value), triangle)
+
+
+@elsewhere(devices.inner_products)
 def _products(rows: Matrix) -> tuple[Vector, Vector]:
     n = len(rows)
     triangle = np.empty(n_pairs(n))
@@ -214,18 +233,18 @@ def _products(rows: Matrix) -> tuple[Vector, Vector]:
 
 def _centred(triangle: Vector, diagonal: Vector, unbiased: bool) -> tuple[Vector, Vector]:
     """Centre in place: rows sum to zero, with the diagonal or (unbiased, Szekely and Rizzo 2014) without it."""
-    n = len(diagonal)
-    before = np.sqrt(2 * triangles.inner(triangle, triangle) + float((diagonal**2).sum()))
+    n = diagonal.shape[0]
+    before = sqrt(2 * triangles.inner(triangle, triangle) + _sum(diagonal**2))
     sums = triangles.row_sums(triangle, n)
     if unbiased:
-        margins = sums / (n - 2) - sums.sum() / (2 * (n - 1) * (n - 2))
-        diagonal = np.zeros(n)
+        margins = sums / (n - 2) - _sum(sums) / (2 * (n - 1) * (n - 2))
+        diagonal = namespace(diagonal).zeros_like(diagonal)
     else:
-        sums += diagonal
-        margins = sums / n - sums.sum() / (2 * n * n)
+        sums = sums + diagonal
+        margins = sums / n - _sum(sums) / (2 * n * n)
         diagonal = diagonal - 2 * margins
     triangles.subtract_margins(triangle, margins)
-    norm = np.sqrt(2 * triangles.inner(triangle, triangle) + float((diagonal**2).sum()))
+    norm = sqrt(2 * triangles.inner(triangle, triangle) + _sum(diagonal**2))
     if not norm > _DEGENERATE * before:
         raise NotEstimable("all distances between rows are equal, so the centred kernel matrix is zero")
     triangle /= norm

@@ -1,4 +1,4 @@
-"""The nearest rows of each row, and the graph that they make."""
+"""The nearest rows of each row."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _validate as check
+from shesha._arrays import gathered, largest, on_host, to_host
 from shesha._warnings import NotEstimable
+from shesha.kernels import devices
 from shesha.kernels import neighbours as kernel
 from shesha.kernels.distances import PANEL, condensed
-from shesha.kernels.heat_trace import heat_trace
-from shesha.kernels.permuted import among, condensed_index
+from shesha.kernels.pairs import condensed_index
+from shesha.kernels.permuted import among
 from shesha.kernels.triangles import square
 from shesha.views._features import Features
 from shesha.views._representation import Representation, Standard, View
@@ -77,7 +79,7 @@ class Neighbours(View):
             search: Search = partial(kernel.nearest_by_product, k=k, include_self=include_self)
         else:
             rows, search = source.standard(metric), partial(kernel.nearest_by_distance, k=k)
-        if np.abs(rows - rows[0]).max() <= 8 * np.finfo(float).eps * np.abs(rows).max():
+        if largest(rows - rows[:1, :]) <= 8 * np.finfo(float).eps * largest(rows):
             raise NotEstimable("all rows are equal, so none is nearer than another")
         return cls._found(search(rows), rows, None, search)
 
@@ -114,6 +116,11 @@ class Neighbours(View):
         """Row i names the neighbours of row i."""
         return self.lists
 
+    @cached_property
+    def by_rank(self) -> Index:
+        """Line r names the neighbours of rank r of all rows: look-ups of many rows at once are faster this way."""
+        return np.ascontiguousarray(self.nearest.T)
+
     def ranks_at(self, rows: Index, others: Index) -> NDArray[np.integer[Any]]:
         """Rank (from 1) of each other row among the neighbours of the row beside it; 0 if it is none of them."""
         if self.n_rows <= _TABLE_ROWS:
@@ -125,7 +132,7 @@ class Neighbours(View):
 
     def ranks_of(self, other: Neighbours) -> NDArray[np.integer[Any]]:
         """Rank that each neighbour in `other` has here; 0 if it is no neighbour here. Shape (n, k)."""
-        return self.ranks_at(np.arange(self.n_rows)[:, None], other.nearest)
+        return self.ranks_at(np.arange(self.n_rows), other.by_rank).T
 
     def distances_at(self, rows: Index, others: Index) -> Matrix:
         """(Cosine) distance between each row and the other beside it, both of shape (n, m)."""
@@ -174,13 +181,15 @@ class Neighbours(View):
         triangle = self.distances
         if triangle is None:
             assert self.rows is not None
-            triangle = condensed(self.rows, "euclidean", squared=True)
+            triangle = to_host(condensed(self.rows, "euclidean", squared=True))
             triangle *= 0.5
         return square(triangle, n).ravel()
 
     @cached_property
     def _products(self) -> Matrix:
         assert self.rows is not None
+        if not on_host(self.rows):
+            return devices.products_at(self.rows, self.lists)
         out = np.empty(self.lists.shape)
         step = max(1, _GATHERED // (self.k * self.rows.shape[1]))
         for start in range(0, self.n_rows, step):
@@ -191,6 +200,8 @@ class Neighbours(View):
     def _distances(self, own: Index, others: Index) -> Matrix:
         if self.rows is not None:
             # Half the squared distance of unit rows keeps its digits where rows are close.
+            if not on_host(self.rows):
+                return 0.5 * devices.squared_distances_of(self.rows, own, others)
             difference = self.rows[others] - self.rows[own]
             return np.asarray(0.5 * np.einsum("ijk,ijk->ij", difference, difference))
         assert self.distances is not None
@@ -215,7 +226,7 @@ class Neighbours(View):
                 broken.lists, self.rows, self.distances, tied=True, original=broken, order=order, own=self
             )
         if self.rows is not None and self.search is not None:
-            rows = np.ascontiguousarray(self.rows[order])
+            rows = gathered(self.rows, order)
             return self._found(self.search(rows), rows, None, self.search)
         assert self.distances is not None
         moved = among(self.distances, order, self.n_rows)
@@ -248,10 +259,15 @@ class Relabelled(Neighbours):
         place[order] = np.arange(len(order))
         return np.asarray(place[original.nearest[order]])
 
+    def ranks_of(self, other: Neighbours) -> NDArray[np.integer[Any]]:
+        """Look up under the original numbers."""
+        original, order = self._of
+        return original.ranks_at(order, order.take(other.by_rank)).T
+
     def ranks_at(self, rows: Index, others: Index) -> NDArray[np.integer[Any]]:
         """Look up under the original numbers."""
         original, order = self._of
-        return original.ranks_at(order[rows], order[others])
+        return original.ranks_at(order.take(rows), order.take(others))
 
     def distances_at(self, rows: Index, others: Index) -> Matrix:
         """Look up under the original numbers."""
@@ -276,32 +292,3 @@ class Relabelled(Neighbours):
         """Relabel the original once more."""
         original, own = self._of
         return (self.own or original).permuted(own[order])
-
-
-@dataclass(frozen=True)
-class HeatTrace(View):
-    """How heat leaves the rows of the graph of k nearest neighbours (Euclidean): one number for each time."""
-
-    trace: Vector
-
-    @classmethod
-    def of(cls, source: Representation, *, k: int = 5) -> HeatTrace:
-        """Build the graph and compute its heat trace."""
-        return cls(
-            heat_trace(source.view(Neighbours, k=k, metric="euclidean", center=False, include_self=False).nearest)
-        )
-
-    @classmethod
-    def takes_distances(cls, **options: Any) -> bool:
-        """Distances suffice."""
-        return True
-
-    @classmethod
-    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """The neighbours, and the powers of the graph."""
-        kept, working = Neighbours.memory(n, d, **options)
-        return kept, working + min(8 * 3 * n * n, 2**30)
-
-    def permuted(self, order: Index) -> HeatTrace:
-        """The order of the rows does not matter."""
-        return self

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _validate as check
+from shesha._arrays import namespace, spread
 from shesha._warnings import NotEstimable
 from shesha.kernels import ranks, triangles
 from shesha.kernels.distances import Metric, condensed, n_pairs, rounding_level
@@ -45,13 +47,13 @@ class RankedRdm(View):
         distances, tolerance = source.condensed(metric, squared=method == "spearman")
         if method == "spearman":
             found = cls.of_distances(distances, source.n_rows, tolerance, overwrite=True)
-            if np.isnan(found.ranks[0]):
+            if np.isnan(float(found.ranks[0])):
                 raise NotEstimable(_EQUAL)
             return found
-        if float(np.ptp(distances)) <= tolerance:
+        if spread(distances) <= tolerance:
             raise NotEstimable(_EQUAL)
-        distances -= distances.mean()
-        distances /= np.sqrt(triangles.inner(distances, distances))
+        distances -= namespace(distances).mean(distances)
+        distances /= sqrt(triangles.inner(distances, distances))
         return cls(source.n_rows, distances)
 
     @classmethod
@@ -81,8 +83,8 @@ class RankedRdm(View):
     ) -> RankedRdm:
         """Rank condensed distances; those closer than the tolerance tie. `overwrite` saves memory."""
         kept = distances if defined is None else distances[defined]
-        if len(kept) < 2:
-            return cls(n_rows, np.full(len(distances), np.nan))
+        if kept.shape[0] < 2:
+            return cls(n_rows, np.full(distances.shape[0], np.nan))
         values = ranks.unit_ranks(kept, tolerance, kept if overwrite else None)
         if defined is None:
             return cls(n_rows, values)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from threading import RLock
 from typing import Any, ClassVar, Literal, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shesha import _arrays as arrays
 from shesha import _validate as check
 from shesha._warnings import NotEstimable
 from shesha.kernels.distances import (
@@ -103,6 +105,7 @@ class Representation:
 
     def __init__(self, array: NDArray[np.float64] | Rdm, precision: float) -> None:
         self._array = array
+        """On a device it is an array of that device's library."""
         self.precision = precision
         """Relative rounding of the numbers as they were stored: coarser for single precision."""
         self._made: dict[Any, Any] = {}
@@ -117,15 +120,22 @@ class Representation:
             return cls(X, X.precision)
         return cls(check.representation(X, name), _precision(X))
 
+    @cached_property
+    def on_host(self) -> Representation:
+        """The same for NumPy's functions."""
+        if isinstance(self._array, Rdm) or arrays.on_host(self._array):
+            return self
+        return Representation(np.ascontiguousarray(arrays.to_host(self._array)), self.precision)
+
     @property
     def n_rows(self) -> int:
         """Number of inputs."""
-        return self._array.n_rows if isinstance(self._array, Rdm) else len(self._array)
+        return self._array.n_rows if isinstance(self._array, Rdm) else int(self._array.shape[0])
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the array; (n,) for distances between n rows."""
-        return (self.n_rows,) if isinstance(self._array, Rdm) else self._array.shape
+        return (self.n_rows,) if isinstance(self._array, Rdm) else tuple(self._array.shape)
 
     @property
     def given_distances(self) -> bool:
@@ -150,8 +160,8 @@ class Representation:
         return n, columns
 
     def __getstate__(self) -> tuple[Any, float]:
-        """Views are made anew where a copy goes."""
-        return self._array, self.precision
+        """Views are made anew where a copy goes; what lies on a device goes as an array of the host."""
+        return self.on_host._array, self.precision
 
     def __setstate__(self, state: tuple[Any, float]) -> None:
         """Start without views."""
@@ -205,7 +215,7 @@ class Representation:
         """The same of some rows only."""
         if isinstance(self._array, Rdm):
             return Representation(self._array.rows_at(chosen), self.precision)
-        return Representation(np.ascontiguousarray(self._array[chosen]), self.precision)
+        return Representation(arrays.gathered(self._array, chosen), self.precision)
 
     def fold(self, folding: Folding, grid: tuple[int, int] | None) -> Representation:
         """The same as a matrix: feature maps pooled to the grid, then folded into rows or columns."""
@@ -229,8 +239,18 @@ def named(arrays: Mapping[Any, Any], argument: str, label: str) -> dict[str, Rep
     return found
 
 
-def aligned(a: Representation, b: Representation, folding: Folding) -> tuple[Representation, Representation]:
-    """Two representations as matrices that a measure can compare."""
+def together(sources: Sequence[Representation], *, anywhere: bool) -> list[Representation]:
+    """All for NumPy's functions, unless the work can be done anywhere and all lie on devices."""
+    if anywhere and not any(source is source.on_host for source in sources):
+        return list(sources)
+    return [source.on_host for source in sources]
+
+
+def aligned(
+    a: Representation, b: Representation, folding: Folding, *, anywhere: bool = False
+) -> tuple[Representation, Representation]:
+    """Two representations as matrices that a measure can compare; `anywhere` leaves them on their device."""
+    a, b = together((a, b), anywhere=anywhere)
     if a is b and len(a.shape) == 2:
         return a, b
     where = folding_for(a, b, folding)
@@ -246,5 +266,9 @@ def folding_for(a: Representation, b: Representation, folding: Folding) -> Foldi
 
 
 def _precision(X: Any) -> float:
-    dtype = check.as_numpy(X).dtype
-    return float(np.finfo(dtype).eps) if dtype.kind == "f" else float(np.finfo(float).eps)
+    if arrays.stays(X):
+        xp = arrays.namespace(X)
+        kind = X.dtype if xp.isdtype(X.dtype, "real floating") else xp.float64
+        return float(xp.finfo(kind).eps)
+    dtype = arrays.to_host(X).dtype
+    return float(np.finfo(dtype if dtype.kind == "f" else float).eps)

@@ -1,0 +1,169 @@
+"""Arrays of other libraries (torch, CuPy, ...): where they are computed, and what each library does its own way.
+
+NumPy comes first: its kernels work in blocks, in threads, in compiled code. An array that lies on a device has its
+work done there, whole arrays at a time, by functions of the array API standard; `elsewhere` names them beside the
+kernel whose place they take. What the standard lacks (the smallest of many, a way to the host) is here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+_NO_DOUBLES = ("mps", "meta")
+"""Kinds of torch devices without double precision, or without numbers."""
+
+
+def on_host(array: Any) -> bool:
+    """Whether NumPy does the work."""
+    return isinstance(array, np.ndarray)
+
+
+def stays(array: Any) -> bool:
+    """Whether an array is worked on where it lies: it is on a device that has double precision.
+
+    What lies in the host's memory is worked on by NumPy, which is faster there; SHESHA_ARRAYS=own leaves it to its
+    own library.
+    """
+    if on_host(array) or not hasattr(array, "device"):
+        return False
+    if os.environ.get("SHESHA_ARRAYS") == "own":
+        return True
+    kind = str(getattr(array.device, "type", array.device)).lower()
+    return hasattr(array, "__dlpack__") and "cpu" not in kind and kind not in _NO_DOUBLES and not _is_jax(array)
+
+
+def _is_jax(array: Any) -> bool:
+    # Its arrays have single precision unless the whole process is told otherwise.
+    return type(array).__module__.split(".")[0] in ("jax", "jaxlib")
+
+
+def namespace(array: Any) -> Any:
+    """The functions of the array API standard for an array."""
+    if on_host(array):
+        return np
+    from array_api_compat import array_namespace
+
+    return array_namespace(array)
+
+
+def to_host(array: Any) -> NDArray[Any]:
+    """Return anything like an array as one of NumPy: tensors from whatever device, without their gradients."""
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "detach") and hasattr(array, "cpu"):
+        tensor = array.detach().cpu()
+        # NumPy has no bfloat16; single precision holds it exactly.
+        return np.asarray((tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy())
+    if hasattr(array, "get") and hasattr(array, "__cuda_array_interface__"):
+        return np.asarray(array.get())
+    if hasattr(array, "__array_namespace__") and hasattr(array, "__dlpack__") and stays(array):
+        return np.from_dlpack(array, device="cpu", copy=True)
+    return np.asarray(array)
+
+
+def beside(host: NDArray[Any] | float, array: Any) -> Any:
+    """Return what lies in the host's memory as an array of the same library, on the same device."""
+    if on_host(array):
+        return host
+    xp = namespace(array)
+    return xp.asarray(host, device=array.device)
+
+
+def doubles(array: Any) -> Any:
+    """Return the numbers in double precision, without gradients, where they are."""
+    if on_host(array):
+        return np.ascontiguousarray(array, dtype=np.float64)
+    if hasattr(array, "detach"):
+        array = array.detach()
+    xp = namespace(array)
+    return xp.astype(array, xp.float64, copy=False)
+
+
+def elsewhere(other: Callable[..., Any]) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
+    """Let another function take the arrays that are not NumPy's; the first argument tells."""
+
+    def mark(kernel: Callable[P, Result]) -> Callable[P, Result]:
+        @wraps(kernel)
+        def chosen(*args: P.args, **options: P.kwargs) -> Result:
+            return kernel(*args, **options) if on_host(args[0]) else cast(Result, other(*args, **options))
+
+        return chosen
+
+    return mark
+
+
+def gathered(array: Any, index: Any) -> Any:
+    """Rows of a matrix (or entries of a vector), in the order of the index."""
+    if on_host(array):
+        return array[index]
+    return namespace(array).take(array, beside(index, array) if on_host(index) else index, axis=0)
+
+
+def squared_lengths(rows: Any) -> Any:
+    """Squared length of each row."""
+    return np.einsum("ij,ij->i", rows, rows) if on_host(rows) else namespace(rows).sum(rows * rows, axis=1)
+
+
+def norm(array: Any) -> float:
+    """Root of the sum of squares."""
+    return float(np.linalg.norm(array)) if on_host(array) else float(namespace(array).sum(array * array)) ** 0.5
+
+
+def largest(array: Any) -> float:
+    """Largest absolute value."""
+    xp = namespace(array)
+    return float(xp.max(xp.abs(array)))
+
+
+def spread(array: Any) -> float:
+    """Difference between the largest and the smallest value."""
+    xp = namespace(array)
+    return float(xp.max(array)) - float(xp.min(array))
+
+
+def column_medians(rows: Any) -> Any:
+    """Median of each column."""
+    if on_host(rows):
+        return np.median(rows, axis=0)
+    n = rows.shape[0]
+    ordered = namespace(rows).sort(rows, axis=0)
+    return (ordered[(n - 1) // 2, :] + ordered[n // 2, :]) / 2
+
+
+def order_statistics(values: Any, ranks: list[int]) -> list[float]:
+    """The values of these ranks (from 0) among all."""
+    found = np.partition(values, ranks) if on_host(values) else namespace(values).sort(values)
+    return [float(found[rank]) for rank in ranks]
+
+
+def smallest(block: Any, m: int) -> Index:
+    """Columns of the m smallest entries of each row, in any order."""
+    if on_host(block):
+        return np.asarray(np.argpartition(block, m - 1, axis=1)[:, :m])
+    if hasattr(block, "topk"):
+        return to_host(block.topk(m, dim=1, largest=False, sorted=False).indices)
+    return to_host(namespace(block).argsort(block, axis=1)[:, :m])
+
+
+def singular_values(matrix: Any) -> Vector:
+    """Singular values, largest first."""
+    if on_host(matrix):
+        return np.linalg.svd(matrix, compute_uv=False)
+    return to_host(namespace(matrix).linalg.svdvals(matrix))
+
+
+def thin_svd(matrix: Any) -> tuple[Any, Vector, Any]:
+    """Left singular vectors (columns), singular values, right singular vectors (rows)."""
+    left, values, right = namespace(matrix).linalg.svd(matrix, full_matrices=False)
+    return left, to_host(values), right

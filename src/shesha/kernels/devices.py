@@ -1,0 +1,206 @@
+"""Kernels for arrays that lie on a device: whole arrays at a time, by functions of the array API standard alone.
+
+Each stands for the kernel of the same name that works on NumPy's arrays in blocks and threads. Nothing is scattered and
+nothing added up in an order of its own: a device gives the same number every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha._arrays import beside, column_medians, gathered, largest, namespace, squared_lengths, to_host
+from shesha.kernels.pairs import condensed_index, upper
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+_PANEL = 2048
+"""Rows whose distances are computed together."""
+_CLOSE = 1e-4
+"""Squared distances below this share of the squared lengths lose digits in a Gram matrix and are recomputed."""
+_MAX_SPAN = 4
+"""A chain of near-ties longer than this many tolerances is data, not rounding noise."""
+_GATHERED = 1 << 26
+"""Numbers gathered at once."""
+
+
+def length_unit(X: Any) -> float:
+    """Power of two near the largest entry."""
+    top = largest(X)
+    return float(2.0 ** np.clip(np.floor(np.log2(top)), -1000, 1000)) if top > 0 else 1.0
+
+
+def standard_rows(X: Any, metric: str) -> Any:
+    """Rows whose inner products give the metric; rows without a direction become zero."""
+    xp = namespace(X)
+    if metric == "euclidean":
+        rows = X / length_unit(X)
+        return rows - column_medians(rows)
+    top = xp.max(xp.abs(X), axis=1, keepdims=True)
+    rows = X / xp.where(top > 0, top, xp.ones_like(top))
+    if metric == "correlation":
+        rows = rows - xp.mean(rows, axis=1, keepdims=True)
+        constant = xp.max(xp.abs(rows), axis=1, keepdims=True) <= 4 * float(np.finfo(float).eps)
+        rows = xp.where(constant, xp.zeros_like(rows), rows)
+    length = xp.sqrt(squared_lengths(rows))[:, None]
+    return rows / xp.where(length > 0, length, xp.ones_like(length))
+
+
+def condensed(rows: Any, metric: str, *, squared: bool = False) -> Any:
+    """Distances of all pairs i < j of standard rows, in the order of SciPy's condensed form."""
+    xp = namespace(rows)
+    out = xp.concat([_upper(rows, metric, start) for start in range(0, rows.shape[0], _PANEL)])
+    return xp.sqrt(out) if metric == "euclidean" and not squared else out
+
+
+def _upper(rows: Any, metric: str, start: int) -> Any:
+    """(Squared) distances of the panel's rows to all later rows."""
+    xp, later = namespace(rows), rows[start:, :]
+    products = later[: min(_PANEL, later.shape[0]), :] @ later.T
+    i, j = upper(later.shape[0], rows, first=products.shape[0])
+    products = gathered(xp.reshape(products, (-1,)), i * later.shape[0] + j)
+    if metric != "euclidean":
+        return xp.clip(1.0 - products, 0.0, 2.0)
+    lengths = squared_lengths(later)
+    scale = gathered(lengths, i) + gathered(lengths, j)
+    found = scale - 2.0 * products
+    close = found <= _CLOSE * scale
+    if not bool(xp.any(close)):
+        return found
+    exact = squared_differences(later, i[close], j[close])
+    place = xp.clip(xp.cumulative_sum(xp.astype(close, xp.int64)) - 1, 0, None)
+    return xp.where(close, gathered(exact, place), found)
+
+
+def inner_products(rows: Any) -> tuple[Any, Any]:
+    """Inner products of all pairs i < j of rows, and of each row with itself."""
+    n = rows.shape[0]
+    i, j = upper(n, rows)
+    return gathered(namespace(rows).reshape(rows @ rows.T, (-1,)), i * n + j), squared_lengths(rows)
+
+
+def squared_differences(rows: Any, i: Any, j: Any) -> Any:
+    """Squared Euclidean distance of each pair of rows."""
+    n, step = i.shape[0], max(1, _GATHERED // rows.shape[1])
+    stretches = [slice(at, min(at + step, n)) for at in range(0, n, step)]
+    return namespace(rows).concat(
+        [squared_lengths(gathered(rows, i[some]) - gathered(rows, j[some])) for some in stretches]
+    )
+
+
+def among(triangle: Any, rows: Index, n: int) -> Any:
+    """Condensed form of the given rows, in their order: all of them (relabelling) or some."""
+    i, j = upper(len(rows), triangle)
+    chosen = beside(rows, triangle)
+    return gathered(triangle, condensed_index(gathered(chosen, i), gathered(chosen, j), n))
+
+
+def square(triangle: Any, n: int) -> Any:
+    """Return the whole symmetric matrix with zero diagonal."""
+    xp = namespace(triangle)
+    i = xp.arange(n, device=triangle.device)[:, None]
+    off = i != i.T
+    at = xp.where(off, condensed_index(i, i.T, n), xp.zeros_like(i))
+    whole = xp.reshape(gathered(triangle, xp.reshape(at, (-1,))), (n, n))
+    return xp.where(off, whole, xp.zeros_like(whole))
+
+
+def row_sums(triangle: Any, n: int) -> Any:
+    """Sum of each row of the symmetric matrix, the diagonal left out."""
+    return namespace(triangle).sum(square(triangle, n), axis=1)
+
+
+def subtract_margins(triangle: Any, margins: Any) -> None:
+    """Subtract margins[i] + margins[j] from entry (i, j), in place."""
+    i, j = upper(margins.shape[0], triangle)
+    triangle -= gathered(margins, i) + gathered(margins, j)
+
+
+def inner(a: Any, b: Any) -> float:
+    """Sum of products of corresponding entries."""
+    return float(namespace(a).sum(a * b))
+
+
+def gaussian(squared: Any, scale: float) -> Any:
+    """exp(-squared / (2 scale))."""
+    return namespace(squared).exp(squared / (-2.0 * scale))
+
+
+def unit_ranks(values: Any, tolerance: float = 0.0, out: Any = None) -> Any:
+    """Centred ranks scaled to unit length, ties sharing their mean rank; all NaN if the values are equal."""
+    xp, n = namespace(values), values.shape[0]
+    order = xp.argsort(values)
+    ordered = gathered(values, order)
+    if not float(ordered[-1] - ordered[0]) > tolerance:
+        return xp.full_like(values, float("nan"))
+    starts, group = _groups(ordered, tolerance)
+    if starts.shape[0] == 1:
+        return xp.full_like(values, float("nan"))
+    # Of each group the mean of its first and last rank, from 0.
+    stops = xp.concat([starts[1:], beside(np.array([n]), starts)])
+    mean = xp.astype(starts + stops - 1, xp.float64) / 2
+    centred = gathered(mean, group) - (n - 1) / 2
+    scaled = centred / xp.sqrt(xp.sum(centred * centred))
+    # The inverse of the order, without scattering.
+    return gathered(scaled, xp.argsort(order))
+
+
+def _groups(ordered: Any, tolerance: float) -> tuple[Any, Any]:
+    """Where each group of near-ties starts, and to which group each of the sorted values belongs."""
+    xp = namespace(ordered)
+    linked = ordered[1:] - ordered[:-1] <= tolerance
+    starts, group = _cut(linked)
+    ends = xp.concat([starts[1:], beside(np.array([ordered.shape[0]]), starts)]) - 1
+    chained = gathered(ordered, ends) - gathered(ordered, starts) > _MAX_SPAN * tolerance
+    if bool(xp.any(chained)):
+        # Dense data: fall back to a fixed grid, whose cells cannot grow.
+        cell = xp.floor(ordered / tolerance) if tolerance > 0 else ordered
+        linked = linked & (~gathered(chained, group)[1:] | (cell[1:] == cell[:-1]))
+        starts, group = _cut(linked)
+    return starts, group
+
+
+def _cut(linked: Any) -> tuple[Any, Any]:
+    xp = namespace(linked)
+    fresh = xp.concat([xp.ones_like(linked[:1]), ~linked])
+    return xp.nonzero(fresh)[0], xp.cumulative_sum(xp.astype(fresh, xp.int64)) - 1
+
+
+def permuted_grids(first: Sequence[Any], second: Sequence[Any], n: int, orders: Sequence[Index]) -> Iterator[Matrix]:
+    """For each order, yield the inner products of every first with every second relabelled: (first, second)."""
+    xp = namespace(first[0])
+    left, right = xp.stack(list(first)), xp.stack(list(second), axis=1)
+    i, j = upper(n, left)
+    for order in orders:
+        moved = beside(order, left)
+        yield to_host(left @ gathered(right, condensed_index(gathered(moved, i), gathered(moved, j), n)))
+
+
+def squared_distances_at(rows: Any, start: int, candidates: Index) -> Matrix:
+    """Squared distances of successive rows, from `start`, to their candidates, of shape (m, width)."""
+    return squared_distances_of(rows, np.arange(start, start + len(candidates))[:, None], candidates)
+
+
+def squared_distances_of(rows: Any, own: Index, others: Index) -> Matrix:
+    """Squared distances between each row and the others beside it, of shape (m, width)."""
+    own = np.broadcast_to(own, others.shape).ravel()
+    found = squared_differences(rows, beside(own, rows), beside(others.ravel(), rows))
+    return np.reshape(to_host(found), others.shape)
+
+
+def products_at(rows: Any, lists: Index) -> Matrix:
+    """Inner product of each row with each of the rows that its line names, shape (n, k)."""
+    n, k = lists.shape
+    step = max(1, _GATHERED // (k * rows.shape[1]))
+    out = np.empty(lists.shape)
+    for start in range(0, n, step):
+        some = lists[start : start + step]
+        own = gathered(rows, np.repeat(np.arange(start, start + len(some)), k))
+        found = namespace(rows).sum(own * gathered(rows, some.ravel()), axis=1)
+        out[start : start + step] = to_host(found).reshape(some.shape)
+    return out

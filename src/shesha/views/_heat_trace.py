@@ -1,0 +1,45 @@
+"""How heat leaves the rows of the graph that nearest neighbours make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels.heat_trace import heat_trace
+from shesha.views._neighbours import Neighbours
+from shesha.views._representation import Representation, View
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class HeatTrace(View):
+    """How heat leaves the rows of the graph of k nearest neighbours (Euclidean): one number for each time."""
+
+    trace: Vector
+
+    @classmethod
+    def of(cls, source: Representation, *, k: int = 5) -> HeatTrace:
+        """Build the graph and compute its heat trace."""
+        return cls(
+            heat_trace(source.view(Neighbours, k=k, metric="euclidean", center=False, include_self=False).nearest)
+        )
+
+    @classmethod
+    def takes_distances(cls, **options: Any) -> bool:
+        """Distances suffice."""
+        return True
+
+    @classmethod
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """The neighbours, and the powers of the graph."""
+        kept, working = Neighbours.memory(n, d, **options)
+        return kept, working + min(8 * 3 * n * n, 2**30)
+
+    def permuted(self, order: Index) -> HeatTrace:
+        """The order of the rows does not matter."""
+        return self

@@ -1,0 +1,209 @@
+"""Arrays that lie on a device are worked on there, and give the numbers that NumPy gives.
+
+Where there is no GPU, two stand-ins: torch on the CPU with its way to NumPy closed but for the library's own door, and
+the strict array API's second device, which refuses NumPy and everything outside the standard.
+"""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import shesha
+import shesha.measures as measures
+from shesha import _arrays as arrays
+from shesha._warnings import NotEstimable, NotEstimableWarning
+from shesha.measures import Measure
+from shesha.views import Representation
+
+torch = pytest.importorskip("torch", reason="torch is an extra")
+strict = pytest.importorskip("array_api_strict", reason="a test dependency")
+
+EVERYWHERE = [name for name in measures.names() if measures.get(name).anywhere]
+CLOSE = {"rtol": 1e-10, "atol": 1e-12}
+
+
+def on_torch(Z):
+    return torch.tensor(Z)
+
+
+def on_gpu(Z):
+    return torch.tensor(Z, device="cuda")
+
+
+def on_strict(Z):
+    return strict.asarray(Z, device=strict.Device("device1"))
+
+
+@pytest.fixture(
+    params=[
+        on_torch,
+        on_strict,
+        pytest.param(on_gpu, marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")),
+    ],
+    ids=lambda place: place.__name__,
+)
+def place(request, monkeypatch):
+    """Return a function that puts an array on a device; nothing comes back from there by itself."""
+    if request.param is on_torch:
+        monkeypatch.setenv("SHESHA_ARRAYS", "own")
+        monkeypatch.setattr(torch.Tensor, "__array__", _refused)
+    return request.param
+
+
+def _refused(*args, **options):
+    raise TypeError("can't convert this tensor to numpy: it lies on a device")
+
+
+def data(n=60, d=8, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, X @ rng.standard_normal((d, 6)) + rng.standard_normal((n, 6)) + 50.0
+
+
+def tied(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.eye(5)[rng.integers(0, 5, n)], np.eye(7)[rng.integers(0, 7, n)] * 3.0
+
+
+def chosen(name: str) -> Measure:
+    measure = measures.get(name)
+    return measure.configured(**{key: value for key, value in {"k": 4, "seed": 0}.items() if key in measure.parameters})
+
+
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_measures_give_the_same_number(place, name):
+    measure = chosen(name)
+    for X, Y in (data(), data(n=20, d=40), data(n=300, d=3, seed=1)):
+        try:
+            expected = measure.between(X, Y)
+        except NotEstimable as reason:
+            with pytest.raises(NotEstimable, match=str(reason)[:20]):
+                measure.between(place(X), place(Y))
+            continue
+        np.testing.assert_allclose(measure.between(place(X), place(Y)), expected, **CLOSE)
+
+
+@pytest.mark.parametrize("name", [name for name in EVERYWHERE if name not in ("PWCCA", "subspace overlap")])
+def test_ties_give_the_same_number(place, name):
+    measure, (X, Y) = chosen(name), tied()
+    try:
+        expected = measure.between(X, Y)
+    except NotEstimable:
+        pytest.skip("has no value for these data")
+    np.testing.assert_allclose(measure.between(place(X), place(Y)), expected, **CLOSE)
+
+
+@pytest.mark.parametrize("name", [name for name in EVERYWHERE if measures.get(name).paired])
+def test_nulls_are_the_same_draws(place, name):
+    X, Y = data()
+    measure = chosen(name)
+    of_arrays = shesha.calibrate(X, Y, measure, n_permutations=20, seed=3)
+    of_tensors = shesha.calibrate(place(X), place(Y), measure, n_permutations=20, seed=3)
+    np.testing.assert_allclose(of_tensors.null, of_arrays.null, **CLOSE)
+    assert of_tensors.p_value == of_arrays.p_value
+    assert of_tensors.score == pytest.approx(of_arrays.score, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options", [{"kernel": "rbf"}, {"kernel": "rbf", "bandwidth": 2.0}, {"bandwidth": "published"}]
+)
+def test_kernels_of_every_kind(place, options):
+    X, Y = data()
+    np.testing.assert_allclose(measures.cka(place(X), place(Y), **options), measures.cka(X, Y, **options), **CLOSE)
+
+
+@pytest.mark.parametrize("metric", ["correlation", "cosine", "euclidean"])
+@pytest.mark.parametrize("method", ["spearman", "pearson"])
+def test_distances_of_every_kind(place, metric, method):
+    for X, Y in (data(), tied()):
+        # Rows twice, and almost twice: distances at the rounding level are computed directly.
+        X, Y = (np.concatenate([Z, Z[:5], Z[:5] + 1e-9 * np.arange(1, 6)[:, None]]) for Z in (X, Y))
+        expected = measures.rsa(X, Y, metric=metric, method=method)
+        np.testing.assert_allclose(measures.rsa(place(X), place(Y), metric=metric, method=method), expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["CKA", "unbiased CKA", "RSA", "mutual kNN", "OrthProc", "CCA"])
+def test_layer_grids(place, name):
+    a, b = ([data(seed=seed)[side] for seed in range(3)] for side in (0, 1))
+    of_arrays = shesha.calibrate_layers(a, b[:2], name, n_permutations=19, seed=0)
+    of_tensors = shesha.calibrate_layers(
+        [place(Z) for Z in a], [place(Z) for Z in b[:2]], name, n_permutations=19, seed=0
+    )
+    np.testing.assert_allclose(of_tensors.grid, of_arrays.grid, **CLOSE)
+    np.testing.assert_allclose(of_tensors.null, of_arrays.null, **CLOSE)
+    assert of_tensors.entry_p_values == of_arrays.entry_p_values
+
+
+def test_truncation(place):
+    X, Y = data(n=60, d=20)
+    of_arrays, of_tensors = (
+        shesha.calibrate(a, b, "OrthProc", truncate=4, n_permutations=19, seed=0)
+        for a, b in ((X, Y), (place(X), place(Y)))
+    )
+    np.testing.assert_allclose(of_tensors.null, of_arrays.null, **CLOSE)
+
+
+def test_comparisons(place):
+    X, Y = data()
+    of_arrays, of_tensors = (
+        shesha.compare(a, b, ["CKA", "RSA", "SoftCorr", "OrthProc", "mutual kNN"], calibrate=True, n_permutations=19)
+        for a, b in ((X, Y), (place(X), place(Y)))
+    )
+    for expected, found in zip(of_arrays.scores, of_tensors.scores, strict=True):
+        for number in ("value", "p_value", "calibrated", "interval_low", "interval_high"):
+            assert getattr(found, number) == pytest.approx(getattr(expected, number), rel=1e-9, abs=1e-11)
+
+
+def test_one_side_on_a_device_and_the_other_not(place):
+    X, Y = data()
+    assert measures.cka(place(X), Y) == measures.cka(X, place(Y)) == measures.cka(X, Y)
+
+
+def test_measures_for_numpy_get_numpy(place):
+    X, Y = data()
+    assert measures.get("SoftCorr").between(place(X), place(Y)) == measures.get("SoftCorr").between(X, Y)
+
+
+def test_what_no_number_can_come_of_is_said_as_for_numpy(place):
+    X, Y = data()
+    bad = X.copy()
+    bad[3, 1] = np.nan
+    with pytest.raises(ValueError, match="X must be finite, got NaN or infinity in rows 3"):
+        measures.cka(place(bad), place(Y))
+    with pytest.raises(ValueError, match="Y must have as many rows as X"):
+        measures.cka(place(X), place(Y[:-1]))
+    with pytest.raises(ValueError, match="X must have at least 4 rows"):
+        measures.cka(place(X[:3]), place(Y[:3]))
+    with pytest.warns(NotEstimableWarning, match="all rows are equal"):
+        assert np.isnan(measures.cka(place(np.ones((6, 3))), place(Y[:6])))
+    with pytest.warns(NotEstimableWarning, match="zero rows have no cosine distance: rows 2"):
+        zero = X.copy()
+        zero[2] = 0
+        assert np.isnan(measures.jaccard(place(zero), place(Y)))
+
+
+def test_views_stay_on_the_device(place):
+    X, _ = data()
+    views = [measures.get(name).look(Representation.of(place(X))) for name in ("CKA", "RSA", "CCA", "OrthProc")]
+    held = (views[0].factor, views[1].ranks, views[2].directions, views[3].compact)
+    assert not any(arrays.on_host(array) for array in held)
+
+
+def test_a_copy_for_another_process_is_numpys(place):
+    X, _ = data()
+    again = pickle.loads(pickle.dumps(Representation.of(place(X))))
+    assert np.array_equal(again.rows, X)
+
+
+def test_single_precision_is_known_as_such(place):
+    X, _ = data()
+    assert Representation.of(place(X.astype(np.float32))).precision == np.finfo(np.float32).eps
+
+
+def test_tensors_in_the_hosts_memory_are_numpys(monkeypatch):
+    monkeypatch.delenv("SHESHA_ARRAYS", raising=False)
+    assert not arrays.stays(torch.ones(3)) and not arrays.stays(np.ones(3)) and not arrays.stays([1.0])
+    assert arrays.stays(on_strict(np.ones(3)))
