@@ -207,3 +207,13 @@ def test_tensors_in_the_hosts_memory_are_numpys(monkeypatch):
     monkeypatch.delenv("SHESHA_ARRAYS", raising=False)
     assert not arrays.stays(torch.ones(3)) and not arrays.stays(np.ones(3)) and not arrays.stays([1.0])
     assert arrays.stays(on_strict(np.ones(3)))
+
+
+def test_what_only_has_a_device_is_taken_as_before():
+    class Column:
+        device = "gpu:0"
+
+        def __array__(self, dtype=None, copy=None):
+            return data()[0]
+
+    assert measures.cka(Column(), data()[1]) == measures.cka(*data())

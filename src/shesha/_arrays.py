@@ -35,12 +35,16 @@ def stays(array: Any) -> bool:
     What lies in the host's memory is worked on by NumPy, which is faster there; SHESHA_ARRAYS=own leaves it to its
     own library.
     """
-    if on_host(array) or not hasattr(array, "device"):
+    if on_host(array) or not hasattr(array, "device") or _is_jax(array):
+        return False
+    from array_api_compat import is_array_api_obj
+
+    if not is_array_api_obj(array):
         return False
     if os.environ.get("SHESHA_ARRAYS") == "own":
         return True
     kind = str(getattr(array.device, "type", array.device)).lower()
-    return hasattr(array, "__dlpack__") and "cpu" not in kind and kind not in _NO_DOUBLES and not _is_jax(array)
+    return "cpu" not in kind and kind not in _NO_DOUBLES
 
 
 def _is_jax(array: Any) -> bool:

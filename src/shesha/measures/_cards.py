@@ -58,6 +58,8 @@ def facts(measure: Measure) -> list[tuple[str, str]]:
         ("reference", measure.reference),
         ("call it", f"{_place(measure)}.{measure.function.__name__}(X, Y)"),
     ]
+    if measure.anywhere:
+        found.insert(8, ("arrays", "of any library; what lies on a GPU is worked on there"))
     if measure.takes_distances:
         found.insert(8, ("distances", "may be given instead of features (shesha.Rdm)"))
     return [entry for entry in found if entry[1]] + [("beware", caveat) for caveat in measure.caveats]

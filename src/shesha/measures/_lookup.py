@@ -136,6 +136,7 @@ def _line(measure: Measure) -> dict[str, Any]:
         "high": float(measure.bounds[1]),
         "symmetric": measure.symmetric,
         "paired": measure.paired,
+        "anywhere": measure.anywhere,
         **{change: change in measure.invariant for change in INVARIANCES},
         "cost": measure.cost,
         "view": measure.view.__name__,
