@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from shesha.kernels.distances import METRICS, standard_rows
 from shesha.kernels.pairs import condensed_index
-from shesha.kernels.permuted import LAYERS, permuted_inner_products
+from shesha.kernels.permuted import permuted_products
 from shesha.views import RankedRdm
 
 
@@ -61,19 +61,18 @@ def test_equal_distances_give_a_view_of_nan(defined):
     assert np.isnan(RankedRdm.of_distances(np.ones(45), 10, 0.0, defined).ranks).all()
 
 
-@pytest.mark.parametrize("layers", [1, LAYERS, LAYERS + 3])
-def test_inner_products_at_once_are_those_of_permuted_views(rng, layers):
-    n = 140  # More pairs than one stretch.
-    first = [view(rng.standard_normal((n, 5)), "euclidean") for _ in range(layers)]
-    second = [view(rng.standard_normal((n, 5)), "euclidean") for _ in range(layers)]
-    orders = [np.arange(n), *(rng.permutation(n) for _ in range(3))]
-    found = permuted_inner_products([a.ranks for a in first], [b.ranks for b in second], n, orders)
-    expected = [[a.inner(b.permuted(order)) for a, b in zip(first, second, strict=True)] for order in orders]
-    assert_allclose(found, expected, atol=1e-12, rtol=0)
+@pytest.mark.parametrize("compiled", ["0", "1"])
+@pytest.mark.parametrize("n", [4, 40, 141])
+def test_products_are_those_of_permuted_views(rng, monkeypatch, n, compiled):
+    monkeypatch.setenv("SHESHA_NATIVE", compiled)
+    a, b = (view(rng.standard_normal((n, 5)), "euclidean") for _ in range(2))
+    orders = [np.arange(n), *(rng.permutation(n) for _ in range(11))]
+    found = permuted_products(a.ranks, b.ranks, n, orders)
+    assert_allclose(found, [a.inner(b.permuted(order)) for order in orders], atol=1e-12, rtol=0)
 
 
-def test_inner_products_are_the_same_for_one_thread_and_two(rng, with_threads):
-    first, second = (list(rng.standard_normal((3, 780))) for _ in range(2))
-    orders = [rng.permutation(40) for _ in range(9)]
-    one, two = (with_threads(n, lambda: permuted_inner_products(first, second, 40, orders)) for n in (1, 2))
+def test_products_are_the_same_for_one_thread_and_two(rng, with_threads):
+    first, second = rng.standard_normal((2, 780))
+    orders = [rng.permutation(40) for _ in range(19)]
+    one, two = (with_threads(n, lambda: permuted_products(first, second, 40, orders)) for n in (1, 2))
     assert np.array_equal(one, two)

@@ -17,9 +17,6 @@ Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-LAYERS = 8
-"""Matrices interleaved in memory: the entries of one pair of rows fill one cache line."""
-_PAIRS = 1 << 13
 _NUMBERS = 1 << 16
 """Numbers that a thread gathers at a time: they stay in its cache until they are multiplied."""
 _BAND = 8
@@ -37,34 +34,9 @@ def among(triangle: Vector, rows: Index, n: int) -> Vector:
     return np.asarray(triangle[condensed_index(rows[i], rows[j], n)])
 
 
-def permuted_inner_products(
-    first: Sequence[Vector], second: Sequence[Vector], n: int, orders: Sequence[Index]
-) -> Matrix:
-    """Inner products of first[k] with second[k] relabelled by each order: shape (len(orders), len(first)).
-
-    All matrices share a permutation, so its index is computed once per pair and serves them all.
-    """
-    out = np.empty((len(orders), len(first)))
-    i, j = np.triu_indices(n, k=1)
-    for start in range(0, len(first), LAYERS):
-        layers = slice(start, start + LAYERS)
-        left = np.stack(first[layers], axis=1)
-        # Square, so that all pairs of one row gather from one stretch of memory.
-        right = np.zeros((n * n, left.shape[1]))
-        right[i * n + j] = right[j * n + i] = np.stack(second[layers], axis=1)
-
-        def products(order: Index, left: Matrix = left, right: Matrix = right) -> Vector:
-            total = np.zeros(left.shape[1])
-            for at in range(0, len(i), _PAIRS):
-                stretch = slice(at, at + _PAIRS)
-                moved = np.take(right, order[i[stretch]] * n + order[j[stretch]], axis=0)
-                moved *= left[stretch]
-                total += moved.sum(axis=0)
-            return total
-
-        for draw, row in enumerate(parallel(products, orders)):
-            out[draw, layers] = row
-    return out
+def permuted_products(first: Vector, second: Vector, n: int, orders: Sequence[Index]) -> Vector:
+    """Inner product of one condensed matrix with another, relabelled by each order."""
+    return np.array([grid[0, 0] for grid in permuted_grids([first], [second], n, orders)])
 
 
 def permuted_grids(

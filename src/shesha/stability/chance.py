@@ -16,7 +16,7 @@ from shesha.kernels import halves as halves_kernel
 from shesha.kernels import sampled
 from shesha.kernels.distances import Metric, rounding_level
 from shesha.kernels.null_summary import summarise
-from shesha.kernels.permuted import permuted_inner_products
+from shesha.kernels.permuted import permuted_products
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.results import Chance
 from shesha.stability.estimate import prepared
@@ -187,8 +187,7 @@ def _matched_rows(name: str, request: Request, n_permutations: int) -> tuple[flo
         # Partitions without a score leave their matchings to the next that have one, or to the last that had.
         if usable and (found or turn == len(turns) - 1):
             matched = [orders[k] for k in waiting]
-            products = permuted_inner_products([a.ranks for a, _ in usable], [b.ranks for _, b in usable], n, matched)
-            null[waiting] = products.mean(axis=1)
+            null[waiting] = np.mean([permuted_products(a.ranks, b.ranks, n, matched) for a, b in usable], axis=0)
             waiting = []
     if not scores:
         return float("nan"), null, "all distances are equal within a half, in every draw"
