@@ -33,6 +33,9 @@ def listed(items: Iterable[object]) -> str:
 def raw_matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> NDArray[Any]:
     """Check kind and shape without reading or copying the values (memory-mapped files stay on disk)."""
     array = to_host(X)
+    if np.ma.is_masked(array):
+        hidden = int(np.ma.count_masked(array))  # type: ignore[no-untyped-call]
+        raise ValueError(f"{name} must not be masked, got {hidden} masked entries: fill them or leave out their rows")
     if array.dtype.kind not in "fiub":
         raise TypeError(_NOT_REAL.format(name, array.dtype))
     _require_shape(array.shape, name, min_rows, min_columns)

@@ -90,6 +90,15 @@ def test_a_matrix_without_columns_is_refused(named):
         call(GOOD[:, :0])
 
 
+def test_masked_entries_are_refused(named):
+    name, call = named
+    X = np.ma.masked_array(GOOD, mask=GOOD > 2.5)
+    hidden = int((GOOD > 2.5).sum())
+    assert hidden
+    with pytest.raises(ValueError, match=re.escape(f"{name} must not be masked, got {hidden} masked entries")):
+        call(X)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_rows_that_are_not_finite_are_named(named, bad):
     name, call = named
