@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     import shesha.benchmark.tests as tests
     from shesha.benchmark._published import published, published_runtimes
     from shesha.benchmark._report import report
-    from shesha.benchmark._results import accuracies, results, runtimes, status
+    from shesha.benchmark._results import accuracies, results, runtimes
+    from shesha.benchmark._status import status
     from shesha.benchmark.api import run
     from shesha.benchmark.beside import ranks_beside, with_published
     from shesha.benchmark.models import Model, Outcome, Setting
@@ -30,7 +31,8 @@ _PLACES = {
     **dict.fromkeys(("published", "published_runtimes"), "_published"),
     **dict.fromkeys(("rank", "rank_table"), "ranks"),
     "report": "_report",
-    **dict.fromkeys(("accuracies", "results", "runtimes", "status"), "_results"),
+    **dict.fromkeys(("accuracies", "results", "runtimes"), "_results"),
+    "status": "_status",
     "MissingDataError": "sources",
     **dict.fromkeys(("Store", "StoreError"), "store"),
     **dict.fromkeys(("Suite", "Task", "suite"), "suites"),

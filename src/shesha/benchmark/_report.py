@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shesha.benchmark._published import published
-from shesha.benchmark._results import accuracies, results, runtimes, status
-from shesha.benchmark.archive import model_of
+from shesha.benchmark._results import accuracies, opened, results, runtimes
+from shesha.benchmark._status import failures, on_fewer_rows, status
 from shesha.benchmark.beside import ranks_beside
 from shesha.benchmark.ranks import rank
 from shesha.benchmark.store import Store
@@ -18,6 +17,11 @@ from shesha.benchmark.tests import TESTS
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_FEWER_ROWS = (
+    "A zero row has no cosine with others, a constant one no correlation. Measures that need them compare two models "
+    "by the rows that have a direction in both. How many comparisons leave out rows, and how many one of them does:"
+)
 
 
 def report(store: str | Path | Store, *, title: str = "Benchmark results", of: Suite | None = None) -> str:
@@ -32,9 +36,11 @@ def report(store: str | Path | Store, *, title: str = "Benchmark results", of: S
     of : Suite, optional
         The suite that was run, where it is one of your own.
     """
-    if not isinstance(store, Store):
-        with Store(store, create=False) as opened:
-            return report(opened, title=title, of=of)
+    with opened(store) as found:
+        return _page(found, title, of)
+
+
+def _page(store: Store, title: str, of: Suite | None) -> str:
     scores = results(store, of)
     about = store.about()
     parts = [f"# {title}\n\nMade by `shesha bench report` (shesha {about.get('shesha')}, suite {about.get('suite')})."]
@@ -47,6 +53,8 @@ def report(store: str | Path | Store, *, title: str = "Benchmark results", of: S
         "## Seconds per comparison\n\nViews included, shared out among the pairs that used them.\n\n"
         + _plain(runtimes(store).reset_index(), 4)
     )
+    if shortened := on_fewer_rows(store):
+        parts.append(f"## On fewer rows\n\n{_FEWER_ROWS}\n\n{shortened}")
     total = int(status(store, of)["comparisons"].sum())
     parts.append(f"## Without value\n\nOf {total} comparisons:\n\n" + (failures(store) or "None."))
     return "\n\n".join(parts) + "\n"
@@ -111,26 +119,6 @@ def _tables(scores: pd.DataFrame) -> list[str]:
                 text = to_markdown(table(scores, name), stars(scores, name))
                 parts.append(f"## {test.title}{'' if len(test.rows) == 1 else f': {name}'}\n\n{test.claim}\n\n{text}")
     return parts
-
-
-def failures(store: Store) -> str:
-    """Return why comparisons have no value, a line per network and reason; empty if all have one."""
-    counts: dict[tuple[str, str, str], int] = {}
-    places = {key: f"{place[2]} on {place[1]}" for place, key in store.keys().items()}
-    for first, measure, reason in store.query("SELECT first, measure, reason FROM cell WHERE value IS NULL"):
-        line = (places.get(model_of(first), ""), general(reason), measure)
-        counts[line] = counts.get(line, 0) + 1
-    lines = []
-    for place, reason in dict.fromkeys(line[:2] for line in sorted(counts)):
-        own = ", ".join(f"{m} ({n})" for (p, r, m), n in sorted(counts.items()) if (p, r) == (place, reason))
-        lines.append(f"- {place}: {reason}: {own}")
-    return "\n".join(lines)
-
-
-def general(reason: str) -> str:
-    """Say what is wrong, without the model and the rows that it is wrong for."""
-    reason = re.sub(r"^[0-9a-f]{20}/[^:]*: ", "", reason)
-    return re.sub(r"(rows|columns|features:?) \d.*", r"\1", reason).rstrip(": ")
 
 
 def _plain(frame: pd.DataFrame, digits: int = 2) -> str:

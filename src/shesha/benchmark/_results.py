@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shesha.benchmark.models import Model
 from shesha.benchmark.plan import Keys, Trial, trials
 from shesha.benchmark.scoring import ScoreRow, score_groups, score_layers, score_prediction
-from shesha.benchmark.store import Cell, Entry, Store, StoreError
+from shesha.benchmark.store import Cell, Entry, Store, StoreError, place_of
 from shesha.benchmark.suites import Suite, suite
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("domain", "dataset", "architecture", "pooling", "test", "quality", "measure", "value")
 """Those of the published results; p_value, n, dropped and reason follow."""
+Depths = dict[tuple[str, str], int]
 
 
 def results(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
@@ -38,7 +40,7 @@ def results(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
     """
     import pandas as pd
 
-    with _opened(store) as found:
+    with opened(store) as found:
         planned = suite_of(found, of)
         rows = list(_rows(found, planned))
     extra = ("p_value", "n", "dropped", "reason")
@@ -52,7 +54,13 @@ def suite_of(store: Store, of: Suite | None = None) -> Suite:
     name = store.about().get("suite")
     if name is None:
         raise StoreError(f"store must hold a run, got {store.path}, which holds none yet")
-    return suite(name)
+    try:
+        return suite(name)
+    except ValueError as error:
+        raise StoreError(
+            f"store must belong to a suite of the library, got {store.path} of suite {name!r}: "
+            "read it from Python, which takes your suite as `of`"
+        ) from error
 
 
 def planned_trials(store: Store, of: Suite) -> tuple[list[Trial], Keys]:
@@ -61,11 +69,7 @@ def planned_trials(store: Store, of: Suite) -> tuple[list[Trial], Keys]:
     found: list[Trial] = []
     keys: dict[Model, str] = {}
     for trial in trials(of.tasks):
-        places = {
-            model: (m.domain, m.dataset, m.architecture, m.setting.kind, m.setting.degree, m.seed)
-            for model in trial.models
-            for m in (model,)
-        }
+        places = {model: place_of(model) for model in trial.models}
         if all(place in known for place in places.values()):
             found.append(trial)
             keys |= {model: known[place] for model, place in places.items()}
@@ -74,10 +78,9 @@ def planned_trials(store: Store, of: Suite) -> tuple[list[Trial], Keys]:
 
 def _rows(store: Store, of: Suite) -> Iterator[dict[str, Any]]:
     chosen, keys = planned_trials(store, of)
-    outputs = store.differences()
+    outputs, depths = store.differences(), depths_of(store)
     for entry in store.entries():
         cells = store.cells(entry.name, entry.version)
-        depths = _depths(cells)
         for trial in chosen:
             values = _values(trial, entry, cells, keys, depths)
             if values is None:
@@ -93,22 +96,22 @@ def _rows(store: Store, of: Suite) -> Iterator[dict[str, Any]]:
                 }
 
 
-def _depths(cells: Mapping[tuple[str, str], Cell]) -> dict[tuple[str, str], int]:
-    """Number of layers by model and pooling."""
-    found: dict[tuple[str, str], int] = {}
-    for pair in cells:
-        for name in pair:
-            key, pooling, layer = name.split("/")
-            if layer.isdigit():
-                found[key, pooling] = max(found.get((key, pooling), 0), int(layer) + 1)
+def depths_of(store: Store) -> Depths:
+    """Return the number of layers that have been compared, by model and pooling."""
+    found: Depths = {}
+    for (name,) in store.query("SELECT first FROM cell UNION SELECT second FROM cell"):
+        key, pooling, layer = name.split("/")
+        if layer.isdigit():
+            found[key, pooling] = max(found.get((key, pooling), 0), int(layer) + 1)
     return found
 
 
-def _n_layers(trial: Trial, keys: Keys, depths: Mapping[tuple[str, str], int]) -> int:
+def n_layers_of(trial: Trial, keys: Keys, depths: Depths) -> int:
+    """Return the number of layers of a trial's models; 0 if none have been compared."""
     return max((depths.get((keys[model], trial.pooling), 0) for model in trial.models), default=0)
 
 
-def _cell(cells: Mapping[tuple[str, str], Cell], first: str, second: str, entry: Entry) -> Cell | None:
+def cell_of(cells: Mapping[tuple[str, str], Cell], first: str, second: str, entry: Entry) -> Cell | None:
     """Return the comparison of a pair, in whichever order it was made if the order does not matter."""
     return cells.get((first, second)) or (cells.get((second, first)) if entry.symmetric else None)
 
@@ -118,13 +121,13 @@ def _values(
     entry: Entry,
     cells: Mapping[tuple[str, str], Cell],
     keys: Keys,
-    depths: Mapping[tuple[str, str], int],
+    depths: Depths,
 ) -> dict[tuple[str, str], float] | None:
     """Return the values of a trial's pairs, NaN for those that failed; None while some are still to come."""
     values = {}
-    pairs = trial.pairs(entry.symmetric, keys, _n_layers(trial, keys, depths))
+    pairs = trial.pairs(entry.symmetric, keys, n_layers_of(trial, keys, depths))
     for first, second in pairs:
-        cell = _cell(cells, first, second, entry)
+        cell = cell_of(cells, first, second, entry)
         if cell is None:
             return None
         values[first, second] = float("nan") if cell.value is None else cell.value
@@ -136,11 +139,11 @@ def _scored(
     entry: Entry,
     values: Mapping[tuple[str, str], float],
     keys: Keys,
-    depths: Mapping[tuple[str, str], int],
+    depths: Depths,
     outputs: Mapping[tuple[str, str], Any],
 ) -> list[ScoreRow]:
     if trial.test == "layer_monotonicity":
-        return score_layers(entry, values, trial.layered(keys, _n_layers(trial, keys, depths)))
+        return score_layers(entry, values, trial.layered(keys, n_layers_of(trial, keys, depths)))
     names = trial.names(keys)
     if trial.test not in ("accuracy", "output"):
         return score_groups(trial.test, entry, values, names)
@@ -158,61 +161,21 @@ def _scored(
     return score_prediction(entry, values, flat, differences)
 
 
-class _opened:
-    """A store that is open already stays open."""
-
-    def __init__(self, store: str | Path | Store) -> None:
-        self._own = not isinstance(store, Store)
-        self._store = store if isinstance(store, Store) else Store(store, create=False)
-
-    def __enter__(self) -> Store:
-        return self._store
-
-    def __exit__(self, *error: Any) -> None:
-        if self._own:
-            self._store.__exit__(None, None, None)
-
-
-def status(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
-    """Return how far each test is: models and comparisons, done, failed and in all."""
-    import pandas as pd
-
-    with _opened(store) as found:
-        chosen, keys = planned_trials(found, suite_of(found, of))
-        models = found.models()
-        entries = [(entry, found.cells(entry.name, entry.version)) for entry in found.entries()]
-    depths = [_depths(cells) for _, cells in entries]
-    rows = []
-    for trial in chosen:
-        mine = {keys[model] for model in trial.models}
-        there = [models[key] for key in mine if key in models]
-        cells = [
-            _cell(some, *pair, entry)
-            for (entry, some), deep in zip(entries, depths, strict=True)
-            for pair in trial.pairs(entry.symmetric, keys, _n_layers(trial, keys, deep))
-        ]
-        rows.append(
-            {
-                "dataset": trial.task.dataset,
-                "architecture": trial.task.architecture,
-                "pooling": trial.pooling,
-                "test": trial.test,
-                "models": len(mine),
-                "trained": sum(one.accuracy is not None for one in there),
-                "models failed": sum(one.accuracy is None for one in there),
-                "comparisons": len(cells),
-                "compared": sum(cell is not None for cell in cells),
-                "without value": sum(cell is not None and cell.value is None for cell in cells),
-            }
-        )
-    return pd.DataFrame(rows)
+@contextmanager
+def opened(store: str | Path | Store) -> Iterator[Store]:
+    """Open a store for reading; one that is open already stays open."""
+    if isinstance(store, Store):
+        yield store
+        return
+    with Store(store, create=False) as found:
+        yield found
 
 
 def accuracies(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
     """Return the test accuracy of every trained model."""
     import pandas as pd
 
-    with _opened(store) as found:
+    with opened(store) as found:
         models = found.models()
         rows = [
             (*place, models[key].accuracy, models[key].seconds, models[key].reason)
@@ -227,7 +190,7 @@ def runtimes(store: str | Path | Store) -> pd.DataFrame:
     """Return the mean seconds of a comparison by measure (rows) and architecture (columns), views included."""
     import pandas as pd
 
-    with _opened(store) as found:
+    with opened(store) as found:
         places = {key: f"{place[2]} ({place[1]})" for place, key in found.keys().items()}
         cells = found.query("SELECT measure, first, seconds FROM cell NATURAL JOIN entry WHERE value IS NOT NULL")
     rows = [(measure, places.get(first.split("/", 1)[0]), seconds) for measure, first, seconds in cells]
@@ -236,20 +199,23 @@ def runtimes(store: str | Path | Store) -> pd.DataFrame:
 
 
 def comparisons(store: str | Path | Store) -> pd.DataFrame:
-    """Return every comparison: the two models and layers, the measure, its value, seconds, or why there is none."""
+    """Return every comparison: the two models and layers, the measure, its value, seconds, or why there is none.
+
+    `rows_left_out` counts the rows without a direction that were left out for a measure that needs one; row numbers in
+    a reason count the others.
+    """
     import pandas as pd
 
-    with _opened(store) as found:
+    with opened(store) as found:
         places = {key: place for place, key in found.keys().items()}
-        cells = found.query(
-            "SELECT first, second, measure, version, value, seconds, reason FROM cell NATURAL JOIN entry"
-        )
+        cells = [cell for entry in found.entries() for cell in found.cells(entry.name, entry.version).values()]
     rows = []
-    for first, second, *rest in cells:
-        (key_a, pooling, layer_a), (key_b, _, layer_b) = first.split("/"), second.split("/")
+    for cell in sorted(cells, key=lambda cell: (cell.first, cell.second, cell.measure)):
+        (key_a, pooling, layer_a), (key_b, _, layer_b) = cell.first.split("/"), cell.second.split("/")
         a, b = places.get(key_a), places.get(key_b)
         if a is not None and b is not None:
-            rows.append((*a[:3], pooling, *a[3:], layer_a, *b[3:], layer_b, *rest))
+            numbers = (cell.measure, cell.version, cell.value, cell.seconds, cell.reason, cell.rows_left_out)
+            rows.append((*a[:3], pooling, *a[3:], layer_a, *b[3:], layer_b, *numbers))
     sides = [f"{name}_{side}" for side in ("a", "b") for name in ("kind", "degree", "seed", "layer")]
     names = ["domain", "dataset", "architecture", "pooling", *sides]
-    return pd.DataFrame(rows, columns=[*names, "measure", "version", "value", "seconds", "reason"])
+    return pd.DataFrame(rows, columns=[*names, "measure", "version", "value", "seconds", "reason", "rows_left_out"])

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shesha import _validate as check
 from shesha.benchmark._results import results
+from shesha.benchmark.archive import Archive
 from shesha.benchmark.entries import entries, entry_of
-from shesha.benchmark.executors import DaskWorkers, LocalProcesses, search_paths
+from shesha.benchmark.executors import DaskWorkers, LocalProcesses, cores, require_workers, search_paths
 from shesha.benchmark.models import Model, domain
 from shesha.benchmark.plan import models_of, trials
 from shesha.benchmark.runner import Run
@@ -28,11 +27,11 @@ Chosen = str | Measure | Callable[..., float]
 def run(
     of: str | Suite = "small",
     *,
-    domains: Iterable[str] = (),
-    datasets: Iterable[str] = (),
-    architectures: Iterable[str] = (),
-    tests: Iterable[str] = (),
-    measures: Iterable[Chosen] = ("all",),
+    domains: str | Iterable[str] = (),
+    datasets: str | Iterable[str] = (),
+    architectures: str | Iterable[str] = (),
+    tests: str | Iterable[str] = (),
+    measures: Chosen | Iterable[Chosen] = ("all",),
     store: str | Path = "resi.sqlite",
     workers: int | None = None,
     scheduler: str | None = None,
@@ -49,10 +48,10 @@ def run(
     ----------
     of : str or Suite
         'small' (runs on a laptop, without a network), 'paper' (as published), or a suite of your own.
-    domains, datasets, architectures, tests : iterables of str
+    domains, datasets, architectures, tests : str or iterables of str
         Only these; none means all. Tests: accuracy, output, label_randomization, shortcut, augmentation,
         layer_monotonicity.
-    measures : iterable of str or measures
+    measures : str, measure or iterable of them
         Names, families, groups ('ReSi'), 'calibrated CKA', 'module:function' of your own; 'all' is every registered
         measure and the calibrated ones.
     store : path
@@ -78,31 +77,40 @@ def run(
     MissingDataError
         If data or weights are neither in SHESHA_DATA nor to be had from their source; names both.
     StoreError
-        If the file is no store, or one of another version.
+        If the file is no store, or one of another version; without `wait`, if another run is writing it.
+    ValueError
+        If a name is none of the suite's, or nothing is left to do; if the store belongs to another suite.
     """
     chosen = suite(of) if isinstance(of, str) else of
-    tasks = chosen.chosen(tuple(domains), tuple(datasets), tuple(architectures))
-    some = trials(tasks, tuple(test_name(test) for test in tests))
+    tasks = chosen.chosen(_listed(domains), _listed(datasets), _listed(architectures))
+    if not tasks:
+        raise ValueError("domains, datasets and architectures must leave a network of the suite, got none")
+    some = trials(tasks, tuple(test_name(test) for test in _listed(tests)))
     if not some:
         raise ValueError("tests must include one that the chosen networks and data take part in, got none")
-    listed: Sequence[Chosen] = (measures,) if isinstance(measures, str) else tuple(measures)
-    taking_part = entries(listed, chosen.options)
+    taking_part = entries(_listed(measures), chosen.options)
+    models = models_of(some)
     path = Path(store)
     require_place(path)
-    if path.exists():
-        # Before data are looked for, or fetched.
-        with Store(path) as earlier:
-            _require_same_suite(earlier, chosen)
-    keys = _keys(models_of(some))
+    require_workers(workers, scheduler)
+    # Missing data show here, and leave no file; a store that is there may refuse the run before they are looked for.
+    keys = None if path.exists() else _keys(models)
     with only_writer(path, wait=wait), Store(path) as opened:
         _require_same_suite(opened, chosen)
+        keys = _keys(models) if keys is None else keys
         opened.describe(suite=chosen.name, shesha=metadata.version("shesha"))
         opened.plan({key: model for model, key in keys.items()})
         opened.add_entries(map(entry_of, taking_part))
         if retry_failed:
             opened.forget_failures()
+        Archive(opened.models_folder).sweep()
         Run(opened, some, taking_part, keys, _executor(workers, scheduler), keep_checkpoints)()
         return results(opened, chosen)
+
+
+def _listed(some: Any) -> tuple[Any, ...]:
+    """Return several, of whatever one or several are given."""
+    return (some,) if isinstance(some, str | Measure) or callable(some) else tuple(some)
 
 
 def _require_same_suite(store: Store, chosen: Suite) -> None:
@@ -125,8 +133,5 @@ def _keys(models: Sequence[Model]) -> dict[Model, str]:
 
 def _executor(workers: int | None, scheduler: str | None) -> DaskWorkers | LocalProcesses:
     if scheduler is not None:
-        if workers is not None:
-            raise ValueError("workers must not be given with a scheduler: the cluster has its own")
         return DaskWorkers(scheduler, search_paths())
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    return LocalProcesses(cores if workers is None else check.count(workers, "workers"), search_paths())
+    return LocalProcesses(cores() if workers is None else workers, search_paths())

@@ -19,6 +19,8 @@ from shesha.benchmark.models import Outcome, Weights
 
 LAST = "last"
 """Stands for the number of the last hidden layer in a reference."""
+_DRAFT = ".part"
+"""Ends the name of a file that is being written."""
 
 
 def reference(key: str, pooling: str, layer: int | str = LAST) -> str:
@@ -36,6 +38,11 @@ class Archive:
     """The folder of the trained models."""
 
     folder: Path
+
+    def sweep(self) -> None:
+        """Remove what writers left that died while they wrote; only for the one run that may write here."""
+        for draft in self.folder.glob(f"*{_DRAFT}"):
+            draft.unlink(missing_ok=True)
 
     def weights_path(self, key: str) -> Path:
         """Where the weights of a model are."""
@@ -136,7 +143,7 @@ class Archive:
 def _write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Write to another name first: a file is whole or not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
+    draft = path.with_name(f"{path.name}.{os.getpid()}{_DRAFT}")
     try:
         with draft.open("wb") as file:
             write(file)

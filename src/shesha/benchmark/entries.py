@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from shesha._random import generator
 from shesha._warnings import NotEstimable
+from shesha.benchmark.directed import RULE, metric_of
 from shesha.benchmark.store import Entry
 from shesha.calibration.null import null_scores
 from shesha.kernels.null_summary import summarise
@@ -103,6 +104,8 @@ def imported(place: str) -> Measure:
     A function without a mark is taken to give higher values to what is closer, and not to be symmetric.
     """
     module, _, name = place.partition(":")
+    if not module or not name:
+        raise ValueError(f"measure must be importable as module:name, got {place!r}")
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
@@ -169,12 +172,17 @@ def _meant(one: str | Measure | Callable[..., float]) -> list[Measure]:
 
 def entry_of(measure: Measure) -> Entry:
     """Describe a measure for the store."""
-    base = measure.name.split("(")[0].strip()
-    return Entry(measure.name, version_of(measure), base, measure.closer, measure.symmetric)
+    return Entry(measure.name, version_of(measure), measure.closer, measure.symmetric)
 
 
 def version_of(measure: Measure) -> str:
-    """Return what stands for a measure's code: the library's version, or the hash of the file of one's own."""
+    """Return what stands for a measure's code, and for the rows that it is given where some may be left out."""
+    code = _code_version(measure)
+    return code if metric_of(measure) is None else f"{code}+directed.{RULE}"
+
+
+def _code_version(measure: Measure) -> str:
+    """The library's version, or the hash of the file of one's own."""
     module = measure.function.__module__
     if module.partition(".")[0] == "shesha":
         return _library()
@@ -193,4 +201,6 @@ def _library() -> str:
 def no_reason(error: Exception) -> str:
     """Say in one line why there is no value."""
     text = str(error).strip().partition("\n")[0]
-    return text if isinstance(error, NotEstimable) else f"{type(error).__name__}: {text}"
+    if isinstance(error, NotEstimable):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -12,6 +12,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import connection, get_context, parent_process
 from typing import Any, Protocol
 
+from shesha import _validate as check
 from shesha.benchmark.sources import require
 from shesha.benchmark.work import prepare
 
@@ -41,8 +42,7 @@ class LocalProcesses:
 
     def __init__(self, n_workers: int, paths: tuple[str, ...] = ()) -> None:
         self.n_workers = n_workers
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-        self._setup = (max(1, cores // n_workers), paths)
+        self._setup = (max(1, cores() // n_workers), paths)
         self._pool = self._new()
 
     def _new(self) -> ProcessPoolExecutor:
@@ -71,7 +71,6 @@ class DaskWorkers:
 
     def __init__(self, address: str, paths: tuple[str, ...] = ()) -> None:
         distributed = require("distributed", "dask")
-        _require_listener(address)
         self._client = distributed.Client(address, timeout="10s", set_as_default=False)
         self.n_workers = max(1, sum(self._client.nthreads().values()))
         self._paths = paths
@@ -106,6 +105,23 @@ def _prepared(paths: tuple[str, ...], packed: bytes) -> Result:
     prepare(1, paths)
     work, args = pickle.loads(packed)
     return work(*args)
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+def require_workers(workers: int | None, scheduler: str | None) -> None:
+    """Refuse, before anything is written, a number of processes or a cluster that cannot be."""
+    if scheduler is None:
+        if workers is not None:
+            check.count(workers, "workers")
+        return
+    if workers is not None:
+        raise ValueError("workers must not be given with a scheduler: the cluster has its own")
+    require("distributed", "dask")
+    _require_listener(scheduler)
 
 
 def _require_listener(address: str) -> None:

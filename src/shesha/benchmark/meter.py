@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Hashable
 from typing import Any
@@ -59,7 +58,6 @@ class Meter:
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._bar.start()
             self._task = self._bar.add_task("starting", total=None)
-        self._start = time.monotonic()
         return self
 
     def show(self) -> None:

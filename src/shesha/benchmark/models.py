@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -45,6 +46,12 @@ class Setting:
         return self.kind if self.kind in ("standard", "deep") else f"{self.kind} {self.degree:.4g}"
 
 
+def share_of(share: float, n: int) -> int:
+    """Return how many of n a share is, rounded down."""
+    # A product such as 0.29 * 100 falls just below the whole number that is meant.
+    return math.floor(share * n + 1e-9)
+
+
 @dataclass(frozen=True)
 class Model:
     """One network to be trained: everything that decides what comes out, but for the data themselves."""
@@ -80,6 +87,10 @@ class Model:
         return f"{self.architecture} on {self.dataset}, {self.setting}, seed {self.seed}"
 
 
+class DivergedError(ValueError):
+    """A trained model that says nothing finite."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a trained model says of the test rows."""
@@ -104,9 +115,11 @@ class Outcome:
                         f"layer {number} of pooling {pooling!r} must have a row per label ({n_rows}), got {len(layer)}"
                     )
                 if not np.isfinite(layer).all():
-                    raise ValueError(f"layer {number} of pooling {pooling!r} must be finite: the training has diverged")
+                    raise DivergedError(
+                        f"layer {number} of pooling {pooling!r} must be finite: the training has diverged"
+                    )
         if not np.isfinite(self.probabilities).all():
-            raise ValueError("probabilities must be finite: the training has diverged")
+            raise DivergedError("probabilities must be finite: the training has diverged")
         if self.probabilities.ndim != 2 or len(self.probabilities) != n_rows:
             raise ValueError(f"probabilities must have shape ({n_rows}, n_classes), got {self.probabilities.shape}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha import _validate as check
 from shesha._arrays import to_host
+from shesha._progress import track
 from shesha._random import Seed, drawn_number
+from shesha.benchmark.directed import compared
 from shesha.benchmark.outputs import probabilities as checked_probabilities
-from shesha.benchmark.scoring import Pair, ScoreRow, score_groups, score_layers, score_prediction
-from shesha.comparison import compare_all
+from shesha.benchmark.scoring import Pair, ScoreRow, pairs_prediction, score_groups, score_layers, score_prediction
+from shesha.comparison import _engine as engine
 from shesha.measures import Measure, choose
-from shesha.views import Rdm
+from shesha.views import Rdm, named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +29,29 @@ Choice = str | Measure | Callable[..., float]
 Choices = Choice | Iterable[Choice]
 Models = Mapping[str, ArrayLike] | Sequence[ArrayLike]
 Rows = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Each measure's values, the first reason why some are missing, and how many rows others leave out."""
+
+    values: dict[str, dict[Pair, float]]
+    reasons: dict[str, str] = field(default_factory=dict)
+    rows_left_out: dict[str, list[int]] = field(default_factory=dict)
+
+    def add(self, more: _Found) -> None:
+        """Add the pairs of another model."""
+        for measure, pairs in more.values.items():
+            self.values[measure].update(pairs)
+        for measure, reason in more.reasons.items():
+            self.reasons.setdefault(measure, reason)
+        for measure, rows in more.rows_left_out.items():
+            self.rows_left_out.setdefault(measure, []).extend(rows)
+
+    def note(self, measure: str) -> str:
+        """Say what was left out to get the values."""
+        rows = self.rows_left_out.get(measure)
+        return f"rows without a direction left out of {len(rows)} comparisons, up to {max(rows)}" if rows else ""
 
 
 def by_prediction(
@@ -45,9 +70,9 @@ def by_prediction(
         for test, difference in differences.items()
     }
     chosen, number = choose(measures), drawn_number(seed)
-    values, reasons = _compared(models, chosen, number)
-    scored = [score_prediction(one, values[one.name], list(models), known, seed=number) for one in chosen]
-    return _frame(scored, reasons)
+    found = _compared(models, chosen, number)
+    scored = [score_prediction(one, found.values[one.name], list(models), known, seed=number) for one in chosen]
+    return _frame(scored, found)
 
 
 def by_groups(test: str, groups: Mapping[str, Sequence[ArrayLike]], measures: Choices, seed: Seed) -> pd.DataFrame:
@@ -61,9 +86,9 @@ def by_groups(test: str, groups: Mapping[str, Sequence[ArrayLike]], measures: Ch
         raise ValueError("groups must name each model once, got a name again")
     _require_same_rows(everything, "groups")
     chosen = choose(measures)
-    values, reasons = _compared(everything, chosen, drawn_number(seed))
+    found = _compared(everything, chosen, drawn_number(seed))
     names = {group: list(models) for group, models in members.items()}
-    return _frame([score_groups(test, one, values[one.name], names) for one in chosen], reasons)
+    return _frame([score_groups(test, one, found.values[one.name], names) for one in chosen], found)
 
 
 def by_layers(models: Sequence[Sequence[ArrayLike]], measures: Choices, seed: Seed) -> pd.DataFrame:
@@ -71,18 +96,14 @@ def by_layers(models: Sequence[Sequence[ArrayLike]], measures: Choices, seed: Se
     if not isinstance(models, Sequence) or isinstance(models, str) or len(models) == 0:
         raise ValueError(f"models must be a sequence of at least one model's layers, got {_kind(models)}")
     chosen, number = choose(measures), drawn_number(seed)
-    values: dict[str, dict[Pair, float]] = {measure.name: {} for measure in chosen}
-    reasons: dict[str, str] = {}
+    found = _Found({measure.name: {} for measure in chosen})
     names = []
     for place, layers in enumerate(models):
         own = _named(layers, f"models[{place}]", f"model {place}, layer", 2)
         _require_same_rows(own, f"models[{place}]")
-        found, why = _compared(own, chosen, number)
-        for measure, pairs in found.items():
-            values[measure].update(pairs)
+        found.add(_compared(own, chosen, number))
         names.append(list(own))
-        reasons = why | reasons
-    return _frame([score_layers(one, values[one.name], names) for one in chosen], reasons)
+    return _frame([score_layers(one, found.values[one.name], names) for one in chosen], found)
 
 
 def _named(models: Models, argument: str, label: str, minimum: int) -> dict[str, ArrayLike]:
@@ -103,9 +124,7 @@ def _kind(given: Any) -> str:
 
 
 def _require_same_rows(models: Mapping[str, ArrayLike], argument: str) -> None:
-    counts = {
-        name: model.n_rows if isinstance(model, Rdm) else len(to_host(model)) for name, model in models.items()
-    }
+    counts = {name: model.n_rows if isinstance(model, Rdm) else len(to_host(model)) for name, model in models.items()}
     if len(set(counts.values())) > 1:
         listed = check.listed(f"{name} ({n})" for name, n in counts.items())
         raise ValueError(f"{argument} must have the same rows, got different numbers: {listed}")
@@ -124,25 +143,30 @@ def _outputs(probabilities: Models, models: Mapping[str, ArrayLike]) -> dict[str
     return checked
 
 
-def _compared(
-    models: Mapping[str, ArrayLike], chosen: Sequence[Measure], seed: int
-) -> tuple[dict[str, dict[Pair, float]], dict[str, str]]:
-    """Return each measure's values, and for those that miss some the first reason."""
-    values: dict[str, dict[Pair, float]] = {measure.name: {} for measure in chosen}
-    reasons: dict[str, str] = {}
-    for pair in compare_all(models, chosen, seed=seed).scores:
-        values[pair.score.measure][pair.first, pair.second] = pair.score.value
-        if pair.score.reason:
-            reasons.setdefault(pair.score.measure, pair.score.reason)
-    return values, reasons
+def _compared(models: Mapping[str, ArrayLike], chosen: Sequence[Measure], seed: int) -> _Found:
+    sources = named(models, "models", "{}")
+    drawn = [measure.drawn(seed) for measure in chosen]
+    pairs = {measure.name: pairs_prediction(list(sources), measure.symmetric) for measure in drawn}
+    groups = engine.grouped(drawn, pairs)
+    skipped = engine.too_large(groups, sources)
+    scores = (one for group in groups for one in compared(group, sources, skipped))
+    found = _Found({measure.name: {} for measure in chosen})
+    for one in track(scores, sum(map(len, pairs.values())), "comparing"):
+        score = one.pair.score
+        found.values[score.measure][one.pair.first, one.pair.second] = score.value
+        if score.reason:
+            found.reasons.setdefault(score.measure, score.reason)
+        elif one.rows_left_out:
+            found.rows_left_out.setdefault(score.measure, []).append(one.rows_left_out)
+    return found
 
 
-def _frame(scored: Iterable[Sequence[ScoreRow]], reasons: Mapping[str, str]) -> pd.DataFrame:
-    """Return the rows as a table; where values are missing the measure's own reason is told as well."""
+def _frame(scored: Iterable[Sequence[ScoreRow]], found: _Found) -> pd.DataFrame:
+    """Return the rows as a table; where values are missing or rest on fewer rows that is told as well."""
     import pandas as pd
 
     rows = []
     for row in (row for rows in scored for row in rows):
-        own = reasons.get(row.measure, "") if row.dropped or math.isnan(row.value) else ""
-        rows.append(asdict(row) | {"reason": "; ".join(filter(None, (row.reason, own)))})
+        own = found.reasons.get(row.measure, "") if row.dropped or math.isnan(row.value) else ""
+        rows.append(asdict(row) | {"reason": "; ".join(filter(None, (row.reason, own, found.note(row.measure))))})
     return pd.DataFrame(rows)

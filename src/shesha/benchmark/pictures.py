@@ -18,6 +18,8 @@ _PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#
 _COLOURS = dict(zip([*TYPES, OTHER], _PALETTE, strict=False))
 _ROW = 0.21
 """Inches per measure."""
+_ENTRY = 1.3
+"""Inches per entry of a legend."""
 _CROWD = 500
 """From this many points on they are drawn small and faint."""
 
@@ -138,4 +140,5 @@ def _legend(figure: Any, measures: list[str]) -> None:
 
     shown = {type_of(measure) for measure in measures}
     handles = [Patch(facecolor=colour, label=kind) for kind, colour in _COLOURS.items() if kind in shown]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize="small")
+    columns = min(len(handles), max(2, int(figure.get_size_inches()[0] / _ENTRY)))
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize="small")

@@ -11,8 +11,8 @@ from shesha.benchmark.entries import CalibratedMeasure, version_of
 from shesha.benchmark.models import Model
 from shesha.benchmark.scoring import pairs_groups, pairs_layers, pairs_prediction
 from shesha.benchmark.suites import Task
-from shesha.benchmark.work import Chunk, Pair
-from shesha.comparison._engine import Group, grouped
+from shesha.benchmark.work import Chunk
+from shesha.comparison._engine import Group, Pair, grouped
 from shesha.measures import Measure
 
 Keys = Mapping[Model, str]
@@ -114,7 +114,7 @@ def _pieces(group: Group) -> Iterator[Chunk]:
         for start in range(0, len(everything), step):
             some = set(everything[start : start + step])
             cut = tuple(tuple(pair for pair in own if pair in some) for own in pairs)
-            yield Chunk(measures, cut, cost * sum(map(len, cut)))
+            yield Chunk(measures, cut)
 
 
 def _cost(measure: Measure) -> float:

@@ -139,7 +139,7 @@ class Run:
             kept.append(tuple(pair for pair in pairs if pair not in set(gone)))
         self.store.add_cells(lost)
         self.meter.cells_done += len(lost)
-        return Chunk(chunk.measures, tuple(kept), chunk.seconds)
+        return Chunk(chunk.measures, tuple(kept))
 
     def _fill(self) -> bool:
         """Give the workers enough to do; False when nothing is left."""

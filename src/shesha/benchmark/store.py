@@ -8,38 +8,16 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from shesha.benchmark import _layout as layout
 from shesha.benchmark.models import Model
 
-SCHEMA = 1
-"""Number of the layout below; a store of another one is refused."""
-_HEADER = b"SQLite format 3\0"
-_TABLES = """
-CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE plan (
-    domain TEXT, dataset TEXT, architecture TEXT, kind TEXT, degree REAL, seed INTEGER, key TEXT NOT NULL,
-    PRIMARY KEY (domain, dataset, architecture, kind, degree, seed)
-) WITHOUT ROWID;
-CREATE TABLE model (
-    key TEXT PRIMARY KEY, description TEXT NOT NULL, hyper TEXT NOT NULL,
-    accuracy REAL, seconds REAL, reason TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE entry (
-    measure TEXT PRIMARY KEY, version TEXT NOT NULL, base TEXT NOT NULL, closer TEXT NOT NULL,
-    symmetric INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE cell (
-    first TEXT, second TEXT, measure TEXT, version TEXT, value REAL, seconds REAL, reason TEXT NOT NULL,
-    PRIMARY KEY (first, second, measure, version)
-) WITHOUT ROWID;
-CREATE TABLE output (
-    first TEXT, second TEXT, accuracy REAL, jsd REAL, disagreement REAL, PRIMARY KEY (first, second)
-) WITHOUT ROWID;
-"""
+Place = tuple[str, str, str, str, float, int]
+"""Domain, data set, architecture, kind and degree of the setting, seed."""
 
 
 class StoreError(ValueError):
@@ -52,8 +30,6 @@ class Entry:
 
     name: str
     version: str
-    base: str
-    """Its name without options."""
     closer: str
     symmetric: bool
 
@@ -79,6 +55,8 @@ class Cell:
     value: float | None
     seconds: float
     reason: str = ""
+    rows_left_out: int = 0
+    """Rows that have no direction in one of the two, for a measure that needs one."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +74,11 @@ class Store:
     """The numbers of one run on disk. Open it with `with Store(path) as store`."""
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
+        """Open a file; unless `create`, it must be there and is only read."""
         self.path = Path(path)
-        if not create and not self.path.is_file():
+        if not create and not self.path.exists():
             raise FileNotFoundError(f"store must be the file of an earlier run, got {self.path}: no such file")
         require_place(self.path)
-        _require_store(self.path)
         self._connection = sqlite3.connect(self.path, timeout=60, isolation_level=None)
         try:
             self._prepare(create)
@@ -119,17 +97,18 @@ class Store:
         if not names and create:
             self._connection.execute("PRAGMA journal_mode = WAL")
             with self.writing():
-                for statement in _TABLES.split(";"):
-                    self._connection.execute(statement)
-                self._connection.execute("INSERT INTO about VALUES ('schema', ?)", (str(SCHEMA),))
+                layout.lay_out(self._connection)
         elif "about" not in names:
             raise StoreError(f"store must be a file written by `shesha bench run`, got {self.path}")
-        found = self.about().get("schema")
-        if found != str(SCHEMA):
+        found = layout.layout_of(self._connection)
+        if found not in layout.READABLE:
             raise StoreError(
-                f"store must have layout {SCHEMA}, got {found} in {self.path}: it was written by another version of "
-                "shesha; give another file with --store, or use that version"
+                f"store must have layout {' or '.join(layout.READABLE)}, got {found} in {self.path}: it was written by "
+                "another version of shesha; give another file with --store, or use that version"
             )
+        if create and found != layout.SCHEMA:
+            with self.writing():
+                layout.upgrade(self._connection)
         # A process that dies keeps what it committed; only a failing machine could lose the last moment.
         self._connection.execute("PRAGMA synchronous = NORMAL")
 
@@ -159,8 +138,8 @@ class Store:
 
     @property
     def models_folder(self) -> Path:
-        """Where the trained models are: beside the store."""
-        return self.path.with_name(self.path.name + ".models")
+        """Where the trained models are: beside the store, as every worker sees it, wherever that was started."""
+        return self.path.absolute().with_name(self.path.name + ".models")
 
     def about(self) -> dict[str, str]:
         """Return what the store says of itself: layout, suite, library version."""
@@ -173,27 +152,24 @@ class Store:
 
     def plan(self, models: Mapping[str, Model]) -> None:
         """Write which model, by key, stands for which place of the suite."""
-        rows = [
-            (m.domain, m.dataset, m.architecture, m.setting.kind, m.setting.degree, m.seed, key)
-            for key, m in models.items()
-        ]
+        rows = [(*place_of(model), key) for key, model in models.items()]
         with self.writing():
             self._connection.executemany("INSERT OR REPLACE INTO plan VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
-    def keys(self) -> dict[tuple[str, str, str, str, float, int], str]:
+    def keys(self) -> dict[Place, str]:
         """Return the keys of the planned models by domain, data set, architecture, kind, degree and seed."""
         return {tuple(row[:6]): row[6] for row in self._connection.execute("SELECT * FROM plan")}
 
     def add_entries(self, entries: Iterable[Entry]) -> None:
         """Write which measures take part; of one that is there in another version, the new one counts from now on."""
-        rows = [(one.name, one.version, one.base, one.closer, int(one.symmetric)) for one in entries]
+        rows = [(one.name, one.version, one.closer, int(one.symmetric)) for one in entries]
         with self.writing():
-            self._connection.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?, ?)", rows)
+            self._connection.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?)", rows)
 
     def entries(self) -> list[Entry]:
         """Return the measures that took part, in the order of their names."""
-        found = self._connection.execute("SELECT * FROM entry ORDER BY measure, version")
-        return [Entry(name, version, base, closer, bool(symmetric)) for name, version, base, closer, symmetric in found]
+        found = self._connection.execute("SELECT measure, version, closer, symmetric FROM entry ORDER BY measure")
+        return [Entry(name, version, closer, bool(symmetric)) for name, version, closer, symmetric in found]
 
     def add_model(self, model: Model, trained: Trained) -> None:
         """Write what became of a model; one that failed before may be replaced."""
@@ -215,9 +191,9 @@ class Store:
 
     def add_cells(self, cells: Iterable[Cell]) -> None:
         """Write comparisons; one that is there already stays as it is."""
-        rows = [(c.first, c.second, c.measure, c.version, c.value, c.seconds, c.reason) for c in cells]
+        rows = [astuple(cell) for cell in cells]
         with self.writing():
-            self._connection.executemany("INSERT OR IGNORE INTO cell VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+            self._connection.executemany("INSERT OR IGNORE INTO cell VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def done(self) -> set[tuple[str, str, str, str]]:
         """Return the comparisons that are there: first, second, measure, version."""
@@ -225,6 +201,7 @@ class Store:
 
     def cells(self, measure: str, version: str) -> dict[tuple[str, str], Cell]:
         """Return the comparisons by one measure, by pair."""
+        # The first layout has no column for rows left out.
         query = "SELECT * FROM cell WHERE measure = ? AND version = ?"
         return {row[:2]: Cell(*row) for row in self._connection.execute(query, (measure, version))}
 
@@ -237,7 +214,7 @@ class Store:
 
     def add_differences(self, differences: Iterable[Difference]) -> None:
         """Write how much outputs differ."""
-        rows = [(d.first, d.second, d.accuracy, d.jsd, d.disagreement) for d in differences]
+        rows = [astuple(difference) for difference in differences]
         with self.writing():
             self._connection.executemany("INSERT OR IGNORE INTO output VALUES (?, ?, ?, ?, ?)", rows)
 
@@ -250,21 +227,19 @@ class Store:
         return self._connection.execute(text, tuple(values)).fetchall()
 
 
+def place_of(model: Model) -> Place:
+    """Return what tells a model from the others of its suite."""
+    setting = model.setting
+    return model.domain, model.dataset, model.architecture, setting.kind, setting.degree, model.seed
+
+
 def require_place(path: Path) -> None:
-    """Refuse a path where no store can be."""
+    """Refuse a path where no store can be, before anything is written."""
     if path.is_dir():
         raise IsADirectoryError(f"store must be a file, got the folder {path}")
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(f"the folder of the store must exist, got {path}")
-
-
-def _require_store(path: Path) -> None:
-    """Refuse a file of another kind: SQLite takes a short one for an empty database and writes over it."""
-    if not path.is_file():
-        return
-    with path.open("rb") as file:
-        start = file.read(len(_HEADER))
-    if start not in (b"", _HEADER):
+    if path.is_file() and not layout.is_database(path):
         raise StoreError(f"store must be a file written by `shesha bench run`, got {path}")
 
 

@@ -69,6 +69,13 @@ class Suite:
     options: Mapping[str, Mapping[str, Plain]] = field(default_factory=dict, hash=False)
     """Options of measures that differ from their defaults, where a run does not choose them itself."""
 
+    def __post_init__(self) -> None:
+        """Refuse tasks that the store could not tell apart."""
+        places = [(task.domain, task.dataset, task.architecture) for task in self.tasks]
+        for task, place in zip(self.tasks, places, strict=True):
+            if places.count(place) > 1:
+                raise ValueError(f"tasks must differ in domain, data set or architecture, got {task} repeatedly")
+
     def chosen(
         self, domains: Collection[str] = (), datasets: Collection[str] = (), architectures: Collection[str] = ()
     ) -> tuple[Task, ...]:

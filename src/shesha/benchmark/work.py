@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 
 from shesha._warnings import MeasureWarning
 from shesha.benchmark.archive import Archive, model_of
+from shesha.benchmark.directed import Compared, compared
 from shesha.benchmark.entries import no_reason, version_of
-from shesha.benchmark.models import Model, domain
+from shesha.benchmark.models import DivergedError, Model, domain
 from shesha.benchmark.outputs import accuracy_difference, disagreement, jensen_shannon
 from shesha.benchmark.store import Cell, Difference, Trained
 from shesha.comparison import _engine as engine
+from shesha.comparison._engine import Pair
 from shesha.measures import Measure
 from shesha.views import Representation
-
-Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,6 @@ class Chunk:
 
     measures: tuple[Measure, ...]
     pairs: tuple[tuple[Pair, ...], ...]
-    seconds: float
-    """Rough time that it takes, for cutting the work into pieces."""
 
     @property
     def n_cells(self) -> int:
@@ -67,23 +65,30 @@ def train(model: Model, key: str, folder: Path, keep_checkpoint: bool = False) -
 
 
 def _train(model: Model, key: str, archive: Archive, keep_checkpoint: bool) -> None:
-    place = domain(model.domain)
     start = time.perf_counter()
+    place = domain(model.domain)
+    checkpoint = archive.weights_path(key)
     weights = archive.load_weights(key)
+    resumed = weights is not None
     if weights is None:
         weights = place.fit(model)
         archive.save_weights(key, weights)
     try:
         outcome = place.extract(model, weights)
     except ValueError as error:
-        raise ValueError(f"{error} (checkpoint {archive.weights_path(key)}: remove it to train again)") from error
+        if resumed:
+            raise ValueError(f"{error} (checkpoint {checkpoint}: remove it to train again)") from error
+        if isinstance(error, DivergedError) and not keep_checkpoint:
+            # Weights that are not finite serve no later run.
+            checkpoint.unlink(missing_ok=True)
+        raise
     archive.save(key, outcome, time.perf_counter() - start)
     if not keep_checkpoint:
-        archive.weights_path(key).unlink(missing_ok=True)
+        checkpoint.unlink(missing_ok=True)
 
 
 def compare(chunk: Chunk, folder: Path) -> list[Cell]:
-    """Compare the pairs; a comparison that fails is a cell with a reason."""
+    """Compare the pairs, each without the rows that lack a direction; what fails is a cell with a reason."""
     archive = Archive(folder)
     names = dict.fromkeys(name for pairs in chunk.pairs for pair in pairs for name in pair)
     sources = {name: Representation.of(_layer(archive, name), name) for name in names}
@@ -93,14 +98,15 @@ def compare(chunk: Chunk, folder: Path) -> list[Cell]:
         # What is too large is told in the cells.
         warnings.simplefilter("ignore", MeasureWarning)
         skipped = engine.too_large([group], sources)
-    found = []
-    for one in engine.run([group], sources, skipped):
-        score = one.score
-        value = score.value if score.estimated else None
-        found.append(
-            Cell(one.first, one.second, score.measure, versions[score.measure], value, score.seconds, score.reason)
-        )
-    return found
+    return [_cell(one, versions[one.pair.score.measure]) for one in compared(group, sources, skipped)]
+
+
+def _cell(found: Compared, version: str) -> Cell:
+    pair, score = found.pair, found.pair.score
+    value = score.value if score.estimated else None
+    return Cell(
+        pair.first, pair.second, score.measure, version, value, score.seconds, score.reason, found.rows_left_out
+    )
 
 
 @lru_cache(maxsize=64)

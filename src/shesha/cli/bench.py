@@ -84,14 +84,18 @@ def run_command(
 def status_command(store: StoreFile = _DEFAULT) -> None:
     """Show how far each test is, and why models or comparisons failed."""
     from shesha.benchmark import Store, status
-    from shesha.benchmark._report import failures
+    from shesha.benchmark._status import failures, on_fewer_rows
 
     with Store(store, create=False) as opened:
-        typer.echo(_printed(status(opened)))
+        far = status(opened)
         failed = opened.query("SELECT description, reason FROM model WHERE accuracy IS NULL")
-        without = failures(opened)
+        without, fewer = failures(opened), on_fewer_rows(opened)
+    known = far["comparisons"].notna()
+    typer.echo(_printed(far.assign(comparisons=far["comparisons"].astype(object).where(known, "after training"))))
     for description, reason in failed:
         typer.echo(f"failed: {description}: {reason}")
+    if fewer:
+        typer.echo(f"without rows that have no direction (comparisons, rows left out of one):\n{fewer}")
     if without:
         typer.echo(f"without value:\n{without}")
 
@@ -110,7 +114,11 @@ def table_command(
 
     frame = _results(store, published)
     chosen = domain and domain_name(domain, list(dict.fromkeys(frame["domain"])))
-    for name in _tests_in(frame, test):
+    there = _tests_in(frame[frame["domain"] == chosen] if chosen else frame, test)
+    if not there:
+        typer.echo(f"shesha: the test {test} is not complete", err=True)
+        raise typer.Exit(_NOTHING)
+    for name in there:
         typer.echo(f"\n{name}\n")
         typer.echo(to_markdown(table(frame, name, chosen), stars(frame, name, chosen)))
 
@@ -133,7 +141,7 @@ def rank_command(
         typer.echo("shesha: published scores stand for the measures that were not run", err=True)
     typer.echo(_printed(rank(frame, pooling=pooling)))
     if plot is not None:
-        _files.save_picture(plot, plot_ranks(frame).flat[0])
+        _files.save_picture(plot, plot_ranks(frame, pooling=pooling).flat[0])
 
 
 @bench.command("export")

@@ -12,8 +12,8 @@ import pytest
 
 from shesha.benchmark import api
 from shesha.benchmark.api import run
-from shesha.benchmark.store import Store
 
+from .reading import cells
 from .toy_run import Inline
 
 distributed = pytest.importorskip("distributed")
@@ -24,11 +24,6 @@ pytestmark = [
 ]
 MEASURES = ("toy_measures:logged", "CKA", "LinReg")
 TESTS = ("shortcut", "augmentation", "layer_monotonicity")
-
-
-def cells(path):
-    with Store(path, create=False) as opened:
-        return sorted(opened.query("SELECT first, second, measure, version, value, reason FROM cell"))
 
 
 @pytest.fixture(scope="module")

@@ -9,23 +9,17 @@ from concurrent.futures.process import BrokenProcessPool
 import numpy as np
 import pytest
 
+from shesha._warnings import NotEstimable
 from shesha.benchmark import Store, api
 from shesha.benchmark._report import report
-from shesha.benchmark._results import accuracies, comparisons, results, status
+from shesha.benchmark._results import accuracies, comparisons, results
+from shesha.benchmark._status import on_fewer_rows, status
 from shesha.benchmark.api import run
-from shesha.benchmark.plan import trials
+from shesha.benchmark.entries import no_reason
+
+from .reading import cells, key_of
 
 STANDARD_1 = "standard 1"
-
-
-def cells(store="a.sqlite"):
-    with Store(store, create=False) as opened:
-        return opened.query("SELECT first, second, measure, value, reason FROM cell")
-
-
-def key_of(place, store="a.sqlite"):
-    with Store(store, create=False) as opened:
-        return next(key for known, key in opened.keys().items() if known[3:] == place)
 
 
 def test_a_measure_that_raises_has_no_values_and_no_scores_but_reasons(here, toy):
@@ -56,7 +50,7 @@ def test_pairs_without_a_value_are_left_out_and_counted(here, toy, name, reason)
     assert 5 < len(without) < 40
     accuracy = found.set_index("test").loc["accuracy"]
     assert accuracy["n"] + accuracy["dropped"] == 30
-    standard = {key_of(("standard", 0.0, seed)) for seed in range(6)}
+    standard = {key_of("standard", 0.0, seed) for seed in range(6)}
     assert accuracy["dropped"] == sum(row[0].split("/")[0] in standard for row in without)
     assert math.isfinite(accuracy["value"])
     shortcut = found[found["test"] == "shortcut"]
@@ -74,7 +68,7 @@ def test_a_model_whose_training_raises_is_told_and_the_others_go_on(here, toy, f
     assert math.isnan(told["accuracy"])
     assert told["reason"] == "RuntimeError: the loss is not finite"
     lost = [row for row in cells() if row[3] is None]
-    failed = key_of(("shortcut", 0.5, 1))
+    failed = key_of("shortcut", 0.5, 1)
     assert len(lost) == 8
     assert all(failed in row[0] + row[1] for row in lost)
     assert {row[4] for row in lost} == {"no model: RuntimeError: the loss is not finite"}
@@ -124,7 +118,7 @@ def test_outputs_that_are_not_numbers_make_a_model_failed_and_stop_nothing(here,
 def test_representations_that_are_not_numbers_cost_the_pairs_of_their_model_alone(here, toy, faults):
     faults({STANDARD_1: "represents nothing"})
     run(toy, store="a.sqlite", measures=["CKA", "LinReg"], tests=["accuracy"])
-    bad = key_of(("standard", 0.0, 1))
+    bad = key_of("standard", 0.0, 1)
     with_it = [row[3] for row in cells() if bad in row[0] + row[1]]
     without_it = [row[3] for row in cells() if bad not in row[0] + row[1]]
     assert with_it == [None] * 15
@@ -135,13 +129,34 @@ def test_representations_that_are_not_numbers_cost_the_pairs_of_their_model_alon
 def test_a_damaged_file_of_a_model_is_named_or_made_again(here, toy):
     options = {"store": "a.sqlite", "tests": ["accuracy"]}
     run(toy, **options, measures=["CKA"])
-    path = here / "a.sqlite.models" / f"{key_of(('standard', 0.0, 1))}.npz"
+    path = here / "a.sqlite.models" / f"{key_of('standard', 0.0, 1)}.npz"
     path.write_bytes(path.read_bytes()[:300])
     found = run(toy, **options, measures=["CKA", "RSA"])
     rsa = found[found["measure"] == "RSA"].iloc[0]
     assert rsa["n"] + rsa["dropped"] == 15
     reasons = {row[4] for row in cells() if row[3] is None}
     assert all(path.name in reason for reason in reasons)
+
+
+def test_rows_for_which_a_model_is_off_are_left_out_counted_and_told(here, toy, faults):
+    faults({STANDARD_1: "is off for some rows"})
+    found = run(toy, store="a.sqlite", measures=["CKA", "Jaccard"], tests=["accuracy"])
+    assert set(found["n"]) == {15}
+    assert set(found["dropped"]) == {0}
+    every = comparisons("a.sqlite")
+    with_it = (every["seed_a"] == 1) | (every["seed_b"] == 1)
+    expected = np.where(with_it & (every["measure"] == "Jaccard"), 3, 0)
+    np.testing.assert_array_equal(every["rows_left_out"], expected)
+    told = "- A on D: Jaccard (5, up to 3 rows)"
+    with Store("a.sqlite", create=False) as opened:
+        assert on_fewer_rows(opened) == told
+    page = report("a.sqlite", of=toy)
+    assert "## On fewer rows" in page
+    assert f"\n{told}\n" in page
+    assert page.endswith("comparisons:\n\nNone.\n")
+    faults({})
+    run(toy, store="b.sqlite", measures=["Jaccard"], tests=["accuracy"])
+    assert "## On fewer rows" not in report("b.sqlite", of=toy)
 
 
 def test_a_group_of_one_model_has_no_score_but_a_reason(here, make_task):
@@ -159,67 +174,6 @@ def test_models_that_all_fail_leave_a_report(here, toy, faults):
     assert found.empty
     assert "| D | A | standard | 0 | 3 |" in report("a.sqlite", of=toy)
     assert comparisons("a.sqlite").empty
-
-
-def test_a_checkpoint_of_another_network_is_told_with_its_file(here, toy):
-    import torch
-
-    path = _checkpoint_before_the_run(here, toy)
-    torch.save({"other": torch.zeros(2)}, path)
-    run(toy, store="a.sqlite", measures=["CKA"], tests=["shortcut"])
-    reason = accuracies("a.sqlite").set_index(["degree", "seed"]).loc[(0.5, 1), "reason"]
-    assert "weights must hold w of shape (12, 8), got ['other']" in reason
-    assert f"(checkpoint a.sqlite.models/{path.name}: remove it to train again)" in reason
-    assert len(accuracies("a.sqlite").query("reason == ''")) == 8
-
-
-def test_a_checkpoint_that_fits_is_used_instead_of_training(here, toy, monkeypatch):
-    import torch
-
-    path = _checkpoint_before_the_run(here, toy)
-    torch.save({"w": torch.zeros(12, 8, dtype=torch.float64)}, path)
-    monkeypatch.setenv("TOY_LOG", str(here / "log"))
-    run(toy, store="a.sqlite", measures=["MagDiff"], tests=["shortcut"])
-    trained = (here / "log").read_text().splitlines()
-    assert len(trained) == 8
-    assert "shortcut 0.5 1" not in trained
-
-
-class Malicious:
-    """Leaves a trace when it is unpickled."""
-
-    def __reduce__(self):
-        return open, ("executed", "w")
-
-
-def test_a_pickle_is_refused_and_not_executed(here, toy):
-    import torch
-
-    path = _checkpoint_before_the_run(here, toy)
-    torch.save({"w": Malicious()}, path)
-    run(toy, store="a.sqlite", measures=["CKA"], tests=["shortcut"])
-    reason = accuracies("a.sqlite").set_index(["degree", "seed"]).loc[(0.5, 1), "reason"]
-    assert reason.startswith(f"ValueError: checkpoint must be a file of tensors, got a.sqlite.models/{path.name}")
-    assert "remove it to train again" in reason
-    assert not (here / "executed").exists()
-
-
-@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04"])
-def test_a_damaged_checkpoint_is_told_with_its_file(here, toy, content):
-    path = _checkpoint_before_the_run(here, toy)
-    path.write_bytes(content)
-    run(toy, store="a.sqlite", measures=["CKA"], tests=["shortcut"])
-    reason = accuracies("a.sqlite").set_index(["degree", "seed"]).loc[(0.5, 1), "reason"]
-    assert path.name in reason
-    assert "remove it to train again" in reason
-
-
-def _checkpoint_before_the_run(here, toy):
-    """Return where the checkpoint of a model goes."""
-    (trial,) = trials(toy.tasks, ["shortcut"])
-    (key,) = [key for model, key in api._keys(trial.models).items() if (model.setting.degree, model.seed) == (0.5, 1)]
-    (here / "a.sqlite.models").mkdir()
-    return here / "a.sqlite.models" / f"{key}.pt"
 
 
 class BreaksOnce:
@@ -256,6 +210,18 @@ def test_work_that_ends_together_with_its_pool_is_all_done_again(here, toy, monk
     assert found["value"].notna().all()
     assert len(found) == 8
     np.testing.assert_array_equal(found["dropped"], 0)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ValueError("rows differ\nin many lines"), "ValueError: rows differ"),
+        (MemoryError(), "MemoryError"),
+        (NotEstimable("all rows are equal"), "all rows are equal"),
+    ],
+)
+def test_reasons_are_one_line(error, reason):
+    assert no_reason(error) == reason
 
 
 def test_results_of_a_store_are_those_that_the_run_returned(here, toy):

@@ -16,8 +16,9 @@ import pytest
 
 from shesha.benchmark import api
 from shesha.benchmark.api import run
-from shesha.benchmark.store import Store, StoreError
+from shesha.benchmark.store import StoreError
 
+from .reading import cells
 from .toy_run import CHUNK, WORKERS, Inline
 
 HERE = Path(__file__).parent
@@ -107,11 +108,6 @@ def uninterrupted(patch, toy, tmp_path_factory):
     return cells(store)
 
 
-def cells(path):
-    with Store(path, create=False) as opened:
-        return sorted(opened.query("SELECT first, second, measure, version, value, reason FROM cell"))
-
-
 def n_logged(path):
     """Number of comparisons by the logged measure that are written, none before there is a store."""
     try:
@@ -162,6 +158,7 @@ def test_killed_again_and_again_it_ends_with_the_same_numbers(start, tmp_path, u
     assert cells(store) == uninterrupted
     assert repeated(lines(calls)) <= lost
     assert len(set(lines(calls))) == n_logged(store)
+    assert list(models.glob("*.part")) == []
     keys = {name.split("/")[0] for row in uninterrupted for name in row[:2]}
     assert {path.stem for path in models.glob("*.npz")} == keys
 

@@ -12,29 +12,20 @@ import time
 
 import pytest
 
-from shesha.benchmark._results import results, status
+from shesha.benchmark import api
+from shesha.benchmark._results import results
+from shesha.benchmark._status import status
 from shesha.benchmark.api import run
-from shesha.benchmark.models import Model, Setting
+from shesha.benchmark.models import Model, Setting, domain
+from shesha.benchmark.sources import MissingDataError
 from shesha.benchmark.store import Cell, Store, StoreError, Trained, only_writer
 from shesha.benchmark.suites import Suite
 from shesha.benchmark.work import disk_is_full
 
+from .reading import cells
+
 OPTIONS = {"measures": ["CKA"], "tests": ["shortcut"]}
 CELL = Cell("a//last", "b//last", "CKA", "1", 0.5, 0.1)
-
-
-def cells(path):
-    with Store(path, create=False) as opened:
-        return sorted(opened.query("SELECT first, second, measure, value FROM cell"))
-
-
-def test_a_store_of_another_layout_is_refused_by_all(here, toy):
-    with Store("a.sqlite") as opened:
-        opened.describe(schema="99")
-    expected = r"store must have layout 1, got 99 in a\.sqlite: .*give another file with --store"
-    for use in (lambda: run(toy, store="a.sqlite", **OPTIONS), lambda: results("a.sqlite", toy)):
-        with pytest.raises(StoreError, match=expected):
-            use()
 
 
 @pytest.mark.parametrize("content", [b"first,second\n" * 50, b"x"])
@@ -80,8 +71,26 @@ def test_missing_files_and_folders_are_named(here, toy):
 
 def test_a_folder_is_no_store(here, toy):
     (here / "folder").mkdir()
-    with pytest.raises((StoreError, OSError), match="folder"):
-        run(toy, store="folder", **OPTIONS)
+    for use in (lambda: run(toy, store="folder", **OPTIONS), lambda: results("folder", toy)):
+        with pytest.raises(IsADirectoryError, match="store must be a file, got the folder folder"):
+            use()
+
+
+def test_an_earlier_store_refuses_a_run_before_data_are_looked_for(here, toy, monkeypatch):
+    run(toy, store="a.sqlite", **OPTIONS)
+    monkeypatch.setattr(api, "_keys", lambda _: pytest.fail("looks for data"))
+    with pytest.raises(ValueError, match="store must belong to suite 'other'"):
+        run(Suite("other", toy.tasks), store="a.sqlite", **OPTIONS)
+
+
+def test_missing_data_leave_no_file(here, toy, patch, monkeypatch):
+    def nothing(*_):
+        raise MissingDataError("D is nowhere")
+
+    monkeypatch.setattr(domain("toy_domain"), "fingerprint", nothing)
+    with pytest.raises(MissingDataError, match="D is nowhere"):
+        run(toy, store="a.sqlite", **OPTIONS)
+    assert list(here.iterdir()) == []
 
 
 def test_a_store_of_another_suite_is_refused(here, toy):
@@ -120,7 +129,15 @@ def test_what_is_begun_and_fails_is_not_written_at_all(here):
         assert "half" not in opened.about()
         opened.describe(whole="way")
     with Store("a.sqlite", create=False) as opened:
-        assert opened.about() == {"schema": "1", "whole": "way"}
+        assert opened.about() == {"schema": "2", "whole": "way"}
+
+
+def test_a_store_of_a_suite_of_ones_own_is_read_with_the_suite(here, toy):
+    run(toy, store="a.sqlite", **OPTIONS)
+    expected = r"store must belong to a suite of the library, got a\.sqlite of suite 'toy': read it from Python"
+    with pytest.raises(StoreError, match=expected):
+        results("a.sqlite")
+    assert len(results("a.sqlite", toy)) == 2
 
 
 HOLDER = """
@@ -148,6 +165,20 @@ def test_a_second_run_that_does_not_wait_names_the_first(held, toy, here):
     with pytest.raises(StoreError, match=expected):
         run(toy, store=here / "a.sqlite", wait=False, **OPTIONS)
     assert not (here / "a.sqlite").exists()
+
+
+def test_files_half_written_are_swept_by_the_run_that_may_write_alone(held, toy, here):
+    models = here / "a.sqlite.models"
+    models.mkdir()
+    half = models / "0123.npz.1.part"
+    half.write_bytes(b"PK")
+    with pytest.raises(StoreError, match="store must have one writer"):
+        run(toy, store=here / "a.sqlite", wait=False, **OPTIONS)
+    assert half.exists()
+    held.kill()
+    held.wait()
+    run(toy, store=here / "a.sqlite", **OPTIONS)
+    assert not half.exists()
 
 
 def test_a_killed_run_holds_nothing(held, toy, here):

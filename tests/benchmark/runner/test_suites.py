@@ -9,7 +9,7 @@ import pytest
 
 from shesha.benchmark import suites
 from shesha.benchmark.api import run
-from shesha.benchmark.models import KINDS, Model, Outcome, Setting, domain, fingerprint_of
+from shesha.benchmark.models import KINDS, Model, Outcome, Setting, domain, fingerprint_of, share_of
 from shesha.benchmark.plan import models_of, trials
 from shesha.benchmark.suites import Suite, domain_name, suite
 from shesha.benchmark.suites import test_name as name_of_test
@@ -166,6 +166,12 @@ def test_a_suite_can_be_cut_down():
             lambda: run("small", store="never.sqlite", architectures=["PGNN"], tests=["augmentation"]),
             "tests must include one that the chosen networks and data take part in, got none",
         ),
+        (
+            lambda: run("small", store="never.sqlite", datasets="Cora", architectures="VGG"),
+            "domains, datasets and architectures must leave a network of the suite, got none",
+        ),
+        (lambda: run("small", store="never.sqlite", domains="sound"), "domain must be one of .*, got 'sound'"),
+        (lambda: run("small", store="never.sqlite", workers=0), "workers must be at least 1, got 0"),
     ],
 )
 def test_what_is_misspelt_is_told_with_what_there_is(use, expected, tmp_path, monkeypatch):
@@ -282,6 +288,20 @@ def test_outcomes_have_rows_that_belong_together(some, expected):
 
 def test_accuracy_is_the_share_of_right_rows():
     assert outcome(probabilities=np.array([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.1, 0.9]])).accuracy == 0.75
+
+
+def test_tasks_of_one_place_are_refused(make_task):
+    with pytest.raises(
+        ValueError, match="tasks must differ in domain, data set or architecture, got A on D repeatedly"
+    ):
+        Suite("twice", (make_task(), make_task(n_models=3)))
+
+
+@pytest.mark.parametrize(
+    ("share", "n", "number"), [(0.29, 100, 29), (1 - 0.9, 10, 1), (0.25, 10, 2), (1.0, 7, 7), (0.0, 7, 0)]
+)
+def test_shares_are_whole_numbers_whatever_the_rounding(share, n, number):
+    assert share_of(share, n) == number
 
 
 def test_the_small_suite_lightens_costly_measures():

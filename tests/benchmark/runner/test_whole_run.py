@@ -13,7 +13,8 @@ import pytest
 
 from shesha.benchmark import tests as own
 from shesha.benchmark._report import report
-from shesha.benchmark._results import COLUMNS, accuracies, comparisons, planned_trials, results, runtimes, status
+from shesha.benchmark._results import COLUMNS, accuracies, comparisons, planned_trials, results, runtimes
+from shesha.benchmark._status import status
 from shesha.benchmark.api import run
 from shesha.benchmark.archive import Archive
 from shesha.benchmark.plan import Trial, trials

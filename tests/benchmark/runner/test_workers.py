@@ -14,15 +14,11 @@ from shesha.benchmark import api, executors, plan, work
 from shesha.benchmark.api import run
 from shesha.benchmark.archive import Archive
 from shesha.benchmark.executors import LocalProcesses, search_paths
-from shesha.benchmark.store import Store
 from shesha.views import Representation
 
+from .reading import cells
+
 DIED = "worker died"
-
-
-def cells(store):
-    with Store(store, create=False) as opened:
-        return sorted(opened.query("SELECT first, second, measure, value, reason FROM cell"))
 
 
 def test_a_measure_that_kills_its_worker_costs_its_chunk_alone(here, toy, monkeypatch, patch):
@@ -136,6 +132,7 @@ def test_workers_are_a_whole_number(here, toy, monkeypatch):
         run(toy, store="a.sqlite", measures=["CKA"], workers=0)
     with pytest.raises(ValueError, match="workers must not be given with a scheduler"):
         run(toy, store="a.sqlite", measures=["CKA"], workers=2, scheduler="tcp://127.0.0.1:1")
+    assert list(here.iterdir()) == []
 
 
 def test_search_paths_are_folders_that_other_processes_find():

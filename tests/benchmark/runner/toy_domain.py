@@ -72,6 +72,8 @@ def extract(model: Model, weights: Weights) -> Outcome:
         probabilities = np.full_like(probabilities, np.nan)
     if fault(model) == "represents nothing":
         last = np.full_like(last, np.nan)
+    if fault(model) == "is off for some rows":
+        last[:3] = 0
     layers = (hidden, first, second, last) if model.keeps_layers else (last,)
     labels = (inputs()[:, 0] > 0).astype(np.int64) + (inputs()[:, 1] > 0)
     return Outcome({"": tuple(layer.astype(np.float32) for layer in layers)}, probabilities, labels)

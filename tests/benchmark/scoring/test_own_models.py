@@ -102,6 +102,21 @@ def test_the_measures_own_reason_is_told(rng):
     assert found.loc["conformity", "reason"].endswith("model 0, layer 0: all rows are equal")
 
 
+def test_rows_without_a_direction_are_left_out_and_told(rng):
+    a, b = rng.standard_normal((2, 60, 6))
+    groups = {"a": [noisy(rng, a, 0.1) for _ in range(2)], "b": [noisy(rng, b, 0.1) for _ in range(2)]}
+    whole = tests.augmentation(groups, ["CKA", "Jaccard"])
+    groups["a"][0][[4, 9]] = 0
+    groups["b"][1][[9, 20]] = 0
+    found = tests.augmentation(groups, ["CKA", "Jaccard"])
+    assert found["value"].tolist() == whole["value"].tolist() == [1] * 4
+    assert (whole["reason"] == "").all()
+    note = "rows without a direction left out of 5 comparisons, up to 3"
+    assert found["reason"].tolist() == ["", "", note, note]
+    layered = tests.layer_monotonicity([[*groups["a"], a], [*groups["b"], b]], "Jaccard")
+    assert set(layered["reason"]) == {"rows without a direction left out of 4 comparisons, up to 2"}
+
+
 def test_seeds_repeat(classifiers):
     models, outputs, labels = classifiers
     first = tests.accuracy_correlation(models, outputs, labels, "RTD(n_subsets=2, subset_size=40)", seed=5)

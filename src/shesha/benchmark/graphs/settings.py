@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -11,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from shesha.benchmark.graphs.data import Graph
-from shesha.benchmark.models import Model
+from shesha.benchmark.models import Model, share_of
 
 _FIXED_SEED = 2024
 # Streams of one seed, so that no draw depends on how many others were made.
@@ -23,7 +21,7 @@ def training_labels(graph: Graph, model: Model) -> Tensor:
     if model.setting.kind != "labels":
         return graph.y
     rng = np.random.default_rng([model.seed, _LABELS])
-    chosen = rng.choice(graph.n_nodes, _share(model.setting.degree, graph.n_nodes), replace=False)
+    chosen = rng.choice(graph.n_nodes, share_of(model.setting.degree, graph.n_nodes), replace=False)
     labels = graph.y.numpy().copy()
     labels[chosen] = _other_classes(labels[chosen], graph.n_classes, rng)
     return torch.from_numpy(labels)
@@ -44,7 +42,7 @@ def training_shortcuts(graph: Graph, model: Model, rows: str) -> Tensor:
     rng = np.random.default_rng([model.seed, _SHORTCUTS])
     for mask in (graph.train, graph.val):
         nodes = np.flatnonzero(mask.numpy())
-        wrong = rng.choice(nodes, _share(1 - model.setting.degree, len(nodes)), replace=False)
+        wrong = rng.choice(nodes, share_of(1 - model.setting.degree, len(nodes)), replace=False)
         shortcuts[nodes] = labels[nodes]
         shortcuts[wrong] = _other_classes(labels[wrong], graph.n_classes, rng)
     return torch.from_numpy(shortcuts)
@@ -82,8 +80,3 @@ class EdgeDropping:
 def _other_classes(labels: NDArray[np.int64], n_classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Draw for each label one of the other classes, all equally likely."""
     return (labels + rng.integers(1, n_classes, size=len(labels))) % n_classes
-
-
-def _share(share: float, n: int) -> int:
-    """Count the share of n, rounded down; 0.1 of 10 is one although 1 - 0.9 is a little less than 0.1."""
-    return math.floor(share * n + 1e-9)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from shesha._random import spawn
 from shesha.benchmark.language.augmentation import augmented
 from shesha.benchmark.language.data import Texts
-from shesha.benchmark.models import Setting
+from shesha.benchmark.models import Setting, share_of
 
 N_NEW_CLASSES = 5
 """Classes that have nothing to do with the data, for randomised labels."""
@@ -70,8 +69,7 @@ def test_lesson(texts: Texts, setting: Setting, rate: float, n_classes: int) -> 
 
 def randomised(labels: NDArray[np.int64], share: float, n_classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Give the share of the rows, rounded down, one of the new classes."""
-    # A product such as 0.29 * 100 falls just below the whole number that is meant.
-    n_changed = math.floor(round(share * len(labels), 9))
+    n_changed = share_of(share, len(labels))
     changed = rng.choice(len(labels), n_changed, replace=False)
     result = labels.copy()
     result[changed] = n_classes + rng.integers(N_NEW_CLASSES, size=n_changed)
