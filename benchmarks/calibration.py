@@ -1,16 +1,18 @@
 """Permutation nulls: ours beside calibrated-similarity 0.1.1, in alternation in one process.
 
-    python benchmarks/calibration.py --public FOLDER [--repeats 3] [--markdown FILE]
+    python benchmarks/calibration.py --public FOLDER [--repeats 3] [--markdown FILE] [--device cuda]
 
 FOLDER holds calibrated-similarity (`make bench` installs it there). It takes a function of two tensors; the functions
 here are its documentation's linear CKA and, in the same way, the formulas of the others. 200 permutations, 1,024 rows,
 1,024 features. The public side is given fewer permutations where a full run takes minutes, and its time multiplied.
-"Null" is what 200 draws cost once the views are there.
+"Null" is what 200 draws cost once the views are there. With --device our side gets torch tensors there, and torch does
+the work, on "cpu" as well.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import statistics
 import sys
@@ -81,9 +83,17 @@ def clocked(work: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def single(public: Any, repeats: int) -> list[str]:
+def placed(array: np.ndarray, device: str | None) -> Any:
+    if device is None:
+        return array
+    import torch
+
+    return torch.tensor(array, device=device)
+
+
+def single(public: Any, repeats: int, device: str | None) -> list[str]:
     rng = np.random.default_rng(0)
-    X, Y = rng.standard_normal((2, N, D))
+    X, Y = (placed(Z, device) for Z in rng.standard_normal((2, N, D)))
     lines = [
         "| measure, one pair | ours, s | of which null, s | bar for the null | public, s | ratio |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -109,7 +119,7 @@ def single(public: Any, repeats: int) -> list[str]:
     return lines
 
 
-def null_seconds(measure: measures.Measure, truncate: int | None, X: np.ndarray, Y: np.ndarray) -> float:
+def null_seconds(measure: measures.Measure, truncate: int | None, X: Any, Y: Any) -> float:
     """Time of the draws alone: the views are there, and have been compared once."""
     views = [measure.look(leading(Representation.of(Z), truncate)) for Z in (X, Y)]
     rng = np.random.default_rng(0)
@@ -118,21 +128,21 @@ def null_seconds(measure: measures.Measure, truncate: int | None, X: np.ndarray,
     return clocked(lambda: list(null_scores(measure, *views, orders)))
 
 
-def _public_seconds(public: Any, theirs: Any, measure: Any, X: np.ndarray, Y: np.ndarray, n: int = 20) -> float:
+def _public_seconds(public: Any, theirs: Any, measure: Any, X: Any, Y: Any, n: int = 20) -> float:
     sim = theirs.get(measure.name)
     if public is None or sim is None:
         return float("nan")
     import torch
 
-    x, y = torch.tensor(X, dtype=torch.float32), torch.tensor(Y, dtype=torch.float32)
+    x, y = (torch.as_tensor(Z, dtype=torch.float32) for Z in (X, Y))
     return clocked(lambda: public.calibrate(x, y, sim, K=n)) * (K + 1) / (n + 1)
 
 
-def grids(repeats: int) -> list[str]:
+def grids(repeats: int, device: str | None) -> list[str]:
     rng = np.random.default_rng(0)
     lines = ["| layer grid | s | ms per pair | bar, ms | peak of the process, GiB |", "| --- | --- | --- | --- | --- |"]
     for name, n_layers, bar in GRIDS:
-        a, b = (list(rng.standard_normal((n_layers, N, D))) for _ in range(2))
+        a, b = ([placed(Z, device) for Z in rng.standard_normal((n_layers, N, D))] for _ in range(2))
         seconds = statistics.median(
             clocked(lambda a=a, b=b, m=name: shesha.calibrate_layers(a, b, m, n_permutations=K, seed=0))
             for _ in range(repeats)
@@ -149,6 +159,7 @@ def main() -> None:
     parser.add_argument("--public", type=Path)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--markdown", type=Path)
+    parser.add_argument("--device")
     asked = parser.parse_args()
     public = None
     if asked.public:
@@ -156,7 +167,9 @@ def main() -> None:
         sys.path.append(str(asked.public))
         import calibrated_similarity as public
     shesha.calibrate(*np.random.default_rng(0).standard_normal((2, 64, 8)), "CKA")
-    parts = [grids(asked.repeats), single(public, asked.repeats)]
+    if asked.device:
+        os.environ["SHESHA_ARRAYS"] = "own"
+    parts = [grids(asked.repeats, asked.device), single(public, asked.repeats, asked.device)]
     if asked.markdown:
         asked.markdown.write_text("\n\n".join("\n".join(part) for part in parts) + "\n", encoding="utf-8")
 

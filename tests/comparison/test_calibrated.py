@@ -9,6 +9,7 @@ import pytest
 
 import shesha
 from shesha import compare
+from shesha.comparison._intervals import N_SUBSETS
 from shesha.kernels.null_summary import summarise
 from shesha.views import Rdm
 
@@ -41,6 +42,13 @@ def test_related_data_are_above_chance(found):
         assert score.interval_low <= score.value <= score.interval_high
 
 
+def test_each_subset_makes_its_views_once_for_all_measures(pair, counted):
+    chosen = ["OrthProc", "ProcDist", "AngShape"]
+    made = counted(shesha.measures.get("OrthProc").view)
+    compare(*pair, chosen, calibrate=True, n_permutations=19)
+    assert len(made) == 2 + 2 * N_SUBSETS
+
+
 def test_distances_are_calibrated_downwards(found):
     score = found["OrthProc"]
     assert score.value < score.threshold < score.null_mean
@@ -68,33 +76,9 @@ def test_one_seed_gives_one_result(pair, found):
     assert other["CKA"].interval_low != found["CKA"].interval_low
 
 
-def test_halves_have_no_row_twice():
-    from shesha.comparison._evidence import Evidence
-
-    for half in Evidence.drawn(61, 39, 0.05, 0.9, 0).halves:
-        assert len(half) == len(set(half.tolist())) == 31
-
-
 def test_wider_confidence_gives_wider_intervals(pair):
     narrow, wide = (compare(*pair, "CKA", calibrate=True, confidence=c, seed=0)["CKA"] for c in (0.5, 0.99))
     assert wide.interval_low < narrow.interval_low < narrow.interval_high < wide.interval_high
-
-
-def test_the_interval_covers_the_mean_over_samples():
-    """Nominal 90 %: 40 samples, at least 29 inside (about 1 in 1,000 by chance if 90 % holds)."""
-    rng = np.random.default_rng(1)
-    mixing = rng.standard_normal((2, 3, 8))
-
-    def draw(rng):
-        latent = rng.standard_normal((60, 3))
-        return [latent @ one + 1.5 * rng.standard_normal((60, 8)) for one in mixing]
-
-    mean = np.mean([shesha.measures.unbiased_cka(*draw(rng)) for _ in range(300)])
-    inside = 0
-    for seed in range(40):
-        score = compare(*draw(rng), "unbiased CKA", calibrate=True, confidence=0.9, n_permutations=19, seed=seed)
-        inside += score["unbiased CKA"].interval_low <= mean <= score["unbiased CKA"].interval_high
-    assert inside >= 29
 
 
 def test_distances_given_instead_of_features(pair):
@@ -110,8 +94,19 @@ def test_positions_as_rows_get_no_chance_level():
     score = compare(tokens, 2 * tokens, "CKA", calibrate=True, n_permutations=19)["CKA"]
     assert score.value == pytest.approx(1)
     assert not score.has_null
+    assert score.note == "no interval, no chance level: the rows compared are tokens or positions, not inputs"
     with pytest.raises(ValueError, match="X and Y must have one row per input"):
         shesha.calibrate(tokens, tokens, "CKA")
+
+
+def test_feature_maps_are_calibrated_where_positions_become_features():
+    maps = np.random.default_rng(0).standard_normal((2, 30, 3, 2, 2))
+    found = compare(*maps, ["RSA", "OrthProc"], calibrate=True, n_permutations=19)
+    rows = compare(*maps.reshape(2, 30, 12), "RSA", calibrate=True, n_permutations=19)["RSA"]
+    assert found["RSA"].has_null
+    assert found["RSA"].interval_low == pytest.approx(rows.interval_low)
+    assert not found["OrthProc"].has_null
+    assert "positions" in found["OrthProc"].note
 
 
 def test_what_cannot_be_added_is_told(pair):

@@ -212,3 +212,14 @@ def test_results_cannot_be_changed(result):
     for field in fields(result):
         with pytest.raises(FrozenInstanceError):
             setattr(result, field.name, None)
+
+
+def test_an_interval_shows_without_a_chance_level():
+    lines = str(Comparison("a", "b", ((9, 2), (9, 2)), (replace(DISTANCE, interval_low=5.0, interval_high=7.0),)))
+    assert "[5, 7]" in lines
+
+
+def test_a_note_is_told_once_for_all_that_share_it():
+    scores = (replace(CKA, note="no interval"), replace(RSA, note="no interval"), replace(DISTANCE, note="other"))
+    lines = str(Comparison("a", "b", ((9, 2), (9, 2)), scores)).splitlines()
+    assert lines[lines.index("Notes") + 1 :] == ["  CKA, RSA: no interval", "  ProcDist: other"]

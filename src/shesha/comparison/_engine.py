@@ -5,21 +5,25 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from shesha import _memory as memory
 from shesha._warnings import MeasureWarning, NotEstimable, warn
 from shesha.calibration.scalar import TOGETHER
-from shesha.comparison._evidence import Evidence, none_for
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
 from shesha.results import PairScore, Score
 from shesha.views import Features, Representation, View, aligned, folding_for
 
 Pair = tuple[str, str]
+Sides = tuple[Representation, Representation]
 Sources = Mapping[str, Representation]
+Skipped = Mapping[tuple[str, Pair], str]
+"""Why a measure does not compare a pair."""
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 INTERRUPTED = "interrupted"
 _COPIES = 4
 """Arrays of the size of the features that a view of them may hold."""
@@ -47,12 +51,22 @@ class Group:
             # An option of the wrong kind is told when the view is made.
             return 0, 0
 
+    def side_by_side(
+        self, work: Callable[[Item], Result], items: Collection[Item], sides: Iterable[Representation]
+    ) -> Iterator[Result]:
+        """Do work that makes views of these sides: on all threads where the views are small, else one by one."""
+        if max((sum(self.bytes_of(side)) for side in sides), default=0) < TOGETHER:
+            yield from parallel(work, items)
+            return
+        with single_threaded_blas():
+            yield from map(work, items)
+
 
 def grouped(measures: Sequence[Measure], pairs: Mapping[str, Sequence[Pair]]) -> list[Group]:
     """Group the measures by what they look at, in their order."""
     groups: dict[Any, list[Measure]] = {}
     for measure in measures:
-        groups.setdefault((measure.view_key, measure.view.folding), []).append(measure)
+        groups.setdefault((measure.view_key, measure.view.folding, measure.anywhere), []).append(measure)
     return [Group(tuple(found), tuple(tuple(pairs[m.name]) for m in found)) for found in groups.values()]
 
 
@@ -79,19 +93,25 @@ def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair
     return found
 
 
-def run(
-    groups: Sequence[Group],
-    sources: Sources,
-    skipped: Mapping[tuple[str, Pair], str],
-    evidence: Evidence | None = None,
-) -> Iterator[PairScore]:
-    """Yield the scores, group by group; what measures of several groups build upon is kept if it is small."""
+def run(groups: Sequence[Group], sources: Sources, skipped: Skipped) -> Iterator[PairScore]:
+    """Yield the scores, group by group."""
+    for stretch in stretches(groups, sources, skipped):
+        yield from stretch.scores()
+
+
+def stretches(groups: Sequence[Group], sources: Sources, skipped: Skipped) -> Iterator[Stretch]:
+    """Make the views, stretch by stretch; what measures of several groups build upon is kept if it is small."""
     features = sum(8 * math.prod(source.shape) for source in sources.values())
     keep = Features if _COPIES * features <= memory.memory_budget() / 4 else None
     try:
         for group in groups:
             for tile in _tiles(group, sources):
-                yield from _run_tile(group, sources, tile, skipped, keep, evidence)
+                stretch = _looked_at(group, sources, tile, skipped)
+                try:
+                    yield stretch
+                finally:
+                    for side in stretch.unique:
+                        side.drop_views(keep=keep)
     finally:
         for source in sources.values():
             source.drop_views()
@@ -127,42 +147,54 @@ class _Look:
     seconds: float
 
 
-def _run_tile(
-    group: Group,
-    sources: Sources,
-    tile: list[Pair],
-    skipped: Mapping[tuple[str, Pair], str],
-    keep: type[View] | None,
-    evidence: Evidence | None,
-) -> Iterator[PairScore]:
+@dataclass(frozen=True)
+class Stretch:
+    """Measures of one group and pairs of which the views are there together."""
+
+    group: Group
+    pairs: tuple[Pair, ...]
+    sides: Mapping[Pair, Sides]
+    looks: Mapping[int, _Look]
+    """By the identity of the side: feature maps differ by pair, matrices do not."""
+    skipped: Skipped
+
+    @property
+    def unique(self) -> list[Representation]:
+        """Every side once."""
+        return list({id(side): side for both in self.sides.values() for side in both}.values())
+
+    @property
+    def tasks(self) -> list[tuple[Measure, Pair]]:
+        """What is to be compared: measure by measure."""
+        chosen = [set(pairs) for pairs in self.group.pairs]
+        return [
+            (measure, pair)
+            for measure, pairs in zip(self.group.measures, chosen, strict=True)
+            for pair in self.pairs
+            if pair in pairs
+        ]
+
+    def scores(self) -> Iterator[PairScore]:
+        """Yield the score of every task, in order."""
+        uses = Counter(id(side) for both in self.sides.values() for side in both)
+
+        def compare(task: tuple[Measure, Pair]) -> PairScore:
+            measure, pair = task
+            if (measure.name, pair) in self.skipped:
+                return PairScore(*pair, _missing(measure, self.skipped[measure.name, pair]))
+            a, b = self.sides[pair]
+            share = sum(self.looks[id(side)].seconds / uses[id(side)] for side in (a, b)) / len(self.group.measures)
+            return PairScore(*pair, _scored(measure, pair, (a, b), (self.looks[id(a)], self.looks[id(b)]), share))
+
+        yield from parallel(compare, self.tasks)
+
+
+def _looked_at(group: Group, sources: Sources, tile: Sequence[Pair], skipped: Skipped) -> Stretch:
     first = group.measures[0]
     usable = [pair for pair in tile if (first.name, pair) not in skipped]
-    sides = {pair: aligned(sources[pair[0]], sources[pair[1]], first.view.folding) for pair in usable}
-    # Feature maps differ by pair, matrices do not.
-    unique = {id(side): side for both in sides.values() for side in both}
-    uses = Counter(id(side) for both in sides.values() for side in both)
-    looks = _look_at(group, list(unique.values()))
-
-    def compare(task: tuple[Measure, Pair]) -> PairScore:
-        measure, pair = task
-        if (measure.name, pair) in skipped:
-            return PairScore(*pair, _missing(measure, skipped[measure.name, pair]))
-        a, b = sides[pair]
-        share = sum(looks[id(side)].seconds / uses[id(side)] for side in (a, b)) / len(group.measures)
-        score = _scored(measure, pair, (a, b), (looks[id(a)], looks[id(b)]), share)
-        if evidence is None or not score.estimated or none_for(sources[name] for name in pair):
-            return PairScore(*pair, score)
-        return PairScore(*pair, _with_evidence(evidence, group, measure, (a, b), score))
-
-    chosen = [set(pairs) for pairs in group.pairs]
-    tasks = [
-        (measure, pair) for measure, pairs in zip(group.measures, chosen, strict=True) for pair in tile if pair in pairs
-    ]
-    try:
-        yield from parallel(compare, tasks)
-    finally:
-        for side in unique.values():
-            side.drop_views(keep=keep)
+    sides = {(x, y): aligned(sources[x], sources[y], first.view.folding, anywhere=first.anywhere) for x, y in usable}
+    stretch = Stretch(group, tuple(tile), sides, {}, skipped)
+    return replace(stretch, looks=_look_at(group, stretch.unique))
 
 
 def _look_at(group: Group, sides: list[Representation]) -> dict[int, _Look]:
@@ -175,23 +207,17 @@ def _look_at(group: Group, sides: list[Representation]) -> dict[int, _Look]:
         except NotEstimable as why:
             view, reason = None, str(why)
         except Exception as error:  # One measure's failure must not stop the others.
-            view, reason = None, _failure(error)
+            view, reason = None, failure(error)
         return _Look(view, reason, time.perf_counter() - start)
 
-    working = max((sum(group.bytes_of(side)) for side in sides), default=0)
-    found = parallel(look, sides) if working < TOGETHER else _one_by_one(look, sides)
+    found = group.side_by_side(look, sides, sides)
     return {id(side): one for side, one in zip(sides, found, strict=True)}
-
-
-def _one_by_one(look: Any, sides: list[Representation]) -> Iterator[_Look]:
-    with single_threaded_blas():
-        yield from map(look, sides)
 
 
 def _scored(
     measure: Measure,
     pair: Pair,
-    sides: tuple[Representation, Representation],
+    sides: Sides,
     looks: tuple[_Look, _Look],
     seconds: float,
 ) -> Score:
@@ -209,29 +235,14 @@ def _scored(
     except NotEstimable as why:
         return _missing(measure, str(why))
     except Exception as error:  # One measure's failure must not stop the others.
-        return _missing(measure, _failure(error))
+        return _missing(measure, failure(error))
     if not math.isfinite(value):
         return _missing(measure, f"the measure returned {value} without a reason")
     return _score(measure, value, seconds + time.perf_counter() - start, "")
 
 
-def _with_evidence(
-    evidence: Evidence, group: Group, measure: Measure, sides: tuple[Representation, Representation], score: Score
-) -> Score:
-    """Add the null and the interval; where they fail the value stays, and says why it is alone."""
-    try:
-        # The first of the group makes all its measures' spreads; the others find them.
-        spreads = sides[0].once(
-            ("spreads", id(sides[1]), *(one.name for one in group.measures)),
-            lambda: evidence.spreads(group.measures, sides),
-        )
-        score = evidence.with_interval(score, spreads[measure.name])
-        return evidence.calibrated(measure, (measure.look(sides[0]), measure.look(sides[1])), score)
-    except Exception as error:  # The value itself is known.
-        return replace(score, note=f"no chance level: {_failure(error)}")
-
-
-def _failure(error: Exception) -> str:
+def failure(error: Exception) -> str:
+    """Say what went wrong."""
     return f"failed: {type(error).__name__}: {error}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,26 +13,28 @@ from shesha._random import Seed, spawn
 from shesha._warnings import NotEstimable
 from shesha.calibration import null_scores
 from shesha.calibration.orders import drawn_orders
+from shesha.comparison._engine import Group, Sides
+from shesha.comparison._intervals import drawn_subsets, interval
 from shesha.kernels.null_summary import best_value, summarise
-from shesha.kernels.threads import parallel
 from shesha.measures import Measure
 from shesha.results import Score
-from shesha.views import Representation, View
+from shesha.views import View
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
-Sides = tuple[Representation, Representation]
-
-N_HALVES = 100
-"""Random halves of the rows behind an interval."""
+_PERMUTING, _LEAVING_OUT = 11, 12
+_FLAT = 1e-6
+"""Subsets that differ by less than this share of their distance from the value say nothing about it: no more rows than
+features are a perfect fit, whichever rows they are."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Permutations and halves of the rows, the same for all measures and pairs."""
+    """Permutations and subsets of the rows, the same for all measures and pairs."""
 
+    n_rows: int
     orders: tuple[Index, ...]
-    halves: tuple[Index, ...]
+    subsets: tuple[Index, ...]
     alpha: float
     confidence: float
 
@@ -41,18 +43,17 @@ class Evidence:
         """Draw both from one seed."""
         check.fraction(confidence, "confidence", closed=False)
         orders, _ = drawn_orders(n, n_permutations, alpha, seed=spawn(seed, _PERMUTING))
-        rng = spawn(seed, _HALVING)
-        halves = tuple(np.sort(rng.choice(n, (n + 1) // 2, replace=False)) for _ in range(N_HALVES))
-        return cls(tuple(orders), halves, alpha, confidence)
+        return cls(n, tuple(orders), drawn_subsets(n, spawn(seed, _LEAVING_OUT)), alpha, confidence)
 
-    def calibrated(self, measure: Measure, views: tuple[View, View], score: Score) -> Score:
-        """Add the null's numbers; measures that do not look at which row is which have none."""
-        if not measure.paired:
-            return score
-        scores = np.array([grid[0, 0] for grid in null_scores(measure, *views, self.orders)])
-        found = summarise(
-            float(scores[0]), scores[1:], measure.closer, self.alpha, best_value(measure.closer, measure.bounds, None)
-        )
+    def draws(self, measure: Measure, sides: Sides) -> Iterator[float]:
+        """Yield the observed score, then that of each permutation of the rows."""
+        for grid in null_scores(measure, measure.look(sides[0]), measure.look(sides[1]), self.orders):
+            yield float(grid[0, 0])
+
+    def with_chance(self, measure: Measure, score: Score, draws: Sequence[float]) -> Score:
+        """Add the chance level, the p-value and the calibrated score."""
+        best = best_value(measure.closer, measure.bounds, None)
+        found = summarise(draws[0], np.array(draws[1:]), measure.closer, self.alpha, best)
         return replace(
             score,
             calibrated=found.score,
@@ -61,35 +62,35 @@ class Evidence:
             null_mean=found.null_mean,
         )
 
-    def spreads(self, measures: Sequence[Measure], sides: Sides) -> dict[str, Vector]:
-        """Scores of each measure on each half of the rows, each half's views made once for all of them."""
+    def on_subsets(self, group: Group, measures: Sequence[Measure], sides: Sides) -> Iterator[list[float]]:
+        """Yield the scores of the measures on each subset of the rows; its views are made once for all of them."""
 
-        def scores(half: Index) -> list[float]:
+        def scores(subset: Index) -> list[float]:
             try:
-                parts = [side.rows_at(half) for side in sides]
-                views = [measures[0].look(part) for part in parts]
+                views = [measures[0].look(side.rows_at(subset)) for side in sides]
             except NotEstimable:
                 return [np.nan] * len(measures)
             return [_or_nan(measure, *views) for measure in measures]
 
-        table = np.array(list(parallel(scores, self.halves)))
-        return {measure.name: table[:, column] for column, measure in enumerate(measures)}
+        yield from group.side_by_side(scores, self.subsets, sides)
 
-    def with_interval(self, score: Score, spread: Vector) -> Score:
-        """Add the interval: quantiles of the halves' scores, moved to have the value as their mean.
+    def with_interval(self, score: Score, on_subsets: Vector) -> Score:
+        """Add the interval, or a note why there is none."""
+        known = on_subsets[np.isfinite(on_subsets)]
+        if len(known) < len(on_subsets) / 2:
+            return noted(
+                score, f"no interval: {len(known)} of {len(on_subsets)} random subsets of the rows have a value"
+            )
+        if known.std() < _FLAT * abs(known.mean() - score.value):
+            return noted(score, f"no interval: the value is {known[0]:.4g} on every random subset of the rows")
+        shares = len(self.subsets[0]), self.n_rows
+        low, high = interval(score.value, known, shares, self.confidence, (score.low, score.high))
+        return replace(score, interval_low=low, interval_high=high)
 
-        A half drawn without replacement varies as much around its mean as a sample of all rows does, and pairs
-        no row with itself.
-        """
-        known = spread[np.isfinite(spread)]
-        if len(known) < len(spread) / 2:
-            return score
-        tail = (1 - self.confidence) / 2
-        low, high = np.quantile(known, [tail, 1 - tail]) - known.mean() + score.value
-        return replace(score, interval_low=float(max(low, score.low)), interval_high=float(min(high, score.high)))
 
-
-_PERMUTING, _HALVING = 11, 12
+def noted(score: Score, note: str) -> Score:
+    """Add a note to those that the score has."""
+    return replace(score, note="; ".join(filter(None, (score.note, note))))
 
 
 def _or_nan(measure: Measure, a: View, b: View) -> float:
@@ -97,8 +98,3 @@ def _or_nan(measure: Measure, a: View, b: View) -> float:
         return measure.compared(a, b)
     except Exception:  # The score of all rows has told what is wrong.
         return float("nan")
-
-
-def none_for(sides: Iterable[Representation]) -> bool:
-    """Whether rows are not inputs, so that exchanging or leaving out rows says nothing about inputs."""
-    return any(len(side.shape) > 2 for side in sides)

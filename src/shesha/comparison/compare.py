@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from shesha._progress import track
 from shesha._random import Seed, drawn_number, number
+from shesha.comparison import _calibrated as calibrated
 from shesha.comparison import _engine as engine
 from shesha.comparison._evidence import Evidence
 from shesha.measures import Measure, choose
@@ -33,7 +34,8 @@ def compare(
 
     Each view (ranked distances, neighbours, ...) is made once for all measures that look at it. A measure that the
     data cannot give, or that fails, has NaN and a reason, and does not stop the others. What would exceed the memory
-    budget is left out, with a warning before the work starts.
+    budget is left out, with a warning before the work starts. Ctrl-C returns what is known so far: a measure that was
+    under way keeps its value, and its interval if that was done, with a note.
 
     Parameters
     ----------
@@ -46,15 +48,18 @@ def compare(
     names : pair of str
         What the table calls the two.
     calibrate : bool
-        Add to every line its chance level, p-value and calibrated score (as `shesha.calibrate` gives them), and the
-        interval in which other rows would put the value (from 100 random halves of the rows, in which no row meets
-        itself). Takes as long as hundreds of comparisons.
+        Add to every line its chance level, p-value and calibrated score (as `shesha.calibrate` gives them), and an
+        interval. Takes as long as hundreds of comparisons.
     confidence : float
-        Of the intervals, in (0, 1).
+        Of the intervals, in (0, 1): how often they contain the mean value over samples of as many rows. An interval is
+        the value plus and minus a multiple of the standard deviation of its values on 50 random subsets of four fifths
+        of the rows (a delete-d jackknife: that deviation times 2, times a quantile of Student's t), within the
+        measure's bounds. It assumes rows that are independent of one another, and is too narrow where a few far rows
+        decide the value or rows hardly outnumber features; `docs/intervals.md` has the measured coverage.
     n_permutations, alpha
         As for `shesha.calibrate`.
     seed : int, Generator or None
-        For measures that draw at random, and for permutations and halves.
+        For measures that draw at random, and for permutations and subsets of the rows.
 
     Returns
     -------
@@ -76,9 +81,12 @@ def compare(
     chosen = drawn(choose(measures), seed)
     groups = engine.grouped(chosen, {measure.name: [(first, second)] for measure in chosen})
     skipped = engine.too_large(groups, sources)
-    n_rows = sources[first].n_rows
-    evidence = Evidence.drawn(n_rows, n_permutations, alpha, confidence, seed) if calibrate else None
-    found, interrupted = collect(engine.run(groups, sources, skipped, evidence), len(chosen))
+    if calibrate:
+        evidence = Evidence.drawn(sources[first].n_rows, n_permutations, alpha, confidence, seed)
+        steps = calibrated.run(groups, sources, skipped, evidence)
+        found, interrupted = collect(steps, calibrated.n_steps(groups, evidence))
+    else:
+        found, interrupted = collect(engine.run(groups, sources, skipped), len(chosen))
     scores = {pair.score.measure: pair.score for pair in found}
     return Comparison(
         first,
@@ -105,11 +113,11 @@ def require_same_rows(sources: dict[str, Representation]) -> None:
         raise ValueError(f"representations must have the same rows, got different numbers: {listed}")
 
 
-def collect(scores: Iterator[PairScore], total: int) -> tuple[list[PairScore], bool]:
+def collect(steps: Iterator[calibrated.Step], total: int) -> tuple[list[PairScore], bool]:
     """Take the scores as they come; Ctrl-C keeps what has come."""
     found: list[PairScore] = []
     try:
-        found.extend(track(scores, total, "comparing"))
+        found.extend(step for step in track(steps, total, "comparing") if step is not None)
     except KeyboardInterrupt:
         return found, True
     return found, False

@@ -27,6 +27,7 @@ def compare_all(
     """Compare every pair of several representations of the same inputs.
 
     Each view is made once per representation, not once per pair and measure. Ctrl-C returns what is done so far.
+    Chance levels and intervals come from `compare(..., calibrate=True)`, for one pair.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -48,6 +48,11 @@ class Score(Result):
     def has_null(self) -> bool:
         """Whether the value stands beside its chance level."""
         return self.p_value == self.p_value
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether the value stands in an interval."""
+        return self.interval_low == self.interval_low
 
     @property
     def estimated(self) -> bool:
@@ -96,19 +101,16 @@ class Comparison(Result):
         found = [score for score in self.scores if score.estimated]
         missing = [score for score in self.scores if not score.estimated]
         lines = [f"{self.first} ({_size(self.shapes[0])}) and {self.second} ({_size(self.shapes[1])})"]
-        calibrated = any(score.has_null for score in found)
+        calibrated = any(score.has_null or score.has_interval for score in found)
         if found:
             lines += ["", *(_calibrated_table(found) if calibrated else _table(found))]
         if missing:
-            lines += ["", "Without a value"]
-            for reason in dict.fromkeys(score.reason for score in missing):
-                names = ", ".join(score.measure for score in missing if score.reason == reason)
-                lines += textwrap.wrap(f"  {names}: {reason}", _WIDTH, subsequent_indent="      ")
+            lines += ["", "Without a value", *_told((score.measure, score.reason) for score in missing)]
         if found:
             lines += ["", *(_CALIBRATED_NOTE if calibrated else _NOTE)]
-        notes = [f"  {score.measure}: {score.note}" for score in found if score.note]
+        notes = [(score.measure, score.note) for score in found if score.note]
         if notes:
-            lines += ["", "Notes", *notes]
+            lines += ["", "Notes", *_told(notes)]
         if self.interrupted:
             lines += ["", "Interrupted: the rest was not compared."]
         return "\n".join(lines)
@@ -140,11 +142,22 @@ def _calibrated_table(found: list[Score]) -> list[str]:
     head = f"{'value':>10}  {'interval':<20}  {'closer is':<9}  {'chance':>10}  {'calibrated':>10}  {'p':>6}"
 
     def cells(one: Score) -> str:
-        interval = f"[{one.interval_low:.4g}, {one.interval_high:.4g}]" if one.interval_low == one.interval_low else ""
+        interval = f"[{one.interval_low:.4g}, {one.interval_high:.4g}]" if one.has_interval else ""
         null = f"{one.null_mean:>#10.4g}  {one.calibrated:>#10.4g}  {one.p_value:>6.3f}" if one.has_null else ""
         return f"{one.value:>#10.4g}  {interval:<20}  {one.closer:<9}  {null}".rstrip()
 
     return _by_family(found, head, cells)
+
+
+def _told(remarks: Iterable[tuple[str, str]]) -> list[str]:
+    """Say each remark once, of all the measures that it is made of."""
+    measures: dict[str, list[str]] = {}
+    for measure, remark in remarks:
+        measures.setdefault(remark, []).append(measure)
+    lines = []
+    for remark, names in measures.items():
+        lines += textwrap.wrap(f"  {', '.join(names)}: {remark}", _WIDTH, subsequent_indent="      ")
+    return lines
 
 
 def _by_family(found: list[Score], head: str, cells: Callable[[Score], str]) -> list[str]:

@@ -1,0 +1,110 @@
+"""Comparing with evidence: each score is handed out as soon as it is known, then again with what is added to it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from itertools import repeat
+
+import numpy as np
+
+from shesha.comparison._engine import Group, Pair, Skipped, Sources, Stretch, failure, stretches
+from shesha.comparison._evidence import Evidence, noted
+from shesha.measures import Measure
+from shesha.results import PairScore, Score
+
+Step = PairScore | None
+"""A score, or None: a piece of the work towards one."""
+_NOT_INPUTS = "no interval, no chance level: the rows compared are tokens or positions, not inputs"
+_BEFORE_BOTH = "interrupted before its interval and chance level were known"
+_BEFORE_INTERVAL = "interrupted before its interval was known"
+_BEFORE_CHANCE = "interrupted before its chance level was known"
+
+
+def n_steps(groups: Sequence[Group], evidence: Evidence) -> int:
+    """Count what `run` yields."""
+    return sum(_n_steps(group, group.all_pairs, evidence) for group in groups)
+
+
+def _n_steps(group: Group, pairs: Sequence[Pair], evidence: Evidence) -> int:
+    chosen = set(pairs)
+    n_scores = [len(chosen.intersection(compared)) for compared in group.pairs]
+    n_nulls = sum(n for n, measure in zip(n_scores, group.measures, strict=True) if measure.paired)
+    # Every score comes alone, then with its interval, then after the observed and the permuted draws.
+    return 2 * sum(n_scores) + len(pairs) * len(evidence.subsets) + n_nulls * (len(evidence.orders) + 2)
+
+
+def run(groups: Sequence[Group], sources: Sources, skipped: Skipped, evidence: Evidence) -> Iterator[Step]:
+    """Yield the scores as they grow, and None for each draw between them.
+
+    A later score of a measure and pair replaces the earlier one; so whoever stops in between keeps what was known,
+    with a note of what is missing.
+    """
+    for stretch in stretches(groups, sources, skipped):
+        remaining = _n_steps(stretch.group, stretch.pairs, evidence)
+        for step in _steps(stretch, evidence):
+            remaining -= 1
+            yield step
+        # What has no value needs no draws.
+        yield from repeat(None, remaining)
+
+
+def _steps(stretch: Stretch, evidence: Evidence) -> Iterator[Step]:
+    has_null = {measure.name: measure.paired for measure in stretch.group.measures}
+    found: dict[Pair, dict[str, Score]] = {pair: {} for pair in stretch.pairs}
+    for one in stretch.scores():
+        if not one.score.estimated:
+            yield one
+            continue
+        pair = one.first, one.second
+        if any(side.n_rows != evidence.n_rows for side in stretch.sides[pair]):
+            yield PairScore(*pair, noted(one.score, _NOT_INPUTS))
+            continue
+        found[pair][one.score.measure] = one.score
+        yield PairScore(*pair, noted(one.score, _BEFORE_BOTH if has_null[one.score.measure] else _BEFORE_INTERVAL))
+    for pair, scores in found.items():
+        measures = [measure for measure in stretch.group.measures if measure.name in scores]
+        if measures:
+            yield from _pair_steps(stretch, pair, measures, scores, evidence)
+
+
+def _pair_steps(
+    stretch: Stretch, pair: Pair, measures: list[Measure], scores: dict[str, Score], evidence: Evidence
+) -> Iterator[Step]:
+    scores = yield from _with_intervals(stretch, pair, measures, scores, evidence)
+    for measure in measures:
+        score = scores[measure.name]
+        yield PairScore(*pair, noted(score, _BEFORE_CHANCE) if measure.paired else score)
+    for measure in measures:
+        if measure.paired:
+            score = yield from _with_chance(stretch, pair, measure, scores[measure.name], evidence)
+            yield PairScore(*pair, score)
+
+
+def _with_intervals(
+    stretch: Stretch, pair: Pair, measures: list[Measure], scores: dict[str, Score], evidence: Evidence
+) -> Generator[None, None, dict[str, Score]]:
+    table = []
+    try:
+        for row in evidence.on_subsets(stretch.group, measures, stretch.sides[pair]):
+            table.append(row)
+            yield
+    except Exception as error:  # The values themselves are known.
+        return {name: noted(score, f"no interval: {failure(error)}") for name, score in scores.items()}
+    columns = np.array(table).T
+    return {
+        measure.name: evidence.with_interval(scores[measure.name], column)
+        for measure, column in zip(measures, columns, strict=True)
+    }
+
+
+def _with_chance(
+    stretch: Stretch, pair: Pair, measure: Measure, score: Score, evidence: Evidence
+) -> Generator[None, None, Score]:
+    draws = []
+    try:
+        for draw in evidence.draws(measure, stretch.sides[pair]):
+            draws.append(draw)
+            yield
+        return evidence.with_chance(measure, score, draws)
+    except Exception as error:  # The value itself is known.
+        return noted(score, f"no chance level: {failure(error)}")

@@ -1,0 +1,37 @@
+"""How far other rows would move a score: its spread over random subsets of the rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+N_SUBSETS = 50
+"""Subsets behind an interval: its width then varies by a tenth with the seed, and twice as many cover no better."""
+LEFT_OUT = 0.2
+"""Share of the rows that a subset leaves out: many, so that scores of neighbours and ranks vary smoothly, yet few
+enough that scores which depend on rows per feature stay near those of all rows."""
+
+
+def drawn_subsets(n: int, rng: np.random.Generator) -> tuple[Index, ...]:
+    """Draw subsets of four fifths of n rows, each without replacement and in the order of the rows."""
+    kept = n - max(1, round(LEFT_OUT * n))
+    return tuple(np.sort(rng.choice(n, kept, replace=False)) for _ in range(N_SUBSETS))
+
+
+def interval(
+    value: float, on_subsets: Vector, shares: tuple[int, int], confidence: float, bounds: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the interval around a value, from its scores on subsets of `shares` = (m rows, of n).
+
+    The delete-d jackknife: scores on m of n rows vary by (n - m) / m of the variance that samples of n rows have.
+    Student's t allows for the number of subsets.
+    """
+    m, n = shares
+    spread = on_subsets.std(ddof=1) * np.sqrt(m / (n - m))
+    half = float(t.ppf(0.5 + confidence / 2, len(on_subsets) - 1) * spread)
+    # Rounding may have put the value itself beyond its bound.
+    return min(value, max(value - half, bounds[0])), max(value, min(value + half, bounds[1]))

@@ -1,0 +1,110 @@
+"""Intervals hold the mean over samples as often as they say, contain their value, and stay within the bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import t
+
+import shesha.measures as measures
+from shesha import compare
+from shesha.comparison._engine import grouped
+from shesha.comparison._evidence import Evidence
+from shesha.comparison._intervals import N_SUBSETS, drawn_subsets, interval
+from shesha.results import Score
+from shesha.views import Representation
+
+N, D = 60, 28
+EVERYTHING = (-np.inf, np.inf)
+MIXING = np.random.default_rng(5).standard_normal((2, 4, D))
+
+
+def sample(seed):
+    rng = np.random.default_rng(seed)
+    shared = rng.standard_normal((N, 4))
+    return [shared @ one + rng.standard_normal((N, D)) for one in MIXING]
+
+
+def intervals(names, X, Y, seed, confidence=0.9):
+    """The intervals alone: no null is needed for them."""
+    chosen = [measures.get(name) for name in names]
+    evidence = Evidence.drawn(len(X), 19, 0.05, confidence, seed)
+    sides = Representation.of(X), Representation.of(Y)
+    (group,) = grouped(chosen, {name: [("X", "Y")] for name in names})
+    columns = np.array(list(evidence.on_subsets(group, chosen, sides))).T
+    for measure, column in zip(chosen, columns, strict=True):
+        value = measure.between(*sides)
+        yield evidence.with_interval(Score(measure.name, "", value, measure.closer, *measure.bounds), column)
+
+
+@pytest.mark.parametrize("names", [["CCA", "PWCCA", "LinReg", "GULP"], ["unbiased CKA"], ["mutual kNN"]], ids=" ".join)
+def test_intervals_hold_the_mean_over_samples(names):
+    """Nominal 90 %: at least 21 of 30 samples (fewer come about once in 1,000 times if 90 % holds).
+
+    60 rows and 28 features: half of the rows hardly exceed the features, and put all canonical correlations near 1.
+    """
+    truth = {name: np.mean([measures.get(name).between(*sample([1, i])) for i in range(150)]) for name in names}
+    held = dict.fromkeys(names, 0)
+    for run in range(30):
+        for score in intervals(names, *sample([2, run]), seed=run):
+            held[score.measure] += score.interval_low <= truth[score.measure] <= score.interval_high
+    assert min(held.values()) >= 21, held
+
+
+@pytest.mark.parametrize("n", [2, 3, 10, 61])
+def test_subsets_are_four_fifths_of_the_rows_without_repetition(n):
+    subsets = drawn_subsets(n, np.random.default_rng(0))
+    assert len(subsets) == N_SUBSETS
+    for subset in subsets:
+        assert len(subset) == len(set(subset.tolist())) == n - max(1, round(n / 5))
+        assert (np.diff(subset) > 0).all()
+    assert len({tuple(subset) for subset in subsets}) > 1
+
+
+def test_the_interval_of_a_mean_is_the_textbook_one(rng):
+    rows = rng.standard_normal(50)
+    subsets = np.array([rng.choice(rows, 40, replace=False).mean() for _ in range(20_000)])
+    low, high = interval(rows.mean(), subsets, (40, 50), 0.9, EVERYTHING)
+    half = t.ppf(0.95, len(subsets) - 1) * rows.std(ddof=1) / np.sqrt(50)
+    assert (low, high) == pytest.approx((rows.mean() - half, rows.mean() + half), abs=0.02 * half)
+
+
+def test_few_subsets_widen_the_interval():
+    few, many = (np.resize([-1.0, 1.0], size) for size in (4, 1000))
+    assert interval(0, few, (4, 5), 0.95, EVERYTHING)[1] > 1.5 * interval(0, many, (4, 5), 0.95, EVERYTHING)[1]
+
+
+def test_an_interval_stays_within_the_bounds_and_contains_its_value():
+    spread = np.array([0.2, 0.9, 0.5, 0.7])
+    assert interval(0.5, spread, (4, 5), 0.99, (0.0, 1.0)) == (0.0, 1.0)
+    # A value that rounding put beyond its bound.
+    above = 1 + 1e-15
+    assert interval(above, spread, (4, 5), 0.99, (0.0, 1.0)) == (0.0, above)
+    assert interval(-1e-15, spread, (4, 5), 0.99, (0.0, 1.0)) == (-1e-15, 1.0)
+    assert interval(0.5, np.full(4, 0.9), (4, 5), 0.99, (0.0, 1.0)) == (0.5, 0.5)
+
+
+def test_every_measure_has_an_interval_around_its_value_within_its_bounds(names):
+    X, _ = sample(3)
+    found = compare(X, 2 * X, names, calibrate=True, n_permutations=19)
+    for score in found.scores:
+        assert score.interval_low <= score.value <= score.interval_high, score.measure
+        assert min(score.low, score.value) <= score.interval_low
+        assert score.interval_high <= max(score.high, score.value)
+
+
+def test_too_few_subsets_with_a_value_are_told():
+    X, Y = np.random.default_rng(0).standard_normal((2, 13, 11))
+    found = compare(X, Y, "CCA", calibrate=True, n_permutations=19)["CCA"]
+    assert found.estimated and found.has_null
+    assert np.isnan(found.interval_low) and np.isnan(found.interval_high)
+    assert found.note == "no interval: 0 of 50 random subsets of the rows have a value"
+
+
+def test_subsets_that_fit_perfectly_give_no_interval():
+    """All rows determine the regression, four fifths of them do not."""
+    X, Y = np.random.default_rng(0).standard_normal((2, 20, 17))
+    found = compare(X, Y, "LinReg", calibrate=True, n_permutations=19)["LinReg"]
+    assert 0.5 < found.value < 0.999
+    assert np.isnan(found.interval_low)
+    assert found.note == "no interval: the value is 1 on every random subset of the rows"

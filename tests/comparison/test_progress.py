@@ -1,0 +1,139 @@
+"""Progress within a measure, and what an interruption leaves."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from importlib import import_module
+from io import StringIO
+
+import numpy as np
+import pytest
+
+from shesha import _progress, compare
+from shesha.comparison._intervals import N_SUBSETS
+from shesha.views import Features
+
+K = 19
+BEFORE_BOTH = "interrupted before its interval and chance level were known"
+BEFORE_CHANCE = "interrupted before its chance level was known"
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """Note what is tracked: the total told, and each step."""
+    found = []
+
+    def track(items, total, label):
+        found.append((total, label))
+        for item in items:
+            found.append(item)
+            yield item
+
+    monkeypatch.setattr(import_module("shesha.comparison.compare"), "track", track)
+    return found
+
+
+def test_each_subset_and_each_draw_is_a_step(pair, steps):
+    compare(*pair, "CKA", calibrate=True, n_permutations=K)
+    (total, label), *rest = steps
+    assert label == "comparing"
+    assert total == len(rest) == 3 + N_SUBSETS + 1 + K
+    places = [place for place, step in enumerate(rest) if step is not None]
+    assert places == [0, N_SUBSETS + 1, total - 1]
+
+
+@pytest.mark.parametrize(
+    "chosen", ["standard", ["CKA", "RV", "MagDiff"], ["CCA", "LinReg"]], ids=lambda chosen: "".join(chosen)
+)
+@pytest.mark.parametrize("kind", ["plain", "flat", "tokens"])
+def test_the_steps_add_up_to_the_total_whatever_has_no_value(pair, steps, chosen, kind):
+    X, Y = pair
+    given = {"plain": pair, "flat": (np.ones_like(X), Y), "tokens": (X.reshape(10, 4, 11), Y.reshape(10, 4, 11))}[kind]
+    compare(*given, chosen, calibrate=True, n_permutations=K)
+    assert steps[0][0] == len(steps) - 1
+
+
+def test_without_evidence_each_score_is_a_step(pair, steps):
+    compare(*pair, ["CKA", "RSA"])
+    assert steps[0] == (2, "comparing")
+    assert [step.score.measure for step in steps[1:]] == ["CKA", "RSA"]
+
+
+class Terminal(StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (StringIO(), False)], ids=["terminal", "file"])
+def test_progress_shows_on_a_terminal_only(pair, monkeypatch, stream, shown):
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(_progress, "_DELAY", -1)
+    compare(*pair, "CKA", calibrate=True, n_permutations=K)
+    total = 3 + N_SUBSETS + 1 + K
+    assert (f"{total}/{total}" in stream.getvalue()) is shown
+    assert bool(stream.getvalue()) is shown
+
+
+@pytest.fixture
+def interrupted_at(mark):
+    """Make a measure in which Ctrl-C comes at a call: 1 is the value, then come subsets, then draws."""
+
+    def make(call):
+        calls = []
+
+        @mark("stopped", view=Features)
+        def stopped(a, b):
+            """Meet Ctrl-C."""
+            calls.append(1)
+            if len(calls) == call:
+                raise KeyboardInterrupt
+            return float(np.abs(a.rows[0] - b.rows[0]).sum() % 1)
+
+        return stopped
+
+    return make
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize(("call", "note"), [(10, BEFORE_BOTH), (N_SUBSETS + 5, BEFORE_CHANCE)], ids=["subset", "draw"])
+def test_ctrl_c_keeps_what_is_known(pair, interrupted_at, with_threads, n_threads, call, note):
+    chosen = ["CKA", interrupted_at(call), "RSA"]
+    found = with_threads(n_threads, lambda: compare(*pair, chosen, calibrate=True, n_permutations=K, seed=0))
+    before, stopped, after = found.scores
+    assert found.interrupted
+    alone = compare(*pair, "CKA", calibrate=True, n_permutations=K, seed=0)["CKA"]
+    assert replace(before, seconds=0) == replace(alone, seconds=0)
+    assert before.has_null and not before.note
+    assert stopped.estimated and not stopped.has_null
+    assert np.isfinite(stopped.interval_low) == (note == BEFORE_CHANCE)
+    assert stopped.note == note
+    assert (after.reason, after.note) == ("interrupted", "")
+    assert f"stopped: {note}" in str(found)
+
+
+def test_ctrl_c_in_a_measure_keeps_the_values_of_its_group(pair, mark, interrupted_at):
+    @mark("beside", view=Features)
+    def beside(a, b):
+        """Look at the same view."""
+        return 0.5
+
+    @mark("unpaired", view=Features, paired=False)
+    def unpaired(a, b):
+        """Have no null."""
+        return 0.25
+
+    found = compare(*pair, [interrupted_at(10), beside, unpaired], calibrate=True, n_permutations=K)
+    assert (found["beside"].value, found["beside"].note) == (0.5, BEFORE_BOTH)
+    assert (found["unpaired"].value, found["unpaired"].note) == (0.25, "interrupted before its interval was known")
+
+
+def test_nothing_is_noted_where_nothing_was_interrupted(pair):
+    found = compare(*pair, ["CKA", "OrthProc", "MagDiff"], calibrate=True, n_permutations=K)
+    assert [score.note for score in found.scores] == ["", "", ""]
