@@ -10,11 +10,13 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
 import shesha
 import shesha.measures as measures
 from shesha import _arrays as arrays
 from shesha._warnings import NotEstimable, NotEstimableWarning
+from shesha.kernels import devices
 from shesha.measures import Measure
 from shesha.views import Representation
 
@@ -123,6 +125,34 @@ def test_distances_of_every_kind(place, metric, method):
         X, Y = (np.concatenate([Z, Z[:5], Z[:5] + 1e-9 * np.arange(1, 6)[:, None]]) for Z in (X, Y))
         expected = measures.rsa(X, Y, metric=metric, method=method)
         np.testing.assert_allclose(measures.rsa(place(X), place(Y), metric=metric, method=method), expected, rtol=1e-8)
+
+
+def unit(ranks):
+    centred = ranks - ranks.mean()
+    return centred / np.linalg.norm(centred)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 1e-9, 0.3])
+def test_ranks_of_ties_and_near_ties(place, tolerance):
+    rng = np.random.default_rng(0)
+    # Far apart from one another, each with up to three companions within the tolerance.
+    values = rng.permutation(np.repeat(np.arange(0, 60, 2.0), 4))
+    values += rng.uniform(-0.5, 0.5, len(values)) * tolerance
+    expected = unit(rankdata(np.round(values / 2)))
+    np.testing.assert_allclose(arrays.to_host(devices.unit_ranks(place(values), tolerance)), expected, atol=1e-14)
+
+
+def test_a_long_chain_of_near_ties_is_data(place):
+    rng = np.random.default_rng(0)
+    # Each is within the tolerance of the next: cut on a grid they tie two by two at most.
+    values = rng.permutation(0.6 * np.arange(200) + 0.01)
+    expected = unit(rankdata(np.floor(values)))
+    np.testing.assert_allclose(arrays.to_host(devices.unit_ranks(place(values), 1.0)), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("values", [np.ones(9), 1 + 1e-12 * np.arange(9.0)])
+def test_equal_values_have_no_ranks(place, values):
+    assert np.isnan(arrays.to_host(devices.unit_ranks(place(values), 1e-10))).all()
 
 
 @pytest.mark.parametrize("name", ["CKA", "unbiased CKA", "RSA", "mutual kNN", "OrthProc", "CCA"])

@@ -81,19 +81,17 @@ def emit(report: str, content: dict[str, Any], json: Path | None) -> None:
         typer.echo(report)
     if json is None:
         return
-    text = as_json(content)
-    if str(json) == "-":
-        typer.echo(text)
-    else:
-        _write(json, text)
+    write(json, as_json(content) + "\n")
 
 
-def _write(path: Path, text: str) -> None:
-    """Write under a temporary name first: a reader never sees half a file."""
+def write(path: Path, text: str) -> None:
+    """Write under a temporary name first: a reader never sees half a file; - is standard output."""
+    if str(path) == "-":
+        typer.echo(text, nl=False)
+        return
     temporary = path.with_name(path.name + ".part")
     try:
-        temporary.write_text(text + "\n", encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")
         temporary.replace(path)
-    except OSError:
+    finally:
         temporary.unlink(missing_ok=True)
-        raise

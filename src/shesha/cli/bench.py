@@ -156,11 +156,7 @@ def export_command(
 
     _files.require_writable(output)
     frame = every_comparison(store) if comparisons else results(store)
-    text = frame.to_csv(index=False)
-    if str(output) == "-":
-        typer.echo(text, nl=False)
-    else:
-        output.write_text(text, encoding="utf-8")
+    _files.write(output, frame.to_csv(index=False))
 
 
 @bench.command("report")
@@ -173,11 +169,7 @@ def report_command(
     from shesha.benchmark import report
 
     _files.require_writable(output)
-    text = report(store, title=title)
-    if str(output) == "-":
-        typer.echo(text, nl=False)
-    else:
-        output.write_text(text, encoding="utf-8")
+    _files.write(output, report(store, title=title))
 
 
 def _results(store: Path, from_paper: bool) -> pd.DataFrame:

@@ -53,13 +53,11 @@ class _Loops:
     triangles: list[tuple[float, Chain]]
 
 
-def total_length(first: Matrix, second: Matrix) -> float:
-    """Sum of the bar lengths of [[0, first], [first, min(first, second)]] in dimension 1."""
-    return total_lengths(first, second)[0]
-
-
 def total_lengths(first: Matrix, second: Matrix) -> tuple[float, float]:
-    """Sum of the bar lengths for the pair in this order and in the other; the second costs a fifth."""
+    """Sum of the bar lengths of [[0, first], [first, min(first, second)]] in dimension 1, and of the other order.
+
+    The second costs a fifth of the first.
+    """
     lower = np.minimum(first, second)
     # The highest bit of a link is looked at first, and a central node is joined to most of the others.
     outer_first = np.argsort(-lower.sum(axis=0), kind="stable")
