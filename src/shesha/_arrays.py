@@ -124,6 +124,11 @@ def norm(array: Any) -> float:
     return float(np.linalg.norm(array)) if on_host(array) else float(namespace(array).sum(array * array)) ** 0.5
 
 
+def total(array: Any) -> float:
+    """Sum of all entries."""
+    return float(array.sum()) if on_host(array) else float(namespace(array).sum(array))
+
+
 def largest(array: Any) -> float:
     """Largest absolute value."""
     xp = namespace(array)

@@ -85,6 +85,20 @@ def n_pairs(n: int) -> int:
     return n * (n - 1) // 2
 
 
+@elsewhere(devices.inner_products)
+def inner_products(rows: Matrix) -> tuple[Vector, Vector]:
+    """Inner products of all pairs i < j of rows, in condensed order, and of each row with itself."""
+    n = len(rows)
+    out = np.empty(n_pairs(n))
+
+    def fill(start: int) -> None:
+        put_rows(out, n, start, min(start + PANEL, n), rows[start : start + PANEL] @ rows[start:].T)
+
+    for _ in parallel(fill, range(0, n, PANEL)):
+        pass
+    return out, squared_lengths(rows)
+
+
 @elsewhere(devices.condensed)
 def condensed(rows: Matrix, metric: Metric, *, squared: bool = False) -> Vector:
     """Distances of all pairs i < j of standard rows, in the order of SciPy's condensed form."""

@@ -11,22 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _validate as check
-from shesha._arrays import (
-    beside,
-    elsewhere,
-    gathered,
-    namespace,
-    on_host,
-    order_statistics,
-    spread,
-    squared_lengths,
-    to_host,
-)
+from shesha._arrays import beside, gathered, namespace, order_statistics, spread, squared_lengths, to_host, total
 from shesha._warnings import NotEstimable
-from shesha.kernels import devices, triangles
-from shesha.kernels.distances import PANEL, n_pairs
+from shesha.kernels import triangles
+from shesha.kernels.distances import inner_products, n_pairs
 from shesha.kernels.permuted import among
-from shesha.kernels.threads import parallel
 from shesha.views._features import Features
 from shesha.views._representation import Representation, Symmetric, View
 
@@ -104,7 +93,7 @@ class Gram(View):
         if self.given is not None:
             return self.given
         assert self.factor is not None
-        triangle, diagonal = _products(self.factor)
+        triangle, diagonal = inner_products(self.factor)
         return _centred(triangle, diagonal, unbiased=True) if self.unbiased else (triangle, diagonal)
 
     @cached_property
@@ -131,12 +120,12 @@ class Gram(View):
         if self.narrow_beside(other):
             return self._inner_of_factors(other)
         (triangle, diagonal), (other_triangle, other_diagonal) = self.entries, other.entries
-        return 2 * triangles.inner(triangle, other_triangle) + _sum(diagonal * other_diagonal)
+        return 2 * triangles.inner(triangle, other_triangle) + total(diagonal * other_diagonal)
 
     def _inner_of_factors(self, other: Gram) -> float:
         assert self.factor is not None and other.factor is not None
-        total = _sum((self.factor.T @ other.factor) ** 2)
-        return total + _without_diagonal(self._lengths, other._lengths) if self.unbiased else total
+        found = total((self.factor.T @ other.factor) ** 2)
+        return found + _without_diagonal(self._lengths, other._lengths) if self.unbiased else found
 
     def permuted(self, order: Index) -> Gram:
         """Relabel: row i of the result is row order[i] of this."""
@@ -144,10 +133,6 @@ class Gram(View):
             return Gram(self.n_rows, self.unbiased, gathered(self.factor, order))
         triangle, diagonal = self.entries
         return Gram(self.n_rows, self.unbiased, None, (among(triangle, order, self.n_rows), gathered(diagonal, order)))
-
-
-def _sum(values: Any) -> float:
-    return float(values.sum()) if on_host(values) else float(namespace(values).sum(values))
 
 
 def _without_diagonal(a: Vector, b: Vector) -> float:
@@ -167,9 +152,9 @@ def _linear(features: Features, unbiased: bool) -> Gram:
     lengths = squared_lengths(rows)
     wide = 2 * rows.shape[1] > features.n_rows
     # The norm comes from whichever is smaller, the matrix or the cross-product of the features.
-    triangle = _products(rows)[0] if wide else None
+    triangle = inner_products(rows)[0] if wide else None
     squared_norm = (
-        _sum((rows.T @ rows) ** 2) if triangle is None else 2 * triangles.inner(triangle, triangle) + _sum(lengths**2)
+        total((rows.T @ rows) ** 2) if triangle is None else 2 * triangles.inner(triangle, triangle) + total(lengths**2)
     )
     if unbiased:
         own = to_host(lengths)
@@ -217,34 +202,20 @@ def _beside_diagonal(triangle: Vector, n: int, value: float) -> tuple[Vector, Ve
     return triangle, beside(np.full(n, value), triangle)
 
 
-@elsewhere(devices.inner_products)
-def _products(rows: Matrix) -> tuple[Vector, Vector]:
-    n = len(rows)
-    triangle = np.empty(n_pairs(n))
-
-    def fill(start: int) -> None:
-        block = rows[start : start + PANEL] @ rows[start:].T
-        triangles.put_rows(triangle, n, start, min(start + PANEL, n), block)
-
-    for _ in parallel(fill, range(0, n, PANEL)):
-        pass
-    return triangle, np.einsum("ij,ij->i", rows, rows)
-
-
 def _centred(triangle: Vector, diagonal: Vector, unbiased: bool) -> tuple[Vector, Vector]:
     """Centre in place: rows sum to zero, with the diagonal or (unbiased, Szekely and Rizzo 2014) without it."""
     n = diagonal.shape[0]
-    before = sqrt(2 * triangles.inner(triangle, triangle) + _sum(diagonal**2))
+    before = sqrt(2 * triangles.inner(triangle, triangle) + total(diagonal**2))
     sums = triangles.row_sums(triangle, n)
     if unbiased:
-        margins = sums / (n - 2) - _sum(sums) / (2 * (n - 1) * (n - 2))
+        margins = sums / (n - 2) - total(sums) / (2 * (n - 1) * (n - 2))
         diagonal = namespace(diagonal).zeros_like(diagonal)
     else:
         sums = sums + diagonal
-        margins = sums / n - _sum(sums) / (2 * n * n)
+        margins = sums / n - total(sums) / (2 * n * n)
         diagonal = diagonal - 2 * margins
     triangles.subtract_margins(triangle, margins)
-    norm = sqrt(2 * triangles.inner(triangle, triangle) + _sum(diagonal**2))
+    norm = sqrt(2 * triangles.inner(triangle, triangle) + total(diagonal**2))
     if not norm > _DEGENERATE * before:
         raise NotEstimable("all distances between rows are equal, so the centred kernel matrix is zero")
     triangle /= norm
