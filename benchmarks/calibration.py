@@ -26,7 +26,7 @@ import numpy as np
 import shesha
 import shesha.measures as measures
 from shesha.calibration import null_scores
-from shesha.calibration.scalar import leading
+from shesha.calibration.subject import leading
 from shesha.views import Representation
 
 N, D, K = 1024, 1024, 200

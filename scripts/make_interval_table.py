@@ -178,13 +178,14 @@ Most intervals hold as often as they say, or more often: between hardly related 
 correlations of many features, they are up to twice as wide as they need be.
 
 They fail in four cases. Few more rows than features (60 x 44): four fifths of the rows fit almost perfectly, whichever
-they are, so that regression (LinReg, GULP, EOS) spreads too little; with no more rows than features left there is no
-interval, and a note says so. Rows far from the others (t(3)): a sample that has none cannot tell what they would do;
-measures of sizes (RSMDiff, ProcDist), eigenspectrum similarity and LinReg suffer most, OrthProc, CKA and distance
-correlation less, measures of ranks and neighbours hardly. RSMDiff grows with the number of rows, so that its spread on
-fewer rows is too small, by a fifth. UnifDiff between many features is carried by the nearest pairs of rows: its mean
-over samples comes from a few of them, and most samples are far below it. Rows that depend on one another (time points,
-cells of a donor) are not in the table: no interval here allows for them.
+they are, so that regression (LinReg, GULP, EOS) spreads too little; with no more rows than features left in a subset
+there is no interval, and a note says so (where all rows are no more than the features, the value is the same for every
+sample, and the interval is that point). Rows far from the others (t(3)): a sample that has none cannot tell what they
+would do; measures of sizes (RSMDiff, ProcDist), eigenspectrum similarity and LinReg suffer most, OrthProc, CKA and
+distance correlation less, measures of ranks and neighbours hardly. RSMDiff grows with the number of rows, so that its
+spread on fewer rows is too small, by a fifth. UnifDiff between many features is carried by the nearest pairs of rows:
+its mean over samples comes from a few of them, and most samples are far below it. Rows that depend on one another
+(time points, cells of a donor) are not in the table: no interval here allows for them.
 """
 
 

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from shesha._warnings import MeasureWarning, NotEstimableWarning, NotIdentifiableWarning
+from shesha._warnings import CalibrationWarning, MeasureWarning, NotEstimableWarning, NotIdentifiableWarning
 from shesha.results import (
     Audit,
     Calibrated,
@@ -78,6 +78,7 @@ __all__ = [
     "Calibrated",
     "CalibratedLayers",
     "CalibratedMany",
+    "CalibrationWarning",
     "Chance",
     "Comparison",
     "DriftPath",

@@ -30,9 +30,15 @@ def listed(items: Iterable[object]) -> str:
     return text if len(found) <= _ROWS_NAMED else f"{text} and {len(found) - _ROWS_NAMED} more"
 
 
+def _dense(X: Any, name: str) -> NDArray[Any]:
+    if hasattr(X, "toarray"):
+        raise TypeError(f"{name} must be a dense array, got a {type(X).__name__}: pass {name}.toarray()")
+    return to_host(X)
+
+
 def raw_matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> NDArray[Any]:
     """Check kind and shape without reading or copying the values (memory-mapped files stay on disk)."""
-    array = to_host(X)
+    array = _dense(X, name)
     if np.ma.is_masked(array):
         hidden = int(np.ma.count_masked(array))  # type: ignore[no-untyped-call]
         raise ValueError(f"{name} must not be masked, got {hidden} masked entries: fill them or leave out their rows")
@@ -78,7 +84,7 @@ def representation(X: ArrayLike, name: str = "X") -> Matrix:
     """
     if stays(X) and len(X.shape) == 2:  # type: ignore[union-attr]
         return cast(Matrix, _on_device(X, name))
-    array = to_host(X)
+    array = _dense(X, name)
     if array.ndim not in (3, 4):
         return matrix(array, name)
     if 0 in array.shape:
@@ -213,6 +219,15 @@ def finite_number(value: float, name: str) -> float:
     if not np.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value}")
     return float(value)
+
+
+def real_number(value: Any, name: str) -> float:
+    """Return what a user's function gave, if it is one real number: of Python, NumPy or another library."""
+    array = to_host(value)
+    if array.ndim or array.dtype.kind not in "fiub":
+        what = f"an array of shape {array.shape}" if array.ndim else repr(value)
+        raise TypeError(f"{name} must be one real number, got {what}")
+    return float(array)
 
 
 def boolean(value: bool, name: str) -> bool:

@@ -21,6 +21,10 @@ class NotIdentifiableWarning(UserWarning):
     """The score has no identifiable estimand; the message names what to use instead."""
 
 
+class CalibrationWarning(UserWarning):
+    """A null distribution rests on less than it seems; the message says on what."""
+
+
 class MeasureWarning(UserWarning):
     """Some measures of a comparison are left out; the message says which and why."""
 

@@ -262,9 +262,9 @@ def test_data_without_a_score_give_nan_and_the_reason(pair, name):
 
 def test_layers_without_a_score_are_refused(pair):
     X, Y = pair
-    with pytest.raises(ValueError, match="every layer must be one that CKA can be computed of, got one where all rows"):
+    with pytest.raises(ValueError, match="can be computed of, got 1, one where all rows"):
         calibrate_layers([X, np.ones((40, 3))], [Y], n_permutations=K)
-    with pytest.raises(ValueError, match="every pair of layers must have a score to be calibrated, got NaN"):
+    with pytest.raises(ValueError, match="must have a score to be calibrated, got none by CCA of 0 and 1"):
         calibrate_layers([X], [Y, np.random.default_rng(0).standard_normal((40, 50))], "CCA", n_permutations=K)
 
 
@@ -300,7 +300,7 @@ def test_an_aggregate_cannot_change_the_grid(layered):
 
 @pytest.mark.parametrize("pairs", [{}, [], None, [(1, 2)]])
 def test_pairs_must_have_names(pairs):
-    with pytest.raises(ValueError, match=r"pairs must be a mapping of names to \(X, Y\), got something else"):
+    with pytest.raises(ValueError, match=r"names to \(X, Y\), at least one, got (none|a list|a NoneType)"):
         calibrate_many(pairs)
 
 

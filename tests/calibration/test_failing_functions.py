@@ -58,7 +58,7 @@ def test_nan_for_the_observed_pairing_is_nan_with_a_reason(scalar, scripted):
 
 
 def test_nan_for_the_observed_grid_is_refused(layered, scripted):
-    with pytest.raises(ValueError, match="every pair of layers must have a score to be calibrated, got NaN"):
+    with pytest.raises(ValueError, match=r"must have a score to be calibrated, got none by .* of 0 and 0"):
         layered(scripted([np.nan] + [0.1] * K))
 
 
@@ -88,7 +88,14 @@ def test_nan_in_draws_counts_as_extreme_for_each_pair_of_layers(layered, scripte
 
 def test_infinity_in_draws_counts_as_extreme(either, scripted):
     found = either(scripted([0.9] + [0.1] * (K - 1) + [np.inf]))
-    assert (found.n_lost, found.p_value) == (1, 2 / 20)
+    assert (found.n_lost, found.p_value) == (0, 2 / 20)
+
+
+def test_minus_infinity_in_draws_is_as_far_as_can_be(either, scripted):
+    found = either(scripted([0.9] + [0.1] * (K - 5) + [-np.inf] * 5))
+    assert (found.n_lost, found.p_value, found.threshold) == (0, 1 / 20, 0.1)
+    assert np.isnan(found.null_mean)
+    found.plot()
 
 
 def test_an_infinite_observed_value_is_beyond_all_draws(scalar, scripted):

@@ -232,7 +232,7 @@ def test_the_chosen_correction_decides(pair):
 
 def test_many_pairs_are_found_by_name(many):
     assert many["strangers"] is many.results[1]
-    with pytest.raises(KeyError, match="pair must be one of kin, strangers, self, got 'friends'"):
+    with pytest.raises(KeyError, match="pair must be one of kin, strangers, self, got friends"):
         many["friends"]
 
 

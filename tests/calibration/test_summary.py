@@ -237,8 +237,15 @@ def test_another_maximum_can_be_given(pair):
     found, half = (calibrate(X, Y, n_permutations=19, seed=0, maximum=maximum) for maximum in (None, 0.95))
     assert half.maximum == 0.95
     assert half.score == pytest.approx((found.observed - found.threshold) / (0.95 - found.threshold))
-    # A score beyond the maximum is as good as it gets.
-    assert calibrate(X, Y, n_permutations=19, seed=0, maximum=found.observed - 0.01).score == 1.0
+    assert calibrate(X, Y, n_permutations=19, seed=0, maximum=found.observed).score == 1.0
+    for wrong in (found.observed - 0.01, 0.0, -5.0):
+        with pytest.raises(ValueError, match="maximum must be at least the observed value and its threshold"):
+            calibrate(X, Y, n_permutations=19, seed=0, maximum=wrong)
+
+
+def test_a_distance_has_its_best_value_below(pair):
+    with pytest.raises(ValueError, match="maximum must be at most the observed value and its threshold"):
+        calibrate(*pair, "OrthProc", n_permutations=19, seed=0, maximum=1.4)
 
 
 def test_calibrate_returns_what_the_summary_says(pair):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,45 +13,19 @@ from shesha import _validate as check
 from shesha._random import Seed, number
 from shesha._warnings import NotEstimable
 from shesha.calibration import null as null_kernel
+from shesha.calibration.aggregates import Aggregate, best_total, reducer, totals
 from shesha.calibration.orders import drawn_orders, identity_first
-from shesha.calibration.scalar import Chosen, collect, drawn, leading, look_at, recorded, require_inputs_as_rows
-from shesha.kernels.null_summary import best_value, summarise
+from shesha.calibration.scalar import collect, recorded
+from shesha.calibration.subject import Chosen, drawn, for_function, leading, look_at, require_inputs_as_rows
+from shesha.kernels.null_summary import require_beyond, summarise
 from shesha.measures import Measure
 from shesha.results import CalibratedLayers
 from shesha.views import Rdm, Representation, named, together
 
 Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 Layers = Mapping[str, ArrayLike | Rdm] | Sequence[ArrayLike | Rdm]
-Aggregate = str | Callable[[Matrix], float]
-
-TOP = 10
-"""Pairs that 'top_k' averages."""
-
-
-def _maximum(grid: Matrix) -> float:
-    return float(grid.max())
-
-
-def _row_maximum(grid: Matrix) -> float:
-    return float(grid.max(axis=1).mean())
-
-
-def _top(grid: Matrix) -> float:
-    k = min(TOP, grid.size)
-    return float(np.partition(grid, grid.size - k, axis=None)[grid.size - k :].mean())
-
-
-def _mean(grid: Matrix) -> float:
-    return float(grid.mean())
-
-
-AGGREGATES: dict[str, Callable[[Matrix], float]] = {
-    "max": _maximum,
-    "row_max": _row_maximum,
-    "top_k": _top,
-    "mean": _mean,
-}
 
 
 def calibrate_layers(
@@ -84,9 +58,13 @@ def calibrate_layers(
         A measure, or f(X, Y) -> float of your own, for which higher is closer.
     aggregate : {'max', 'row_max', 'top_k', 'mean'} or function
         The closest pair; the mean over layers of a of their closest partner; the mean of the 10 closest pairs;
-        the mean of all; or a function of the grid (layers_a x layers_b) that returns a number. The named ones take
-        the direction of the measure into account: the closest pair is the smallest distance.
-    n_permutations, alpha, maximum, blocks, groups, permutations, truncate, seed, **options
+        the mean of all; or a function of the grid (layers_a x layers_b) that returns a number, read in the direction of
+        the measure (for a distance, lower is closer). The named ones take the direction into account: the closest
+        pair is the smallest distance.
+    maximum : float, optional
+        Value of the aggregate for perfect agreement; default: the measure's bound, or none where an aggregate of your
+        own takes values beyond it.
+    n_permutations, alpha, blocks, groups, permutations, truncate, seed, **options
         As for `calibrate`.
 
     Returns
@@ -108,18 +86,22 @@ def calibrate_layers(
     orders, exchanged = drawn_orders(
         n, n_permutations, alpha, blocks=blocks, groups=groups, permutations=permutations, seed=seed
     )
-    name, closer, bounds, scores = _scores(rows, columns, measure, options, truncate, seed, identity_first(orders))
-    reduce = _reducer(aggregate, closer)
+    raw = {"layers_a": layers_a, "layers_b": layers_b}
+    name, closer, bounds, scores = _scores(rows, columns, raw, measure, options, truncate, seed, identity_first(orders))
+    reduce = reducer(aggregate, closer)
     grids, interrupted = collect(scores, len(orders) + 1)
-    if np.isnan(grids[0]).any():
-        raise ValueError("every pair of layers must have a score to be calibrated, got NaN: see compare_layers")
+    _require_scores(grids[0], list(rows), list(columns), name)
+    reduced = totals(reduce, grids)
+    best = best_total(reduced, closer, bounds, maximum)
+    reported = _reported(reduced, closer, alpha, best)
+    require_beyond(maximum, reported["observed"], reported["threshold"], closer)
     return CalibratedLayers(
         measure=name,
         closer=closer,
         aggregate=aggregate if isinstance(aggregate, str) else getattr(aggregate, "__name__", "function"),
         rows=tuple(rows),
         columns=tuple(columns),
-        maximum=best_value(closer, bounds, maximum),
+        maximum=best,
         alpha=float(alpha),
         n_rows=n,
         exchanged=exchanged,
@@ -129,8 +111,16 @@ def calibrate_layers(
         best=_closest(grids[0], closer, list(rows), list(columns)),
         grid=_nested(grids[0]),
         entry_p_values=_nested(_entrywise(grids if closer == "higher" else -grids)),
-        **_reported(grids, reduce, closer, alpha, best_value(closer, bounds, maximum)),
+        **reported,
     )
+
+
+def _require_scores(grid: Matrix, rows: list[str], columns: list[str], measure: str) -> None:
+    missing = [f"{rows[i]} and {columns[j]}" for i, j in zip(*np.nonzero(np.isnan(grid)), strict=True)]
+    if missing:
+        raise ValueError(
+            f"every pair of layers must have a score to be calibrated, got none by {measure} of {check.listed(missing)}"
+        )
 
 
 def _closest(grid: Matrix, closer: str, rows: list[str], columns: list[str]) -> tuple[str, str]:
@@ -139,20 +129,15 @@ def _closest(grid: Matrix, closer: str, rows: list[str], columns: list[str]) -> 
     return rows[int(i)], columns[int(j)]
 
 
-def _reported(
-    grids: Matrix, reduce: Callable[[Matrix], float], closer: str, alpha: float, best: float | None
-) -> dict[str, Any]:
-    """What is reported of each grid, the observed one first, and what it is worth."""
-    totals = np.array([reduce(grid) if not np.isnan(grid).any() else np.nan for grid in grids])
-    if np.isnan(totals[0]):
-        raise ValueError("aggregate must return a number for the observed grid, got NaN")
-    found = summarise(float(totals[0]), totals[1:], closer, alpha, best)
+def _reported(found: Vector, closer: str, alpha: float, best: float | None) -> dict[str, Any]:
+    """What is reported of the observed grid, and what it is worth."""
+    worth = summarise(float(found[0]), found[1:], closer, alpha, best)
     names = ("score", "p_value", "threshold", "null_mean", "null_sd", "n_lost")
     return {
-        "observed": float(totals[0]),
-        "n_permutations": len(totals) - 1,
-        "null": tuple(totals[1:].tolist()),
-        **{name: getattr(found, name) for name in names},
+        "observed": float(found[0]),
+        "n_permutations": len(found) - 1,
+        "null": tuple(found[1:].tolist()),
+        **{name: getattr(worth, name) for name in names},
     }
 
 
@@ -167,28 +152,20 @@ def _nested(grid: Matrix) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in grid.tolist())
 
 
-def _reducer(aggregate: Aggregate, closer: str) -> Callable[[Matrix], float]:
-    if isinstance(aggregate, str):
-        check.choice(aggregate, tuple(AGGREGATES), "aggregate")
-        reduce = AGGREGATES[aggregate]
-        return reduce if closer == "higher" else lambda grid: -reduce(-grid)
-    if not callable(aggregate):
-        raise TypeError(f"aggregate must be a name or a function of the grid, got {aggregate!r}")
-    return lambda grid: _number(aggregate(grid.copy()))
-
-
-def _number(value: Any) -> float:
-    if np.ndim(value) != 0:
-        raise ValueError(f"aggregate must return one number for a grid, got an array of shape {np.shape(value)}")
-    return float(value)
-
-
 def named_layers(layers: Layers, name: str) -> dict[str, Representation]:
     """Check the layers; those of a sequence are called by number."""
-    found = named(layers if isinstance(layers, Mapping) else dict(enumerate(layers)), name, name + "[{!r}]")
+    if isinstance(layers, str | Rdm) or hasattr(layers, "columns") or not isinstance(layers, Iterable):
+        raise TypeError(
+            f"{name} must be a mapping of names to arrays, or a sequence of arrays, got a {type(layers).__name__}"
+        )
+    found = named(dict(_items(layers)), name, name + "[{!r}]")
     if not found:
         raise ValueError(f"{name} must hold at least one layer, got none")
     return found
+
+
+def _items(layers: Layers) -> Iterable[tuple[Any, Any]]:
+    return layers.items() if isinstance(layers, Mapping) else enumerate(layers)
 
 
 def _n_rows(rows: dict[str, Representation], columns: dict[str, Representation]) -> int:
@@ -201,6 +178,7 @@ def _n_rows(rows: dict[str, Representation], columns: dict[str, Representation])
 def _scores(
     rows: dict[str, Representation],
     columns: dict[str, Representation],
+    raw: dict[str, Layers],
     measure: Chosen,
     options: dict[str, Any],
     truncate: int | float | None,
@@ -208,7 +186,9 @@ def _scores(
     orders: list[Index],
 ) -> tuple[str, str, tuple[float, float], Iterator[Matrix]]:
     if callable(measure) and not isinstance(getattr(measure, "measure", None), Measure):
-        x, y = ([leading(layer, truncate).on_host.rows for layer in side.values()] for side in (rows, columns))
+        given = {f"{side}[{place!r}]": layer for side, layers in raw.items() for place, layer in _items(layers)}
+        arrays = for_function(given, truncate)
+        x, y = arrays[: len(rows)], arrays[len(rows) :]
         found = null_kernel.of_function(lambda p, q: measure(p, q, **options), x, y, orders)
         return getattr(measure, "__name__", type(measure).__name__), "higher", (-np.inf, np.inf), found
     chosen = drawn(measure, options, truncate=truncate, seed=seed)
@@ -216,12 +196,7 @@ def _scores(
     layers = together([*rows.values(), *columns.values()], anywhere=chosen.anywhere)
     sides = layers[: len(rows)], layers[len(rows) :]
     parts = _parts(*sides)
-    try:
-        scores = [_part_scores(chosen, sides, part, truncate, orders) for part in parts]
-    except NotEstimable as reason:
-        raise ValueError(
-            f"every layer must be one that {chosen.name} can be computed of, got one where {reason}"
-        ) from None
+    scores = [_part_scores(chosen, sides, part, truncate, orders, [*rows, *columns]) for part in parts]
     return chosen.name, chosen.closer, chosen.bounds, _put_together(scores, parts, (len(rows), len(columns)))
 
 
@@ -258,16 +233,36 @@ def _part_scores(
     part: _Part,
     truncate: int | float | None,
     orders: list[Index],
+    names: list[str],
 ) -> Iterator[Matrix]:
-    chosen = [
-        [leading(side[k].fold("columns", part.grid), truncate) for k in which]
-        for side, which in zip(sides, (part.rows, part.columns), strict=True)
-    ]
-    for a in chosen[0]:
-        for b in chosen[1]:
-            measure.require_comparable(a, b)
-    views = [look_at(measure, side, keep=False) for side in chosen]
+    own, others = part.rows, [len(sides[0]) + k for k in part.columns]
+    layers = [*sides[0], *sides[1]]
+
+    def chosen(k: int) -> Representation:
+        return leading(layers[k].fold("columns", part.grid), truncate)
+
+    try:
+        rows, columns = [chosen(k) for k in own], [chosen(k) for k in others]
+        for a in rows:
+            for b in columns:
+                measure.require_comparable(a, b)
+        views = [look_at(measure, side, keep=False) for side in (rows, columns)]
+    except NotEstimable as reason:
+        raise ValueError(
+            f"every layer must be one that {measure.name} can be computed of, got {_culprit(measure, layers, names)}"
+            f"one where {reason}"
+        ) from None
     return null_kernel.grids(measure, views[0], views[1], orders)
+
+
+def _culprit(measure: Measure, layers: list[Representation], names: list[str]) -> str:
+    """Name the first layer that has no view, if it is one layer's fault."""
+    for name, layer in zip(names, layers, strict=True):
+        try:
+            measure.look(layer)
+        except NotEstimable:
+            return f"{name}, "
+    return ""
 
 
 def _put_together(scores: list[Iterator[Matrix]], parts: list[_Part], shape: tuple[int, int]) -> Iterator[Matrix]:

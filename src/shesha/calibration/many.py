@@ -11,7 +11,9 @@ from shesha import _validate as check
 from shesha._progress import muted, track
 from shesha._random import Seed, generator, number
 from shesha.calibration.corrections import CORRECTIONS, Correction, benjamini_hochberg, holm
-from shesha.calibration.scalar import Chosen, calibrate
+from shesha.calibration.null import DrawError
+from shesha.calibration.scalar import calibrate
+from shesha.calibration.subject import Chosen
 from shesha.results import Calibrated, CalibratedMany
 from shesha.views import Rdm
 
@@ -58,7 +60,8 @@ def calibrate_many(
     """
     check.choice(correction, CORRECTIONS, "correction")
     if not isinstance(pairs, Mapping) or not pairs:
-        raise ValueError("pairs must be a mapping of names to (X, Y), got something else")
+        what = "none" if isinstance(pairs, Mapping) else f"a {type(pairs).__name__}"
+        raise ValueError(f"pairs must be a mapping of names to (X, Y), at least one, got {what}")
     if len({str(name) for name in pairs}) < len(pairs):
         raise ValueError(f"pairs must have names that differ when printed, got {', '.join(map(repr, pairs))}")
     streams = generator(seed).spawn(len(pairs))
@@ -74,6 +77,8 @@ def calibrate_many(
                     raise
                 cut_short = True
                 break
+            except (TypeError, ValueError, DrawError) as error:
+                raise type(error)(f"pairs[{name!r}]: {error}") from error
             found.append((str(name), one))
             if one.interrupted:
                 cut_short = True
@@ -90,7 +95,8 @@ def calibrate_many(
     )
 
 
-def _two(name: str, pair: Pair) -> Pair:
+def _two(name: str, pair: Any) -> Pair:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise TypeError(f"pairs[{name!r}] must be (X, Y), got {type(pair).__name__}")
+        count = f" of {len(pair)}" if isinstance(pair, tuple | list) else ""
+        raise TypeError(f"pairs[{name!r}] must be (X, Y), got a {type(pair).__name__}{count}")
     return pair[0], pair[1]

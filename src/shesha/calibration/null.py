@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _memory as memory
+from shesha import _validate as check
 from shesha._arrays import to_host
 from shesha._warnings import NotEstimable
 from shesha.calibration.orders import identity_first
@@ -133,7 +134,7 @@ def of_function(
         moved = [y[order] for y in Y]
         own = [x.clone() if hasattr(x, "clone") else x.copy() for x in X]
         try:
-            values = [[float(function(x, y)) for y in moved] for x in own]
+            values = [[check.real_number(function(x, y), "its value") for y in moved] for x in own]
         except Exception as error:
             where = "the observed pairing" if draw == 0 else f"draw {draw} of {len(orders) - 1}"
             raise DrawError(f"the measure failed in {where}: {type(error).__name__}: {error}") from error

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha import _validate as check
 from shesha._random import Seed, generator
+from shesha._warnings import CalibrationWarning, warn
 
 Index = NDArray[np.intp]
 
@@ -88,6 +89,7 @@ def drawn_orders(
             raise ValueError("permutations must come alone, got blocks or groups as well")
         given = _given(permutations, n)
         require_enough(Design(n, (np.arange(n)[:, None],)), len(given), alpha)
+        _warn_of_repeats(given, alpha)
         return given, "as given"
     found = design(n, blocks, groups)
     require_enough(found, n_permutations, alpha)
@@ -95,10 +97,25 @@ def drawn_orders(
     return [found.draw(rng) for _ in range(n_permutations)], found.text
 
 
+def _warn_of_repeats(orders: Sequence[Index], alpha: float) -> None:
+    """Say so where the draws mostly repeat a few permutations: a p-value then claims more than they can tell."""
+    different = len({order.tobytes() for order in identity_first(orders)})
+    if different < 0.5 / alpha:
+        warn(
+            f"permutations hold, with the identity, {different} different ones where the level {alpha:g} needs "
+            f"{1 / alpha:g}: the p-value says less than it seems",
+            CalibrationWarning,
+        )
+
+
 def _given(permutations: ArrayLike, n: int) -> list[Index]:
-    array = np.asarray(permutations)
+    expected = f"permutations must be integers of shape (n_permutations, {n})"
+    try:
+        array = np.asarray(permutations)
+    except ValueError:
+        raise ValueError(f"{expected}, got lists of unequal length") from None
     if array.ndim != 2 or array.shape[1] != n or array.dtype.kind not in "iu" or not len(array):
-        raise ValueError(f"permutations must be integers of shape (n_permutations, {n}), got shape {array.shape}")
+        raise ValueError(f"{expected}, got shape {array.shape}")
     wrong = np.flatnonzero((np.sort(array, axis=1) != np.arange(n)).any(axis=1))
     if len(wrong):
         raise ValueError(f"permutations must each name every row once, got others in lines {check.listed(wrong)}")

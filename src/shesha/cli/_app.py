@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from shesha.cli._files import INTERRUPTED
 from shesha.cli.audit import audit_command
 from shesha.cli.bench import bench
 from shesha.cli.compare import compare_command
@@ -17,7 +18,6 @@ from shesha.cli.layers import layers_command
 from shesha.cli.measures import measures_command
 
 BAD_INPUT = 2
-INTERRUPTED = 130
 
 app = typer.Typer(
     name="shesha",

@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+INTERRUPTED = 130
+"""Exit status of a run that Ctrl-C ended, as shells have it."""
 PICTURES = (".png", ".pdf", ".svg")
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from shesha.results import Comparison, PairwiseComparison
 
 _NO_VALUE = 2
-_INTERRUPTED = 130
 
 
 def compare_command(
@@ -88,7 +87,7 @@ def compare_command(
 
 def _finish(found: Comparison | PairwiseComparison, estimated: list[bool]) -> None:
     if found.interrupted:
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(_files.INTERRUPTED)
     if not any(estimated):
         typer.echo("shesha: no measure has a value", err=True)
         raise typer.Exit(_NO_VALUE)

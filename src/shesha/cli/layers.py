@@ -32,3 +32,5 @@ def layers_command(
     _files.emit(str(found), found.to_dict(), json)
     if plot is not None:
         _files.save_picture(plot, found.plot())
+    if found.interrupted:
+        raise typer.Exit(_files.INTERRUPTED)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from shesha import _memory as memory
 from shesha._warnings import MeasureWarning, NotEstimable, warn
-from shesha.calibration.scalar import TOGETHER
+from shesha.calibration.subject import TOGETHER
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
 from shesha.results import PairScore, Score

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from numpy.typing import ArrayLike
 
+from shesha import _validate as check
 from shesha._progress import track
 from shesha._random import Seed, drawn_number, number
 from shesha.comparison import _calibrated as calibrated
@@ -76,7 +77,10 @@ def compare(
     if not isinstance(names, tuple | list) or len(names) != 2 or str(names[0]) == str(names[1]):
         raise ValueError(f"names must be two different names, got {names!r}")
     first, second = (str(name) for name in names)
-    sources = {first: Representation.of(X, "X"), second: Representation.of(Y, "Y")}
+    check.fraction(confidence, "confidence", closed=False)
+    check.fraction(alpha, "alpha", closed=False)
+    check.count(n_permutations, "n_permutations")
+    sources = {first: Representation.of(X, first), second: Representation.of(Y, second)}
     require_same_rows(sources)
     chosen = drawn(choose(measures), seed)
     groups = engine.grouped(chosen, {measure.name: [(first, second)] for measure in chosen})

@@ -41,30 +41,53 @@ def best_value(closer: str, bounds: tuple[float, float], maximum: float | None) 
     return float(best) if np.isfinite(best) else None
 
 
+def require_beyond(maximum: float | None, observed: float, threshold: float, closer: str) -> None:
+    """Refuse a value of perfect agreement that the data exceed, or that chance reaches."""
+    if maximum is None:
+        return
+    sign = 1.0 if closer == "higher" else -1.0
+    nearest = max(sign * observed, sign * threshold)
+    if sign * maximum < nearest - _TIE * abs(nearest):
+        beyond = "at least" if closer == "higher" else "at most"
+        raise ValueError(
+            f"maximum must be {beyond} the observed value and its threshold ({observed:.6g} and {threshold:.6g}), "
+            f"got {maximum:g}"
+        )
+
+
 def summarise(observed: float, null: Vector, closer: str, alpha: float, best: float | None) -> Summary:
     """Compare a score with its null; draws without a score count as extreme, so that they never make significance."""
     sign = 1.0 if closer == "higher" else -1.0
-    s, t = sign * observed, sign * null[np.isfinite(null)]
-    k, lost = len(null), int(len(null) - np.isfinite(null).sum())
-    largest = max(abs(s), float(np.abs(t).max(initial=0.0)))
-    tie = _TIE * largest if np.isfinite(largest) else 0.0
+    s, t = sign * observed, sign * null[~np.isnan(null)]
+    k, lost = len(null), int(np.isnan(null).sum())
+    largest = float(np.abs([x for x in (s, *t) if np.isfinite(x)]).max(initial=0.0))
+    tie = _TIE * largest
     extreme = int((t >= s - tie).sum()) + lost
     combined = np.sort(np.concatenate([t, np.full(lost, np.inf), [s]]))
     threshold = float(combined[ceil((1 - alpha) * (k + 1) - 1e-9) - 1])
-    mean, sd = (float(t.mean()), float(t.std())) if len(t) else (np.nan, np.nan)
+    mean, sd = _moments(t, largest)
     top = None if best is None else sign * best
     return Summary(
         threshold=sign * threshold,
         score=0.0 if s - threshold <= tie else _rescaled(s, threshold, top),
         p_value=(1 + extreme) / (k + 1),
         percentile=100 * float((t < s - tie).sum() + 0.5 * (np.abs(t - s) <= tie).sum()) / k,
-        null_mean=sign * mean,
+        # Plus zero: no chance level is -0.
+        null_mean=sign * mean + 0.0,
         null_sd=sd,
         centred=s - mean,
         z=(s - mean) / sd if sd > tie else float("nan"),
         adjusted=(s - mean) / (top - mean) if top is not None and top > mean else float("nan"),
         n_lost=lost,
     )
+
+
+def _moments(t: Vector, largest: float) -> tuple[float, float]:
+    """Mean and standard deviation, NaN if any is infinite; squares of large numbers are kept within range."""
+    if not len(t) or not np.isfinite(t).all():
+        return np.nan, np.nan
+    unit = largest or 1.0
+    return float((t / unit).mean()) * unit, float((t / unit).std()) * unit
 
 
 def _rescaled(score: float, threshold: float, top: float | None) -> float:

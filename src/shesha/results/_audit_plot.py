@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shesha.results._labels import literal
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -37,7 +39,7 @@ def draw(audit: Audit, ax: Axes | None) -> Axes:
         )
     threshold = [np.nan if one.chance is None else one.chance.threshold for one in audit.representations]
     ax.plot(at, threshold, color="#7f7f7f", linestyle="--", linewidth=1, label="chance threshold")
-    names = [one.name for one in audit.representations]
+    names = [literal(one.name) for one in audit.representations]
     ax.set_xticks(
         at, names, rotation=30 if max(map(len, names)) > 6 else 0, ha="right" if max(map(len, names)) > 6 else "center"
     )

@@ -23,5 +23,10 @@ class Result:
         return pd.DataFrame([{name: _cell(value) for name, value in self.to_dict().items()}])
 
 
+def at_level(p_value: float, alpha: float) -> bool:
+    """Whether a p-value reaches the level; 1 - 0.9 is the level 0.1 although it is a rounding error less."""
+    return bool(p_value <= alpha * (1 + 1e-9))
+
+
 def _cell(value: Any) -> Any:
     return "; ".join(map(str, value)) if isinstance(value, tuple) else value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shesha.results._base import Result
+from shesha.results._base import Result, at_level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +54,7 @@ class Calibrated(Result):
     @property
     def significant(self) -> bool:
         """Whether the score is above chance at the level alpha."""
-        return self.p_value <= self.alpha
+        return at_level(self.p_value, self.alpha)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the null with the observed value and the threshold.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shesha.results._base import Result
+from shesha.results._base import Result, at_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +49,7 @@ class CalibratedLayers(Result):
     @property
     def significant(self) -> bool:
         """Whether the aggregate is above chance at the level alpha."""
-        return self.p_value <= self.alpha
+        return at_level(self.p_value, self.alpha)
 
     def matrix(self) -> pd.DataFrame:
         """Return the observed grid as a table."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shesha.results._base import Result
+from shesha.results._base import Result, at_level
 from shesha.results._calibrated import Calibrated
 
 if TYPE_CHECKING:
@@ -33,9 +33,10 @@ class CalibratedMany(Result):
 
     def __getitem__(self, pair: str) -> Calibrated:
         """Return the result of the pair of this name."""
-        if pair not in self.pairs:
-            raise KeyError(f"pair must be one of {', '.join(self.pairs)}, got {pair!r}")
-        return self.results[self.pairs.index(pair)]
+        name = str(pair)
+        if name not in self.pairs:
+            raise KeyError(f"pair must be one of {', '.join(self.pairs)}, got {name}")
+        return self.results[self.pairs.index(name)]
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per pair."""
@@ -49,7 +50,7 @@ class CalibratedMany(Result):
                     **{field: getattr(one, field) for field in fields},
                     "p_holm": p_holm,
                     "p_benjamini_hochberg": p_bh,
-                    "significant": bool(p <= one.alpha),
+                    "significant": at_level(p, one.alpha),
                     "reason": one.reason,
                 }
                 for name, one, p_holm, p_bh, p in zip(
@@ -63,5 +64,6 @@ class CalibratedMany(Result):
         columns = ["pair", "observed", "null_mean", "threshold", "score", "p_value", "p_holm", "p_benjamini_hochberg"]
         head = f"{self.results[0].measure} ({self.results[0].closer} is closer), {self.correction} decides"
         text = self.to_frame()[[*columns, "significant"]].to_string(index=False, float_format="%.4g")
-        end = "\nInterrupted: the rest was not calibrated." if self.interrupted else ""
-        return f"{head}\n{text}{end}"
+        why = [f"{name}: {one.reason}" for name, one in zip(self.pairs, self.results, strict=True) if one.reason]
+        end = ["Interrupted: the rest was not calibrated."] if self.interrupted else []
+        return "\n".join([head, text, *why, *end])

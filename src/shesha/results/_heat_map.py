@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shesha.results._labels import literal
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
@@ -27,10 +29,10 @@ def heat_map(values: pd.DataFrame, title: str, closer: str, ax: Axes | None) -> 
     cells = values.to_numpy(dtype=float)
     image = ax.imshow(cells, cmap="viridis_r" if closer == "higher" else "viridis")
     ax.figure.colorbar(image, ax=ax, shrink=0.8)
-    _name(ax, [str(name) for name in values.index], [str(name) for name in values.columns])
+    _name(ax, [literal(str(name)) for name in values.index], [literal(str(name)) for name in values.columns])
     if max(n_rows, n_columns) <= _WRITTEN:
         _write(ax, cells, closer)
-    ax.set_title(title, fontsize="medium")
+    ax.set_title(literal(title), fontsize="medium")
     return ax
 
 

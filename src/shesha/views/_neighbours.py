@@ -97,7 +97,7 @@ class Neighbours(View):
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
         """Rows, neighbours and tables; panels of distances."""
-        k = options["k"]
+        k = check.count(options["k"], "k")
         tables = n * n if n <= _TABLE_ROWS else 0
         return 24 * n * d + 24 * n * k + 3 * tables, 24 * n * d + 64 * n * (k + 10) + 32 * PANEL * n
 

@@ -1,0 +1,159 @@
+"""What is calibrated: checked data, and their scores under permutations by a measure or a function of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha import _validate as check
+from shesha._arrays import beside
+from shesha._random import Seed
+from shesha.calibration import null as null_kernel
+from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.measures import Measure, get
+from shesha.views import Basis, Rdm, Representation, View, aligned
+
+Matrix = NDArray[np.float64]
+Index = NDArray[np.intp]
+TOGETHER = 2**29
+"""Views that take less than this many bytes in making are made side by side, one per thread."""
+Chosen = str | Measure | Callable[..., float]
+Data = ArrayLike | Rdm | Representation
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is calibrated: how it is called and read, and its scores under permutations."""
+
+    name: str
+    closer: str
+    bounds: tuple[float, float]
+    n_rows: int
+    scores: Callable[[list[Index]], Iterator[Matrix]]
+
+
+def prepare(
+    X: Data,
+    Y: Data,
+    measure: Chosen,
+    options: dict[str, Any],
+    *,
+    truncate: int | float | None = None,
+    seed: Seed = None,
+) -> Subject:
+    """Check the data; the views are made, once, when scores are asked for."""
+    if callable(measure) and not isinstance(getattr(measure, "measure", None), Measure):
+        return _of_function(X, Y, measure, options, truncate)
+    chosen = drawn(measure, options, truncate=truncate, seed=seed)
+    given = Representation.of(X, "X"), Representation.of(Y, "Y")
+    require_inputs_as_rows(chosen, *given)
+    a, b = aligned(*given, chosen.view.folding, anywhere=chosen.anywhere)
+
+    def scores(orders: list[Index]) -> Iterator[Matrix]:
+        chosen.require_comparable(a, b)
+        views = look_at(chosen, [leading(side, truncate) for side in (a, b)])
+        # A reason not to have the observed value is told, not counted.
+        null_kernel.observed_alone(chosen, *views)
+        return null_kernel.grids(chosen, views[:1], views[1:], orders)
+
+    if a.n_rows != b.n_rows:
+        raise ValueError(f"Y must have as many rows as X ({a.n_rows}), got {b.n_rows}")
+    return Subject(chosen.name, chosen.closer, chosen.bounds, a.n_rows, scores)
+
+
+def require_inputs_as_rows(measure: Measure, *sides: Representation) -> None:
+    """Refuse tokens and positions as rows: those of one input are not exchangeable with those of others."""
+    kinds = {len(side.shape) for side in sides}
+    if kinds == {3} or (kinds == {4} and measure.view.folding == "rows"):
+        raise ValueError(
+            f"X and Y must have one row per input to be calibrated by {measure.name}, got tokens or positions: average "
+            "over them first"
+        )
+
+
+def drawn(
+    measure: Chosen, options: dict[str, Any], *, truncate: int | float | None = None, seed: Seed = None
+) -> Measure:
+    """Return the measure with its options, refusing those that have no permutation null."""
+    chosen = get(measure).configured(**options).drawn(seed)
+    if truncate is not None and "orthogonal" not in chosen.invariant:
+        raise ValueError(
+            f"truncate must come with a measure that rotations leave alone, got {chosen.name}: components have "
+            "arbitrary signs"
+        )
+    if not chosen.paired:
+        raise ValueError(
+            f"measure must look at which row is which, got {chosen.name}: permuting rows leaves it alone, so it has no "
+            "permutation null"
+        )
+    return chosen
+
+
+def look_at(measure: Measure, sides: list[Representation], *, keep: bool = True) -> list[View]:
+    """Make the views of all sides, once each: side by side where they are small. Keep what they were made of?"""
+
+    def look(side: Representation) -> View:
+        view = measure.look(side)
+        if keep:
+            return view
+        side.drop_views()
+        return null_kernel.lighten(view)
+
+    kind, options = measure.view_key
+    working = max(sum(kind.memory(*side.size(kind.folding), **dict(options))) for side in sides)
+    if working < TOGETHER:
+        return list(parallel(look, sides))
+    with single_threaded_blas():
+        return [look(side) for side in sides]
+
+
+def _of_function(
+    X: Any, Y: Any, function: Callable[..., float], options: dict[str, Any], truncate: int | float | None
+) -> Subject:
+    x, y = for_function({"X": X, "Y": Y}, truncate)
+    if len(x) != len(y):
+        raise ValueError(f"Y must have as many rows as X ({len(x)}), got {len(y)}")
+    bounds = (-np.inf, np.inf)
+    name = getattr(function, "__name__", type(function).__name__)
+
+    def scores(orders: list[Index]) -> Iterator[Matrix]:
+        return null_kernel.of_function(lambda p, q: function(p, q, **options), [x], [y], orders)
+
+    return Subject(name, "higher", bounds, len(x), scores)
+
+
+def for_function(given: Mapping[str, Any], truncate: int | float | None) -> list[Any]:
+    """Return the data as a user's function gets them: arrays of NumPy, or tensors if all are tensors."""
+    tensors = all(hasattr(side, "detach") for side in given.values())
+    found = []
+    for name, side in given.items():
+        source = Representation.of(side, name)
+        if source.given_distances:
+            raise ValueError(f"{name} must be features for a function of your own, got distances between rows")
+        if len(source.shape) != 2:
+            raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {source.shape}")
+        if tensors and truncate is None:
+            found.append(side)
+            continue
+        rows = leading(source, truncate).on_host.rows
+        found.append(beside(rows, side) if tensors else rows)
+    return found
+
+
+def leading(source: Representation, truncate: int | float | None) -> Representation:
+    """Return the leading principal components only, or all of it."""
+    if truncate is None:
+        return source
+    with single_threaded_blas():
+        basis = source.view(Basis)
+    if isinstance(truncate, int | np.integer) and not isinstance(truncate, bool):
+        n_components = check.count(truncate, "truncate")
+    else:
+        n_components = basis.components_for(check.fraction(truncate, "truncate"))
+    basis = basis.truncated(n_components)
+    scaled = basis.directions * beside(basis.singular_values * basis.unit, basis.directions)
+    return Representation(scaled, source.precision)

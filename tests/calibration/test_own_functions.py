@@ -1,0 +1,139 @@
+"""Functions and aggregates of one's own: what they get, what they may return, and what is made of it."""
+
+from __future__ import annotations
+
+import json
+
+import matplotlib
+import numpy as np
+import pytest
+
+import shesha
+from shesha import Rdm, calibrate, calibrate_layers, calibrate_many, compare
+from shesha.calibration import DrawError
+
+matplotlib.use("Agg")
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((40, 6))
+Y = X[:, :3] + RNG.standard_normal((40, 3))
+K = 19
+
+
+def product(a, b):
+    return float(np.linalg.norm(a.T @ b))
+
+
+def test_an_aggregate_beyond_the_bounds_of_the_measure_has_no_maximum():
+    found = calibrate_layers([X, Y], [X, Y, X + Y[:, :1]], "CKA", lambda grid: grid.sum(), n_permutations=K, seed=0)
+    assert found.observed > 1 and found.maximum is None
+    assert found.score == pytest.approx(found.observed - found.threshold)
+    with_maximum = calibrate_layers([X, Y], [X, Y], "CKA", lambda g: g.sum(), n_permutations=K, seed=0, maximum=4)
+    assert with_maximum.maximum == 4 and 0 < with_maximum.score < 1
+
+
+def test_an_aggregate_on_the_scale_of_the_measure_has_its_maximum():
+    own, named = (
+        calibrate_layers([X, Y], [X, Y], "CKA", aggregate, n_permutations=K, seed=0)
+        for aggregate in (lambda grid: grid.max(), "max")
+    )
+    assert (own.maximum, own.score, own.p_value) == (named.maximum, named.score, named.p_value)
+
+
+def test_an_aggregate_that_fails_says_for_which_grid():
+    with pytest.raises(DrawError, match="aggregate failed for the observed grid: ZeroDivisionError"):
+        calibrate_layers([X], [Y], "CKA", lambda grid: 1 / 0, n_permutations=K)
+
+
+@pytest.mark.parametrize("value", [1 + 2j, np.complex128(1 + 2j), "0.5", None, np.ones(1), [0.5]])
+def test_what_is_no_real_number_is_refused(value):
+    with pytest.raises(DrawError, match="the observed pairing: TypeError: its value must be one real number, got"):
+        calibrate(X, Y, lambda a, b: value, n_permutations=K)
+
+
+@pytest.mark.parametrize("value", [1, True, np.float32(0.5), np.int64(2), np.array(0.5)])
+def test_any_real_number_is_taken(value):
+    assert calibrate(X, Y, lambda a, b: value, n_permutations=K).observed == float(value)
+
+
+def test_a_function_for_tensors_gets_tensors_everywhere():
+    torch = pytest.importorskip("torch", reason="torch is an extra")
+    a, b = torch.tensor(X), torch.tensor(Y)
+
+    def tensors(p, q):
+        return torch.linalg.norm(p.T @ q)
+
+    options = {"n_permutations": K, "seed": 0}
+    expected = calibrate(X, Y, product, **options)
+    assert calibrate(a, b, tensors, **options).null == pytest.approx(expected.null)
+    assert calibrate_layers([a], {"one": b}, tensors, **options).null == pytest.approx(expected.null)
+    truncated = calibrate(X, Y, product, truncate=2, **options)
+    assert calibrate(a, b, tensors, truncate=2, **options).null == pytest.approx(truncated.null)
+
+
+def test_options_that_are_not_plain_are_told_not_kept():
+    def weighted(a, b, weights, by):
+        return float((a[:, :3] * b * weights).sum())
+
+    found = calibrate(X, Y, weighted, n_permutations=K, weights=np.ones(3), by=product)
+    assert found.options == {"weights": "ndarray of shape (3,)", "by": "product"}
+    json.dumps(found.to_dict())
+
+
+def test_distances_are_no_features():
+    with pytest.raises(ValueError, match="X must be features for a function of your own, got distances between rows"):
+        calibrate(Rdm(np.ones((5, 5)) - np.eye(5)), X[:5], product, n_permutations=K)
+
+
+def test_a_level_with_a_rounding_error_is_the_level():
+    found = calibrate(X, X, n_permutations=9, alpha=1 - 0.9, seed=0)
+    assert found.p_value == 0.1 and found.significant
+    assert calibrate_layers([X], [X], n_permutations=9, alpha=1 - 0.9, seed=0).significant
+    assert calibrate_many({"a": (X, X)}, n_permutations=9, alpha=1 - 0.9, seed=0).to_frame()["significant"].all()
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+@pytest.mark.parametrize("measure", ["ProcDist", "RSMDiff"])
+def test_summaries_do_not_depend_on_the_unit(measure, scale):
+    one, other = (calibrate(X * unit, Y * unit, measure, n_permutations=K, seed=0) for unit in (1.0, scale))
+    assert other.z == pytest.approx(one.z, rel=1e-6)
+    assert other.null_sd == pytest.approx(one.null_sd * scale, rel=1e-6)
+
+
+def test_names_are_no_formulas():
+    figure = calibrate_layers({r"$\foo$": X}, {"b$": Y}, n_permutations=K, seed=0).plot().figure
+    figure.canvas.draw()
+
+
+def test_messages_name_what_is_wrong():
+    bad = X.copy()
+    bad[3, 0] = np.nan
+    with pytest.raises(ValueError, match=r"pairs\['second'\]: X must be finite"):
+        calibrate_many({"first": (X, Y), "second": (bad, Y)}, n_permutations=K)
+    with pytest.raises(ValueError, match="can be computed of, got dull, one where all rows are equal"):
+        calibrate_layers({"fine": X, "dull": np.ones((40, 2))}, [Y], n_permutations=K)
+    with pytest.raises(
+        TypeError, match="layers_a must be a mapping of names to arrays, or a sequence of arrays, got a"
+    ):
+        calibrate_layers(None, [Y], n_permutations=K)
+    with pytest.raises(TypeError, match="k must be an integer, got '5'"):
+        calibrate(X, Y, "mutual kNN", n_permutations=K, k="5")
+    with pytest.raises(ValueError, match="got lists of unequal length"):
+        calibrate(X, Y, permutations=[[0, 1], [1]])
+    with pytest.raises(ValueError, match=r"confidence must be in \(0, 1\), got 2"):
+        compare(X, Y, "CKA", confidence=2)
+    with pytest.raises(ValueError, match="before must be finite"):
+        compare(bad, Y, "CKA", names=("before", "after"))
+
+
+def test_sparse_matrices_are_refused_with_a_way_out():
+    sparse = pytest.importorskip("scipy.sparse")
+    with pytest.raises(TypeError, match=r"X must be a dense array, got a csr_array: pass X\.toarray\(\)"):
+        calibrate(sparse.csr_array(X), Y, n_permutations=K)
+
+
+def test_a_pair_without_a_score_tells_why_in_print():
+    with pytest.warns(shesha.NotEstimableWarning):
+        found = calibrate_many({"fine": (X, Y), "dull": (X, np.ones((40, 2)))}, n_permutations=K, seed=0)
+    assert "dull: all rows are equal" in str(found)
+    assert found["dull"].reason == "all rows are equal"
