@@ -65,3 +65,18 @@ def test_calibrating_needs_two(invoke_main, models):
     ended = invoke_main("compare", models[0], "--calibrate")
     assert ended.status == 2
     assert "--calibrate needs exactly two representations, got 3" in ended.err
+
+
+def test_ctrl_c_writes_what_has_come_and_ends_with_its_status(invoke, models, monkeypatch, tmp_path):
+    import shesha.calibration.scalar as module
+
+    def until_fifth(items, total, label):
+        for done, item in enumerate(items):
+            if done == 5:
+                raise KeyboardInterrupt
+            yield item
+
+    monkeypatch.setattr(module, "track", until_fifth)
+    ended = invoke("layers", *models, "--json", tmp_path / "out.json")
+    assert ended.status == 130
+    assert json.loads((tmp_path / "out.json").read_text())["n_permutations"] == 4
