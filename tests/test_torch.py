@@ -1,4 +1,4 @@
-"""Torch tensors give the numbers that arrays give, from whatever device they come."""
+"""Torch tensors in the host's memory give the very numbers that arrays give; `test_devices.py` has those on devices."""
 
 from __future__ import annotations
 
@@ -20,21 +20,19 @@ def arrays():
     return X, X @ rng.standard_normal((8, 6)) + rng.standard_normal((40, 6))
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", [name for name in measures.names() if name != "RTD"])
-def test_measures_take_tensors(arrays, device, name):
+def test_measures_take_tensors(arrays, name):
     measure = measures.get(name)
     measure = measure.configured(
         **{key: value for key, value in {"k": 4, "seed": 0}.items() if key in measure.parameters}
     )
     X, Y = arrays if not measure.equal_widths else (arrays[0], arrays[0][::-1].copy())
-    a, b = (torch.tensor(Z, device=device, requires_grad=True) for Z in (X, Y))
+    a, b = (torch.tensor(Z, requires_grad=True) for Z in (X, Y))
     assert measure.between(a, b) == measure.between(X, Y)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-def test_calibration_takes_tensors(arrays, device):
-    a, b = (torch.tensor(Z, device=device) for Z in arrays)
+def test_calibration_takes_tensors(arrays):
+    a, b = (torch.tensor(Z) for Z in arrays)
     of_tensors, of_arrays = shesha.calibrate(a, b, "CKA", seed=0), shesha.calibrate(*arrays, "CKA", seed=0)
     assert of_tensors == of_arrays
     grid = shesha.calibrate_layers([a, b], [b], "mutual kNN", seed=0)
