@@ -71,6 +71,22 @@ def test_a_function_for_tensors_gets_tensors_everywhere():
     assert calibrate(a, b, tensors, truncate=2, **options).null == pytest.approx(truncated.null)
 
 
+def test_layers_may_come_from_a_generator():
+    found = calibrate_layers((Z for Z in (X, Y)), iter([Y]), product, n_permutations=K, seed=0)
+    assert found.grid == calibrate_layers([X, Y], [Y], product, n_permutations=K, seed=0).grid
+
+
+def test_errors_that_need_more_than_a_message_name_their_pair():
+    class Lazy:
+        shape = (40, 3)
+
+        def __array__(self, dtype=None, copy=None):
+            b"\xff".decode()
+
+    with pytest.raises(ValueError, match=r"pairs\['one'\]: .*can't decode byte 0xff"):
+        calibrate_many({"one": (Lazy(), Y)}, n_permutations=K)
+
+
 def test_options_that_are_not_plain_are_told_not_kept():
     def weighted(a, b, weights, by):
         return float((a[:, :3] * b * weights).sum())

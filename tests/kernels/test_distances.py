@@ -8,15 +8,8 @@ from numpy.testing import assert_allclose
 from scipy.spatial.distance import pdist
 
 from shesha.kernels import distances
-from shesha.kernels.distances import (
-    METRICS,
-    PANEL,
-    condensed,
-    length_unit,
-    pair_distances,
-    standard_rows,
-    undirected_rows,
-)
+from shesha.kernels.distances import METRICS, PANEL, condensed, pair_distances, standard_rows, undirected_rows
+from shesha.kernels.precision import length_unit
 
 
 @pytest.fixture(params=METRICS)

@@ -81,13 +81,15 @@ def calibrate_layers(
     >>> found.best, found.significant
     (('1', '3'), True)
     """
-    rows, columns = named_layers(layers_a, "layers_a"), named_layers(layers_b, "layers_b")
+    given = {"layers_a": _mapping(layers_a, "layers_a"), "layers_b": _mapping(layers_b, "layers_b")}
+    rows, columns = (named_layers(layers, side) for side, layers in given.items())
     n = _n_rows(rows, columns)
     orders, exchanged = drawn_orders(
         n, n_permutations, alpha, blocks=blocks, groups=groups, permutations=permutations, seed=seed
     )
-    raw = {"layers_a": layers_a, "layers_b": layers_b}
-    name, closer, bounds, scores = _scores(rows, columns, raw, measure, options, truncate, seed, identity_first(orders))
+    name, closer, bounds, scores = _scores(
+        rows, columns, given, measure, options, truncate, seed, identity_first(orders)
+    )
     reduce = reducer(aggregate, closer)
     grids, interrupted = collect(scores, len(orders) + 1)
     _require_scores(grids[0], list(rows), list(columns), name)
@@ -154,18 +156,20 @@ def _nested(grid: Matrix) -> tuple[tuple[float, ...], ...]:
 
 def named_layers(layers: Layers, name: str) -> dict[str, Representation]:
     """Check the layers; those of a sequence are called by number."""
-    if isinstance(layers, str | Rdm) or hasattr(layers, "columns") or not isinstance(layers, Iterable):
-        raise TypeError(
-            f"{name} must be a mapping of names to arrays, or a sequence of arrays, got a {type(layers).__name__}"
-        )
-    found = named(dict(_items(layers)), name, name + "[{!r}]")
+    found = named(_mapping(layers, name), name, name + "[{!r}]")
     if not found:
         raise ValueError(f"{name} must hold at least one layer, got none")
     return found
 
 
-def _items(layers: Layers) -> Iterable[tuple[Any, Any]]:
-    return layers.items() if isinstance(layers, Mapping) else enumerate(layers)
+def _mapping(layers: Layers, name: str) -> Mapping[Any, Any]:
+    if isinstance(layers, Mapping):
+        return layers
+    if isinstance(layers, str | Rdm) or hasattr(layers, "columns") or not isinstance(layers, Iterable):
+        raise TypeError(
+            f"{name} must be a mapping of names to arrays, or a sequence of arrays, got a {type(layers).__name__}"
+        )
+    return dict(enumerate(layers))
 
 
 def _n_rows(rows: dict[str, Representation], columns: dict[str, Representation]) -> int:
@@ -178,7 +182,7 @@ def _n_rows(rows: dict[str, Representation], columns: dict[str, Representation])
 def _scores(
     rows: dict[str, Representation],
     columns: dict[str, Representation],
-    raw: dict[str, Layers],
+    given: dict[str, Mapping[Any, Any]],
     measure: Chosen,
     options: dict[str, Any],
     truncate: int | float | None,
@@ -186,8 +190,8 @@ def _scores(
     orders: list[Index],
 ) -> tuple[str, str, tuple[float, float], Iterator[Matrix]]:
     if callable(measure) and not isinstance(getattr(measure, "measure", None), Measure):
-        given = {f"{side}[{place!r}]": layer for side, layers in raw.items() for place, layer in _items(layers)}
-        arrays = for_function(given, truncate)
+        raw = {f"{side}[{place!r}]": layer for side, layers in given.items() for place, layer in layers.items()}
+        arrays = for_function(raw, [*rows.values(), *columns.values()], truncate)
         x, y = arrays[: len(rows)], arrays[len(rows) :]
         found = null_kernel.of_function(lambda p, q: measure(p, q, **options), x, y, orders)
         return getattr(measure, "__name__", type(measure).__name__), "higher", (-np.inf, np.inf), found
@@ -238,19 +242,18 @@ def _part_scores(
     own, others = part.rows, [len(sides[0]) + k for k in part.columns]
     layers = [*sides[0], *sides[1]]
 
-    def chosen(k: int) -> Representation:
-        return leading(layers[k].fold("columns", part.grid), truncate)
-
+    folded = [layers[k].fold("columns", part.grid) for k in (*own, *others)]
     try:
-        rows, columns = [chosen(k) for k in own], [chosen(k) for k in others]
+        chosen = [leading(layer, truncate) for layer in folded]
+        rows, columns = chosen[: len(own)], chosen[len(own) :]
         for a in rows:
             for b in columns:
                 measure.require_comparable(a, b)
         views = [look_at(measure, side, keep=False) for side in (rows, columns)]
     except NotEstimable as reason:
+        culprit = _culprit(measure, folded, [names[k] for k in (*own, *others)])
         raise ValueError(
-            f"every layer must be one that {measure.name} can be computed of, got {_culprit(measure, layers, names)}"
-            f"one where {reason}"
+            f"every layer must be one that {measure.name} can be computed of, got {culprit}one where {reason}"
         ) from None
     return null_kernel.grids(measure, views[0], views[1], orders)
 

@@ -18,6 +18,8 @@ from shesha.results import Calibrated, CalibratedMany
 from shesha.views import Rdm
 
 Pair = tuple[ArrayLike | Rdm, ArrayLike | Rdm]
+_TOLD = (TypeError, ValueError, DrawError)
+"""Errors that say what is wrong with a pair."""
 
 
 def calibrate_many(
@@ -77,8 +79,10 @@ def calibrate_many(
                     raise
                 cut_short = True
                 break
-            except (TypeError, ValueError, DrawError) as error:
-                raise type(error)(f"pairs[{name!r}]: {error}") from error
+            except _TOLD as error:
+                # Subclasses may need more than a message.
+                kind = next(one for one in _TOLD if isinstance(error, one))
+                raise kind(f"pairs[{name!r}]: {error}") from error
             found.append((str(name), one))
             if one.interrupted:
                 cut_short = True

@@ -102,16 +102,14 @@ def _one_by_one(
         moved = [view.permuted(order) for view in columns]
         return np.array([[_score(measure, a, b) for b in moved] for a in rows])
 
-    start = time.perf_counter()
+    rest = range(_AT_ONCE, len(orders), _AT_ONCE)
     with single_threaded_blas():
-        yield from some(0)
-        rest = range(_AT_ONCE, len(orders), _AT_ONCE)
-        if time.perf_counter() - start < _SHORT:
-            for found in map(some, rest):
-                yield from found
-            return
-    for found in parallel(some, rest):
-        yield from found
+        start = time.perf_counter()
+        first = some(0)
+        short = time.perf_counter() - start < _SHORT
+        yield from first
+        for found in map(some, rest) if short else parallel(some, rest):
+            yield from found
 
 
 def _score(measure: Measure, a: View, b: View) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,7 +114,8 @@ def look_at(measure: Measure, sides: list[Representation], *, keep: bool = True)
 def _of_function(
     X: Any, Y: Any, function: Callable[..., float], options: dict[str, Any], truncate: int | float | None
 ) -> Subject:
-    x, y = for_function({"X": X, "Y": Y}, truncate)
+    given = {"X": X, "Y": Y}
+    x, y = for_function(given, [Representation.of(side, name) for name, side in given.items()], truncate)
     if len(x) != len(y):
         raise ValueError(f"Y must have as many rows as X ({len(x)}), got {len(y)}")
     bounds = (-np.inf, np.inf)
@@ -126,12 +127,13 @@ def _of_function(
     return Subject(name, "higher", bounds, len(x), scores)
 
 
-def for_function(given: Mapping[str, Any], truncate: int | float | None) -> list[Any]:
-    """Return the data as a user's function gets them: arrays of NumPy, or tensors if all are tensors."""
+def for_function(
+    given: Mapping[str, Any], sources: Sequence[Representation], truncate: int | float | None
+) -> list[Any]:
+    """Return checked data as a user's function gets them: arrays of NumPy, or tensors if all were given as tensors."""
     tensors = all(hasattr(side, "detach") for side in given.values())
     found = []
-    for name, side in given.items():
-        source = Representation.of(side, name)
+    for (name, side), source in zip(given.items(), sources, strict=True):
         if source.given_distances:
             raise ValueError(f"{name} must be features for a function of your own, got distances between rows")
         if len(source.shape) != 2:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._arrays import beside, column_medians, gathered, largest, namespace, squared_lengths, to_host
+from shesha._arrays import beside, gathered, namespace, squared_lengths, to_host
 from shesha.kernels.pairs import condensed_index, upper
+from shesha.kernels.precision import CLOSE, MAX_SPAN
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -21,34 +22,8 @@ Index = NDArray[np.intp]
 
 _PANEL = 2048
 """Rows whose distances are computed together."""
-_CLOSE = 1e-4
-"""Squared distances below this share of the squared lengths lose digits in a Gram matrix and are recomputed."""
-_MAX_SPAN = 4
-"""A chain of near-ties longer than this many tolerances is data, not rounding noise."""
 _GATHERED = 1 << 26
 """Numbers gathered at once."""
-
-
-def length_unit(X: Any) -> float:
-    """Power of two near the largest entry."""
-    top = largest(X)
-    return float(2.0 ** np.clip(np.floor(np.log2(top)), -1000, 1000)) if top > 0 else 1.0
-
-
-def standard_rows(X: Any, metric: str) -> Any:
-    """Rows whose inner products give the metric; rows without a direction become zero."""
-    xp = namespace(X)
-    if metric == "euclidean":
-        rows = X / length_unit(X)
-        return rows - column_medians(rows)
-    top = xp.max(xp.abs(X), axis=1, keepdims=True)
-    rows = X / xp.where(top > 0, top, xp.ones_like(top))
-    if metric == "correlation":
-        rows = rows - xp.mean(rows, axis=1, keepdims=True)
-        constant = xp.max(xp.abs(rows), axis=1, keepdims=True) <= 4 * float(np.finfo(float).eps)
-        rows = xp.where(constant, xp.zeros_like(rows), rows)
-    length = xp.sqrt(squared_lengths(rows))[:, None]
-    return rows / xp.where(length > 0, length, xp.ones_like(length))
 
 
 def condensed(rows: Any, metric: str, *, squared: bool = False) -> Any:
@@ -69,7 +44,7 @@ def _upper(rows: Any, metric: str, start: int) -> Any:
     lengths = squared_lengths(later)
     scale = gathered(lengths, i) + gathered(lengths, j)
     found = scale - 2.0 * products
-    close = found <= _CLOSE * scale
+    close = found <= CLOSE * scale
     if not bool(xp.any(close)):
         return found
     exact = squared_differences(later, i[close], j[close])
@@ -156,7 +131,7 @@ def _groups(ordered: Any, tolerance: float) -> tuple[Any, Any]:
     linked = ordered[1:] - ordered[:-1] <= tolerance
     starts, group = _cut(linked)
     ends = xp.concat([starts[1:], beside(np.array([ordered.shape[0]]), starts)]) - 1
-    chained = gathered(ordered, ends) - gathered(ordered, starts) > _MAX_SPAN * tolerance
+    chained = gathered(ordered, ends) - gathered(ordered, starts) > MAX_SPAN * tolerance
     if bool(xp.any(chained)):
         # Dense data: fall back to a fixed grid, whose cells cannot grow.
         cell = xp.floor(ordered / tolerance) if tolerance > 0 else ordered

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _memory as memory
-from shesha._arrays import elsewhere, namespace, squared_lengths, to_host
+from shesha._arrays import column_medians, elsewhere, namespace, squared_lengths, to_host
 from shesha.kernels import devices
+from shesha.kernels.precision import CLOSE, ROUNDING, length_unit
 from shesha.kernels.threads import parallel
 from shesha.kernels.triangles import put_rows
 
@@ -22,14 +23,9 @@ METRICS: tuple[Metric, ...] = get_args(Metric)
 
 PANEL = 256
 """Rows whose distances are computed together. Fixed, so that results do not depend on the memory at hand."""
-ROUNDING = 2.0**-45
-"""Rounding level of a distance, relative to the squared length of the rows: distances closer than this tie."""
-_CLOSE = 1e-4
-"""Squared distances below this share of the squared lengths lose digits in a Gram matrix and are recomputed."""
 _PAIRS_AT_ONCE = 1 << 22
 
 
-@elsewhere(devices.standard_rows)
 def standard_rows(X: Matrix, metric: Metric) -> Matrix:
     """Rows whose inner products give the metric; rows without a direction become zero.
 
@@ -37,28 +33,26 @@ def standard_rows(X: Matrix, metric: Metric) -> Matrix:
     keeps digits when the data lie far from the origin (means would follow one far row), and everything
     divided by `length_unit`, which keeps squares of data of any scale within range.
     """
+    xp: Any = namespace(X)
     if metric == "euclidean":
-        unit = length_unit(X)
-        rows = X / unit
-        rows -= np.median(rows, axis=0)
-        return np.asarray(rows)
+        rows = X / length_unit(X)
+        rows -= column_medians(rows)
+        return rows
     # Scaling by the largest entry first keeps squares within range for rows of any size.
-    largest = np.abs(X).max(axis=1, keepdims=True)
-    rows = X / np.where(largest > 0, largest, 1.0)
+    rows = X / _or_one(xp.max(xp.abs(X), axis=1, keepdims=True))
     if metric == "correlation":
-        mean = rows.mean(axis=1, keepdims=True)
-        rows -= mean
-        rows[np.abs(rows).max(axis=1) <= 4 * np.finfo(float).eps] = 0.0
-    length = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-    rows /= np.where(length > 0, length, 1.0)
-    return rows
+        rows -= xp.mean(rows, axis=1, keepdims=True)
+        constant = xp.max(xp.abs(rows), axis=1, keepdims=True) <= 4 * float(np.finfo(float).eps)
+        if bool(xp.any(constant)):
+            rows = xp.where(constant, xp.zeros_like(rows), rows)
+    rows /= _or_one(xp.sqrt(squared_lengths(rows))[:, None])
+    return cast(Matrix, rows)
 
 
-@elsewhere(devices.length_unit)
-def length_unit(X: Matrix) -> float:
-    """Power of two near the largest entry: dividing by it rounds nothing."""
-    largest = float(np.abs(X).max())
-    return float(2.0 ** np.clip(np.floor(np.log2(largest)), -1000, 1000)) if largest > 0 else 1.0
+def _or_one(sizes: Any) -> Any:
+    """Sizes to divide by: one where there is none."""
+    xp = namespace(sizes)
+    return xp.where(sizes > 0, sizes, xp.ones_like(sizes))
 
 
 def undirected_rows(X: Matrix, metric: Metric) -> Index:
@@ -132,7 +126,7 @@ def panel(rows: Matrix, metric: Metric, start: int) -> Matrix:
 
 
 def _recompute_close(block: Matrix, scale: Matrix, rows: Matrix, start: int) -> None:
-    scale *= _CLOSE
+    scale *= CLOSE
     i, j = np.nonzero(block <= scale)
     later = j > i
     i, j = i[later], j[later]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from shesha._arrays import elsewhere
 from shesha.kernels import devices
+from shesha.kernels.precision import MAX_SPAN
 from shesha.kernels.sorting import sort_in_place
 from shesha.kernels.threads import parallel
 
@@ -29,8 +30,6 @@ _KEY_BITS = 52
 """A double in [1, 2) has 52 fraction bits: its bit pattern is the fixed-point key."""
 _MAX_ERROR = 5e-10
 """Largest error in a rank correlation that keys coarser than the tolerance may cause."""
-_MAX_SPAN = 4
-"""A chain of near-ties longer than this many tolerances is data, not rounding noise."""
 _AT_ONCE = 1 << 18
 """Entries that a thread packs, or writes to their places, at a time."""
 _BLOCK = 1 << 15
@@ -180,7 +179,7 @@ def _group_starts(ordered: NDArray[np.uint64] | Vector, gap: np.uint64 | np.floa
     linked = np.diff(ordered) <= gap
     starts = np.flatnonzero(np.concatenate(([True], ~linked)))
     ends = np.append(starts[1:], len(ordered)) - 1
-    chained = ordered[ends] - ordered[starts] > _MAX_SPAN * gap
+    chained = ordered[ends] - ordered[starts] > MAX_SPAN * gap
     if chained.any():
         # Dense data: fall back to a fixed grid, whose cells cannot grow.
         cell = ordered // gap

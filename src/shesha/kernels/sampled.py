@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from shesha import _memory as memory
 from shesha.kernels import ranks
-from shesha.kernels.distances import ROUNDING, Metric
+from shesha.kernels.distances import Metric
 from shesha.kernels.frames import haar_columns
+from shesha.kernels.precision import ROUNDING
 from shesha.kernels.threads import parallel
 
 Matrix = NDArray[np.float64]

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from shesha import _memory as memory
 from shesha import _validate as check
 from shesha.kernels import ranks
-from shesha.kernels.distances import METRICS, Metric, condensed, length_unit, n_pairs, rounding_level
+from shesha.kernels.distances import METRICS, Metric, condensed, n_pairs, rounding_level
+from shesha.kernels.precision import length_unit
 from shesha.results import DriftPath
 from shesha.stability.feature import directed
 

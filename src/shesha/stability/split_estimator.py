@@ -15,8 +15,9 @@ from shesha._progress import track
 from shesha._random import generator, spawn
 from shesha.kernels import halves as halves_kernel
 from shesha.kernels import ranks, resampling, sampled
-from shesha.kernels.distances import Metric, length_unit, n_pairs, rounding_level, undirected_rows
+from shesha.kernels.distances import Metric, n_pairs, rounding_level, undirected_rows
 from shesha.kernels.halves import Closeness
+from shesha.kernels.precision import length_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.stability.evidence import Evidence, Request
 from shesha.stability.feature import directed, frame_of, no_direction, rotation_metric, rows_of

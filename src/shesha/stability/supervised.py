@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from shesha import _validate as check
 from shesha._random import Seed, generator
 from shesha.kernels import ranks
-from shesha.kernels.distances import METRICS, Metric, condensed, length_unit, rounding_level
+from shesha.kernels.distances import METRICS, Metric, condensed, rounding_level
+from shesha.kernels.precision import length_unit
 from shesha.stability.feature import directed
 
 Matrix = NDArray[np.float64]

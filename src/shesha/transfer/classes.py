@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha import _validate as check
 from shesha._warnings import NotEstimable
-from shesha.kernels.distances import length_unit
+from shesha.kernels.precision import length_unit
 from shesha.kernels.threads import single_threaded_blas
 
 Matrix = NDArray[np.float64]

@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from shesha import _memory as memory
 from shesha import _validate as check
 from shesha._warnings import NotEstimable
-from shesha.kernels.distances import METRICS, PANEL, ROUNDING, Metric, panel, standard_rows, undirected_rows
+from shesha.kernels.distances import METRICS, PANEL, Metric, panel, standard_rows, undirected_rows
+from shesha.kernels.precision import ROUNDING
 from shesha.kernels.threads import parallel
 from shesha.transfer.estimable import estimable
 

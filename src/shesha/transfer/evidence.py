@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha import _memory as memory
 from shesha import _validate as check
 from shesha._warnings import NotEstimable
-from shesha.kernels.distances import length_unit
+from shesha.kernels.precision import length_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.transfer.classes import precision
 from shesha.transfer.estimable import estimable

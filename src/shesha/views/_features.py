@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha._arrays import column_medians, gathered, namespace, norm, on_host
-from shesha.kernels.distances import length_unit
+from shesha.kernels.precision import length_unit
 from shesha.views._representation import Representation, View
 
 Matrix = NDArray[np.float64]

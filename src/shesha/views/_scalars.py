@@ -12,8 +12,9 @@ from shesha import _validate as check
 from shesha._random import Seed, generator
 from shesha._warnings import NotEstimable
 from shesha.kernels import halves
-from shesha.kernels.distances import METRICS, PANEL, Metric, length_unit, panel, standard_rows
+from shesha.kernels.distances import METRICS, PANEL, Metric, panel, standard_rows
 from shesha.kernels.frames import Axes
+from shesha.kernels.precision import length_unit
 from shesha.kernels.threads import parallel
 from shesha.views._features import Features
 from shesha.views._representation import Representation, View

@@ -1,0 +1,22 @@
+"""What keeps digits: a unit near the data, and the levels at which rounding hides a difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shesha._arrays import largest
+
+ROUNDING = 2.0**-45
+"""Rounding level of a distance, relative to the squared length of the rows: distances closer than this tie."""
+CLOSE = 1e-4
+"""Squared distances below this share of the squared lengths lose digits in a Gram matrix and are recomputed."""
+MAX_SPAN = 4
+"""A chain of near-ties longer than this many tolerances is data, not rounding noise."""
+
+
+def length_unit(X: Any) -> float:
+    """Power of two near the largest entry: dividing by it rounds nothing."""
+    top = largest(X)
+    return float(2.0 ** np.clip(np.floor(np.log2(top)), -1000, 1000)) if top > 0 else 1.0
