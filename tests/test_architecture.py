@@ -12,16 +12,19 @@ import shesha.core
 
 SOURCE = Path(shesha.__file__).parent
 ORDER = [
-    {"_arrays", "_warnings"},
+    {"_arrays", "_warnings", "_types", "_optional", "_atomic", "_sqlite"},
+    {"plots", "report"},
     {"results", "_validate", "_random", "_progress", "_memory"},
-    {"kernels", "io", "extract", "data"},
+    {"kernels", "io", "data"},
+    {"extract", "runs"},
+    {"nulls"},
     {"views"},
-    {"measures", "stability", "transfer"},
+    {"measures", "stability", "transfer", "descriptors"},
     {"calibration"},
     {"comparison"},
+    {"auditing", "coherence"},
     {"bio", "neuro", "steering", "drift"},
     {"benchmark", "studies"},
-    {"report"},
     {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
