@@ -1,6 +1,6 @@
 """Frozen results: a number with its uncertainty, printable, serialisable, tabular."""
 
-from shesha.results._audit import Audit, Faults, RepresentationAudit
+from shesha.results._audit import Audit, Faults, Meaning, RepresentationAudit
 from shesha.results._calibrated import Calibrated
 from shesha.results._calibrated_layers import CalibratedLayers
 from shesha.results._calibrated_many import CalibratedMany
@@ -21,6 +21,7 @@ __all__ = [
     "Estimate",
     "Faults",
     "LayerComparison",
+    "Meaning",
     "PairScore",
     "PairwiseComparison",
     "RepresentationAudit",

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from shesha.results import Faults
+from shesha.views import Rows
 
 _ENTRIES = 1 << 20
 
 
-def find_faults(X: NDArray[Any]) -> Faults:
+def find_faults(X: Rows) -> Faults:
     """Count and name NaN, zero rows, repeated rows and constant columns; X may lie on disk."""
-    step = max(1, _ENTRIES // X.shape[1])
     keys = _row_keys(X.shape[1])
-    first = np.asarray(X[0], dtype=np.float64)
+    first = X.read(slice(0, 1))[0]
     constant = np.ones(X.shape[1], dtype=bool)
     bad_entries, bad_rows, zero_rows, hashes = 0, [], [], []
-    for start in range(0, len(X), step):
-        block = np.asarray(X[start : start + step], dtype=np.float64)
+    for start, block in X.blocks(_ENTRIES):
         bad = ~np.isfinite(block)
         bad_entries += int(bad.sum())
         bad_rows.append(start + np.flatnonzero(bad.any(axis=1)))

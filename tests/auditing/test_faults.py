@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from shesha import audit
+from shesha.auditing import faults
+from shesha.auditing.faults import find_faults
 from shesha.results import Faults
-from shesha.stability import faults
-from shesha.stability.faults import find_faults
 
 # So few values that small matrices are full of zero rows, repeated rows and constant columns.
 VALUES = [0.0, -0.0, 1.0, -1.0, 0.1, 5e-324, 1.7e308, math.nan, math.inf, -math.inf]
