@@ -21,8 +21,8 @@ FUSED = {"native.c": "-ffp-contract=fast"}
 """Sources that may multiply and add at once. The others must round as NumPy does."""
 SETS = {
     "plain": (),
-    "avx2": ("-mavx2", "-mfma"),
-    "avx512": ("-mavx2", "-mfma", "-mavx512f", "-mavx512vl"),
+    "avx2": ("-mavx2", "-mfma", "-mbmi2"),
+    "avx512": ("-mavx2", "-mfma", "-mbmi2", "-mavx512f", "-mavx512vl"),
 }
 """Options for each instruction set; the library chooses among them where it runs."""
 SECONDS = 300

@@ -17,6 +17,7 @@ from shesha.kernels.threads import parallel
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 Keys = NDArray[np.uint64]
+Places = NDArray[np.uint32]
 
 _PIECE = 1 << 20
 """Entries that a thread takes at a time."""
@@ -26,7 +27,7 @@ _MOST_BITS = 11
 """Buckets that are dealt out to at a time: more lines of memory than the next cache holds take longer."""
 _WINDOW_BITS = 15
 """Places of a stretch that is written to in any order: it stays in the cache meanwhile."""
-_KEEP_KEYS, _KEEP_INDICES, _MULTIPLY = range(3)
+_KEEP_KEYS, _KEEP_INDICES, _PUT_PLACES, _MULTIPLY = range(4)
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,25 @@ def sorted_keys(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) ->
     """Fill `keys` with the sorted entries, or the order alone, and return the sum of squared lengths of linked runs."""
     starts = _dealt(values, form, keys)
     then = _KEEP_INDICES if strip else _KEEP_KEYS
-    return _runs(_sorted_groups(starts, form, keys, then, None), form.gap)
+    return _runs(_sorted_groups(starts, form, keys, then), form.gap)
 
 
-def summed_products(values: Vector, form: FixedPoint, keys: Keys, ranks: Vector | None) -> tuple[float, float]:
-    """Sum of products of the values' centred ranks with those of their places, and what `sorted_keys` returns.
+def places(values: Vector, form: FixedPoint, keys: Keys) -> tuple[Places, float]:
+    """Place of each value in their order, and what `sorted_keys` returns. `keys` is work memory."""
+    out = np.empty(len(values), dtype=np.uint32)
+    groups = _sorted_groups(_dealt(values, form, keys), form, keys, _PUT_PLACES, out)
+    return out, _runs(groups, form.gap)
 
-    A place has the rank of its number, or that in `ranks`. `keys` is work memory.
+
+def summed_products(
+    values: Vector, form: FixedPoint, keys: Keys, *, places: Places | None = None, ranks: Vector | None = None
+) -> tuple[float, float]:
+    """Sum of products of the values' centred ranks with those of another vector, and what `sorted_keys` returns.
+
+    `places` are those in the other's order; without them the values are in this order. A place has the rank of its
+    number, or that in `ranks`. `keys` is work memory.
     """
-    groups = _sorted_groups(_dealt(values, form, keys), form, keys, _MULTIPLY, ranks)
+    groups = _sorted_groups(_dealt(values, form, keys, places), form, keys, _MULTIPLY, None, ranks)
     return _total(sums for sums, _ in groups), _runs(groups, form.gap)
 
 
@@ -105,22 +116,25 @@ def put_many_ranks(order: Index, ranks: Vector | None, centre: float, scale: flo
 
     def deal(piece: int) -> None:
         own = order[piece * _PIECE : (piece + 1) * _PIECE]
-        native.call("shesha_deal_places", len(own), own, piece * _PIECE, shift, places[piece], room)
+        native.call("shesha_deal_places", len(own), own, piece * _PIECE, shift, at[piece], room)
 
     def put(window: int) -> None:
         own = room[starts[window] : starts[window + 1]]
         native.call("shesha_put_dealt_ranks", len(own), own, ranks, centre, scale, out)
 
     _each(count, range(len(counts)))
-    places = starts[:-1] + np.cumsum(counts, axis=0) - counts
+    at = starts[:-1] + np.cumsum(counts, axis=0) - counts
     _each(deal, range(len(counts)))
     out = order.view(np.float64)
     _each(put, range(n_windows))
     return out
 
 
-def _dealt(values: Vector, form: FixedPoint, keys: Keys) -> Index:
-    """Pack keys and indices in the order of the keys' leading bits; return where each bucket starts."""
+def _dealt(values: Vector, form: FixedPoint, keys: Keys, indices: Places | None = None) -> Index:
+    """Pack keys and indices in the order of the keys' leading bits; return where each bucket starts.
+
+    An index is the number of its value unless others are given.
+    """
     n = len(values)
     top = int(np.clip(n.bit_length() - _BUCKET_BITS, 1, min(_MOST_BITS, form.key_bits)))
     counts = np.zeros((-(-n // _PIECE), 1 << top), dtype=np.intp)
@@ -130,13 +144,14 @@ def _dealt(values: Vector, form: FixedPoint, keys: Keys) -> Index:
         native.call("shesha_count", len(own), own, form.low, form.scale, top, counts[piece])
 
     def deal(piece: int) -> None:
-        own, first = values[piece * _PIECE : (piece + 1) * _PIECE], piece * _PIECE
+        part = slice(piece * _PIECE, (piece + 1) * _PIECE)
+        own, named = values[part], None if indices is None else indices[part]
         bits = form.key_bits, form.index_bits, top
-        native.call("shesha_deal", len(own), own, first, form.low, form.scale, *bits, places[piece], keys)
+        native.call("shesha_deal", len(own), own, part.start, named, form.low, form.scale, *bits, at[piece], keys)
 
     _each(count, range(len(counts)))
     starts = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
-    places = starts[:-1] + np.cumsum(counts, axis=0) - counts
+    at = starts[:-1] + np.cumsum(counts, axis=0) - counts
     _each(deal, range(len(counts)))
     return starts
 
@@ -145,7 +160,9 @@ _Group = tuple[Index, float]
 """What `shesha_sort_buckets` tells: its numbers and the number of entries, and the sum of squares."""
 
 
-def _sorted_groups(starts: Index, form: FixedPoint, keys: Keys, then: int, ranks: Vector | None) -> list[_Group]:
+def _sorted_groups(
+    starts: Index, form: FixedPoint, keys: Keys, then: int, places: Places | None = None, ranks: Vector | None = None
+) -> list[_Group]:
     n, top = int(starts[-1]), (len(starts) - 1).bit_length() - 1
     cuts = np.unique(np.searchsorted(starts, [*range(0, n, _PIECE), n]))
 
@@ -153,7 +170,7 @@ def _sorted_groups(starts: Index, form: FixedPoint, keys: Keys, then: int, ranks
         own = starts[cuts[group] : cuts[group + 1] + 1]
         told, squares = np.zeros(7, dtype=np.intp), np.zeros(1)
         bits = form.key_bits + form.index_bits - top, form.index_bits, form.gap
-        if native.call("shesha_sort_buckets", len(own) - 1, own, *bits, keys, then, ranks, n, told, squares):
+        if native.call("shesha_sort_buckets", len(own) - 1, own, *bits, keys, then, places, ranks, n, told, squares):
             raise MemoryError(f"sorting {n:,} values")
         told[6] = own[-1] - own[0]
         return told, float(squares[0])

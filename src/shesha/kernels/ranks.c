@@ -2,8 +2,7 @@
  *
  * A key is the leading fraction bits of a value moved and scaled into [1, 2); key and index are one integer, as in
  * ranks.py, and no operation may be fused with another, so that the keys are those of NumPy bit for bit. Entries are
- * dealt out to buckets by the leading bits of their keys, then sorted bucket by bucket in the cache. Every step keeps
- * entries of equal keys in the order of their indices, so that index bits are never looked at.
+ * dealt out to buckets by the leading bits of their keys, then sorted bucket by bucket in the cache.
  */
 
 #include <stdint.h>
@@ -15,10 +14,12 @@
 #define FEW 24
 /* Entries that are sorted by insertion. */
 #define SLOTS_BITS 13
-/* A bucket is dealt out to twice as many slots as it has entries, up to this many, whose counts fit the inner cache. */
+/* A bucket is dealt out to one or two slots per entry, up to this many, whose counts fit the innermost cache. */
 #define COUNTED 65535
 /* Entries that a count of 16 bits can count. */
 #define WIDE_BITS 8
+#define AHEAD 32
+/* Entries after the present one whose memory is asked for. */
 
 typedef uint64_t key;
 __extension__ typedef __int128 exact;
@@ -44,6 +45,7 @@ void OWN(shesha_take)(int64_t n, const double *values, const int64_t *order, dou
 {
     double low = values[order[0]], high = low;
     for (int64_t i = 0; i < n; i++) {
+        __builtin_prefetch(values + order[i + AHEAD < n ? i + AHEAD : i]);
         const double value = values[order[i]];
         low = value < low ? value : low;
         high = value > high ? value : high;
@@ -53,13 +55,14 @@ void OWN(shesha_take)(int64_t n, const double *values, const int64_t *order, dou
     range[1] = high;
 }
 
-/* Pack key and index, the first one `first`, and put each entry into the next place of its bucket. */
-void OWN(shesha_deal)(int64_t n, const double *values, int64_t first, double low, double scale, int64_t key_bits,
-                      int64_t index_bits, int64_t top, int64_t *places, key *out)
+/* Pack key and index, which is first + i or indices[i], and put each entry into the next place of its bucket. */
+void OWN(shesha_deal)(int64_t n, const double *values, int64_t first, const uint32_t *indices, double low,
+                      double scale, int64_t key_bits, int64_t index_bits, int64_t top, int64_t *places, key *out)
 {
     for (int64_t i = 0; i < n; i++) {
         const key entry = fixed_point(values[i], low, scale, key_bits);
-        out[places[entry >> (key_bits - top)]++] = entry << index_bits | (key)(first + i);
+        const key index = indices == NULL ? (key)(first + i) : indices[i];
+        out[places[entry >> (key_bits - top)]++] = entry << index_bits | index;
     }
 }
 
@@ -114,7 +117,7 @@ static void sort_bucket(key *entries, int64_t n, int64_t high, int64_t low, key 
     }
     uint16_t places[1 << SLOTS_BITS];
     int64_t bits = 1;
-    while (bits < SLOTS_BITS && bits < high - low && ((int64_t)1 << bits) < 2 * n)
+    while (bits < SLOTS_BITS && bits < high - low && ((int64_t)1 << bits) < n)
         bits++;
     const int64_t shift = high - bits, slots = (int64_t)1 << bits;
     const key mask = slots - 1;
@@ -214,17 +217,19 @@ void OWN(shesha_products)(int64_t n, const key *order, int64_t first, const doub
 }
 
 /* What becomes of sorted entries. */
-enum { KEEP_KEYS, KEEP_INDICES, MULTIPLY };
+enum { KEEP_KEYS, KEEP_INDICES, PUT_PLACES, MULTIPLY };
 
-/* Sort buckets that lie one after another, bucket b from starts[b] to starts[b + 1], by bits index_bits to top_bit.
+/* Sort buckets that lie one after another, bucket b from starts[b] to starts[b + 1], whose bits from top_bit on are equal.
  *
- * With MULTIPLY, indices are places in the order of another vector of `total` entries with the given ranks (NULL if
- * none tie), and products of ranks are summed as above. out: the sum; lengths of the first and the last run of linked
- * entries; first and last key. squares: the sum of squared lengths of the other runs. Returns 0, or 1 without memory.
+ * Indices come in order and equal keys leave them so, but for MULTIPLY, where indices must be looked at as well.
+ * With PUT_PLACES, place[index] becomes the index's place in the order. With MULTIPLY, indices are places in the order
+ * of another vector of `total` entries with the given ranks (NULL if none tie), and products of ranks are summed as
+ * above. out: the sum; lengths of the first and the last run of linked entries; first and last key. squares: the sum
+ * of squared lengths of the other runs. Returns 0, or 1 without memory.
  */
 int64_t OWN(shesha_sort_buckets)(int64_t n_buckets, const int64_t *starts, int64_t top_bit, int64_t index_bits,
-                                 int64_t gap, key *entries, int64_t then, const double *ranks, int64_t total,
-                                 int64_t *out, double *squares)
+                                 int64_t gap, key *entries, int64_t then, uint32_t *place,
+                                 const double *ranks, int64_t total, int64_t *out, double *squares)
 {
     const key mask = ((key)1 << index_bits) - 1;
     int64_t largest = 0;
@@ -240,13 +245,16 @@ int64_t OWN(shesha_sort_buckets)(int64_t n_buckets, const int64_t *starts, int64
         key *own = entries + starts[b];
         if (n == 0)
             continue;
-        sort_bucket(own, n, top_bit, index_bits, scratch);
+        sort_bucket(own, n, top_bit, then == MULTIPLY ? 0 : index_bits, scratch);
         if (found.run == 0)
             out[4] = (int64_t)(own[0] >> index_bits);
         follow(&found, own, n, index_bits, (key)gap);
         if (then == KEEP_INDICES)
             for (int64_t i = 0; i < n; i++)
                 own[i] &= mask;
+        else if (then == PUT_PLACES)
+            for (int64_t i = 0; i < n; i++)
+                place[own[i] & mask] = (uint32_t)(starts[b] + i);
         else if (then == MULTIPLY && ranks == NULL)
             sum += products(n, own, mask, starts[b], NULL, NULL, total);
         else if (then == MULTIPLY)

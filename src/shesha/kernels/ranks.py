@@ -33,8 +33,8 @@ _MAX_ERROR = 5e-10
 """Largest error in a rank correlation that keys coarser than the tolerance may cause."""
 _AT_ONCE = 1 << 18
 """Entries that a thread packs, or writes to their places, at a time."""
-_SCATTERED = 1 << 21
-"""Up to this many ranks are written to their places as they come; more wait for memory."""
+_CACHED = 1 << 21
+"""Up to this many ranks are written to their places as they come; more would wait for memory."""
 _BLOCK = 1 << 15
 """Entries that pass through the cache together. Fixed: sums are taken block by block."""
 
@@ -59,7 +59,12 @@ def spearman(
 
     `b` may be a function that computes the vector: it is called when the work memory of `a` is free again.
     """
-    first = ordering(a, tolerance[0], (np.empty_like(a) if scratch is None else scratch).view(np.uint64))
+    keys = (np.empty_like(a) if scratch is None else scratch).view(np.uint64)
+    if len(a) <= _CACHED and not callable(b) and native.available():
+        found = _without_ties(a, b, tolerance, keys)
+        if found is not None:
+            return found
+    first = ordering(a, tolerance[0], keys)
     if first.variance == 0:
         return float("nan")
     values = b() if callable(b) else b
@@ -67,13 +72,34 @@ def spearman(
     spread = _taken(values, first.order, a)
     # The order has done its work, and large ones take the memory that sorting needs.
     first = replace(first, order=np.empty(0, dtype=np.intp))
-    product = _compiled_product(first, a, spread, tolerance[1], values.view(np.uint64))
-    if product is not None:
-        return _coefficient(product, first.variance, _variance(len(a)))
+    form = _fixed_point(a, spread, tolerance[1]) if native.available() else None
+    if form is not None:
+        product, squares = radix.summed_products(a, form, values.view(np.uint64), ranks=first.ranks)
+        if _may_stay(squares, form, spread, tolerance[1], len(a)):
+            return _coefficient(product, first.variance, _variance(len(a)))
     second = ordering(a, tolerance[1], values.view(np.uint64))
     if second.variance == 0:
         return float("nan")
     return correlation(first, second)
+
+
+def _without_ties(a: Vector, b: Vector, tolerance: tuple[float, float], keys: Keys) -> float | None:
+    """Rank correlation where all fits the cache and nothing ties; None elsewhere, with both vectors as they were."""
+    n, spreads = len(a), (_spread(a), _spread(b))
+    forms = [_fixed_point(*case) for case in zip((a, b), spreads, tolerance, strict=True)]
+    if forms[0] is None or forms[1] is None:
+        return None
+    places, squares = radix.places(a, forms[0], keys)
+    if not _may_stay(squares, forms[0], spreads[0], tolerance[0], n):
+        return None
+    product, squares = radix.summed_products(b, forms[1], keys, places=places)
+    if not _may_stay(squares, forms[1], spreads[1], tolerance[1], n):
+        return None
+    return _coefficient(product, _variance(n), _variance(n))
+
+
+def _spread(values: Vector) -> tuple[float, float]:
+    return float(values.min()), float(values.max())
 
 
 def _taken(values: Vector, order: Index, out: Vector) -> tuple[float, float]:
@@ -81,27 +107,15 @@ def _taken(values: Vector, order: Index, out: Vector) -> tuple[float, float]:
     if native.available():
         return radix.taken(values, order, out)
     np.take(values, order, out=out, mode="clip")
-    return float(values.min()), float(values.max())
-
-
-def _compiled_product(
-    first: Ordering, values: Vector, spread: tuple[float, float], tolerance: float, keys: Keys
-) -> float | None:
-    """Sum of products of ranks; None where values may tie, or nothing is compiled. `keys` is work memory."""
-    form = _fixed_point(values, spread, tolerance) if native.available() else None
-    if form is None:
-        return None
-    product, squares = radix.summed_products(values, form, keys, first.ranks)
-    return product if _may_stay(squares, form, spread, tolerance, len(values)) else None
+    return _spread(values)
 
 
 def correlation(first: Ordering, second: Ordering) -> float:
     """Rank correlation of a vector's ordering and that of a vector arranged in the first one's order."""
     if native.available():
-        total = radix.products(second.order, first.ranks, second.ranks)
-    else:
-        total = _product(first, second)
-    return _coefficient(total, first.variance, second.variance)
+        product = radix.products(second.order, first.ranks, second.ranks)
+        return _coefficient(product, first.variance, second.variance)
+    return _coefficient(_product(first, second), first.variance, second.variance)
 
 
 def _coefficient(product: float, first_variance: float, second_variance: float) -> float:
@@ -141,7 +155,7 @@ def _scattered(found: Ordering, room: Vector, centre: float, scale: float) -> Ve
     """Write (rank - centre) scale to the place of each value, in the room or in the order's own memory."""
     if not native.available():
         return _scattered_plainly(found, room, centre, scale)
-    if len(room) > _SCATTERED:
+    if len(room) > _CACHED:
         return radix.put_many_ranks(found.order, found.ranks, centre, float(scale), room.view(np.uint64))
     radix.put_ranks(found.order, found.ranks, centre, float(scale), room)
     return room
@@ -163,7 +177,7 @@ def _scattered_plainly(found: Ordering, out: Vector, centre: float, scale: float
 def ordering(values: Vector, tolerance: float, keys: Keys) -> Ordering:
     """Sort the values; `keys` is work memory of the same length and becomes the order."""
     n = len(values)
-    spread = float(values.min()), float(values.max())
+    spread = _spread(values)
     if not spread[1] - spread[0] > tolerance:
         return Ordering(np.arange(n), np.full(n, (n - 1) / 2), 0.0)
     form = _fixed_point(values, spread, tolerance)
