@@ -80,7 +80,8 @@ def load(
 
 def show(found: Audit, json: Path | None, plot: Path | None) -> None:
     """Print the report, write what was asked for, and end with status 2 if something was not scored."""
-    _files.emit(str(found), found.to_dict(), json)
+    meanings = {name: meaning.line for name, meaning in found.meanings.items()}
+    _files.emit(str(found), {**found.to_dict(), "ranking": found.ranking, "meanings": meanings}, json)
     if plot is not None:
         _files.save_picture(plot, found.plot())
     unscored = [one.name for one in found.representations if one.reason or _without_stability(one)]

@@ -178,9 +178,8 @@ class Audit(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         plain = super().to_dict()
-        plain["representations"] = [one.to_dict() for one in self.representations]
-        plain["meanings"] = {name: meaning.line for name, meaning in self.meanings.items()}
-        return {**plain, "ranking": self.ranking}
+        del plain["meanings"]
+        return {**plain, "representations": [one.to_dict() for one in self.representations]}
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per representation, drift included."""

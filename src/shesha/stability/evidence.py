@@ -81,6 +81,8 @@ class Request:
 
     def orders(self, n: int | None = None) -> list[Index]:
         """Random matchings of the rows, the same whenever they are asked for with a seed that is a number."""
+        if not self.n_permutations:
+            return []
         rng = spawn(self.seed, MATCHING)
         return [rng.permutation(self.n_rows if n is None else n) for _ in range(self.n_permutations)]
 

@@ -76,20 +76,18 @@ def _exact(request: Request) -> Evidence:
     halves: SplitHalves = request.variant.look(request.source, request.options)
     n = halves.n_rows
     thinned, pairs = bootstrap_pairs(n, request)
+    next_draw = halves.sampler(request.seed)
+    # A generator that stands for its seed gives the documented functions' partitions, so they are drawn first.
+    draws: list[Draw] = [next_draw() for _ in range(request.options["n_draws"])]
     matchings = Matchings.of(request, halves.n_features)
 
     def take(at: int, found: Partition) -> _Found:
         cells = found.cells(thinned) if request.n_bootstrap else None
         return _Found(found.correlation, cells, matchings.products(at, found), found.n_dropped)
 
-    draws: list[Draw] = []
-    next_draw = halves.sampler(request.seed)
-
-    def take_all(count: int) -> list[_Found]:
-        new = [next_draw() for _ in range(count)]
-        start = len(draws)
-        draws.extend(new)
-        return halves.visit(new, lambda at, found: take(start + at, found))
+    def take_all(start: int, count: int) -> list[_Found]:
+        draws.extend(next_draw() for _ in range(start + count - len(draws)))
+        return halves.visit(draws[start : start + count], lambda at, found: take(start + at, found))
 
     found = draw_until(take_all, request)
     scores = np.array([one.score for one in found])
@@ -109,17 +107,20 @@ def _exact(request: Request) -> Evidence:
     )
 
 
-def draw_until(score: Callable[[int], list[Part]], request: Request) -> list[Part]:
-    """Score the asked number of partitions, then more until their standard error is small enough."""
+def draw_until(score: Callable[[int, int], list[Part]], request: Request) -> list[Part]:
+    """Score the asked number of partitions, then more until their standard error is small enough.
+
+    `score(start, count)` scores that many partitions from the given one on.
+    """
     wanted = request.options["n_draws"]
     found: list[Part] = []
     starts = range(0, wanted, _BATCH)
     for start in track(starts, len(starts), "partitions"):
-        found += score(min(_BATCH, wanted - start))
+        found += score(start, min(_BATCH, wanted - start))
     while request.target_se is not None:
         if len(found) >= MAX_DRAWS or monte_carlo_error(np.array([one.score for one in found])) <= request.target_se:
             break
-        found += score(_BATCH)
+        found += score(len(found), _BATCH)
     return found
 
 
@@ -165,7 +166,7 @@ def _from_pairs(request: Request, n_sampled: int) -> Evidence:
     def score(task: tuple[Draw, np.random.Generator]) -> sampled.SampledScore:
         return halves.score(task[0], per_draw, task[1])
 
-    def score_all(count: int) -> list[sampled.SampledScore]:
+    def score_all(_: int, count: int) -> list[sampled.SampledScore]:
         draws = [next_draw() for _ in range(count)]
         return list(parallel(score, list(zip(draws, rng.spawn(count), strict=True))))
 

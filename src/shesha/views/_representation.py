@@ -221,6 +221,7 @@ class Representation:
 
     def condensed(self, metric: Metric, *, squared: bool = False) -> tuple[Vector, float]:
         """Distances of all pairs i < j, in any unit, and the difference below which two are equal."""
+        check.choice(metric, METRICS, "metric")
         if isinstance(self._array, Rdm):
             given = self._array.condensed
             return given**2 if squared else given.copy(), ROUNDING * float(given.max(initial=0.0))

@@ -104,7 +104,10 @@ class Standard(View):
         if self.rows is None:
             return self._square[start : start + PANEL, start:].copy()
         found = panel(self.rows, self.metric, start)
-        return np.sqrt(found, out=found) if self.metric == "euclidean" else found
+        if self.metric == "euclidean":
+            # Rounding may have left the distance of a row to itself below zero.
+            np.sqrt(np.maximum(found, 0.0, out=found), out=found)
+        return found
 
 
 def _square(distances: Vector, n: int) -> Matrix:
