@@ -20,8 +20,8 @@ from shesha._warnings import NotEstimable
 from shesha.benchmark.directed import RULE, metric_of
 from shesha.benchmark.store import Entry
 from shesha.calibration.null import null_scores
-from shesha.kernels.null_summary import summarise
 from shesha.measures import Measure, choose
+from shesha.nulls.summary import summarise
 from shesha.views import Representation, View
 
 N_PERMUTATIONS = 99

@@ -14,11 +14,11 @@ from shesha._random import Seed, number
 from shesha._warnings import NotEstimable
 from shesha.calibration import null as null_kernel
 from shesha.calibration.aggregates import Aggregate, best_total, reducer, totals
-from shesha.calibration.orders import drawn_orders, identity_first
 from shesha.calibration.scalar import collect, recorded
 from shesha.calibration.subject import Chosen, drawn, for_function, leading, look_at, require_inputs_as_rows
-from shesha.kernels.null_summary import require_beyond, summarise
 from shesha.measures import Measure
+from shesha.nulls.orders import Design, drawn_orders, identity_first
+from shesha.nulls.summary import require_beyond, summarise
 from shesha.results import CalibratedLayers
 from shesha.views import Rdm, Representation, named, together
 
@@ -39,6 +39,9 @@ def calibrate_layers(
     maximum: float | None = None,
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    within: ArrayLike | None = None,
+    shift: bool = False,
+    block_length: int | None = None,
     permutations: ArrayLike | None = None,
     truncate: int | float | None = None,
     seed: Seed = None,
@@ -64,7 +67,7 @@ def calibrate_layers(
     maximum : float, optional
         Value of the aggregate for perfect agreement; default: the measure's bound, or none where an aggregate of your
         own takes values beyond it.
-    n_permutations, alpha, blocks, groups, permutations, truncate, seed, **options
+    n_permutations, alpha, blocks, groups, within, shift, block_length, permutations, truncate, seed, **options
         As for `calibrate`.
 
     Returns
@@ -84,9 +87,14 @@ def calibrate_layers(
     given = {"layers_a": _mapping(layers_a, "layers_a"), "layers_b": _mapping(layers_b, "layers_b")}
     rows, columns = (named_layers(layers, side) for side, layers in given.items())
     n = _n_rows(rows, columns)
-    orders, exchanged = drawn_orders(
-        n, n_permutations, alpha, blocks=blocks, groups=groups, permutations=permutations, seed=seed
-    )
+    design: Design = {
+        "blocks": blocks,
+        "groups": groups,
+        "within": within,
+        "shift": shift,
+        "block_length": block_length,
+    }
+    orders, exchanged = drawn_orders(n, n_permutations, alpha, design=design, permutations=permutations, seed=seed)
     name, closer, bounds, scores = _scores(
         rows, columns, given, measure, options, truncate, seed, identity_first(orders)
     )

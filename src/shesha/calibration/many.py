@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from shesha import _validate as check
 from shesha._progress import muted, track
 from shesha._random import Seed, generator, number
-from shesha.calibration.corrections import CORRECTIONS, Correction, benjamini_hochberg, holm
 from shesha.calibration.null import DrawError
 from shesha.calibration.scalar import calibrate
 from shesha.calibration.subject import Chosen
+from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, holm
 from shesha.results import Calibrated, CalibratedMany
 from shesha.views import Rdm
 

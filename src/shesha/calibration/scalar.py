@@ -12,9 +12,9 @@ from shesha import _validate as check
 from shesha._progress import track
 from shesha._random import Seed, number
 from shesha._warnings import NotEstimable
-from shesha.calibration.orders import drawn_orders, identity_first
 from shesha.calibration.subject import Chosen, prepare
-from shesha.kernels.null_summary import best_value, require_beyond, summarise
+from shesha.nulls.orders import Design, drawn_orders, identity_first
+from shesha.nulls.summary import best_value, require_beyond, summarise
 from shesha.results import Calibrated
 from shesha.views import Rdm
 
@@ -31,6 +31,9 @@ def calibrate(
     maximum: float | None = None,
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    within: ArrayLike | None = None,
+    shift: bool = False,
+    block_length: int | None = None,
     permutations: ArrayLike | None = None,
     truncate: int | float | None = None,
     seed: Seed = None,
@@ -94,8 +97,15 @@ def calibrate(
     (0.41, 0.0, False)
     """
     subject = prepare(X, Y, measure, options, truncate=truncate, seed=seed)
+    design: Design = {
+        "blocks": blocks,
+        "groups": groups,
+        "within": within,
+        "shift": shift,
+        "block_length": block_length,
+    }
     orders, exchanged = drawn_orders(
-        subject.n_rows, n_permutations, alpha, blocks=blocks, groups=groups, permutations=permutations, seed=seed
+        subject.n_rows, n_permutations, alpha, design=design, permutations=permutations, seed=seed
     )
     best = best_value(subject.closer, subject.bounds, maximum)
     common: dict[str, Any] = {

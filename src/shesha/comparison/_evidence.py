@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,12 @@ from shesha import _validate as check
 from shesha._random import Seed, spawn
 from shesha._warnings import NotEstimable
 from shesha.calibration import null_scores
-from shesha.calibration.orders import drawn_orders
 from shesha.comparison._engine import Group, Sides
 from shesha.comparison._intervals import drawn_subsets, interval
-from shesha.kernels.null_summary import best_value, summarise
 from shesha.measures import Measure
-from shesha.results import Score
+from shesha.nulls.orders import drawn_orders
+from shesha.nulls.summary import best_value, summarise
+from shesha.results import BesideNull, Score
 from shesha.views import View
 
 Vector = NDArray[np.float64]
@@ -54,13 +54,8 @@ class Evidence:
         """Add the chance level, the p-value and the calibrated score."""
         best = best_value(measure.closer, measure.bounds, None)
         found = summarise(draws[0], np.array(draws[1:]), measure.closer, self.alpha, best)
-        return replace(
-            score,
-            calibrated=found.score,
-            p_value=found.p_value,
-            threshold=found.threshold,
-            null_mean=found.null_mean,
-        )
+        names = [one.name for one in fields(BesideNull)]
+        return replace(score, **{name: getattr(found, name) for name in names})
 
     def on_subsets(self, group: Group, measures: Sequence[Measure], sides: Sides) -> Iterator[list[float]]:
         """Yield the scores of the measures on each subset of the rows; its views are made once for all of them."""

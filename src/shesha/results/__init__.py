@@ -1,6 +1,7 @@
 """Frozen results: a number with its uncertainty, printable, serialisable, tabular."""
 
 from shesha.results._audit import Audit, Faults, RepresentationAudit
+from shesha.results._beside import BesideNull, NullSummary
 from shesha.results._calibrated import Calibrated
 from shesha.results._calibrated_layers import CalibratedLayers
 from shesha.results._calibrated_many import CalibratedMany
@@ -12,6 +13,7 @@ from shesha.results._pairwise import LayerComparison, PairScore, PairwiseCompari
 
 __all__ = [
     "Audit",
+    "BesideNull",
     "Calibrated",
     "CalibratedLayers",
     "CalibratedMany",
@@ -21,6 +23,7 @@ __all__ = [
     "Estimate",
     "Faults",
     "LayerComparison",
+    "NullSummary",
     "PairScore",
     "PairwiseComparison",
     "RepresentationAudit",

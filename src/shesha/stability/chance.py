@@ -15,9 +15,9 @@ from shesha._random import Seed, generator, spawn
 from shesha.kernels import halves as halves_kernel
 from shesha.kernels import sampled
 from shesha.kernels.distances import Metric, rounding_level
-from shesha.kernels.null_summary import summarise
 from shesha.kernels.permuted import permuted_products
 from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.nulls.summary import summarise
 from shesha.results import Chance
 from shesha.stability.estimate import prepared
 from shesha.stability.evidence import Request
