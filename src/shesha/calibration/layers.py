@@ -14,6 +14,7 @@ from shesha._random import Seed, number
 from shesha._warnings import NotEstimable
 from shesha.calibration import null as null_kernel
 from shesha.calibration.aggregates import Aggregate, best_total, reducer, totals
+from shesha.calibration.dependent import warn_of_dependence
 from shesha.calibration.scalar import collect, recorded
 from shesha.calibration.subject import Chosen, drawn, for_function, leading, look_at, require_inputs_as_rows
 from shesha.measures import Measure
@@ -95,6 +96,7 @@ def calibrate_layers(
         "block_length": block_length,
     }
     orders, exchanged = drawn_orders(n, n_permutations, alpha, design=design, permutations=permutations, seed=seed)
+    warn_of_dependence([_middle(side) for side in (rows, columns)], design, permutations)
     name, closer, bounds, scores = _scores(
         rows, columns, given, measure, options, truncate, seed, identity_first(orders)
     )
@@ -123,6 +125,11 @@ def calibrate_layers(
         entry_p_values=_nested(_entrywise(grids if closer == "higher" else -grids)),
         **reported,
     )
+
+
+def _middle(layers: dict[str, Representation]) -> Representation:
+    """One layer that stands for all: they have the same rows in the same order."""
+    return list(layers.values())[len(layers) // 2]
 
 
 def _require_scores(grid: Matrix, rows: list[str], columns: list[str], measure: str) -> None:

@@ -33,6 +33,7 @@ class Subject:
     closer: str
     bounds: tuple[float, float]
     n_rows: int
+    sides: tuple[Representation, ...]
     scores: Callable[[list[Index]], Iterator[Matrix]]
 
 
@@ -62,7 +63,7 @@ def prepare(
 
     if a.n_rows != b.n_rows:
         raise ValueError(f"Y must have as many rows as X ({a.n_rows}), got {b.n_rows}")
-    return Subject(chosen.name, chosen.closer, chosen.bounds, a.n_rows, scores)
+    return Subject(chosen.name, chosen.closer, chosen.bounds, a.n_rows, given, scores)
 
 
 def require_inputs_as_rows(measure: Measure, *sides: Representation) -> None:
@@ -115,7 +116,8 @@ def _of_function(
     X: Any, Y: Any, function: Callable[..., float], options: dict[str, Any], truncate: int | float | None
 ) -> Subject:
     given = {"X": X, "Y": Y}
-    x, y = for_function(given, [Representation.of(side, name) for name, side in given.items()], truncate)
+    sides = tuple(Representation.of(side, name) for name, side in given.items())
+    x, y = for_function(given, sides, truncate)
     if len(x) != len(y):
         raise ValueError(f"Y must have as many rows as X ({len(x)}), got {len(y)}")
     bounds = (-np.inf, np.inf)
@@ -124,7 +126,7 @@ def _of_function(
     def scores(orders: list[Index]) -> Iterator[Matrix]:
         return null_kernel.of_function(lambda p, q: function(p, q, **options), [x], [y], orders)
 
-    return Subject(name, "higher", bounds, len(x), scores)
+    return Subject(name, "higher", bounds, len(x), sides, scores)
 
 
 def for_function(

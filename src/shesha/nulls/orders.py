@@ -60,7 +60,7 @@ def drawn_orders(
     >>> len(orders), text
     (29, 'circular shifts')
     """
-    asked: dict[str, Any] = {name: value for name, value in (design or {}).items() if _is_given(value)}
+    asked = asked_for(design)
     if permutations is None:
         found = exchange(n, **asked)
         found.require_enough(n_permutations, alpha)
@@ -73,8 +73,9 @@ def drawn_orders(
     return orders, "as given"
 
 
-def _is_given(value: object) -> bool:
-    return value is not None and value is not False
+def asked_for(design: Design | None) -> dict[str, Any]:
+    """Return the arguments that say something."""
+    return {name: value for name, value in (design or {}).items() if value is not None and value is not False}
 
 
 def _warn_of_repeats(orders: Sequence[Index], alpha: float) -> None:

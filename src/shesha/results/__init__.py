@@ -7,6 +7,7 @@ from shesha.results._calibrated_layers import CalibratedLayers
 from shesha.results._calibrated_many import CalibratedMany
 from shesha.results._chance import Chance
 from shesha.results._comparison import Comparison, Score
+from shesha.results._dependence import Dependence
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
 from shesha.results._pairwise import LayerComparison, PairScore, PairwiseComparison
@@ -19,6 +20,7 @@ __all__ = [
     "CalibratedMany",
     "Chance",
     "Comparison",
+    "Dependence",
     "DriftPath",
     "Estimate",
     "Faults",
