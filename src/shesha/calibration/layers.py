@@ -17,7 +17,8 @@ from shesha.calibration.aggregates import Aggregate, best_total, reducer, totals
 from shesha.calibration.dependent import warn_of_dependence
 from shesha.calibration.scalar import collect, recorded
 from shesha.calibration.subject import Chosen, drawn, for_function, leading, look_at, require_inputs_as_rows
-from shesha.measures import Measure
+from shesha.measures import Measure, as_measure
+from shesha.measures._own import PlainMeasure
 from shesha.nulls.orders import Design, drawn_orders, identity_first
 from shesha.nulls.summary import require_beyond, summarise
 from shesha.results import CalibratedLayers
@@ -204,13 +205,14 @@ def _scores(
     seed: Seed,
     orders: list[Index],
 ) -> tuple[str, str, tuple[float, float], Iterator[Matrix]]:
-    if callable(measure) and not isinstance(getattr(measure, "measure", None), Measure):
+    meant = as_measure(measure)
+    if isinstance(meant, PlainMeasure):
         raw = {f"{side}[{place!r}]": layer for side, layers in given.items() for place, layer in layers.items()}
         arrays = for_function(raw, [*rows.values(), *columns.values()], truncate)
         x, y = arrays[: len(rows)], arrays[len(rows) :]
-        found = null_kernel.of_function(lambda p, q: measure(p, q, **options), x, y, orders)
-        return getattr(measure, "__name__", type(measure).__name__), "higher", (-np.inf, np.inf), found
-    chosen = drawn(measure, options, truncate=truncate, seed=seed)
+        found = null_kernel.of_function(lambda p, q: meant.function(p, q, **options), x, y, orders)
+        return meant.name, meant.closer, meant.bounds, found
+    chosen = drawn(meant, options, truncate=truncate, seed=seed)
     require_inputs_as_rows(chosen, *rows.values(), *columns.values())
     layers = together([*rows.values(), *columns.values()], anywhere=chosen.anywhere)
     sides = layers[: len(rows)], layers[len(rows) :]

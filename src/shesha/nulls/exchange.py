@@ -158,6 +158,19 @@ class Exchange:
                 counts[rows] = _unit_counts(len(groups), rng)[own]
         return counts
 
+    @cached_property
+    def clusters(self) -> Index:
+        """Code of what moves together in a resample: the row itself, its group, or its stretch of a series."""
+        if self.group is not None:
+            return np.unique(self.group, return_inverse=True)[1].astype(np.intp)
+        if not self.shift:
+            return np.arange(self.n_rows)
+        found, taken = np.empty(self.n_rows, dtype=np.intp), 0
+        for rows in self.strata:
+            found[rows] = taken + np.arange(len(rows)) // _stretch(len(rows), None)
+            taken = int(found[rows[-1]]) + 1
+        return found
+
     def at(self, rows: Index) -> Exchange:
         """Return the design of some of the rows, in the order given.
 
@@ -181,7 +194,11 @@ def _unit_counts(n: int, rng: np.random.Generator) -> Index:
 
 
 def _stretch_counts(n: int, length: int | None, rng: np.random.Generator) -> Index:
-    step = min(n, length or ceil(sqrt(n)))
+    step = _stretch(n, length)
     starts = rng.integers(n, size=ceil(n / step))
     drawn = (starts[:, None] + np.arange(step)).ravel()[:n] % n
     return np.bincount(drawn, minlength=n)
+
+
+def _stretch(n: int, length: int | None) -> int:
+    return min(n, length or ceil(sqrt(n)))

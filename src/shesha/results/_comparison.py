@@ -82,6 +82,8 @@ class Comparison(Result):
     scores: tuple[Score, ...]
     seed: int | None = None
     interrupted: bool = False
+    exchanged: str = ""
+    """Which rows take each other's place under the null; empty where nothing is calibrated."""
 
     def __getitem__(self, measure: str) -> Score:
         """Return the score of the measure of this name."""
@@ -109,6 +111,8 @@ class Comparison(Result):
             lines += ["", "Without a value", *_told((score.measure, score.reason) for score in missing)]
         if found:
             lines += ["", *(_CALIBRATED_NOTE if calibrated else _NOTE)]
+        if found and calibrated and self.exchanged not in ("", "all rows"):
+            lines.append(f"Exchanged: {self.exchanged}.")
         notes = [(score.measure, score.note) for score in found if score.note]
         if notes:
             lines += ["", "Notes", *_told(notes)]
