@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from shesha import _validate as check
 from shesha.calibration.null import DrawError
-from shesha.kernels.null_summary import best_value
+from shesha.nulls.summary import best_value
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]

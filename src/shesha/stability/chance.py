@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._random import Seed
-from shesha.kernels.null_summary import summarise
+from shesha.nulls.summary import summarise
 from shesha.results import Chance
 from shesha.stability.evidence import Evidence, Request
 from shesha.stability.measured import measured, requested
