@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shesha._optional import require
 from shesha.benchmark.ranks import Pooling, rank, rank_table
 from shesha.benchmark.tables import OTHER, TYPES, matched, type_of
 
@@ -41,7 +42,7 @@ def plot_ranks(results: pd.DataFrame, axes: Any = None, *, pooling: Pooling = "c
     array of matplotlib Axes
         Boxes from the first to the third quartile with the median, whiskers to the extremes; colours tell the type.
     """
-    plt = _matplotlib()
+    plt = require("matplotlib.pyplot", "plot", "plots need matplotlib")
     order, ranks = rank(results, pooling=pooling), rank_table(results, pooling=pooling)
     domains = list(order["domain"].unique())
     if axes is None:
@@ -74,7 +75,7 @@ def plot_agreement(own: pd.DataFrame, published: pd.DataFrame, ax: Axes | None =
     -------
     matplotlib Axes
     """
-    plt = _matplotlib()
+    plt = require("matplotlib.pyplot", "plot", "plots need matplotlib")
     both = matched(own, published).dropna(subset=["own", "published"])
     if both.empty:
         raise ValueError("own must hold scores that published holds as well, got none")
@@ -101,14 +102,6 @@ def _limits(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float
     low, high = float(values.min()), float(values.max())
     margin = 0.04 * max(high - low, 0.1)
     return low - margin, high + margin
-
-
-def _matplotlib() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError('plots need matplotlib: pip install "shesha[plot]"') from error
-    return plt
 
 
 def _boxes(ax: Axes, measures: list[str], ranks: list[np.ndarray[Any, np.dtype[np.float64]]]) -> None:

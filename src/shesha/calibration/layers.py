@@ -7,31 +7,30 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shesha import _validate as check
-from shesha._random import Seed, number
+from shesha._random import number
+from shesha._types import Index, Matrix, Seed, Vector
 from shesha._warnings import NotEstimable
 from shesha.calibration import null as null_kernel
 from shesha.calibration.aggregates import Aggregate, best_total, reducer, totals
 from shesha.calibration.orders import drawn_orders, identity_first
 from shesha.calibration.scalar import collect, recorded
-from shesha.calibration.subject import Chosen, drawn, for_function, leading, look_at, require_inputs_as_rows
+from shesha.calibration.subject import drawn, for_function, leading, look_at, require_inputs_as_rows
 from shesha.kernels.null_summary import require_beyond, summarise
 from shesha.measures import Measure
+from shesha.measures._registry import Choice
 from shesha.results import CalibratedLayers
 from shesha.views import Rdm, Representation, named, together
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 Layers = Mapping[str, ArrayLike | Rdm] | Sequence[ArrayLike | Rdm]
 
 
 def calibrate_layers(
     layers_a: Layers,
     layers_b: Layers,
-    measure: Chosen = "CKA",
+    measure: Choice = "CKA",
     aggregate: Aggregate = "max",
     *,
     n_permutations: int = 200,
@@ -183,7 +182,7 @@ def _scores(
     rows: dict[str, Representation],
     columns: dict[str, Representation],
     given: dict[str, Mapping[Any, Any]],
-    measure: Chosen,
+    measure: Choice,
     options: dict[str, Any],
     truncate: int | float | None,
     seed: Seed,

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from math import lgamma, log
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shesha import _validate as check
-from shesha._random import Seed, generator
+from shesha._random import generator
+from shesha._types import Index, Seed
 from shesha._warnings import CalibrationWarning, warn
-
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _validate as check
-from shesha._random import Seed, spawn
+from shesha._random import spawn
+from shesha._types import Index, Seed, Vector
 from shesha._warnings import NotEstimable
 from shesha.calibration import null_scores
 from shesha.calibration.orders import drawn_orders
@@ -20,8 +20,6 @@ from shesha.measures import Measure
 from shesha.results import Score
 from shesha.views import View
 
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 _PERMUTING, _LEAVING_OUT = 11, 12
 _FLAT = 1e-6
 """Subsets that differ by less than this share of their distance from the value say nothing about it: no more rows than

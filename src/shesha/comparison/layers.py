@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from shesha._random import Seed, number
+from shesha._random import number
+from shesha._types import Seed
 from shesha.calibration.layers import Layers, named_layers
 from shesha.comparison import _engine as engine
-from shesha.comparison.compare import Choice, collect, drawn, require_same_rows
+from shesha.comparison.compare import collect, drawn, require_same_rows
 from shesha.comparison.pairwise import in_order
 from shesha.measures import get
+from shesha.measures._registry import Choice
 from shesha.results import LayerComparison, PairScore
 
 

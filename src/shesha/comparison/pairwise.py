@@ -8,11 +8,13 @@ from itertools import combinations, permutations
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
-from shesha._random import Seed, number
+from shesha._random import number
+from shesha._types import Seed
 from shesha.comparison import _engine as engine
 from shesha.comparison._processes import run_on_processes
-from shesha.comparison.compare import Choice, collect, drawn, require_same_rows
+from shesha.comparison.compare import collect, drawn, require_same_rows
 from shesha.measures import Measure, choose
+from shesha.measures._registry import Choice
 from shesha.results import PairScore, PairwiseComparison
 from shesha.views import Rdm, named
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.io._contents import Array, Contents, Keys, StoredArray, contents, natural, why_not
+from shesha._types import Array
+from shesha.io._contents import Contents, Keys, StoredArray, contents, natural, why_not
 from shesha.io._files import UnreadableFileError, listed, optional, reading, require_memory
 from shesha.io._labels import pick
 from shesha.io._tables import as_labels, is_numeric, numbers

@@ -10,7 +10,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from shesha.io._contents import Array, StoredArray
+from shesha._types import Array
+from shesha.io._contents import StoredArray
 from shesha.io._files import UnreadableFileError, reading
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}

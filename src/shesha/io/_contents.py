@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shesha._types import Array
 from shesha.io._files import UnreadableFileError, listed
 
-Array = NDArray[Any]
 Keys = Sequence[str] | None
 
 _LABEL_KINDS = "fiubUST"

@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from shesha._types import Array
 from shesha.io._anndata import labels_of_h5ad, open_h5ad
 from shesha.io._arrays import npy_arrays, npz_arrays
-from shesha.io._contents import Array, Contents, Keys, StoredArray, contents
+from shesha.io._contents import Contents, Keys, StoredArray, contents
 from shesha.io._files import existing, one_file
 from shesha.io._labels import labels_of_arrays, read_lines
 from shesha.io._safetensors import safetensors_arrays

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from shesha.io._contents import Array, StoredArray
+from shesha._types import Array
+from shesha.io._contents import StoredArray
 from shesha.io._files import optional, reading
 
 _DTYPES = {

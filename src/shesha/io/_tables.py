@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.io._contents import Array, Contents, Keys, choose
+from shesha._types import Array
+from shesha.io._contents import Contents, Keys, choose
 from shesha.io._files import UnreadableFileError, optional, reading
 from shesha.io._labels import named_as_labels, pick
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from shesha._types import Array
 from shesha.io._anndata import labels_of_anndata, open_anndata
-from shesha.io._contents import Array, Contents, Keys, StoredArray, contents, natural
+from shesha.io._contents import Contents, Keys, StoredArray, contents, natural
 from shesha.io._files import UnreadableFileError, optional, reading, require_memory
 from shesha.io._labels import labels_of_arrays
 

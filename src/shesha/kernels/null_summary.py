@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _validate as check
-
-Vector = NDArray[np.float64]
+from shesha._types import Vector
 
 _TIE = 1e-12
 """Scores closer than this share of the largest count as equal: sums in another order differ by rounding, and a tie

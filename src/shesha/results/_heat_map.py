@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shesha._optional import require
 from shesha.results._labels import literal
 
 if TYPE_CHECKING:
@@ -18,10 +19,7 @@ _WRITTEN = 16
 
 def heat_map(values: pd.DataFrame, title: str, closer: str, ax: Axes | None) -> Axes:
     """Draw the values; darker is closer."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError('plots need matplotlib: pip install "shesha[plot]"') from error
+    plt = require("matplotlib.pyplot", "plot", "plots need matplotlib")
     n_rows, n_columns = values.shape
     if ax is None:
         size = (max(3.6, 0.55 * n_columns + 2.2), max(3.0, 0.5 * n_rows + 1.6))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from shesha._optional import require
 from shesha.results._labels import literal
 
 if TYPE_CHECKING:
@@ -14,10 +15,7 @@ if TYPE_CHECKING:
 
 def draw(null: Sequence[float], observed: float, threshold: float, label: str, ax: Axes | None) -> Axes:
     """Draw a histogram of the null, the observed value and the threshold."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError('plots need matplotlib: pip install "shesha[plot]"') from error
+    plt = require("matplotlib.pyplot", "plot", "plots need matplotlib")
     if ax is None:
         _, ax = plt.subplots(figsize=(4.8, 3.0), layout="constrained")
     finite = [value for value in null if isfinite(value)]
