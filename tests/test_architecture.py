@@ -15,7 +15,7 @@ ORDER = [
     {"_types"},
     {"_arrays", "_warnings", "_optional", "_atomic", "_sqlite"},
     {"plots", "report"},
-    {"results", "_validate", "_random", "_progress", "_memory"},
+    {"results", "_validate", "_random", "_progress", "_memory", "_layers"},
     {"kernels", "io", "data"},
     {"extract", "runs"},
     {"nulls"},

@@ -3,7 +3,13 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from shesha._warnings import CalibrationWarning, MeasureWarning, NotEstimableWarning, NotIdentifiableWarning
+from shesha._warnings import (
+    CalibrationWarning,
+    GuessedLayersWarning,
+    MeasureWarning,
+    NotEstimableWarning,
+    NotIdentifiableWarning,
+)
 from shesha.results import (
     Audit,
     Calibrated,
@@ -83,6 +89,7 @@ __all__ = [
     "Comparison",
     "DriftPath",
     "Estimate",
+    "GuessedLayersWarning",
     "LayerComparison",
     "MeasureWarning",
     "NotEstimableWarning",

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
+from shesha._layers import LayerAxis, sequence
 from shesha._random import number
 from shesha._types import Index, Matrix, Seed, Vector
 from shesha._warnings import NotEstimable
@@ -41,6 +42,7 @@ def calibrate_layers(
     permutations: ArrayLike | None = None,
     truncate: int | float | None = None,
     seed: Seed = None,
+    layer_axis: LayerAxis = "guess",
     **options: Any,
 ) -> CalibratedLayers:
     """Calibrate what is reported of a grid of layers: the best pair beside the best that chance gives.
@@ -52,7 +54,7 @@ def calibrate_layers(
     Parameters
     ----------
     layers_a, layers_b : mappings of names to arrays, or sequences of arrays
-        Layers of shape (n_samples, n_features) of the same inputs.
+        Layers of shape (n_samples, n_features) of the same inputs. A model may be one 3-D array as well.
     measure : str, Measure or function
         A measure, or f(X, Y) -> float of your own, for which higher is closer.
     aggregate : {'max', 'row_max', 'top_k', 'mean'} or function
@@ -65,6 +67,8 @@ def calibrate_layers(
         own takes values beyond it.
     n_permutations, alpha, blocks, groups, permutations, truncate, seed, **options
         As for `calibrate`.
+    layer_axis
+        As for `compare_layers`.
 
     Returns
     -------
@@ -80,7 +84,8 @@ def calibrate_layers(
     >>> found.best, found.significant
     (('1', '3'), True)
     """
-    given = {"layers_a": _mapping(layers_a, "layers_a"), "layers_b": _mapping(layers_b, "layers_b")}
+    sides = {"layers_a": layers_a, "layers_b": layers_b}
+    given = {side: _mapping(sequence(layers, side, layer_axis), side) for side, layers in sides.items()}
     rows, columns = (named_layers(layers, side) for side, layers in given.items())
     n = _n_rows(rows, columns)
     orders, exchanged = drawn_orders(

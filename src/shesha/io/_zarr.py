@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from shesha._layers import LayerAxis
 from shesha._types import Array
 from shesha.io._anndata import labels_of_anndata, open_anndata
 from shesha.io._contents import Contents, Keys, StoredArray, contents, natural
@@ -21,12 +22,12 @@ _METADATA = {".zarray": "array", ".zgroup": "group", "zarr.json": None}
 _TEXT_FILTERS = {"vlen-utf8", "vlen-bytes"}
 
 
-def open_zarr(path: Path, keys: Keys) -> Contents:
+def open_zarr(path: Path, keys: Keys, layer_axis: LayerAxis = "guess") -> Contents:
     """Read representations from a Zarr store."""
     folders = _array_folders(path)
     if (root := _anndata_root(path)) is not None:
         return open_anndata(path, root, keys)
-    return contents(path, _arrays(path, folders), keys)
+    return contents(path, _arrays(path, folders), keys, layer_axis)
 
 
 def labels_of_zarr(path: Path, column: str | None) -> Array:
