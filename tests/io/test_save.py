@@ -120,7 +120,7 @@ def test_labels_as_numbers_beside_tensors(tmp_path):
     pytest.importorskip("safetensors")
     files.save(tmp_path / "m.safetensors", {"X": X}, labels=np.arange(6), label_column="class")
     assert files.read_labels(tmp_path / "m.safetensors").tolist() == list(range(6))
-    with pytest.raises(TypeError, match="labels must be numbers in a .*, got text"):
+    with pytest.raises(TypeError, match=r"labels must be numbers in a .*, got text"):
         files.save(tmp_path / "n.safetensors", {"X": X}, labels=list("abcdef"))
 
 
