@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import shesha
 from shesha import io as files
-from shesha._layers import MOST_LAYERS, expanded, sequence, split
+from shesha._layers import MOST_LAYERS, layer_sequence, split, split_layers
 from shesha._warnings import GuessedLayersWarning
 
 RNG = np.random.default_rng(0)
@@ -78,7 +78,7 @@ def test_the_sentence_tells_the_reading_and_the_others():
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_layers_are_those_of_the_axis(axis):
-    found = expanded({"a": MANY, 7: MANY[:, 0]}, layer_axis=axis)
+    found = split_layers({"a": MANY, 7: MANY[:, 0]}, layer_axis=axis)
     assert list(found) == [*(f"a[{i}]" for i in range(MANY.shape[axis])), 7]
     for i in range(MANY.shape[axis]):
         np.testing.assert_array_equal(found[f"a[{i}]"], MANY.take(i, axis=axis))
@@ -87,33 +87,33 @@ def test_layers_are_those_of_the_axis(axis):
 
 def test_a_guess_is_said_and_an_answer_is_not():
     with pytest.warns(GuessedLayersWarning, match=r"a is an array of shape \(40, 4, 6\), read as 4 layers of 40 rows"):
-        many = expanded({"a": MANY})
+        many = split_layers({"a": MANY})
     with pytest.warns(GuessedLayersWarning, match=r"read as 4 layers of 40 rows \(layer_axis=1: 40 layers of 4 rows"):
-        few = expanded({"a": FEW.tolist()})
+        few = split_layers({"a": FEW.tolist()})
     assert list(many) == list(few)
     for one in many:
         np.testing.assert_array_equal(many[one], few[one])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert expanded({"a": MANY}, layer_axis=None)["a"] is MANY
-        expanded({"a": MANY}, layer_axis=1)
+        assert split_layers({"a": MANY}, layer_axis=None)["a"] is MANY
+        split_layers({"a": MANY}, layer_axis=1)
 
 
 def test_what_is_no_array_of_three_dimensions_passes():
     given = {"matrix": np.eye(3), "maps": np.ones((2, 2, 2, 2)), "list": [[1.0]], "ragged": [[1.0], [2.0, 3.0]]}
     given |= {"distances": shesha.Rdm(1 - np.eye(4)), "number": 3.0}
-    found = expanded(given)
+    found = split_layers(given)
     assert all(found[name] is given[name] for name in given) and len(found) == len(given)
 
 
 def test_layers_do_not_take_the_name_of_another():
     with pytest.raises(ValueError, match=r"names must differ once layers have theirs, got 'a\[1\]' twice"):
-        expanded({"a[1]": np.eye(40), "a": MANY}, layer_axis=1)
+        split_layers({"a[1]": np.eye(40), "a": MANY}, layer_axis=1)
 
 
 def test_tensors_are_split_where_they_are():
     torch = pytest.importorskip("torch")
-    found = expanded({"a": torch.as_tensor(MANY)}, layer_axis=1)
+    found = split_layers({"a": torch.as_tensor(MANY)}, layer_axis=1)
     assert isinstance(found["a[2]"], torch.Tensor)
     np.testing.assert_array_equal(found["a[2]"].numpy(), MANY[:, 2])
 
@@ -126,8 +126,8 @@ def test_hundreds_of_representations_are_made_only_on_request(tmp_path):
         r"meant, pass layer_axis=1 \(--layer-axis 1\)"
     )
     with pytest.raises(ValueError, match=f"^a {message}"):
-        expanded({"a": X})
-    assert len(expanded({"a": X}, layer_axis=1)) == MOST_LAYERS + 1
+        split_layers({"a": X})
+    assert len(split_layers({"a": X}, layer_axis=1)) == MOST_LAYERS + 1
     np.save(tmp_path / "a.npy", X)
     with pytest.raises(ValueError, match=f"a in .* {message}"):
         files.read(tmp_path / "a.npy")
@@ -139,16 +139,16 @@ def test_hundreds_of_representations_are_made_only_on_request(tmp_path):
 
 
 def test_a_sequence_of_layers_counts_them_first():
-    found = sequence(FEW, "layers_a")
+    found = layer_sequence(FEW, "layers_a")
     assert len(found) == 4 and all(np.array_equal(one, two) for one, two in zip(found, FEW, strict=True))
     square = np.ones((5, 6, 2))
-    assert [one.shape for one in sequence(square, "layers_a")] == [(6, 2)] * 5
+    assert [one.shape for one in layer_sequence(square, "layers_a")] == [(6, 2)] * 5
     with pytest.warns(GuessedLayersWarning, match=r"layers_a is .*, read as 4 layers of 40 rows \(layer_axis=0: 40"):
-        found = sequence(MANY, "layers_a")
+        found = layer_sequence(MANY, "layers_a")
     assert len(found) == 4
-    assert [one.shape for one in sequence(MANY, "layers_a", None)] == [MANY.shape]
+    assert [one.shape for one in layer_sequence(MANY, "layers_a", None)] == [MANY.shape]
     given = [MANY, MANY]
-    assert sequence(given, "layers_a") is given
+    assert layer_sequence(given, "layers_a") is given
 
 
 # Files, functions and one array: the same layers everywhere.
@@ -161,7 +161,7 @@ def test_a_file_and_an_array_are_the_same_layers(tmp_path, array, axis):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GuessedLayersWarning)
         read = files.read(tmp_path / "m.npz", layer_axis=axis)
-        made = expanded({"a": array}, axis)
+        made = split_layers({"a": array}, axis)
     assert list(read) == list(made)
     for name in read:
         np.testing.assert_array_equal(read[name], made[name])

@@ -73,8 +73,8 @@ class Split:
             )
 
 
-def checked(layer_axis: LayerAxis) -> LayerAxis:
-    """Return an axis of three, counted from the front; or None, or 'guess'."""
+def normalise_axis(layer_axis: LayerAxis) -> LayerAxis:
+    """Check the axis, and count it from the front."""
     if layer_axis is None or (isinstance(layer_axis, str) and layer_axis == "guess"):
         return layer_axis
     whole = isinstance(layer_axis, int | np.integer) and not isinstance(layer_axis, bool)
@@ -97,7 +97,7 @@ def split(shape: tuple[int, ...], layer_axis: LayerAxis = "guess", *, default: i
     an array of shape (7, 872, 384), read as 7 layers of 872 rows
     (layer_axis=1: 872 layers of 7 rows; layer_axis=None: one representation)
     """
-    layer_axis = checked(layer_axis)
+    layer_axis = normalise_axis(layer_axis)
     if layer_axis == "guess":
         against = _much_shorter(shape[1 - default], shape[default])
         axis = 1 - default if against else default
@@ -109,7 +109,7 @@ def _much_shorter(one: int, other: int) -> bool:
     return 0 < _MUCH * one <= other
 
 
-def expanded(arrays: Mapping[Any, Any], layer_axis: LayerAxis = "guess") -> dict[Any, Any]:
+def split_layers(arrays: Mapping[Any, Any], layer_axis: LayerAxis = "guess") -> dict[Any, Any]:
     """Return representations by name, every array of three dimensions as its layers.
 
     A guess is said, as a warning. Anything else passes as it is.
@@ -117,10 +117,10 @@ def expanded(arrays: Mapping[Any, Any], layer_axis: LayerAxis = "guess") -> dict
     Examples
     --------
     >>> import numpy as np
-    >>> list(expanded({"hidden": np.zeros((40, 2, 5)), "other": np.zeros((40, 3))}, layer_axis=1))
+    >>> list(split_layers({"hidden": np.zeros((40, 2, 5)), "other": np.zeros((40, 3))}, layer_axis=1))
     ['hidden[0]', 'hidden[1]', 'other']
     """
-    checked(layer_axis)
+    normalise_axis(layer_axis)
     found: dict[Any, Any] = {}
     for name, array in arrays.items():
         shape = _three(array)
@@ -131,16 +131,16 @@ def expanded(arrays: Mapping[Any, Any], layer_axis: LayerAxis = "guess") -> dict
     return found
 
 
-def sequence(layers: Any, name: str, layer_axis: LayerAxis = "guess") -> Any:
+def layer_sequence(layers: Any, name: str, layer_axis: LayerAxis = "guess") -> Any:
     """Return layers as a sequence where they come as one array, whose first axis is that of the layers by default.
 
     Examples
     --------
     >>> import numpy as np
-    >>> [layer.shape for layer in sequence(np.zeros((2, 40, 5)), "layers_a")]
+    >>> [layer.shape for layer in layer_sequence(np.zeros((2, 40, 5)), "layers_a")]
     [(40, 5), (40, 5)]
     """
-    checked(layer_axis)
+    normalise_axis(layer_axis)
     shape = None if isinstance(layers, Mapping | list | tuple) else _three(layers)
     if shape is None:
         return layers
@@ -163,8 +163,8 @@ def _three(array: Any) -> tuple[int, ...] | None:
     """Return the shape of what is an array of three dimensions."""
     shape: Any = None
     if isinstance(array, list | tuple):
-        # Ragged lists have no shape: whoever checks the values says so better.
-        with suppress(ValueError):
+        # Ragged lists, and tensors that do not come to NumPy, have no shape: whoever checks the values says so better.
+        with suppress(ValueError, TypeError, RuntimeError):
             shape = np.shape(array)
     elif hasattr(array, "__getitem__"):
         # What has a shape but no entries, such as a representation made earlier, is one representation already.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
-from shesha._layers import LayerAxis, sequence
+from shesha._layers import LayerAxis, layer_sequence
 from shesha._random import number
 from shesha._types import Index, Matrix, Seed, Vector
 from shesha._warnings import NotEstimable
@@ -85,7 +85,7 @@ def calibrate_layers(
     (('1', '3'), True)
     """
     sides = {"layers_a": layers_a, "layers_b": layers_b}
-    given = {side: _mapping(sequence(layers, side, layer_axis), side) for side, layers in sides.items()}
+    given = {side: _mapping(layer_sequence(layers, side, layer_axis), side) for side, layers in sides.items()}
     rows, columns = (named_layers(layers, side) for side, layers in given.items())
     n = _n_rows(rows, columns)
     orders, exchanged = drawn_orders(

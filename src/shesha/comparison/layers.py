@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from shesha._layers import LayerAxis, sequence
+from shesha._layers import LayerAxis, layer_sequence
 from shesha._random import number
 from shesha._types import Seed
 from shesha.calibration.layers import Layers, named_layers
@@ -54,8 +54,8 @@ def compare_layers(
     >>> found.best.first, found.best.second
     ('2', 'copy of 2')
     """
-    a = named_layers(sequence(layers_a, "layers_a", layer_axis), "layers_a")
-    b = named_layers(sequence(layers_b, "layers_b", layer_axis), "layers_b")
+    a = named_layers(layer_sequence(layers_a, "layers_a", layer_axis), "layers_a")
+    b = named_layers(layer_sequence(layers_b, "layers_b", layer_axis), "layers_b")
     chosen = drawn([get(measure)], seed)
     require_same_rows({f"layers_a[{k}]": v for k, v in a.items()} | {f"layers_b[{k}]": v for k, v in b.items()})
     # The two models may use the same names.

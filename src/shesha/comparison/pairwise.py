@@ -8,7 +8,7 @@ from itertools import combinations, permutations
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
-from shesha._layers import LayerAxis, expanded
+from shesha._layers import LayerAxis, split_layers
 from shesha._random import number
 from shesha._types import Seed
 from shesha.comparison import _engine as engine
@@ -64,7 +64,7 @@ def compare_all(
     [1.0, 1.0, 0.13]
     """
     n_workers = check.count(workers, "workers")
-    given = expanded(representations, layer_axis) if isinstance(representations, Mapping) else None
+    given = split_layers(representations, layer_axis) if isinstance(representations, Mapping) else None
     if given is None or len(given) < 2:
         what = type(representations).__name__ if given is None else f"{len(given)}"
         raise ValueError(f"representations must be a mapping of at least two names to arrays, got {what}")

@@ -136,14 +136,14 @@ def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[st
         return everything
     single = dict.fromkeys(everything)
     chosen: dict[str, None] = {}
-    for key in _checked(keys):
+    for key in _check_names(keys):
         if key not in offered and key not in single:
             raise ValueError(_refusal(path, key, everything, skipped))
         chosen |= dict.fromkeys(offered.get(key, [key]))
     return list(chosen)
 
 
-def _checked(keys: Iterable[str]) -> list[str]:
+def _check_names(keys: Iterable[str]) -> list[str]:
     names = list(keys)
     if isinstance(keys, str) or not all(isinstance(name, str) for name in names):
         raise TypeError(f"keys must be a sequence of names, got {keys!r}")

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from shesha._layers import LayerAxis, checked
+from shesha._layers import LayerAxis, normalise_axis
 from shesha._types import Array
 from shesha._warnings import GuessedLayersWarning, warn
 from shesha.io._anndata import labels_of_h5ad, open_h5ad
@@ -62,7 +62,7 @@ _READERS = {ending: known.contents for ending, known in _FORMATS.items()}
 _LABEL_READERS = {ending: known.labels for ending, known in _FORMATS.items()} | {".txt": read_lines}
 
 
-def _located(path: str | os.PathLike[str], readers: Mapping[str, Reader]) -> tuple[Path, Reader]:
+def _locate(path: str | os.PathLike[str], readers: Mapping[str, Reader]) -> tuple[Path, Reader]:
     """Return an existing path and what reads it."""
     found = existing(path)
     ending = found.suffix.lower()
@@ -114,8 +114,8 @@ def open_file(
     >>> found.labels_available
     ('label',)
     """
-    found, reader = _located(path, _READERS)
-    return reader(found, keys, labels_column, checked(layer_axis))
+    found, reader = _locate(path, _READERS)
+    return reader(found, keys, labels_column, normalise_axis(layer_axis))
 
 
 def read(
@@ -175,5 +175,5 @@ def read_labels(path: str | os.PathLike[str], column: str | None = None) -> Arra
     """
     if not isinstance(column, str | None):
         raise TypeError(f"column must be a name or None, got {column!r}")
-    found, reader = _located(path, _LABEL_READERS)
+    found, reader = _locate(path, _LABEL_READERS)
     return reader(found, column)

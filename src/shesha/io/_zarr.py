@@ -121,10 +121,10 @@ def _is_object(dtype: Any) -> bool:
 def _arrays(path: Path, folders: Iterable[Path]) -> dict[str, StoredArray]:
     """Describe the arrays of a store by their place in it, or by its own name if it is one array."""
     places = {folder.relative_to(path).as_posix(): folder for folder in folders}
-    return dict(_described(path, path.stem if place == "." else place, folder) for place, folder in places.items())
+    return dict(_describe(path, path.stem if place == "." else place, folder) for place, folder in places.items())
 
 
-def _described(path: Path, name: str, folder: Path) -> tuple[str, StoredArray]:
+def _describe(path: Path, name: str, folder: Path) -> tuple[str, StoredArray]:
     zarr, storage = optional("zarr", path), optional("zarr.storage", path)
     with reading(path):
         array = zarr.open_array(store=storage.LocalStore(folder, read_only=True), mode="r")

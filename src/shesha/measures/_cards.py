@@ -98,11 +98,11 @@ Every measure, as it is declared in the code; tests hold each declaration agains
 
 
 def _section(measure: Measure) -> str:
-    rows = markdown_table(["", ""], [[title, _escaped(text)] for title, text in facts(measure)])
+    rows = markdown_table(["", ""], [[title, _escape(text)] for title, text in facts(measure)])
     return f"### {measure.name}\n\n{meaning(measure)}\n\n{rows}"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("*", "\\*").replace("_", "\\_").replace("<", "&lt;")
 
 

@@ -54,7 +54,7 @@ def silhouette(X: ArrayLike, y: ArrayLike, *, metric: Metric = "euclidean") -> f
     if len(names) == len(matrix):
         raise NotEstimable("every class has one member")
     order = np.argsort(codes, kind="stable")
-    rows, codes = _directed(matrix, metric)[order], codes[order]
+    rows, codes = _rows_with_direction(matrix, metric)[order], codes[order]
     means = _distance_sums(rows, codes, len(names), metric)
     each = np.arange(len(codes))
     means /= np.where(np.arange(len(names)) == codes[:, None], np.maximum(counts - 1, 1), counts)
@@ -72,7 +72,7 @@ def _mean_silhouette(a: Matrix, b: Matrix, in_company: NDArray[np.bool_], metric
     return float(np.where(apart & in_company, (b - a) / np.where(apart, larger, 1.0), 0.0).mean())
 
 
-def _directed(X: Matrix, metric: Metric) -> Matrix:
+def _rows_with_direction(X: Matrix, metric: Metric) -> Matrix:
     """Standard rows, or an error that names the rows without a direction."""
     bad = undirected_rows(X, metric)
     if len(bad):
