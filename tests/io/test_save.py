@@ -282,7 +282,10 @@ def test_folders_are_not_thrown_away(tmp_path):
         ("npz", {"arrays": {"a": [{}]}}, TypeError, "a must hold floats or whole numbers of up to 64 bits, .* object"),
         ("npz", {"arrays": {"a": ["b"]}}, TypeError, "a must hold floats or whole numbers .* got <U1"),
         ("npz", {"arrays": {"a": X + 0j}}, TypeError, "a must hold floats or whole numbers .* got complex128"),
-        ("npz", {"arrays": {"a": X.astype("g")}}, TypeError, "a must hold floats .* got float(128|96)"),
+        pytest.param(
+            *("npz", {"arrays": {"a": X.astype("g")}}, TypeError, "a must hold floats .* got float(128|96)"),
+            marks=pytest.mark.skipif(np.dtype("g").itemsize == 8, reason="no longer floats on this machine"),
+        ),
         ("npz", {"arrays": {"a": [[1], [1, 2]]}}, ValueError, "a must be an array of numbers, got list"),
         ("npz", {"arrays": {"a": np.ma.masked_less(X, 0)}}, ValueError, "a must not be masked"),
         ("npz", {"columns": ["a"]}, ValueError, "columns must be None in a .npz file, got a"),
