@@ -27,6 +27,7 @@ import shesha
 import shesha.measures as measures
 from shesha.calibration import null_scores
 from shesha.calibration.subject import leading
+from shesha.report import markdown_line, markdown_table
 from shesha.views import Representation
 
 N, D, K = 1024, 1024, 200
@@ -94,10 +95,8 @@ def placed(array: np.ndarray, device: str | None) -> Any:
 def single(public: Any, repeats: int, device: str | None) -> list[str]:
     rng = np.random.default_rng(0)
     X, Y = (placed(Z, device) for Z in rng.standard_normal((2, N, D)))
-    lines = [
-        "| measure, one pair | ours, s | of which null, s | bar for the null | public, s | ratio |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
+    head = ["measure, one pair", "ours, s", "of which null, s", "bar for the null", "public, s", "ratio"]
+    lines = [markdown_table(head, [])]
     theirs = public_measures() if public else {}
     for name, options, bar in SINGLE:
         base, _, components = name.partition(", truncate=")
@@ -112,9 +111,8 @@ def single(public: Any, repeats: int, device: str | None) -> list[str]:
         whole, null, other = (statistics.median(run[i] for run in runs) for i in range(3))
         ratio = f"{statistics.median(run[2] / run[0] for run in runs):.0f}" if other == other else "-"
         seconds = f"{other:.1f}" if other == other else "-"
-        lines.append(
-            f"| {name if truncate else measure.name} | {whole:.3f} | {null:.3f} | {bar or '-'} | {seconds} | {ratio} |"
-        )
+        cells = [name if truncate else measure.name, f"{whole:.3f}", f"{null:.3f}", bar or "-", seconds, ratio]
+        lines.append(markdown_line(cells))
         print(lines[-1], flush=True)
     return lines
 
@@ -140,7 +138,7 @@ def _public_seconds(public: Any, theirs: Any, measure: Any, X: Any, Y: Any, n: i
 
 def grids(repeats: int, device: str | None) -> list[str]:
     rng = np.random.default_rng(0)
-    lines = ["| layer grid | s | ms per pair | bar, ms | peak of the process, GiB |", "| --- | --- | --- | --- | --- |"]
+    lines = [markdown_table(["layer grid", "s", "ms per pair", "bar, ms", "peak of the process, GiB"], [])]
     for name, n_layers, bar in GRIDS:
         a, b = ([placed(Z, device) for Z in rng.standard_normal((n_layers, N, D))] for _ in range(2))
         seconds = statistics.median(
@@ -149,7 +147,8 @@ def grids(repeats: int, device: str | None) -> list[str]:
         )
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         per_pair = 1000 * seconds / n_layers**2
-        lines.append(f"| {name}, {n_layers} x {n_layers} | {seconds:.2f} | {per_pair:.1f} | {bar:g} | {peak:.2f} |")
+        cells = [f"{name}, {n_layers} x {n_layers}", f"{seconds:.2f}", f"{per_pair:.1f}", f"{bar:g}", f"{peak:.2f}"]
+        lines.append(markdown_line(cells))
         print(lines[-1], flush=True)
     return lines
 

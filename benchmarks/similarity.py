@@ -23,6 +23,7 @@ import numpy as np
 
 import shesha.measures as measures
 from shesha import compare_all
+from shesha.report import markdown_line, markdown_table
 
 N, D = 10_000, 256
 BARS = {
@@ -65,10 +66,7 @@ def one(name: str) -> None:
 
 
 def large(repeats: int) -> list[str]:
-    lines = [
-        "| measure, 10,000 x 256 | s | peak, GiB | bar, s | published code, s |",
-        "| --- | --- | --- | --- | --- |",
-    ]
+    lines = [markdown_table(["measure, 10,000 x 256", "s", "peak, GiB", "bar, s", "published code, s"], [])]
     for name, (bar, published) in BARS.items():
         runs = [
             json.loads(
@@ -77,7 +75,7 @@ def large(repeats: int) -> list[str]:
             for _ in range(repeats)
         ]
         seconds, peak = (statistics.median(run[key] for run in runs) for key in ("seconds", "peak"))
-        lines.append(f"| {name} | {seconds:.2f} | {peak:.2f} | {bar:g} | {published or '-'} |")
+        lines.append(markdown_line([name, f"{seconds:.2f}", f"{peak:.2f}", f"{bar:g}", published or "-"]))
         print(lines[-1], flush=True)
     return lines
 
@@ -85,7 +83,8 @@ def large(repeats: int) -> list[str]:
 def pairs() -> list[str]:
     """All 45 pairs of ten representations of 1,000 x 256."""
     representations = {str(i): X for i, X in enumerate(related(1000, 256, 10))}
-    lines = ["| 45 pairs of 1,000 x 256 | ours, s | published code, s (of one pair, times 45) |", "| --- | --- | --- |"]
+    head = ["45 pairs of 1,000 x 256", "ours, s", "published code, s (of one pair, times 45)"]
+    lines = [markdown_table(head, [])]
     for label, chosen, published in (
         ("the 24 of ReSi but RTD", [m for m in measures.choose("ReSi") if m.name != "RTD"], "> 1,485 (IMD alone)"),
         ("every measure but RTD", "standard", "> 1,485 (IMD alone)"),
@@ -95,7 +94,7 @@ def pairs() -> list[str]:
         found = compare_all(representations, chosen)
         seconds = time.perf_counter() - start
         assert all(pair.score.estimated for pair in found.scores)
-        lines.append(f"| {label} | {seconds:.1f} | {published} |")
+        lines.append(markdown_line([label, f"{seconds:.1f}", published]))
         print(lines[-1], flush=True)
     return lines
 
@@ -145,7 +144,7 @@ def textbook() -> dict[str, Callable[[np.ndarray, np.ndarray], float]]:
 
 def beside(repeats: int) -> list[str]:
     X, Y = (Z / 16 for Z in related(2000, D))
-    lines = ["| measure, 2,000 x 256 | textbook, s | ours, s | ratio | difference |", "| --- | --- | --- | --- | --- |"]
+    lines = [markdown_table(["measure, 2,000 x 256", "textbook, s", "ours, s", "ratio", "difference"], [])]
     for name, theirs in textbook().items():
         ours = getattr(measures, name)
         ours(X[:500], Y[:500])
@@ -155,7 +154,8 @@ def beside(repeats: int) -> list[str]:
             times.append((a, b))
         ratio = statistics.median(a / b for a, b in times)
         a, b = (statistics.median(side) for side in zip(*times, strict=True))
-        lines.append(f"| {name} | {a:.3f} | {b:.3f} | {ratio:.1f} | {abs(found - expected):.1e} |")
+        cells = [name, f"{a:.3f}", f"{b:.3f}", f"{ratio:.1f}", f"{abs(found - expected):.1e}"]
+        lines.append(markdown_line(cells))
         print(lines[-1], flush=True)
     return lines
 

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 import shesha
+from shesha.report import markdown_table
 
 N_BOOTSTRAP = 200
 PUBLIC_BOOTSTRAP = 20
@@ -230,12 +231,9 @@ def machine() -> str:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
+    head = ["work", "public, s", "ours, s", "ratio", "difference", "peak, GiB (public / ours)", "bar"]
     lines = [
-        "| work | public, s | ours, s | ratio | difference | peak, GiB (public / ours) | bar |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for row in rows:
-        cells = [
+        [
             row["case"],
             f"{row['theirs_s']:.2f}" if "theirs_s" in row else "-",
             f"{row['ours_s']:.3f}",
@@ -244,8 +242,9 @@ def table(rows: list[dict[str, Any]]) -> str:
             row.get("peak", "-"),
             row["bar"],
         ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        for row in rows
+    ]
+    return markdown_table(head, lines)
 
 
 def main() -> None:

@@ -24,6 +24,7 @@ from scipy.stats import binom
 
 import shesha.measures as measures
 from shesha import calibrate
+from shesha.report import markdown_line, markdown_table
 
 ROWS = (64, 256)
 RATIOS = (0.25, 1.0, 4.0)
@@ -100,12 +101,12 @@ def main() -> None:
         for line in pool.map(_line, chosen, repeat(asked)):
             print(line, flush=True)
             lines.append(line)
-    asked.out.write_text(_HEAD + "\n".join(lines) + "\n" + _FOOT, encoding="utf-8")
+    asked.out.write_text(_HEAD + "\n".join([markdown_table(_COLUMNS, []), *lines]) + "\n" + _FOOT, encoding="utf-8")
 
 
 def _line(name: str, asked: argparse.Namespace) -> str:
     cells = [name, *_false_positives(name, asked), *_clusters(name, asked), _power(name, asked)]
-    return "| " + " | ".join(cells) + " |"
+    return markdown_line(cells)
 
 
 def _false_positives(name: str, asked: argparse.Namespace) -> list[str]:
@@ -152,9 +153,8 @@ case (of at least 20 runs); **outside** marks a rate beyond its 99.9 % binomial 
 {CLUSTERS} clusters of 8 rows with offsets of their own in X and in Y, permuted within clusters (`blocks`) and freely.
 Power: 64 rows, 16 features, a shared part of rank {RANK} with the variance of the noise.
 
-| measure | n = 64 | worst case | n = 256 | worst case | clustered, blocks | clustered, free | power |
-| --- | --- | --- | --- | --- | --- | --- | --- |
 """
+_COLUMNS = ["measure", "n = 64", "worst case", "n = 256", "worst case", "clustered, blocks", "clustered, free", "power"]
 _FOOT = """
 Cases count only where draws differ: with as many features as rows canonical correlations have no value, and LinReg,
 GULP and EOS are at their bound in every draw, so that p is 1. Measures that do not look at which row is which (MagDiff,

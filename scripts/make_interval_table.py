@@ -22,6 +22,7 @@ from scipy.stats import binom
 import shesha.measures as measures
 from shesha.comparison._engine import Group, grouped
 from shesha.comparison._evidence import Evidence
+from shesha.report import markdown_table
 from shesha.results import Score
 from shesha.views import Representation
 
@@ -151,10 +152,9 @@ def main() -> None:
         columns.append({name: cell(*found[name]) for name in found})
         heads.append(f"{condition} ({runs})")
         print(heads[-1], columns[-1], flush=True)
-    lines = [heads, ["---"] * len(heads)]
-    lines += [[measure.name, *(column[measure.name] for column in columns)] for measure in chosen]
+    lines = [[measure.name, *(column[measure.name] for column in columns)] for measure in chosen]
     page = Path(__file__).resolve().parents[1] / "docs" / "intervals.md"
-    page.write_text(_HEAD + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n" + _FOOT, encoding="utf-8")
+    page.write_text(_HEAD + markdown_table(heads, lines) + "\n" + _FOOT, encoding="utf-8")
 
 
 _HEAD = f"""\

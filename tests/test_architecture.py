@@ -12,9 +12,10 @@ import shesha.core
 
 SOURCE = Path(shesha.__file__).parent
 ORDER = [
-    {"_arrays", "_warnings", "_types", "_optional", "_atomic", "_sqlite"},
+    {"_types"},
+    {"_arrays", "_warnings", "_optional", "_atomic", "_sqlite"},
     {"plots", "report"},
-    {"results", "_validate", "_random", "_progress", "_memory"},
+    {"results", "_validate", "_random", "_progress", "_memory", "_layers"},
     {"kernels", "io", "data"},
     {"extract", "runs"},
     {"nulls"},

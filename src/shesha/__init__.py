@@ -3,7 +3,13 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from shesha._warnings import CalibrationWarning, MeasureWarning, NotEstimableWarning, NotIdentifiableWarning
+from shesha._warnings import (
+    CalibrationWarning,
+    GuessedLayersWarning,
+    MeasureWarning,
+    NotEstimableWarning,
+    NotIdentifiableWarning,
+)
 from shesha.auditing import audit
 from shesha.results import (
     Audit,
@@ -84,6 +90,7 @@ __all__ = [
     "Comparison",
     "DriftPath",
     "Estimate",
+    "GuessedLayersWarning",
     "LayerComparison",
     "MeasureWarning",
     "NotEstimableWarning",

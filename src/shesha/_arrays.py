@@ -15,10 +15,10 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha._types import Index, Vector
+
 P = ParamSpec("P")
 Result = TypeVar("Result")
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 _NO_DOUBLES = ("mps", "meta")
 """Kinds of torch devices without double precision, or without numbers."""

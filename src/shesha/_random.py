@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-Seed = int | np.random.Generator | None
+from shesha._types import Seed as Seed
 
 
 def generator(seed: Seed) -> np.random.Generator:

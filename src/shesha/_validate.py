@@ -9,12 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha._arrays import doubles, namespace, stays, to_host
+from shesha._types import Index, Labels, Matrix, Vector
 from shesha._warnings import NotEstimableWarning, warn
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Labels = NDArray[np.intp]
-Index = NDArray[np.intp]
 
 _ROWS_NAMED = 5
 _ASYMMETRY = 1e-5

@@ -29,6 +29,10 @@ class MeasureWarning(UserWarning):
     """Some measures of a comparison are left out; the message says which and why."""
 
 
+class GuessedLayersWarning(UserWarning):
+    """An array of three dimensions was split into layers along an axis that nobody named; the message says which."""
+
+
 def warn(message: str, category: type[UserWarning]) -> None:
     """Warn at the line outside the library that asked for the number, however deep the reason lies."""
     level, frame = 1, sys._getframe()

@@ -14,6 +14,7 @@ from shesha.benchmark.store import Store
 from shesha.benchmark.suites import Suite
 from shesha.benchmark.tables import agreement, stars, table, to_markdown
 from shesha.benchmark.tests import TESTS
+from shesha.report import markdown_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,7 +130,4 @@ def _plain(frame: pd.DataFrame, digits: int = 2) -> str:
             return "" if value != value else f"{value:.{digits}f}"
         return str(value)
 
-    names = [str(name) for name in frame.columns]
-    lines = [" | ".join(names), " | ".join("---" for _ in names)]
-    lines += [" | ".join(map(cell, row)) for row in frame.itertuples(index=False)]
-    return "\n".join(f"| {line} |" for line in lines)
+    return markdown_table(list(frame.columns), [list(map(cell, row)) for row in frame.itertuples(index=False)])

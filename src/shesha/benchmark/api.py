@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +17,10 @@ from shesha.benchmark.runner import Run
 from shesha.benchmark.store import Store, only_writer, require_place
 from shesha.benchmark.suites import Suite, suite, test_name
 from shesha.measures import Measure
+from shesha.measures._registry import Choice
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Chosen = str | Measure | Callable[..., float]
 
 
 def run(
@@ -31,7 +30,7 @@ def run(
     datasets: str | Iterable[str] = (),
     architectures: str | Iterable[str] = (),
     tests: str | Iterable[str] = (),
-    measures: Chosen | Iterable[Chosen] = ("all",),
+    measures: Choice | Iterable[Choice] = ("all",),
     store: str | Path = "resi.sqlite",
     workers: int | None = None,
     scheduler: str | None = None,

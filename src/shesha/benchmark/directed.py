@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shesha._types import Index
 from shesha.comparison import _engine as engine
 from shesha.comparison._engine import Group, Pair, Sources
 from shesha.kernels.distances import Metric, undirected_rows
@@ -25,7 +25,6 @@ _MOST = 0.5
 """Where more than this share of the rows lacks a direction, what is left says little of the pair."""
 _KINDS: Mapping[Metric | None, str] = {"cosine": "zero", "correlation": "constant"}
 
-Index = NDArray[np.intp]
 Skipped = Mapping[tuple[str, Pair], str]
 
 

@@ -13,7 +13,7 @@ from multiprocessing import connection, get_context, parent_process
 from typing import Any, Protocol
 
 from shesha import _validate as check
-from shesha.benchmark.sources import require
+from shesha._optional import require
 from shesha.benchmark.work import prepare
 
 Result = Any

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
+from shesha._types import Index, Vector
+
 _CELLS = 1 << 20
 """Entries of relabelled matrices that are held at a time."""
 _ROUNDING = 1e-10

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 
-Matrix = NDArray[np.float64]
+from shesha._types import Matrix
+
 _SUM = 1e-3
 """How far a row of probabilities may be from summing to one: half precision."""
 

@@ -14,18 +14,19 @@ from numpy.typing import ArrayLike, NDArray
 from shesha import _validate as check
 from shesha._arrays import to_host
 from shesha._progress import track
-from shesha._random import Seed, drawn_number
+from shesha._random import drawn_number
+from shesha._types import Seed
 from shesha.benchmark.directed import compared
 from shesha.benchmark.outputs import probabilities as checked_probabilities
 from shesha.benchmark.scoring import Pair, ScoreRow, pairs_prediction, score_groups, score_layers, score_prediction
 from shesha.comparison import _engine as engine
 from shesha.measures import Measure, choose
+from shesha.measures._registry import Choice
 from shesha.views import Rdm, named
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Choice = str | Measure | Callable[..., float]
 Choices = Choice | Iterable[Choice]
 Models = Mapping[str, ArrayLike] | Sequence[ArrayLike]
 Rows = NDArray[np.float64]

@@ -12,10 +12,11 @@ from itertools import combinations, permutations, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shesha import _validate as check
-from shesha._random import Seed, generator
+from shesha._random import generator
+from shesha._types import Seed, Vector
 from shesha.benchmark.mantel import mantel_p, places_of, rank_correlation
 from shesha.benchmark.outputs import accuracy_difference, disagreement, jensen_shannon
 
@@ -33,7 +34,6 @@ __all__ = [
     "spearman",
     "value_of",
 ]
-Vector = NDArray[np.float64]
 Pair = tuple[int, int]
 NamePair = tuple[str, str]
 

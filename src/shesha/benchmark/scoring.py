@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Protocol
 
-from shesha._random import Seed
+from shesha._types import Seed
 from shesha.benchmark import scores
 from shesha.benchmark.scores import Correlation, Quality, value_of
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 
 class MissingDataError(FileNotFoundError):
@@ -35,11 +33,3 @@ def missing(what: str, folder: str, source: str, reason: object = "") -> Missing
     return MissingDataError(
         f"{what} is neither in {place} nor available from {source}{why}: get it there, or put it here"
     )
-
-
-def require(module: str, extra: str) -> ModuleType:
-    """Import an optional library, or say which extra brings it."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(f"{module.split('.')[0]} is needed: pip install 'shesha[{extra}]'") from error

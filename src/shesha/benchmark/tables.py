@@ -9,6 +9,7 @@ import numpy as np
 from shesha import _validate as check
 from shesha.benchmark.mantel import rank_correlation
 from shesha.benchmark.ranks import CELL, require_columns
+from shesha.report import markdown_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,15 +96,15 @@ def to_markdown(frame: pd.DataFrame, stars: pd.DataFrame | None = None) -> str:
     values = frame.to_numpy(dtype=float)
     marks = np.full(values.shape, "", dtype=object) if stars is None else stars.to_numpy()
     head = [*map(str, frame.index.names), *("<br>".join(filter(None, _levels(column))) for column in frame.columns)]
-    lines = [_line(head), _line(["---"] * frame.index.nlevels + ["---:"] * frame.shape[1])]
+    rows = []
     printed = np.array([[f"{value:.2f}" for value in row] for row in values], dtype=object).reshape(values.shape)
     best = [f"{max(found):.2f}" if len(found := column[~np.isnan(column)]) else "" for column in values.T]
     for label, row, marked in zip(frame.index, printed, marks, strict=True):
         # A star at a number would be read as emphasis.
         starred = [mark.replace("*", r"\*") for mark in marked]
         cells = [f"**{v}**{s}" if v == b else f"{v}{s}" for v, s, b in zip(row, starred, best, strict=True)]
-        lines.append(_line([*_levels(label), *cells]))
-    return "\n".join(lines) + "\n"
+        rows.append([*_levels(label), *cells])
+    return markdown_table(head, rows, numbers=frame.shape[1]) + "\n"
 
 
 def agreement(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
@@ -180,7 +181,3 @@ def _row_order(row: tuple[str, str]) -> tuple[int, int]:
 
 def _levels(label: Any) -> list[str]:
     return [str(part) for part in label] if isinstance(label, tuple) else [str(label)]
-
-
-def _line(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from numpy.typing import ArrayLike
 
-from shesha._random import Seed
+from shesha._types import Seed
 from shesha.benchmark import outputs
 from shesha.benchmark.own_models import Choices, Models, by_groups, by_layers, by_prediction
 from shesha.benchmark.scoring import (

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _validate as check
+from shesha._types import Matrix, Vector
 from shesha.calibration.null import DrawError
 from shesha.nulls.summary import best_value
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 Aggregate = str | Callable[[Matrix], float]
 
 TOP = 10

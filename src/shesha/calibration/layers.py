@@ -7,33 +7,33 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shesha import _validate as check
-from shesha._random import Seed, number
+from shesha._layers import LayerAxis, layer_sequence
+from shesha._random import number
+from shesha._types import Index, Matrix, Seed, Vector
 from shesha._warnings import NotEstimable
 from shesha.calibration import null as null_kernel
 from shesha.calibration.aggregates import Aggregate, best_total, reducer, totals
 from shesha.calibration.dependent import warn_of_dependence
 from shesha.calibration.scalar import collect, recorded
-from shesha.calibration.subject import Chosen, drawn, for_function, leading, look_at, require_inputs_as_rows
+from shesha.calibration.subject import drawn, for_function, leading, look_at, require_inputs_as_rows
 from shesha.measures import Measure, as_measure
 from shesha.measures._own import PlainMeasure
+from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, drawn_orders, identity_first
 from shesha.nulls.summary import require_beyond, summarise
 from shesha.results import CalibratedLayers
 from shesha.views import Rdm, Representation, named, together
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 Layers = Mapping[str, ArrayLike | Rdm] | Sequence[ArrayLike | Rdm]
 
 
 def calibrate_layers(
     layers_a: Layers,
     layers_b: Layers,
-    measure: Chosen = "CKA",
+    measure: Choice = "CKA",
     aggregate: Aggregate = "max",
     *,
     n_permutations: int = 200,
@@ -47,6 +47,7 @@ def calibrate_layers(
     permutations: ArrayLike | None = None,
     truncate: int | float | None = None,
     seed: Seed = None,
+    layer_axis: LayerAxis = "guess",
     **options: Any,
 ) -> CalibratedLayers:
     """Calibrate what is reported of a grid of layers: the best pair beside the best that chance gives.
@@ -58,7 +59,7 @@ def calibrate_layers(
     Parameters
     ----------
     layers_a, layers_b : mappings of names to arrays, or sequences of arrays
-        Layers of shape (n_samples, n_features) of the same inputs.
+        Layers of shape (n_samples, n_features) of the same inputs. A model may be one 3-D array as well.
     measure : str, Measure or function
         A measure, or f(X, Y) -> float of your own, for which higher is closer.
     aggregate : {'max', 'row_max', 'top_k', 'mean'} or function
@@ -71,6 +72,8 @@ def calibrate_layers(
         own takes values beyond it.
     n_permutations, alpha, blocks, groups, within, shift, block_length, permutations, truncate, seed, **options
         As for `calibrate`.
+    layer_axis
+        As for `compare_layers`.
 
     Returns
     -------
@@ -86,7 +89,8 @@ def calibrate_layers(
     >>> found.best, found.significant
     (('1', '3'), True)
     """
-    given = {"layers_a": _mapping(layers_a, "layers_a"), "layers_b": _mapping(layers_b, "layers_b")}
+    sides = {"layers_a": layers_a, "layers_b": layers_b}
+    given = {side: _mapping(layer_sequence(layers, side, layer_axis), side) for side, layers in sides.items()}
     rows, columns = (named_layers(layers, side) for side, layers in given.items())
     n = _n_rows(rows, columns)
     design: Design = {
@@ -199,7 +203,7 @@ def _scores(
     rows: dict[str, Representation],
     columns: dict[str, Representation],
     given: dict[str, Mapping[Any, Any]],
-    measure: Chosen,
+    measure: Choice,
     options: dict[str, Any],
     truncate: int | float | None,
     seed: Seed,

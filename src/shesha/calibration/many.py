@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._progress import muted, track
-from shesha._random import Seed, generator, number
+from shesha._random import generator, number
+from shesha._types import Seed
 from shesha._warnings import CalibrationWarning, warn
 from shesha.calibration.null import DrawError
 from shesha.calibration.scalar import calibrate
-from shesha.calibration.subject import Chosen
+from shesha.measures._registry import Choice
 from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, fewest_permutations, holm
 from shesha.results import Calibrated, CalibratedMany
 from shesha.views import Rdm
@@ -27,7 +28,7 @@ _TOLD = (TypeError, ValueError, DrawError)
 
 def calibrate_many(
     pairs: Mapping[str, Pair],
-    measure: Chosen = "CKA",
+    measure: Choice = "CKA",
     *,
     correction: Correction = "benjamini-hochberg",
     n_permutations: int | None = None,

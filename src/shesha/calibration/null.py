@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _memory as memory
 from shesha import _validate as check
 from shesha._arrays import to_host
+from shesha._types import Index, Matrix
 from shesha._warnings import NotEstimable
 from shesha.kernels.permuted import permuted_grids
 from shesha.kernels.threads import parallel, single_threaded_blas
@@ -20,8 +20,6 @@ from shesha.measures import Measure
 from shesha.nulls.orders import identity_first
 from shesha.views import Gram, RankedRdm, Symmetric, View
 
-Matrix = NDArray[np.float64]
-Index = NDArray[np.intp]
 _GATHER = 15
 """A cross-product of p x q features is cheaper than gathering a triangle below p q = this many times n."""
 _AT_ONCE = 8

@@ -6,26 +6,26 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._progress import track
-from shesha._random import Seed, number
+from shesha._random import number
+from shesha._types import Matrix, Seed
 from shesha._warnings import NotEstimable
 from shesha.calibration.dependent import warn_of_dependence
-from shesha.calibration.subject import Chosen, prepare
+from shesha.calibration.subject import prepare
+from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, drawn_orders, identity_first
 from shesha.nulls.summary import best_value, require_beyond, summarise
 from shesha.results import Calibrated
 from shesha.views import Rdm
 
-Matrix = NDArray[np.float64]
-
 
 def calibrate(
     X: ArrayLike | Rdm,
     Y: ArrayLike | Rdm,
-    measure: Chosen = "CKA",
+    measure: Choice = "CKA",
     *,
     n_permutations: int = 200,
     alpha: float = 0.05,

@@ -7,23 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from shesha import _validate as check
 from shesha._arrays import beside
-from shesha._random import Seed
+from shesha._types import Index, Matrix, Seed
 from shesha.calibration import null as null_kernel
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, as_measure, get
 from shesha.measures._own import PlainMeasure
-from shesha.views import Basis, Rdm, Representation, View, aligned
+from shesha.measures._registry import Choice, Data
+from shesha.views import Basis, Representation, View, aligned
 
-Matrix = NDArray[np.float64]
-Index = NDArray[np.intp]
 TOGETHER = 2**29
 """Views that take less than this many bytes in making are made side by side, one per thread."""
-Chosen = str | Measure | Callable[..., float]
-Data = ArrayLike | Rdm | Representation
 
 
 @dataclass(frozen=True)
@@ -41,7 +37,7 @@ class Subject:
 def prepare(
     X: Data,
     Y: Data,
-    measure: Chosen,
+    measure: Choice,
     options: dict[str, Any],
     *,
     truncate: int | float | None = None,
@@ -79,7 +75,7 @@ def require_inputs_as_rows(measure: Measure, *sides: Representation) -> None:
 
 
 def drawn(
-    measure: Chosen, options: dict[str, Any], *, truncate: int | float | None = None, seed: Seed = None
+    measure: Choice, options: dict[str, Any], *, truncate: int | float | None = None, seed: Seed = None
 ) -> Measure:
     """Return the measure with its options, refusing those that have no permutation null."""
     chosen = get(measure).configured(**options).drawn(seed)

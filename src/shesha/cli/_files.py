@@ -3,25 +3,43 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 INTERRUPTED = 130
 """Exit status of a run that Ctrl-C ended, as shells have it."""
+LayerAxis = Annotated[
+    str,
+    typer.Option(
+        "--layer-axis",
+        metavar="0|1|2|none",
+        help="Axis of a 3-D array that counts layers; none: it is one representation, of token sequences.",
+        show_default="1, or 0 if the first axis is at most a third as long",
+    ),
+]
+"""The option by which commands read arrays of three dimensions; 'guess' where it is not given."""
 PICTURES = (".png", ".pdf", ".svg")
 
 
-def read_representations(files: list[Path], keys: list[str] | None, labels_inside: str | None = None) -> dict[str, Any]:
-    """Read every array of every file; a name that two files use is told apart by its file."""
+def read_representations(
+    files: list[Path], keys: list[str] | None, labels_inside: str | None = None, layer_axis: str = "guess"
+) -> dict[str, Any]:
+    """Read every array of every file; a name that two files use is told apart by its file.
+
+    How arrays of three dimensions were read is said, so whatever takes the result need not guess again: it gets
+    ``layer_axis=None``.
+    """
     from shesha.io import open_file
+
+    axis = layer_axis_of(layer_axis)
 
     repeated = [str(path) for path in dict.fromkeys(files) if files.count(path) > 1]
     if repeated:
         raise ValueError(f"FILE must be given once each, got {', '.join(repeated)} repeatedly")
     found: dict[str, Any] = {}
     for path in files:
-        contents = open_file(path, keys=keys, labels_column=labels_inside)
+        contents = open_file(path, keys=keys, labels_column=labels_inside, layer_axis=axis)
         for name, array in contents.representations.items():
             full = name if len(files) == 1 or name == path.stem else f"{path.stem}:{name}"
             found[f"{path}:{name}" if full in found else full] = array
@@ -29,7 +47,17 @@ def read_representations(files: list[Path], keys: list[str] | None, labels_insid
             for name, reason in contents.skipped.items():
                 if name != labels_inside:
                     typer.echo(f"{path}: skipped {name}: {reason}", err=True)
+        for name, split in contents.split.items():
+            if split.doubtful:
+                typer.echo(f"{path}: {name} is {split.said('--layer-axis ')}", err=True)
     return found
+
+
+def layer_axis_of(text: str) -> int | Literal["guess"] | None:
+    """Return what --layer-axis stands for."""
+    if text not in ("0", "1", "2", "none", "guess"):
+        raise ValueError(f"--layer-axis must be 0, 1, 2 or none, got {text!r}")
+    return "guess" if text == "guess" else None if text == "none" else int(text)
 
 
 def require_picture(path: Path | None) -> None:

@@ -39,6 +39,7 @@ def compare_command(
     permutations: Annotated[int, typer.Option(help="Random matchings of the rows, for --calibrate.")] = 200,
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals, for --calibrate.")] = 0.95,
     workers: Annotated[int, typer.Option(help="Processes, for several representations.")] = 1,
+    layer_axis: _files.LayerAxis = "guess",
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a heat map of the first measure to this file.")] = None,
@@ -53,7 +54,7 @@ def compare_command(
     _files.require_writable(plot)
     _files.require_picture(plot)
     chosen = _split(measures or ["standard"])
-    arrays = _read(files, key, rdm)
+    arrays = _read(files, key, rdm, layer_axis)
     if len(arrays) < 2:
         raise ValueError(f"FILE must hold at least two representations together, got {', '.join(arrays) or 'none'}")
     if workers < 1:
@@ -72,13 +73,13 @@ def compare_command(
         )
         _files.emit(str(found), found.to_dict(), json)
         if plot is not None:
-            pair = compare_all(arrays, chosen[:1], seed=seed)
+            pair = compare_all(arrays, chosen[:1], seed=seed, layer_axis=None)
             _files.save_picture(plot, pair.plot(pair.measures[0]))
         _finish(found, [score.estimated for score in found.scores])
     elif calibrate:
         raise ValueError(f"--calibrate needs exactly two representations, got {len(arrays)}: choose them with --key")
     else:
-        pairs = compare_all(arrays, chosen, workers=workers, seed=seed)
+        pairs = compare_all(arrays, chosen, workers=workers, seed=seed, layer_axis=None)
         _files.emit(str(pairs), pairs.to_dict(), json)
         if plot is not None:
             _files.save_picture(plot, pairs.plot(pairs.measures[0]))
@@ -105,10 +106,10 @@ def _split(names: list[str]) -> list[str]:
     return [name.strip() for name in found if name.strip()]
 
 
-def _read(files: list[Path], keys: list[str] | None, rdm: bool) -> dict[str, Any]:
+def _read(files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str) -> dict[str, Any]:
     from shesha.views import Rdm
 
-    arrays = _files.read_representations(files, keys)
+    arrays = _files.read_representations(files, keys, layer_axis=layer_axis)
     if rdm:
         return {name: Rdm(array, name) for name, array in arrays.items()}
     for name, array in arrays.items():

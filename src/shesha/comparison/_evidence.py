@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shesha import _validate as check
-from shesha._random import Seed, spawn
+from shesha._random import spawn
+from shesha._types import Index, Seed, Vector
 from shesha._warnings import NotEstimable
 from shesha.calibration import null_scores
 from shesha.comparison._engine import Group, Sides
@@ -21,8 +22,6 @@ from shesha.nulls.summary import best_value, summarise
 from shesha.results import BesideNull, Score
 from shesha.views import View
 
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 _PERMUTING, _LEAVING_OUT = 11, 12
 _FLAT = 1e-6
 """Subsets that differ by less than this share of their distance from the value say nothing about it: no more rows than

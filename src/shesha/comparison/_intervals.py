@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import t
 
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
+from shesha._types import Index, Vector
 
 N_SUBSETS = 50
 """Subsets behind an interval: its width then varies by a tenth with the seed, and twice as many cover no better."""

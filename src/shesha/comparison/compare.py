@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._progress import track
-from shesha._random import Seed, drawn_number, number
+from shesha._random import drawn_number, number
+from shesha._types import Seed
 from shesha.calibration.dependent import warn_of_dependence
 from shesha.comparison import _calibrated as calibrated
 from shesha.comparison import _engine as engine
 from shesha.comparison._evidence import Evidence
 from shesha.measures import Measure, choose
+from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, asked_for
 from shesha.results import Comparison, PairScore
 from shesha.views import Rdm, Representation
-
-Choice = str | Measure | Callable[..., float]
 
 
 def compare(

@@ -5,26 +5,40 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from shesha._random import Seed, number
+from shesha._layers import LayerAxis, layer_sequence
+from shesha._random import number
+from shesha._types import Seed
 from shesha.calibration.layers import Layers, named_layers
 from shesha.comparison import _engine as engine
-from shesha.comparison.compare import Choice, collect, drawn, require_same_rows
+from shesha.comparison.compare import collect, drawn, require_same_rows
 from shesha.comparison.pairwise import in_order
 from shesha.measures import as_measure
+from shesha.measures._registry import Choice
 from shesha.results import LayerComparison, PairScore
 
 
-def compare_layers(layers_a: Layers, layers_b: Layers, measure: Choice = "CKA", *, seed: Seed = 0) -> LayerComparison:
+def compare_layers(
+    layers_a: Layers,
+    layers_b: Layers,
+    measure: Choice = "CKA",
+    *,
+    seed: Seed = 0,
+    layer_axis: LayerAxis = "guess",
+) -> LayerComparison:
     """Compare every layer of one model with every layer of another, by one measure.
 
     Parameters
     ----------
     layers_a, layers_b : mappings of names to arrays, or sequences of arrays
-        Layers of shape (n_samples, n_features) of the same inputs; those of a sequence are called by number.
+        Layers of shape (n_samples, n_features) of the same inputs; those of a sequence are called by number. A model
+        may be one 3-D array as well.
     measure : str or function
         Name of a measure, with options if wanted, a function of `shesha.measures`, or any f(X, Y) -> float of your own.
     seed : int, Generator or None
         For measures that draw at random.
+    layer_axis : int, None or 'guess'
+        Which axis of a 3-D array counts the layers; None: it is one layer, of token sequences. 'guess': the first, as
+        of any sequence, or the second if that is at most a third as long, with a warning.
 
     Returns
     -------
@@ -40,7 +54,8 @@ def compare_layers(layers_a: Layers, layers_b: Layers, measure: Choice = "CKA", 
     >>> found.best.first, found.best.second
     ('2', 'copy of 2')
     """
-    a, b = named_layers(layers_a, "layers_a"), named_layers(layers_b, "layers_b")
+    a = named_layers(layer_sequence(layers_a, "layers_a", layer_axis), "layers_a")
+    b = named_layers(layer_sequence(layers_b, "layers_b", layer_axis), "layers_b")
     chosen = drawn([as_measure(measure)], seed)
     require_same_rows({f"layers_a[{k}]": v for k, v in a.items()} | {f"layers_b[{k}]": v for k, v in b.items()})
     # The two models may use the same names.

@@ -8,11 +8,14 @@ from itertools import combinations, permutations
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
-from shesha._random import Seed, number
+from shesha._layers import LayerAxis, split_layers
+from shesha._random import number
+from shesha._types import Seed
 from shesha.comparison import _engine as engine
 from shesha.comparison._processes import run_on_processes
-from shesha.comparison.compare import Choice, collect, drawn, require_same_rows
+from shesha.comparison.compare import collect, drawn, require_same_rows
 from shesha.measures import Measure, choose
+from shesha.measures._registry import Choice
 from shesha.results import PairScore, PairwiseComparison
 from shesha.views import Rdm, named
 
@@ -23,6 +26,7 @@ def compare_all(
     *,
     workers: int = 1,
     seed: Seed = 0,
+    layer_axis: LayerAxis = "guess",
 ) -> PairwiseComparison:
     """Compare every pair of several representations of the same inputs.
 
@@ -32,7 +36,7 @@ def compare_all(
     Parameters
     ----------
     representations : mapping of names to arrays of shape (n_samples, n_features), or Rdm
-        At least two, of the same rows.
+        At least two, of the same rows. A 3-D array is one representation per layer, as in files.
     measures : str, measure or sequence of them
         As for `compare`.
     workers : int
@@ -40,6 +44,10 @@ def compare_all(
         (RTD).
     seed : int, Generator or None
         For measures that draw at random.
+    layer_axis : int, None or 'guess'
+        Which axis of a 3-D array counts its layers, called ``name[0]``, ``name[1]`` and so on; None: such an array is
+        one representation, of token sequences. 'guess': (rows, layers, features), or (layers, rows, features) if the
+        first axis is at most a third as long as the second; a warning tells what was guessed.
 
     Returns
     -------
@@ -56,10 +64,11 @@ def compare_all(
     [1.0, 1.0, 0.13]
     """
     n_workers = check.count(workers, "workers")
-    if not isinstance(representations, Mapping) or len(representations) < 2:
-        what = f"{len(representations)}" if isinstance(representations, Mapping) else type(representations).__name__
+    given = split_layers(representations, layer_axis) if isinstance(representations, Mapping) else None
+    if given is None or len(given) < 2:
+        what = type(representations).__name__ if given is None else f"{len(given)}"
         raise ValueError(f"representations must be a mapping of at least two names to arrays, got {what}")
-    sources = named(representations, "representations", "{}")
+    sources = named(given, "representations", "{}")
     require_same_rows(sources)
     chosen = drawn(choose(measures), seed)
     pairs = {measure.name: _pairs(measure, list(sources)) for measure in chosen}

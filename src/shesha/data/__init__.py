@@ -37,7 +37,7 @@ def digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     >>> float(images.min()), float(images.max())
     (0.0, 16.0)
     """
-    stored = _stored("digits.npz")
+    stored = _read("digits.npz")
     return stored["images"].astype(np.float64), stored["labels"].astype(np.int64)
 
 
@@ -76,12 +76,12 @@ def digits_network() -> tuple[dict[str, NDArray[np.float64]], NDArray[np.int64]]
     >>> labels.shape
     (900,)
     """
-    stored = _stored("digits_network.npz")
+    stored = _read("digits_network.npz")
     labels = stored.pop("labels").astype(np.int64)
     return {name: layer.astype(np.float64) for name, layer in stored.items()}, labels
 
 
-def _stored(name: str) -> dict[str, NDArray[Any]]:
+def _read(name: str) -> dict[str, NDArray[Any]]:
     """Return the arrays of a packaged file in the order in which they were written."""
     with (files("shesha.data") / name).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         return {key: arrays[key] for key in arrays.files}

@@ -1,7 +1,8 @@
-"""Read representations and labels from files; nothing is ever unpickled."""
+"""Read representations and labels from files, and write them; nothing is ever unpickled."""
 
 from shesha.io._contents import Contents
 from shesha.io._files import UnreadableFileError
 from shesha.io._open import open_file, read, read_labels
+from shesha.io._save import save
 
-__all__ = ["Contents", "UnreadableFileError", "open_file", "read", "read_labels"]
+__all__ = ["Contents", "UnreadableFileError", "open_file", "read", "read_labels", "save"]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.io._contents import Array, Contents, Keys, StoredArray, contents, natural, why_not
+from shesha._types import Array
+from shesha.io._contents import Contents, Keys, StoredArray, contents, natural, why_not
 from shesha.io._files import UnreadableFileError, listed, optional, reading, require_memory
 from shesha.io._labels import pick
 from shesha.io._tables import as_labels, is_numeric, numbers
@@ -73,14 +74,14 @@ def _elements(path: Path, root: Any) -> Iterator[tuple[str, StoredArray]]:
     if "obs" not in root:
         raise UnreadableFileError(f"{path} must hold AnnData, got no obs; found {listed(map(str, root.keys()))}")
     if "X" in root:
-        yield "X", _described(path, "X", root["X"])
+        yield "X", _describe(path, "X", root["X"])
     for group in ("layers", "obsm"):
         for name in sorted(root[group].keys(), key=natural) if group in root else ():
             key = f"{group}/{name}"
-            yield key, _described(path, key, root[key])
+            yield key, _describe(path, key, root[key])
 
 
-def _described(path: Path, key: str, element: Any) -> StoredArray:
+def _describe(path: Path, key: str, element: Any) -> StoredArray:
     """Describe an element by its attributes; only tables, which are small, are read."""
     encoding = element.attrs.get("encoding-type", "")
     if encoding == "dataframe":

@@ -10,7 +10,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from shesha.io._contents import Array, StoredArray
+from shesha._types import Array
+from shesha.io._contents import StoredArray
 from shesha.io._files import UnreadableFileError, reading
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -20,13 +21,13 @@ def npy_arrays(path: Path) -> dict[str, StoredArray]:
     """Describe the one array of a .npy file, which stays on disk until its values are used."""
     with reading(path), path.open("rb") as stream:
         shape, dtype = _header(stream)
-    return {path.stem: StoredArray(shape, dtype, partial(_mapped, path))}
+    return {path.stem: StoredArray(shape, dtype, partial(_memory_map, path))}
 
 
 def npz_arrays(path: Path) -> dict[str, StoredArray]:
     """Describe the arrays of a .npz file in its order."""
     with reading(path), zipfile.ZipFile(path) as archive:
-        return dict(_described(path, archive, member) for member in archive.infolist())
+        return dict(_describe(path, archive, member) for member in archive.infolist())
 
 
 def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -39,13 +40,13 @@ def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     return shape, dtype
 
 
-def _mapped(path: Path) -> Array:
+def _memory_map(path: Path) -> Array:
     with reading(path):
         array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
     return array
 
 
-def _described(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[str, StoredArray]:
+def _describe(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[str, StoredArray]:
     name = member.filename.removesuffix(".npy")
     load = partial(_member, path, member.filename)
     if name == member.filename:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shesha._layers import MOST_LAYERS, LayerAxis, Split, split
+from shesha._types import Array
 from shesha.io._files import UnreadableFileError, listed
 
-Array = NDArray[Any]
 Keys = Sequence[str] | None
 
 _LABEL_KINDS = "fiubUST"
@@ -41,11 +41,14 @@ class Contents:
         What is not a representation, and why.
     labels_available : tuple of str
         Names that `read_labels` accepts as `column`.
+    split : dict of str to Split
+        How each array of three dimensions was read; `said()` tells it in words.
     """
 
     representations: dict[str, Array]
     skipped: dict[str, str]
     labels_available: tuple[str, ...]
+    split: dict[str, Split] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
-def why_not(array: StoredArray) -> str | None:
+def why_not(array: StoredArray, layer_axis: LayerAxis = "guess") -> str | None:
     """Say why an array is not a representation, or None if it is."""
     if array.refusal is not None:
         return array.refusal
@@ -83,31 +86,30 @@ def why_not(array: StoredArray) -> str | None:
     if dimensions > 3:
         return f"{shape}: flatten it to (rows, features)"
     # Images and counts are 3-D too, and their second axis is not one of layers; hidden states are floats.
-    if dimensions == 3 and (array.dtype.kind != "f" or array.shape[1] == 0):
+    if dimensions == 3 and layer_axis == "guess" and (array.dtype.kind != "f" or array.shape[1] == 0):
         return f"{shape} of {array.dtype}: only floats are split into layers, so flatten it to (rows, features)"
     return None
 
 
-def contents(path: Path, arrays: Mapping[str, StoredArray], keys: Keys) -> Contents:
-    """Read the arrays that are representations, (rows, layers, features) layer by layer."""
-    skipped = {name: reason for name, array in arrays.items() if (reason := why_not(array)) is not None}
+def contents(path: Path, arrays: Mapping[str, StoredArray], keys: Keys, layer_axis: LayerAxis = "guess") -> Contents:
+    """Read the arrays that are representations, those of three dimensions layer by layer."""
+    skipped = {name: reason for name, array in arrays.items() if (reason := why_not(array, layer_axis)) is not None}
     usable = {name: array for name, array in arrays.items() if name not in skipped}
-    offered = {name: _layer_names(name, array) for name, array in usable.items()}
+    splits = {name: split(array.shape, layer_axis) for name, array in usable.items() if len(array.shape) == 3}
+    offered = {name: splits[name].names(name) if name in splits else [name] for name in usable}
     origin = _origins(path, offered)
-    loaded: dict[str, Array] = {}
-    representations: dict[str, Array] = {}
-    for chosen in choose(path, offered, skipped, keys):
-        name, layer = origin[chosen]
-        if name not in loaded:
-            loaded[name] = usable[name].load()
-        representations[chosen] = loaded[name] if loaded[name].ndim == 2 else loaded[name][:, layer]
+    chosen = [(one, *origin[one]) for one in choose(path, offered, skipped, keys)]
+    used = dict.fromkeys(name for _, name, _ in chosen if name in splits)
+    for name in used:
+        if sum(other == name for _, other, _ in chosen) > MOST_LAYERS:
+            splits[name].require_few(f"{name} in {path}")
+    loaded = {name: usable[name].load() for name in dict.fromkeys(name for _, name, _ in chosen)}
+    representations = {
+        one: splits[name].layer(loaded[name], layer) if name in splits else loaded[name] for one, name, layer in chosen
+    }
     rows = {len(matrix) for matrix in representations.values()}
     labels = (name for name, array in arrays.items() if array.is_label_like and array.shape[0] in rows)
-    return Contents(representations, skipped, tuple(labels))
-
-
-def _layer_names(name: str, array: StoredArray) -> list[str]:
-    return [name] if len(array.shape) == 2 else [f"{name}[{layer}]" for layer in range(array.shape[1])]
+    return Contents(representations, skipped, tuple(labels), {name: splits[name] for name in used})
 
 
 def _origins(path: Path, offered: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, int]]:
@@ -134,14 +136,14 @@ def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[st
         return everything
     single = dict.fromkeys(everything)
     chosen: dict[str, None] = {}
-    for key in _checked(keys):
+    for key in _check_names(keys):
         if key not in offered and key not in single:
             raise ValueError(_refusal(path, key, everything, skipped))
         chosen |= dict.fromkeys(offered.get(key, [key]))
     return list(chosen)
 
 
-def _checked(keys: Iterable[str]) -> list[str]:
+def _check_names(keys: Iterable[str]) -> list[str]:
     names = list(keys)
     if isinstance(keys, str) or not all(isinstance(name, str) for name in names):
         raise TypeError(f"keys must be a sequence of names, got {keys!r}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import os
 from collections.abc import Iterable, Iterator
@@ -13,6 +12,7 @@ from types import ModuleType
 import numpy as np
 
 from shesha._memory import memory_budget, readable
+from shesha._optional import require
 
 _NAMES_LISTED = 20
 _SIGNATURES = {
@@ -84,13 +84,8 @@ def reading(path: Path) -> Iterator[None]:
 
 def optional(module: str, path: Path) -> ModuleType:
     """Import a library that comes with the extra for files."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        package = module.partition(".")[0]
-        raise ImportError(
-            f'{package} must be installed to read {path.suffix} files such as {path}: pip install "shesha[files]"'
-        ) from error
+    package = module.partition(".")[0]
+    return require(module, "files", f"{package} must be installed to read {path.suffix} files such as {path}")
 
 
 def require_memory(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[np.generic], instead: str) -> None:

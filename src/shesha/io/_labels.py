@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from shesha.io._contents import Array, StoredArray, why_not
+from shesha._types import Array
+from shesha.io._contents import StoredArray, why_not
 from shesha.io._files import UnreadableFileError, listed, reading
 
 _LABEL_NAMES = frozenset({"label", "labels", "y", "class", "target"})

@@ -9,9 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from shesha._layers import LayerAxis, normalise_axis
+from shesha._types import Array
+from shesha._warnings import GuessedLayersWarning, warn
 from shesha.io._anndata import labels_of_h5ad, open_h5ad
 from shesha.io._arrays import npy_arrays, npz_arrays
-from shesha.io._contents import Array, Contents, Keys, StoredArray, contents
+from shesha.io._contents import Contents, Keys, StoredArray, contents
 from shesha.io._files import existing, one_file
 from shesha.io._labels import labels_of_arrays, read_lines
 from shesha.io._safetensors import safetensors_arrays
@@ -28,20 +31,20 @@ class _Format:
     """How files of one ending are read."""
 
     labels: Callable[[Path, str | None], Array]
-    contents: Callable[[Path, Keys, str | None], Contents]
+    contents: Callable[[Path, Keys, str | None, LayerAxis], Contents]
 
 
 def _of_arrays(describe: Callable[[Path], dict[str, StoredArray]]) -> _Format:
     return _Format(
         labels=lambda path, column: labels_of_arrays(path, describe(path), column),
-        contents=lambda path, keys, _: contents(path, describe(path), keys),
+        contents=lambda path, keys, _, layer_axis: contents(path, describe(path), keys, layer_axis),
     )
 
 
 def _of_table(describe: Callable[[Path], Table]) -> _Format:
     return _Format(
         labels=lambda path, column: labels_of_table(path, describe(path), column),
-        contents=lambda path, keys, labels: matrix_of_table(path, describe(path), keys, labels),
+        contents=lambda path, keys, labels, _: matrix_of_table(path, describe(path), keys, labels),
     )
 
 
@@ -52,14 +55,14 @@ _FORMATS = {
     ".parquet": _of_table(parquet_table),
     ".csv": _of_table(partial(csv_table, separator=",")),
     ".tsv": _of_table(partial(csv_table, separator="\t")),
-    ".h5ad": _Format(labels_of_h5ad, lambda path, keys, _: open_h5ad(path, keys)),
-    ".zarr": _Format(labels_of_zarr, lambda path, keys, _: open_zarr(path, keys)),
+    ".h5ad": _Format(labels_of_h5ad, lambda path, keys, *_: open_h5ad(path, keys)),
+    ".zarr": _Format(labels_of_zarr, lambda path, keys, _, layer_axis: open_zarr(path, keys, layer_axis)),
 }
 _READERS = {ending: known.contents for ending, known in _FORMATS.items()}
 _LABEL_READERS = {ending: known.labels for ending, known in _FORMATS.items()} | {".txt": read_lines}
 
 
-def _located(path: str | os.PathLike[str], readers: Mapping[str, Reader]) -> tuple[Path, Reader]:
+def _locate(path: str | os.PathLike[str], readers: Mapping[str, Reader]) -> tuple[Path, Reader]:
     """Return an existing path and what reads it."""
     found = existing(path)
     ending = found.suffix.lower()
@@ -69,7 +72,11 @@ def _located(path: str | os.PathLike[str], readers: Mapping[str, Reader]) -> tup
 
 
 def open_file(
-    path: str | os.PathLike[str], *, keys: Sequence[str] | None = None, labels_column: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    keys: Sequence[str] | None = None,
+    labels_column: str | None = None,
+    layer_axis: LayerAxis = "guess",
 ) -> Contents:
     """Read the representations of a file, and say what else it holds.
 
@@ -82,9 +89,12 @@ def open_file(
         What to read, in this order: names of arrays (or of single layers, such as ``hidden[3]``), columns of a table,
         or ``X``, ``layers/NAME`` and ``obsm/KEY`` of AnnData. Default: every representation; of a table, every numeric
         column that is not named as labels are; of AnnData, the embeddings in obsm, or X if there are none.
-
     labels_column : str, optional
         The column of a table that holds the labels, and so is no feature whatever its name.
+    layer_axis : int, None or 'guess'
+        Which axis of a 3-D array counts layers, each a representation; None: the array is one representation, of token
+        sequences. 'guess': (rows, layers, features), or (layers, rows, features) if the first axis is at most a third
+        as long as the second; no more than 300 layers, and floats only. `split` of the result says how each was read.
 
     Returns
     -------
@@ -104,17 +114,19 @@ def open_file(
     >>> found.labels_available
     ('label',)
     """
-    found, reader = _located(path, _READERS)
-    return reader(found, keys, labels_column)
+    found, reader = _locate(path, _READERS)
+    return reader(found, keys, labels_column, normalise_axis(layer_axis))
 
 
-def read(path: str | os.PathLike[str], *, keys: Sequence[str] | None = None) -> dict[str, Array]:
+def read(
+    path: str | os.PathLike[str], *, keys: Sequence[str] | None = None, layer_axis: LayerAxis = "guess"
+) -> dict[str, Array]:
     """Read the representations of a file by name.
 
     Parameters
     ----------
-    path, keys
-        As in `open_file`.
+    path, keys, layer_axis
+        As in `open_file`; a warning tells where the shape of an array spoke against (rows, layers, features).
 
     Returns
     -------
@@ -130,7 +142,11 @@ def read(path: str | os.PathLike[str], *, keys: Sequence[str] | None = None) -> 
     >>> {name: (matrix.shape, matrix.dtype) for name, matrix in read(path).items()}
     {'model': ((5, 3), dtype('float16'))}
     """
-    return open_file(path, keys=keys).representations
+    found = open_file(path, keys=keys, layer_axis=layer_axis)
+    for name, split in found.split.items():
+        if split.against_default:
+            warn(f"{name} in {path} is {split.said()}", GuessedLayersWarning)
+    return found.representations
 
 
 def read_labels(path: str | os.PathLike[str], column: str | None = None) -> Array:
@@ -159,5 +175,5 @@ def read_labels(path: str | os.PathLike[str], column: str | None = None) -> Arra
     """
     if not isinstance(column, str | None):
         raise TypeError(f"column must be a name or None, got {column!r}")
-    found, reader = _located(path, _LABEL_READERS)
+    found, reader = _locate(path, _LABEL_READERS)
     return reader(found, column)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from shesha.io._contents import Array, StoredArray
+from shesha._types import Array
+from shesha.io._contents import StoredArray
 from shesha.io._files import optional, reading
 
 _DTYPES = {
@@ -39,7 +40,7 @@ def safetensors_arrays(path: Path) -> dict[str, StoredArray]:
         with safetensors.safe_open(path, framework="np"):
             header, start = _header(path)
         tensors = sorted(header.items(), key=lambda item: item[1]["data_offsets"])
-        return {name: _described(path, name, tensor, start) for name, tensor in tensors}
+        return {name: _describe(path, name, tensor, start) for name, tensor in tensors}
 
 
 def _header(path: Path) -> tuple[dict[str, dict[str, Any]], int]:
@@ -51,7 +52,7 @@ def _header(path: Path) -> tuple[dict[str, dict[str, Any]], int]:
     return header, 8 + length
 
 
-def _described(path: Path, name: str, tensor: dict[str, Any], start: int) -> StoredArray:
+def _describe(path: Path, name: str, tensor: dict[str, Any], start: int) -> StoredArray:
     kind, shape = tensor["dtype"], tuple(tensor["shape"])
     if kind not in _DTYPES:
         refusal = f"holds {kind} values, which NumPy lacks: save it as F32"

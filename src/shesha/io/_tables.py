@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.io._contents import Array, Contents, Keys, choose
+from shesha._types import Array
+from shesha.io._contents import Contents, Keys, choose
 from shesha.io._files import UnreadableFileError, optional, reading
 from shesha.io._labels import named_as_labels, pick
 
@@ -32,7 +33,7 @@ class Table:
     @property
     def named(self) -> list[str]:
         """The columns that somebody gave a name."""
-        return [name for name in self.names if not _UNNAMED.fullmatch(name)]
+        return [name for name in self.names if not is_unnamed(name)]
 
 
 def matrix_of_table(path: Path, table: Table, keys: Keys, labels_column: str | None = None) -> Contents:
@@ -70,7 +71,7 @@ def csv_table(path: Path, separator: str) -> Table:
     import pandas as pd
 
     with reading(path):
-        named = _has_names(path, separator)
+        named = has_names(path, separator)
         with path.open("rb") as stream:
             frame = pd.read_csv(
                 stream,
@@ -96,7 +97,7 @@ def csv_table(path: Path, separator: str) -> Table:
     return Table(tuple(frame.columns), skipped | note, lambda names: frame[list(names)])
 
 
-def _has_names(path: Path, separator: str) -> bool:
+def has_names(path: Path, separator: str) -> bool:
     """Say whether the first line names the columns; numbers do only if they count, as default names do."""
     with path.open(encoding="utf-8-sig", newline="") as stream:
         first = next((row for row in csv.reader(stream, delimiter=separator) if row), [])
@@ -115,7 +116,7 @@ def _is_number(field: str) -> bool:
 
 def _why_not(position: int, column: pd.Series[Any]) -> str | None:
     """Say why a column is not a feature, or None if it is."""
-    unnamed = _UNNAMED.fullmatch(str(column.name)) is not None
+    unnamed = is_unnamed(str(column.name))
     if len(column) == 0:
         return "holds no values"
     if unnamed and column.isna().all():
@@ -151,6 +152,11 @@ def _parquet_columns(path: Path, names: Sequence[str]) -> pd.DataFrame:
         columns = file.read(columns=list(names)).select(list(names))
         frame: pd.DataFrame = columns.to_pandas(ignore_metadata=True)
     return frame
+
+
+def is_unnamed(name: str) -> bool:
+    """Say whether a name is what a column without one is called."""
+    return _UNNAMED.fullmatch(name) is not None
 
 
 def is_numeric(column: pd.Series[Any]) -> bool:

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from shesha._layers import LayerAxis
+from shesha._types import Array
 from shesha.io._anndata import labels_of_anndata, open_anndata
-from shesha.io._contents import Array, Contents, Keys, StoredArray, contents, natural
+from shesha.io._contents import Contents, Keys, StoredArray, contents, natural
 from shesha.io._files import UnreadableFileError, optional, reading, require_memory
 from shesha.io._labels import labels_of_arrays
 
@@ -20,12 +22,12 @@ _METADATA = {".zarray": "array", ".zgroup": "group", "zarr.json": None}
 _TEXT_FILTERS = {"vlen-utf8", "vlen-bytes"}
 
 
-def open_zarr(path: Path, keys: Keys) -> Contents:
+def open_zarr(path: Path, keys: Keys, layer_axis: LayerAxis = "guess") -> Contents:
     """Read representations from a Zarr store."""
     folders = _array_folders(path)
     if (root := _anndata_root(path)) is not None:
         return open_anndata(path, root, keys)
-    return contents(path, _arrays(path, folders), keys)
+    return contents(path, _arrays(path, folders), keys, layer_axis)
 
 
 def labels_of_zarr(path: Path, column: str | None) -> Array:
@@ -119,10 +121,10 @@ def _is_object(dtype: Any) -> bool:
 def _arrays(path: Path, folders: Iterable[Path]) -> dict[str, StoredArray]:
     """Describe the arrays of a store by their place in it, or by its own name if it is one array."""
     places = {folder.relative_to(path).as_posix(): folder for folder in folders}
-    return dict(_described(path, path.stem if place == "." else place, folder) for place, folder in places.items())
+    return dict(_describe(path, path.stem if place == "." else place, folder) for place, folder in places.items())
 
 
-def _described(path: Path, name: str, folder: Path) -> tuple[str, StoredArray]:
+def _describe(path: Path, name: str, folder: Path) -> tuple[str, StoredArray]:
     zarr, storage = optional("zarr", path), optional("zarr.storage", path)
     with reading(path):
         array = zarr.open_array(store=storage.LocalStore(folder, read_only=True), mode="r")

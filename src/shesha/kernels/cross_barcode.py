@@ -32,9 +32,8 @@ from math import fsum
 from operator import itemgetter
 
 import numpy as np
-from numpy.typing import NDArray
 
-Matrix = NDArray[np.float64]
+from shesha._types import Matrix
 
 Nodes = int
 """A set of nodes, node j as the bit 1 << j."""

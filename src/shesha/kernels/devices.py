@@ -10,15 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha._arrays import beside, gathered, namespace, squared_lengths, to_host
+from shesha._types import Index, Matrix
 from shesha.kernels.pairs import condensed_index, upper
 from shesha.kernels.precision import CLOSE, MAX_SPAN
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 _PANEL = 2048
 """Rows whose distances are computed together."""

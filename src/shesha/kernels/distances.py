@@ -5,18 +5,14 @@ from __future__ import annotations
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _memory as memory
 from shesha._arrays import column_medians, elsewhere, namespace, squared_lengths, to_host
+from shesha._types import Index, Matrix, Vector
 from shesha.kernels import devices
 from shesha.kernels.precision import CLOSE, ROUNDING, length_unit
 from shesha.kernels.threads import parallel
 from shesha.kernels.triangles import put_rows
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 Metric = Literal["cosine", "correlation", "euclidean"]
 METRICS: tuple[Metric, ...] = get_args(Metric)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Matrix = NDArray[np.float64]
-Index = NDArray[np.intp]
+from shesha._types import Matrix
 
 
 class Frame(Protocol):

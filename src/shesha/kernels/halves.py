@@ -11,15 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _memory as memory
+from shesha._types import Index, Mask, Matrix, Vector
 from shesha.kernels import native, ranks
 from shesha.kernels.distances import PANEL, Metric, condensed, n_pairs, rounding_level, standard_rows
 from shesha.kernels.frames import Frame
 from shesha.kernels.threads import n_threads, parallel, single_threaded_blas
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Index = NDArray[np.intp]
 Result = TypeVar("Result")
 
 DENSE_ROWS = 4096

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shesha._types import Index, Matrix, Vector
 from shesha.kernels.threads import parallel, single_threaded_blas
 
 if TYPE_CHECKING:
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
     Graph = csr_array[Any, tuple[int, int]]
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 TIMES: Vector = np.geomspace(0.1, 10.0, 256)
 """Times at which the heat trace is taken."""

@@ -16,9 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
+from shesha._types import Index, Matrix, Vector
 
 _LIBRARY = Path(__file__).with_name("libshesha.so")
 _ABI = 2

@@ -11,17 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha._arrays import beside, elsewhere, namespace, on_host, smallest, squared_lengths, to_host
+from shesha._types import Index, Matrix, Vector
 from shesha.kernels import devices
 from shesha.kernels.distances import PANEL
 from shesha.kernels.threads import parallel
 from shesha.kernels.triangles import square
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 _SPARE = 6
 """Candidates beyond k, whose distances are computed directly: Gram matrices lose digits where rows are close."""

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha._arrays import elsewhere, on_host
+from shesha._types import Index, Matrix, Vector
 from shesha.kernels import devices, native
 from shesha.kernels.pairs import condensed_index
 from shesha.kernels.threads import parallel
 from shesha.kernels.triangles import row_start
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 _NUMBERS = 1 << 16
 """Numbers that a thread gathers at a time: they stay in its cache until they are multiplied."""

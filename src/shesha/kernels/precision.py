@@ -1,8 +1,8 @@
-"""What keeps digits: a unit near the data, and the levels at which rounding hides a difference."""
+"""What keeps digits: a unit near the data, the levels of rounding, and the bounds that rounding may not pass."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,3 +20,8 @@ def length_unit(X: Any) -> float:
     """Power of two near the largest entry: dividing by it rounds nothing."""
     top = largest(X)
     return float(2.0 ** np.clip(np.floor(np.log2(top)), -1000, 1000)) if top > 0 else 1.0
+
+
+def within(value: float, low: float, high: float) -> float:
+    """Move what rounding put beyond a bound back to it; arrays of values stay arrays."""
+    return cast(float, np.clip(value, low, high))

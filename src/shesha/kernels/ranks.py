@@ -17,15 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha._arrays import elsewhere
+from shesha._types import Index, Keys, Vector
 from shesha.kernels import devices, native, radix
 from shesha.kernels.precision import MAX_SPAN
 from shesha.kernels.radix import FixedPoint
 from shesha.kernels.sorting import sort_in_place
 from shesha.kernels.threads import parallel
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
-Keys = NDArray[np.uint64]
 
 _KEY_BITS = 52
 """A double in [1, 2) has 52 fraction bits: its bit pattern is the fixed-point key."""

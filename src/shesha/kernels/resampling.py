@@ -13,12 +13,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha._types import Matrix, Vector
 from shesha.kernels import native
 from shesha.kernels.ranks import Ordering
 from shesha.kernels.threads import parallel
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 Cells = NDArray[np.int32]
 
 CELLS = 128

@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _memory as memory
+from shesha._types import Index, Matrix, Vector
 from shesha.kernels import ranks
 from shesha.kernels.distances import Metric
 from shesha.kernels.frames import haar_columns
 from shesha.kernels.precision import ROUNDING
 from shesha.kernels.threads import parallel
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 Rows = Callable[[Index], Matrix]
 """Reads the rows of the given numbers as finite float64."""
 

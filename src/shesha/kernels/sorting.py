@@ -14,9 +14,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha._types import Keys
 from shesha.kernels.threads import parallel
-
-Keys = NDArray[np.uint64]
 
 _SMALL = 1 << 14
 _CACHED = 1 << 21

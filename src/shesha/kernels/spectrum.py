@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _memory as memory
+from shesha._types import Matrix, Vector
 from shesha.kernels.threads import single_threaded_blas
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 _ENTRIES = 1 << 22
 """Numbers read at once; fixed, so that sums do not depend on the memory at hand."""

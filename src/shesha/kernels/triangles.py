@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha._arrays import elsewhere
+from shesha._types import Vector
 from shesha.kernels import devices
 from shesha.kernels.threads import parallel, single_threaded_blas
-
-Vector = NDArray[np.float64]
 
 _BLOCK = 1 << 15
 _AT_ONCE = 64

@@ -7,6 +7,7 @@ import textwrap
 
 from shesha.measures._lookup import load_entry_points
 from shesha.measures._registry import IMPLIED, INVARIANCES, Measure, registered
+from shesha.report import columns, markdown_table
 
 _WIDTH = 100
 _CHANGES = {
@@ -71,15 +72,11 @@ def overview(family: str | None = None) -> str:
     measures = {
         name: m for name, m in registered().items() if family is None or m.family.casefold() == family.casefold()
     }
-    width = max(map(len, measures))
+    cells = [[one.name, f"{one.closer:<6} is closer", meaning(one)] for one in measures.values()]
+    told = dict(zip(measures, columns(cells, "<<<", indent="  "), strict=True))
     lines = []
     for family in dict.fromkeys(measure.family for measure in measures.values()):
-        lines.append(family)
-        lines += [
-            f"  {measure.name:<{width}}  {measure.closer:<6} is closer  {meaning(measure)}"
-            for measure in measures.values()
-            if measure.family == family
-        ]
+        lines += [family, *(told[name] for name, measure in measures.items() if measure.family == family)]
     return "\n".join([*lines, "", "shesha measures NAME tells more of one."])
 
 
@@ -101,12 +98,12 @@ Every measure, as it is declared in the code; tests hold each declaration agains
 
 
 def _section(measure: Measure) -> str:
-    rows = "\n".join(f"| {title} | {_escaped(text)} |" for title, text in facts(measure))
-    return f"### {measure.name}\n\n{meaning(measure)}\n\n| | |\n| --- | --- |\n{rows}"
+    rows = markdown_table(["", ""], [[title, _escape(text)] for title, text in facts(measure)])
+    return f"### {measure.name}\n\n{meaning(measure)}\n\n{rows}"
 
 
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("*", "\\*").replace("_", "\\_").replace("<", "&lt;")
+def _escape(text: str) -> str:
+    return text.replace("*", "\\*").replace("_", "\\_").replace("<", "&lt;")
 
 
 def _entry(title: str, text: str) -> list[str]:

@@ -12,7 +12,8 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast, get_args
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
-from shesha._random import Seed, drawn_number
+from shesha._random import drawn_number
+from shesha._types import Seed
 from shesha._warnings import NotEstimable
 from shesha.kernels.threads import single_threaded_blas
 from shesha.views import Rdm, Representation, View, aligned
@@ -158,6 +159,10 @@ class Measure:
             raise NotEstimable("needs the features, got distances between rows")
         if self.equal_widths and not distances and a.shape[1] != b.shape[1]:
             raise NotEstimable(f"needs equal widths, got {a.shape[1]} and {b.shape[1]} features")
+
+
+Choice = str | Measure | Callable[..., float]
+"""A measure as users give it: a name, a measure, or a marked function."""
 
 
 def _restored(module: str, function: str, name: str, options: dict[str, Any]) -> Measure:

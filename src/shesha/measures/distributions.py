@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _validate as check
-from shesha._random import Seed
+from shesha._types import Matrix, Seed, Vector
 from shesha._warnings import NotEstimable
 from shesha.kernels.distances import PANEL
 from shesha.kernels.threads import parallel
 from shesha.measures._registry import measure
 from shesha.views import Features, Projections
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 FAMILY = "distributions"
 _MEDIAN_ROWS = 2000

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from shesha import _validate as check
-from shesha.measures._bounds import within
+from shesha.kernels.precision import within
 from shesha.measures._registry import measure
 from shesha.views import Basis, Gram
 from shesha.views._gram import Bandwidth, Kernel

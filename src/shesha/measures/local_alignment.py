@@ -9,16 +9,13 @@ from math import sqrt
 from typing import Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _validate as check
+from shesha._types import Index, Vector
 from shesha._warnings import NotEstimable
 from shesha.measures._registry import measure
 from shesha.measures.neighbours import FAMILY
 from shesha.views import Neighbours
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _validate as check
+from shesha._types import Matrix
 from shesha._warnings import NotEstimable
 from shesha.measures._registry import measure
 from shesha.views import Features
-
-Matrix = NDArray[np.float64]
 
 FAMILY = "matching"
 

@@ -9,7 +9,7 @@ import numpy as np
 from shesha import _validate as check
 from shesha.kernels import triangles
 from shesha.kernels.distances import Metric
-from shesha.measures._bounds import within
+from shesha.kernels.precision import within
 from shesha.measures._registry import measure
 from shesha.views import Distances, RankedRdm
 from shesha.views._rdm import Method

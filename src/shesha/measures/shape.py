@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _validate as check
 from shesha._arrays import gathered, namespace, norm, singular_values, thin_svd, to_host
+from shesha._types import Matrix
 from shesha._warnings import NotEstimable
 from shesha.kernels.distances import standard_rows
 from shesha.measures._registry import measure
 from shesha.views import Features
-
-Matrix = NDArray[np.float64]
 
 FAMILY = "shape"
 

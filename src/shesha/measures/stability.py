@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shesha.kernels.distances import Metric
-from shesha.measures._bounds import within
+from shesha.kernels.precision import within
 from shesha.measures._registry import measure
 from shesha.views import RankedRdm
 from shesha.views._rdm import Method

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha._random import Seed
+from shesha._types import Seed
 from shesha.kernels.distances import Metric
 from shesha.measures._registry import measure
 from shesha.views import Concentricity, Magnitude, SplitStability, Uniformity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha._random import Seed
+from shesha._types import Seed
 from shesha.kernels.cross_barcode import total_lengths
 from shesha.kernels.heat_trace import heat_distance
 from shesha.measures._registry import measure

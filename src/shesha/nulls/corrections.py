@@ -7,9 +7,9 @@ from math import ceil
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Vector = NDArray[np.float64]
+from shesha._types import Vector
 
 Correction = Literal["holm", "benjamini-hochberg"]
 CORRECTIONS: tuple[Correction, ...] = get_args(Correction)

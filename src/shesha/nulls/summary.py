@@ -5,12 +5,10 @@ from __future__ import annotations
 from math import ceil
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _validate as check
+from shesha._types import Vector
 from shesha.results import NullSummary
-
-Vector = NDArray[np.float64]
 
 _TIE = 1e-12
 """Scores closer than this share of the largest count as equal: sums in another order differ by rounding, and a tie

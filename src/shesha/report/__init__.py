@@ -1,6 +1,10 @@
-"""What was found as sections, and sections as text: results say what, this says how it looks."""
+"""Reports as sections, tables and plain text: nothing here knows a result; results and commands write themselves."""
 
+from __future__ import annotations
+
+from shesha.report._columns import columns
+from shesha.report._markdown import markdown_line, markdown_table
 from shesha.report.sections import Section
 from shesha.report.text import as_text
 
-__all__ = ["Section", "as_text"]
+__all__ = ["Section", "as_text", "columns", "markdown_line", "markdown_table"]

@@ -51,9 +51,10 @@ class Calibrated(NullSummary):
         -------
         matplotlib Axes
         """
-        from shesha.results._null_plot import draw
+        from shesha.plots import null_distribution
 
-        return draw(self.null, self.observed, self.threshold, f"{self.measure} ({self.closer} is closer)", ax)
+        label = f"{self.measure} ({self.closer} is closer)"
+        return null_distribution(self.null, self.observed, self.threshold, label=label, ax=ax)
 
     def __str__(self) -> str:
         """Print the score, its chance level and what is left of it."""

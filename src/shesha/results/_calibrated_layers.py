@@ -84,12 +84,13 @@ class CalibratedLayers(BesideNull):
         -------
         matplotlib Axes
         """
-        from shesha.results._heat_map import frame_cell, heat_map
+        from shesha.plots import frame_cell, heat_map
 
         title = (
             f"{self.measure}: {self.aggregate} {self.observed:.3g}, calibrated {self.score:.3g}, p = {self.p_value:.2g}"
         )
-        ax = heat_map(self.matrix(), title, self.closer, ax)
+        grid = self.matrix().to_numpy(dtype=float)
+        ax = heat_map(grid, self.rows, self.columns, title=title, closer=self.closer, ax=ax)
         frame_cell(ax, self.rows.index(self.best[0]), self.columns.index(self.best[1]))
         return ax
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shesha.report import columns
 from shesha.results._base import Result
 
 if TYPE_CHECKING:
@@ -33,11 +34,8 @@ class DriftPath(Result):
 
     def __str__(self) -> str:
         """Print one line per representation."""
-        width = max(map(len, self.names))
         reasons = self.reasons or ("",) * len(self.names)
-        rows = zip(self.names, self.from_first, self.from_previous, reasons, strict=True)
-        lines = [
-            f"{name:<{width}}  {first:10.4f}  {previous:10.4f}{f'  ({reason})' if reason else ''}"
-            for name, first, previous, reason in rows
-        ]
-        return "\n".join([f"{'':<{width}}  from first  from prev.", *lines])
+        rows = [["", "from first", "from prev.", ""]]
+        for name, first, previous, reason in zip(self.names, self.from_first, self.from_previous, reasons, strict=True):
+            rows.append([name, f"{first:.4f}", f"{previous:.4f}", f"({reason})" if reason else ""])
+        return "\n".join(columns(rows, "<>><"))

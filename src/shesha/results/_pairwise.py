@@ -116,10 +116,8 @@ class PairwiseComparison(_Tabled, Result):
         -------
         matplotlib Axes
         """
-        from shesha.results._heat_map import heat_map
-
         score = self._of(measure)[0].score
-        return heat_map(self.matrix(measure), f"{score.measure} ({score.closer} is closer)", score.closer, ax)
+        return _heat_map(self.matrix(measure), score.measure, score.closer, ax)
 
     def embed(self, measure: str, n_dimensions: int = 2) -> pd.DataFrame:
         """Place the representations so that their distances show one measure (classical scaling).
@@ -212,9 +210,7 @@ class LayerComparison(_Tabled, Result):
         -------
         matplotlib Axes
         """
-        from shesha.results._heat_map import heat_map
-
-        return heat_map(self.matrix(), f"{self.measure} ({self.closer} is closer)", self.closer, ax)
+        return _heat_map(self.matrix(), self.measure, self.closer, ax)
 
     def __str__(self) -> str:
         """Print the grid and the closest pair."""
@@ -228,6 +224,13 @@ class LayerComparison(_Tabled, Result):
         if self.interrupted:
             lines.append("Interrupted: the rest was not compared.")
         return "\n".join(lines)
+
+
+def _heat_map(table: pd.DataFrame, measure: str, closer: str, ax: Axes | None) -> Axes:
+    from shesha.plots import heat_map
+
+    values, title = table.to_numpy(dtype=float), f"{measure} ({closer} is closer)"
+    return heat_map(values, list(table.index), list(table.columns), title=title, closer=closer, ax=ax)
 
 
 def _classical_scaling(distances: NDArray[np.float64], n_dimensions: int) -> tuple[NDArray[np.float64], float]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shesha import _memory as memory
+from shesha._types import Matrix, Vector
 from shesha._warnings import NotEstimable
 from shesha.kernels.distances import condensed
 from shesha.transfer.classes import ClassedRows, classed_rows
 from shesha.transfer.estimable import estimable
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 
 @estimable

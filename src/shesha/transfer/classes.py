@@ -9,13 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha import _validate as check
+from shesha._types import Labels, Matrix, Vector
 from shesha._warnings import NotEstimable
 from shesha.kernels.precision import length_unit
 from shesha.kernels.threads import single_threaded_blas
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 _ROUNDINGS = 4
 """Roundings that an entry may have gone through: in storage, in a product that made it, and in centring."""
@@ -25,7 +22,7 @@ _ROUNDINGS = 4
 class ClassedRows:
     """Rows about their mean row, as the mean of their class plus what is left within it."""
 
-    codes: Codes
+    codes: Labels
     names: NDArray[Any]
     counts: Vector
     means: Matrix
@@ -96,7 +93,7 @@ def classed_rows(X: ArrayLike, y: ArrayLike) -> ClassedRows:
     return data
 
 
-def class_sums(X: Matrix, codes: Codes) -> Matrix:
+def class_sums(X: Matrix, codes: Labels) -> Matrix:
     """Sum of the rows of each class."""
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))

@@ -7,14 +7,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha import _memory as memory
 from shesha import _validate as check
+from shesha._types import Labels, Matrix
 from shesha._warnings import NotEstimable
 from shesha.kernels.distances import METRICS, PANEL, Metric, panel, standard_rows, undirected_rows
 from shesha.kernels.precision import ROUNDING
 from shesha.kernels.threads import parallel
 from shesha.transfer.estimable import estimable
-
-Matrix = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 
 @estimable
@@ -56,7 +54,7 @@ def silhouette(X: ArrayLike, y: ArrayLike, *, metric: Metric = "euclidean") -> f
     if len(names) == len(matrix):
         raise NotEstimable("every class has one member")
     order = np.argsort(codes, kind="stable")
-    rows, codes = _directed(matrix, metric)[order], codes[order]
+    rows, codes = _rows_with_direction(matrix, metric)[order], codes[order]
     means = _distance_sums(rows, codes, len(names), metric)
     each = np.arange(len(codes))
     means /= np.where(np.arange(len(names)) == codes[:, None], np.maximum(counts - 1, 1), counts)
@@ -74,7 +72,7 @@ def _mean_silhouette(a: Matrix, b: Matrix, in_company: NDArray[np.bool_], metric
     return float(np.where(apart & in_company, (b - a) / np.where(apart, larger, 1.0), 0.0).mean())
 
 
-def _directed(X: Matrix, metric: Metric) -> Matrix:
+def _rows_with_direction(X: Matrix, metric: Metric) -> Matrix:
     """Standard rows, or an error that names the rows without a direction."""
     bad = undirected_rows(X, metric)
     if len(bad):
@@ -86,7 +84,7 @@ def _directed(X: Matrix, metric: Metric) -> Matrix:
     return standard_rows(X, metric)
 
 
-def _distance_sums(rows: Matrix, codes: Codes, n_classes: int, metric: Metric) -> Matrix:
+def _distance_sums(rows: Matrix, codes: Labels, n_classes: int, metric: Metric) -> Matrix:
     """Sum of the distances of each row to the rows of each class; rows are sorted by class."""
     n = len(rows)
     memory.require(
@@ -113,6 +111,6 @@ def _distance_sums(rows: Matrix, codes: Codes, n_classes: int, metric: Metric) -
     return total
 
 
-def _stretches(codes: Codes) -> Codes:
+def _stretches(codes: Labels) -> Labels:
     """First positions of the classes in sorted codes."""
     return np.flatnonzero(np.diff(codes, prepend=-1))

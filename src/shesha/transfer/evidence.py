@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shesha import _memory as memory
 from shesha import _validate as check
+from shesha._types import Matrix, Vector
 from shesha._warnings import NotEstimable
 from shesha.kernels.precision import length_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.transfer.classes import precision
 from shesha.transfer.estimable import estimable
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 _STEP = 0.25
 """Grid step of log(alpha / beta): the evidence is made of curves about 1 wide in it, so no peak hides between."""

@@ -10,13 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha import _memory as memory
 from shesha import _validate as check
+from shesha._types import Matrix, Vector
 from shesha._warnings import NotEstimable
 from shesha.kernels.threads import single_threaded_blas
 from shesha.transfer.classes import ClassedRows, class_sums, classed_rows
 from shesha.transfer.estimable import estimable
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 Covariance = Literal["spherical", "diagonal", "full"]
 COVARIANCES: tuple[Covariance, ...] = get_args(Covariance)

@@ -7,16 +7,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha._arrays import gathered, namespace, norm, on_host, singular_values, thin_svd, to_host
+from shesha._types import Index, Matrix, Vector
 from shesha._warnings import NotEstimable
 from shesha.views._features import Features
 from shesha.views._representation import Representation, View
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 _EQUAL = 1e-9
 

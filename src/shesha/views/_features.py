@@ -7,14 +7,11 @@ from functools import cached_property
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha._arrays import column_medians, gathered, namespace, norm, on_host
+from shesha._types import Index, Matrix
 from shesha.kernels.precision import length_unit
 from shesha.views._representation import Representation, View
-
-Matrix = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 _MEDIAN_ROWS = 100
 

@@ -8,20 +8,16 @@ from math import sqrt
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _validate as check
 from shesha._arrays import beside, gathered, namespace, order_statistics, spread, squared_lengths, to_host, total
+from shesha._types import Index, Matrix, Vector
 from shesha._warnings import NotEstimable
 from shesha.kernels import triangles
 from shesha.kernels.distances import inner_products, n_pairs
 from shesha.kernels.permuted import among
 from shesha.views._features import Features
 from shesha.views._representation import Representation, Symmetric, View
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 Kernel = Literal["linear", "rbf", "distance"]
 KERNELS: tuple[Kernel, ...] = ("linear", "rbf", "distance")

@@ -5,15 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from shesha._types import Index, Vector
 from shesha.kernels.heat_trace import heat_trace
 from shesha.views._neighbours import Neighbours
 from shesha.views._representation import Representation, View
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

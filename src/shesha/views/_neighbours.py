@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shesha import _validate as check
 from shesha._arrays import gathered, largest, on_host, to_host
+from shesha._types import Index, Matrix, Vector
 from shesha._warnings import NotEstimable
 from shesha.kernels import devices
 from shesha.kernels import neighbours as kernel
@@ -22,9 +23,6 @@ from shesha.kernels.triangles import square
 from shesha.views._features import Features
 from shesha.views._representation import Representation, Standard, View
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 Search = Callable[[Matrix], kernel.Found]
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from shesha import _validate as check
 from shesha._arrays import namespace, spread
+from shesha._types import Index, Vector
 from shesha._warnings import NotEstimable
 from shesha.kernels import ranks, triangles
 from shesha.kernels.distances import Metric, condensed, n_pairs, rounding_level
@@ -22,9 +23,6 @@ Method = Literal["spearman", "pearson"]
 METHODS: tuple[Method, ...] = get_args(Method)
 _ROUNDED = 8 * np.finfo(float).eps
 _EQUAL = "all distances between rows are equal, so nothing can be correlated with them"
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

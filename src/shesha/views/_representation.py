@@ -14,15 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha import _arrays as arrays
 from shesha import _validate as check
+from shesha._types import Index, Matrix, Vector
 from shesha._warnings import NotEstimable
 from shesha.kernels.distances import METRICS, Metric, condensed, rounding_level, standard_rows, undirected_rows
 from shesha.kernels.folding import ROWS, Folding, folded, pooled
 from shesha.kernels.permuted import among
 from shesha.kernels.precision import ROUNDING
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 V = TypeVar("V", bound="View")
 
 Standard = Literal["dot", "cosine", "correlation", "euclidean"]

@@ -6,18 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _validate as check
-from shesha._random import Seed, generator
+from shesha._random import generator
+from shesha._types import Index, Matrix, Seed, Vector
 from shesha._warnings import NotEstimable
 from shesha.kernels.spectrum import centred_variances
 from shesha.views._features import Features
 from shesha.views._representation import Representation, View
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from shesha._optional import require
 from shesha.benchmark.graphs.hyperparameters import hyperparameters
 from shesha.benchmark.graphs.library import geometric
 from shesha.benchmark.models import Model, Outcome, Plain, Weights
-from shesha.benchmark.sources import require
 
 __all__ = ["extract", "fingerprint", "fit", "hyperparameters"]
 

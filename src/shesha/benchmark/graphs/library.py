@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from types import ModuleType
 
-from shesha.benchmark.sources import require
+from shesha._optional import require
 
 
 def geometric(part: str) -> ModuleType:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shesha._optional import require
 from shesha.benchmark.language import prompts, settings
 from shesha.benchmark.language.data import SOURCES, Texts
 from shesha.benchmark.language.hyper import Hyper
@@ -14,7 +15,6 @@ from shesha.benchmark.language.pretrained import loaded
 from shesha.benchmark.language.settings import Lesson
 from shesha.benchmark.language.tokens import PretrainedVocabulary, Rows, Vocabulary, WordVocabulary, encoder_rows
 from shesha.benchmark.models import Model
-from shesha.benchmark.sources import require
 
 if TYPE_CHECKING:
     from shesha.benchmark.language.networks import Decoder, Encoder

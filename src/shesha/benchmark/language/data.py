@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from shesha._optional import require
 from shesha.benchmark.language.hyper import DATASETS, Hyper
 from shesha.benchmark.models import Plain, fingerprint_of
-from shesha.benchmark.sources import local_folder, missing, require
+from shesha.benchmark.sources import local_folder, missing
 
 _SUBSET_SEED = 2024
 """All models see the same rows."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from shesha.benchmark.sources import require
+from shesha._optional import require
 
 if TYPE_CHECKING:
     import torch

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from shesha._optional import require
 from shesha.benchmark.models import Model, Outcome, Plain, Weights
-from shesha.benchmark.sources import require
 from shesha.benchmark.vision.data import Dataset, load
 from shesha.benchmark.vision.hyper import Hyper, hyperparameters, parse
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha._optional import require
 from shesha.benchmark.models import fingerprint_of
-from shesha.benchmark.sources import cache_folder, local_folder, missing, require
+from shesha.benchmark.sources import cache_folder, local_folder, missing
 from shesha.benchmark.vision.folders import file_images, folder_images
 from shesha.benchmark.vision.hyper import Hyper
 from shesha.benchmark.vision.images import ArrayImages, Images

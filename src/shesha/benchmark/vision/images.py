@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha._optional import require
 from shesha.benchmark.models import fingerprint_of
-from shesha.benchmark.sources import require
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from shesha.benchmark.sources import local_folder, missing, require
+from shesha._optional import require
+from shesha.benchmark.sources import local_folder, missing
 
 SMALL_IMAGE = 64
 """Up to this many pixels per side a ResNet keeps its resolution at the start."""

@@ -2,34 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha.results._labels import literal
+from shesha._types import Matrix
+from shesha.plots._axes import OBSERVED, axes_or_new, literal
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 _WRITTEN = 16
 """Up to this many columns the values are written into their cells."""
 
 
-def heat_map(values: pd.DataFrame, title: str, closer: str, ax: Axes | None) -> Axes:
-    """Draw the values; darker is closer."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError('plots need matplotlib: pip install "shesha[plot]"') from error
-    n_rows, n_columns = values.shape
-    if ax is None:
-        size = (max(3.6, 0.55 * n_columns + 2.2), max(3.0, 0.5 * n_rows + 1.6))
-        _, ax = plt.subplots(figsize=size, layout="constrained")
-    cells = values.to_numpy(dtype=float)
+def heat_map(
+    values: Matrix,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    title: str = "",
+    closer: str = "higher",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a table of values; darker is closer.
+
+    Parameters
+    ----------
+    values : array of shape (n_rows, n_columns)
+        NaN where there is no value: the cell stays empty.
+    rows, columns : sequences of str
+        Their names.
+    title : str
+        What is shown.
+    closer : {'higher', 'lower'}
+        Which values are dark.
+    ax : matplotlib Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    cells = np.asarray(values, dtype=float)
+    n_rows, n_columns = cells.shape
+    ax = axes_or_new(ax, (max(3.6, 0.55 * n_columns + 2.2), max(3.0, 0.5 * n_rows + 1.6)))
     image = ax.imshow(cells, cmap="viridis_r" if closer == "higher" else "viridis")
     ax.figure.colorbar(image, ax=ax, shrink=0.8)
-    _name(ax, [literal(str(name)) for name in values.index], [literal(str(name)) for name in values.columns])
+    _name(ax, [literal(name) for name in rows], [literal(name) for name in columns])
     if max(n_rows, n_columns) <= _WRITTEN:
         _write(ax, cells, closer)
     ax.set_title(literal(title), fontsize="medium")
@@ -44,7 +65,7 @@ def _name(ax: Axes, rows: list[str], columns: list[str]) -> None:
     ax.tick_params(length=0)
 
 
-def _write(ax: Axes, cells: np.ndarray[tuple[int, ...], np.dtype[np.float64]], closer: str) -> None:
+def _write(ax: Axes, cells: Matrix, closer: str) -> None:
     finite = cells[np.isfinite(cells)]
     middle = (finite.min() + finite.max()) / 2 if len(finite) else 0.0
     for i, j in np.ndindex(cells.shape):
@@ -55,7 +76,7 @@ def _write(ax: Axes, cells: np.ndarray[tuple[int, ...], np.dtype[np.float64]], c
 
 
 def frame_cell(ax: Axes, row: int, column: int) -> None:
-    """Mark one cell."""
+    """Mark one cell of a heat map."""
     from matplotlib.patches import Rectangle
 
-    ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="#c55a11", linewidth=2.5))
+    ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=OBSERVED, linewidth=2.5))

@@ -1,0 +1,38 @@
+"""The one way to a library that only an extra brings."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+
+def require(module: str, extra: str, need: str | None = None) -> ModuleType:
+    """Import an optional library, or say which extra brings it.
+
+    Parameters
+    ----------
+    module : str
+        The library, or a module of it.
+    extra : str
+        The extra of this package that installs it.
+    need : str, optional
+        What needs it, as the first words of the error; default: the library's name and "is needed".
+
+    Raises
+    ------
+    ImportError
+        The library cannot be imported.
+
+    Examples
+    --------
+    >>> require("math", "plot").sqrt(4.0)
+    2.0
+    >>> require("no_such_library.part", "plot")
+    Traceback (most recent call last):
+    ImportError: no_such_library is needed: pip install "shesha[plot]"
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise ImportError(f'{need or f"{package} is needed"}: pip install "shesha[{extra}]"') from error

@@ -1,0 +1,148 @@
+"""Write representations to the files that the readers read; a reader never sees half a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha import _arrays
+from shesha._types import Array
+from shesha.io._replacing import replacing
+from shesha.io._writers import WRITERS, Content
+
+_KINDS = "fiub"
+_WIDEST = 8
+"""Bytes of a double; NumPy's longer floats are not the same on every machine."""
+
+
+def save(
+    path: str | os.PathLike[str],
+    arrays: Mapping[str, ArrayLike],
+    *,
+    labels: ArrayLike | None = None,
+    label_column: str = "label",
+    columns: Sequence[str] | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write arrays to a file that `read` reads: all of them, or none if anything goes wrong.
+
+    Parameters
+    ----------
+    path : str or path
+        What it ends in decides: .npz, .safetensors and .zarr hold any number of arrays, .npy one, and .parquet, .csv
+        and .tsv the columns of one matrix. AnnData (.h5ad) writes itself better, with what is known of its rows.
+    arrays : mapping of names to arrays
+        Numbers (floats and whole numbers of up to 64 bits, booleans) of any shape, or tensors, from whatever device;
+        bfloat16 becomes float32. In .npy and tables the name of the file takes the place of the array's.
+    labels : array of shape (n_rows,), optional
+        One label per row, numbers or text: a column of a table, an array beside the others elsewhere. Not in .npy; in
+        .safetensors only numbers.
+    label_column : str
+        What the labels are called. A table with numbers as labels needs a name by which readers know labels: label,
+        labels, y, class or target.
+    columns : sequence of str, optional
+        Names of the features in a table; default: f0, f1 and so on.
+    overwrite : bool
+        Replace what is there. A folder is replaced only by a .zarr store, and only if it is one itself.
+
+    Raises
+    ------
+    FileExistsError
+        There is something at `path`, and `overwrite` is false.
+    TypeError, ValueError
+        Something that the file cannot give back as it was.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from shesha.io import read, read_labels
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.csv"
+    >>> save(path, {"model": np.eye(3)}, labels=["a", "b", "b"])
+    >>> read(path)["model"].tolist(), read_labels(path).tolist()
+    ([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], ['a', 'b', 'b'])
+    >>> save(path, {"model": np.ones((3, 2))})
+    Traceback (most recent call last):
+    FileExistsError: path must be new unless overwrite=True, got ...
+    """
+    target = _target(path, overwrite)
+    numbers = {_name(name): _numbers(array, name) for name, array in _mapping(arrays).items()}
+    given = None if labels is None else _labels(labels, list(numbers.values()))
+    if isinstance(columns, str):
+        raise TypeError(f"columns must be a sequence of names, got {columns!r}")
+    content = Content(target, numbers, given, _name(label_column), None if columns is None else list(columns))
+    if given is not None and label_column in numbers:
+        raise ValueError(f"label_column must differ from the names of the arrays, got {label_column!r}")
+    ending = target.suffix.lower()
+    with replacing(target, overwrite=overwrite, folder=ending == ".zarr") as temporary:
+        WRITERS[ending](temporary, content)
+
+
+def _target(path: str | os.PathLike[str], overwrite: bool) -> Path:
+    """Return a path that may be written."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be a string or a path, got {type(path).__name__}")
+    found = Path(path)
+    ending = found.suffix.lower()
+    if ending == ".h5ad":
+        raise ValueError(
+            f"path must be no AnnData file, got {str(found)!r}: write it with anndata.AnnData(X).write_h5ad(path)"
+        )
+    if ending not in WRITERS:
+        raise ValueError(f"path must end in one of {', '.join(WRITERS)}, got {str(found)!r}")
+    if not found.absolute().parent.is_dir():
+        raise FileNotFoundError(f"the folder of path must exist, got {found}")
+    if os.path.lexists(found) and not overwrite:
+        raise FileExistsError(f"path must be new unless overwrite=True, got {found}")
+    return found
+
+
+def _mapping(arrays: Mapping[str, ArrayLike]) -> Mapping[str, ArrayLike]:
+    if not isinstance(arrays, Mapping):
+        raise TypeError(f"arrays must be a mapping of names to arrays, got {type(arrays).__name__}")
+    if not arrays:
+        raise ValueError("arrays must hold at least one array, got none")
+    return arrays
+
+
+def _name(name: str) -> str:
+    """Return a name that any file can hold."""
+    if not isinstance(name, str):
+        raise TypeError(f"names must be strings, got {name!r}")
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"names must be text that UTF-8 can write, got {name!r}") from error
+    if not name or "\0" in name:
+        raise ValueError(f"names must be text without zero bytes, got {name!r}")
+    return name
+
+
+def _numbers(given: ArrayLike, name: str) -> Array:
+    try:
+        array = _arrays.to_host(given)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array of numbers, got {type(given).__name__}: {error}") from error
+    if np.ma.is_masked(array):
+        raise ValueError(f"{name} must not be masked, got masked entries: fill them or leave out their rows")
+    if array.dtype.kind not in _KINDS or array.dtype.itemsize > _WIDEST:
+        raise TypeError(f"{name} must hold floats or whole numbers of up to 64 bits, or booleans, got {array.dtype}")
+    return np.asarray(array, dtype=array.dtype.newbyteorder("="))
+
+
+def _labels(given: ArrayLike, arrays: Sequence[Array]) -> Array:
+    """Return one label per row, of which text is text whatever it came in."""
+    labels: Array = np.asarray(_arrays.to_host(given))
+    if labels.dtype.kind in "OT" and all(isinstance(one, str) for one in labels.ravel()):
+        labels = labels.astype(str)
+    if labels.ndim != 1 or labels.dtype.kind not in _KINDS + "U":
+        raise TypeError(
+            f"labels must be 1-D, of numbers or of text without gaps, got shape {labels.shape} of {labels.dtype}"
+        )
+    if not any(len(labels) in array.shape[:2] for array in arrays):
+        shapes = ", ".join(str(array.shape) for array in arrays)
+        raise ValueError(f"labels must be one per row, got {len(labels)} for arrays of shape {shapes}")
+    return labels

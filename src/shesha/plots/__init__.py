@@ -1,0 +1,23 @@
+"""Pictures: plain arrays in, matplotlib Axes out. Nothing here knows a result; results draw themselves with these."""
+
+from __future__ import annotations
+
+from shesha.plots._agreement import agreement
+from shesha.plots._axes import PALETTE, pyplot
+from shesha.plots._boxes import boxes, legend_of_colours
+from shesha.plots._heat_map import frame_cell, heat_map
+from shesha.plots._intervals import Series, intervals
+from shesha.plots._null import null_distribution
+
+__all__ = [
+    "PALETTE",
+    "Series",
+    "agreement",
+    "boxes",
+    "frame_cell",
+    "heat_map",
+    "intervals",
+    "legend_of_colours",
+    "null_distribution",
+    "pyplot",
+]

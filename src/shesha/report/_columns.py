@@ -1,0 +1,39 @@
+"""Plain text in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def columns(rows: Sequence[Sequence[str]], align: str, *, indent: str = "") -> list[str]:
+    """Return one line per row, with each column as wide as its widest cell and two spaces between.
+
+    Parameters
+    ----------
+    rows : sequence of sequences of str
+        The cells, the head among them if there is one.
+    align : str
+        One of '<' (left) and '>' (right) per column.
+    indent : str
+        What every line begins with.
+
+    Raises
+    ------
+    ValueError
+        A row has more or fewer cells than there are alignments.
+
+    Examples
+    --------
+    >>> print(*columns([["", "value"], ["CKA", "0.5"], ["mutual kNN", "12.25"]], "<>"), sep="\\n")
+                value
+    CKA           0.5
+    mutual kNN  12.25
+    """
+    for row in rows:
+        if len(row) != len(align):
+            raise ValueError(f"rows must have {len(align)} cells, one per alignment, got {len(row)}")
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        indent + "  ".join(f"{cell:{to}{width}}" for cell, to, width in zip(row, align, widths, strict=True)).rstrip()
+        for row in rows
+    ]

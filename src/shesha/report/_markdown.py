@@ -1,0 +1,56 @@
+"""The one writer of Markdown tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+
+def markdown_table(head: Sequence[object], rows: Iterable[Sequence[object]], *, numbers: int = 0) -> str:
+    r"""Return a table of Markdown, without a line break at its end.
+
+    Parameters
+    ----------
+    head : sequence
+        The names of the columns.
+    rows : iterable of sequences
+        One cell per column, printed by `str`.
+    numbers : int
+        The last so many columns hold numbers and are aligned at the right.
+
+    Raises
+    ------
+    ValueError
+        A row has more or fewer cells than the head.
+
+    Examples
+    --------
+    >>> print(markdown_table(["measure", "value"], [["CKA", 0.5], ["a|b", 1]], numbers=1))
+    | measure | value |
+    | --- | ---: |
+    | CKA | 0.5 |
+    | a\|b | 1 |
+    """
+    head = list(head)
+    lines = [markdown_line(head), markdown_line(["---"] * (len(head) - numbers) + ["---:"] * numbers)]
+    for row in rows:
+        if len(row) != len(head):
+            raise ValueError(f"rows must have {len(head)} cells, as the head has, got {len(row)}")
+        lines.append(markdown_line(row))
+    return "\n".join(lines)
+
+
+def markdown_line(cells: Iterable[object]) -> str:
+    r"""Return one line of a table, for those that are printed as they come.
+
+    Examples
+    --------
+    >>> markdown_line(["CKA", "", 0.5])
+    '| CKA | | 0.5 |'
+    """
+    return "|" + "".join(f" {text} |" if (text := _cell(cell)) else " |" for cell in cells)
+
+
+def _cell(value: object) -> str:
+    """Keep a cell in its place: a bar would end it, a line break the whole table."""
+    return re.sub(r"(?<!\\)\|", r"\\|", " ".join(str(value).splitlines()))

@@ -1,0 +1,87 @@
+"""`--layer-axis`: how a 3-D array in a file is read, said where the shape leaves a doubt."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+FEW = np.random.default_rng(0).standard_normal((4, 40, 6))
+SAID = "is an array of shape (4, 40, 6), read as 4 layers of 40 rows (--layer-axis 1: 40 layers of 4 rows; "
+
+
+@pytest.fixture
+def model(tmp_path):
+    np.save(tmp_path / "model.npy", FEW)
+    return tmp_path / "model.npy"
+
+
+def values(ended):
+    assert ended.status == 0
+    found = json.loads(ended.out)
+    return {(one["first"], one["second"]): one["score"]["value"] for one in found["scores"]}
+
+
+def test_compare_says_what_it_guessed(invoke, model):
+    guessed = invoke("compare", model, "--measures", "CKA", "--json", "-")
+    assert guessed.err == f"{model}: model {SAID}--layer-axis none: one representation)\n"
+    told = invoke("compare", model, "--measures", "CKA", "--json", "-", "--layer-axis", "0")
+    assert told.err == ""
+    assert values(told) == values(guessed)
+    assert {name for pair in values(told) for name in pair} == {f"model[{i}]" for i in range(4)}
+
+
+def test_a_clear_shape_needs_no_word(invoke, tmp_path):
+    np.save(tmp_path / "model.npy", np.moveaxis(FEW, 0, 1))
+    ended = invoke("compare", tmp_path / "model.npy", "--measures", "CKA", "--json", "-")
+    assert (ended.err, len(values(ended))) == ("", 6)
+
+
+def test_none_compares_token_sequences(invoke, model, tmp_path):
+    from shesha import compare
+
+    np.save(tmp_path / "other.npy", FEW**3)
+    files = (model, tmp_path / "other.npy")
+    ended = invoke("compare", *files, "--measures", "CKA", "--json", "-", "--layer-axis", "none")
+    assert (ended.status, ended.err) == (0, "")
+    (score,) = json.loads(ended.out)["scores"]
+    assert score["value"] == compare(FEW, FEW**3, "CKA")["CKA"].value
+
+
+def test_none_stays_one_representation_among_several(invoke, model, tmp_path):
+    for name in ("other", "third"):
+        np.save(tmp_path / f"{name}.npy", FEW ** len(name))
+    files = (model, tmp_path / "other.npy", tmp_path / "third.npy")
+    ended = invoke("compare", *files, "--measures", "CKA", "--json", "-", "--layer-axis", "none")
+    assert (ended.err, len(values(ended))) == ("", 3)
+
+
+def test_layers_reads_models_of_one_array(invoke, model):
+    options = ("--permutations", "19", "--json", "-")
+    guessed = invoke("layers", model, model, *options)
+    assert guessed.err.count(SAID) == 2
+    told = invoke("layers", model, model, *options, "--layer-axis", "0")
+    assert (told.status, told.err, told.out) == (0, "", guessed.out)
+    assert len(json.loads(told.out)["rows"]) == 4
+
+
+@pytest.mark.parametrize("command", ["compare", "layers"])
+@pytest.mark.parametrize("axis", ["3", "-1", "None", "rows", ""])
+def test_an_axis_that_is_none_is_refused(invoke_main, model, command, axis):
+    files = (model, model) if command == "layers" else (model,)
+    ended = invoke_main(command, *files, f"--layer-axis={axis}")
+    assert ended.status == 2
+    assert "--layer-axis must be 0, 1, 2 or none, got " in ended.err
+
+
+def test_a_guess_of_hundreds_is_refused_with_the_option(invoke_main, tmp_path):
+    np.save(tmp_path / "tokens.npy", np.zeros((400, 350, 1), dtype=np.float32))
+    ended = invoke_main("compare", tmp_path / "tokens.npy")
+    assert ended.status == 2
+    assert "must have at most 300 layers" in ended.err and "--layer-axis 1" in ended.err
+
+
+@pytest.mark.parametrize("command", ["compare", "layers"])
+def test_the_help_names_the_option(invoke, command):
+    assert "--layer-axis" in invoke(command, "--help").out

@@ -1,0 +1,346 @@
+"""What is saved is read back as it was, is there whole or not at all, and takes nothing's place unasked."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from shesha import io as files
+
+FAST = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+DTYPES = ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"]
+NUMBERS = st.sampled_from(DTYPES).map(np.dtype)
+SHAPES = arrays.array_shapes(min_dims=2, max_dims=3, max_side=4)
+MATRICES = arrays.arrays(NUMBERS, arrays.array_shapes(min_dims=2, max_dims=2, max_side=5))
+PARTS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/\\"), min_size=1, max_size=6)
+NAMES = st.lists(PARTS, min_size=1, max_size=3).map("/".join)
+LIBRARY = {"safetensors": "safetensors", "zarr": "zarr", "parquet": "pyarrow"}
+MANY = ["npz", "safetensors", "zarr"]
+TABLES = ["parquet", "csv", "tsv"]
+ALL = ["npy", *MANY, *TABLES]
+COUNTER = itertools.count()
+X = np.random.default_rng(0).standard_normal((6, 3))
+
+
+@pytest.fixture(autouse=True)
+def needed(request):
+    ending = getattr(request.node, "callspec", None) and request.node.callspec.params.get("ending")
+    if ending in LIBRARY:
+        pytest.importorskip(LIBRARY[ending])
+
+
+def new(folder, ending):
+    return folder / f"m{next(COUNTER)}.{ending}"
+
+
+def read(path):
+    return files.read(path, layer_axis=None)
+
+
+def views_of(array):
+    """The same numbers in other orders of memory."""
+    return {
+        "C": np.ascontiguousarray(array),
+        "F": np.asfortranarray(array),
+        "reversed": np.ascontiguousarray(array[::-1, ::-1])[::-1, ::-1],
+        "strided": np.repeat(np.repeat(array, 2, axis=0), 2, axis=1)[::2, ::2],
+        "swapped": array.astype(array.dtype.newbyteorder(">")),
+    }
+
+
+def assert_same(found, expected):
+    assert found.dtype == expected.dtype.newbyteorder("=")
+    np.testing.assert_array_equal(found, expected)
+
+
+@FAST
+@pytest.mark.parametrize("ending", MANY)
+@given(named=st.dictionaries(NAMES, arrays.arrays(NUMBERS, SHAPES), min_size=1, max_size=3))
+def test_many_arrays(tmp_path, ending, named):
+    paths = [name.split("/") for name in named]
+    if ending == "zarr":
+        assume(not any(part in (".", "..", "zarr.json") or part.startswith("__") for one in paths for part in one))
+        assume(not any(one != other and one == other[: len(one)] for one in paths for other in paths))
+    assume("__metadata__" not in named)
+    path = new(tmp_path, ending)
+    files.save(path, named)
+    found = read(path)
+    assert set(found) == set(named)
+    if ending == "npz":
+        assert list(found) == list(named)
+    for name, array in named.items():
+        assert_same(found[name], array)
+
+
+@FAST
+@pytest.mark.parametrize("ending", ["npy", *MANY])
+@given(array=arrays.arrays(NUMBERS, SHAPES), order=st.sampled_from(["C", "F", "reversed", "strided", "swapped"]))
+def test_any_order_of_memory(tmp_path, ending, array, order):
+    path = new(tmp_path, ending)
+    files.save(path, {path.stem: views_of(array)[order]})
+    assert_same(read(path)[path.stem], array)
+
+
+@FAST
+@pytest.mark.parametrize("ending", TABLES)
+@given(matrix=MATRICES, order=st.sampled_from(["C", "F", "reversed", "strided", "swapped"]))
+def test_tables(tmp_path, ending, matrix, order):
+    path = new(tmp_path, ending)
+    files.save(path, {"any name": views_of(matrix)[order]})
+    (found,) = read(path).values()
+    if ending == "parquet":
+        assert_same(found, matrix)
+    else:
+        # Text has no types, but every number comes back to the last bit.
+        np.testing.assert_array_equal(found.astype(matrix.dtype), matrix)
+
+
+@pytest.mark.parametrize("ending", ["npz", "zarr", *TABLES])
+@pytest.mark.parametrize(
+    "labels",
+    [[2, 0, 1, 1, 0, 2], list("aabbcc"), ["ä b", "c,d", 'e"f', "g\th", "i/j", "k"], [True, False] * 3, [0.5, 1] * 3],
+    ids=["numbers", "letters", "text", "booleans", "floats"],
+)
+def test_labels(tmp_path, ending, labels):
+    path = new(tmp_path, ending)
+    files.save(path, {"X": X}, labels=labels)
+    assert files.read_labels(path).tolist() == labels
+    (found,) = files.read(path).values()
+    np.testing.assert_array_equal(found, X)
+    assert "label" in files.open_file(path).labels_available
+
+
+def test_labels_as_numbers_beside_tensors(tmp_path):
+    pytest.importorskip("safetensors")
+    files.save(tmp_path / "m.safetensors", {"X": X}, labels=np.arange(6), label_column="class")
+    assert files.read_labels(tmp_path / "m.safetensors").tolist() == list(range(6))
+    with pytest.raises(TypeError, match=r"labels must be numbers in a .*, got text"):
+        files.save(tmp_path / "n.safetensors", {"X": X}, labels=list("abcdef"))
+
+
+@pytest.mark.parametrize("ending", TABLES)
+def test_names_of_features(tmp_path, ending):
+    pd = pytest.importorskip("pandas")
+    path = new(tmp_path, ending)
+    names = ["alpha", "é, ö", "2"]
+    files.save(path, {"X": X}, columns=names, labels=pd.Categorical(list("aabbcc")), label_column="kind")
+    np.testing.assert_array_equal(files.read(path, keys=["é, ö"])[path.stem][:, 0], X[:, 1])
+    assert files.read_labels(path, "kind").tolist() == list("aabbcc")
+
+
+@pytest.mark.parametrize("ending", ["npy", *MANY])
+def test_tensors(tmp_path, ending):
+    torch = pytest.importorskip("torch")
+    path = new(tmp_path, ending)
+    given = torch.tensor(X, dtype=torch.bfloat16, requires_grad=True)
+    files.save(path, {path.stem: given.T})
+    assert_same(read(path)[path.stem], given.detach().float().numpy().T)
+
+
+def test_layers_are_layers_again(tmp_path):
+    hidden = np.random.default_rng(1).standard_normal((40, 4, 5)).astype("f4")
+    files.save(tmp_path / "m.npz", {"hidden": hidden})
+    found = files.read(tmp_path / "m.npz")
+    assert list(found) == [f"hidden[{layer}]" for layer in range(4)]
+    np.testing.assert_array_equal(found["hidden[2]"], hidden[:, 2])
+
+
+def test_what_a_file_maps_may_take_the_files_place(tmp_path):
+    path = tmp_path / "m.npy"
+    files.save(path, {"m": X})
+    mapped = files.read(path)["m"]
+    assert isinstance(mapped, np.memmap)
+    files.save(path, {"m": mapped[::-1]}, overwrite=True)
+    np.testing.assert_array_equal(files.read(path)["m"], X[::-1])
+
+
+# Whole or not at all.
+
+
+@pytest.mark.parametrize("ending", ALL)
+def test_nothing_is_replaced_unasked(tmp_path, ending):
+    path = new(tmp_path, ending)
+    files.save(path, {path.stem: X})
+    with pytest.raises(FileExistsError, match=r"path must be new unless overwrite=True, got .*"):
+        files.save(path, {path.stem: 2 * X})
+    np.testing.assert_array_equal(files.read(path)[path.stem] if ending != "zarr" else X, X)
+    files.save(path, {path.stem: 2 * X}, overwrite=True)
+    np.testing.assert_array_equal(files.read(path)[path.stem], 2 * X)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("ending", ALL)
+@pytest.mark.parametrize("before", [False, True], ids=["new", "old"])
+def test_a_failure_changes_nothing(tmp_path, monkeypatch, ending, before):
+    path = new(tmp_path, ending)
+    if before:
+        files.save(path, {path.stem: X})
+    writers = files._save.WRITERS
+    whole = writers[f".{ending}"]
+
+    def interrupted(temporary, content):
+        whole(temporary, content)
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(writers, f".{ending}", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        files.save(path, {path.stem: 2 * X}, overwrite=True)
+    assert list(tmp_path.iterdir()) == [path] * before
+    if before:
+        np.testing.assert_array_equal(files.read(path)[path.stem], X)
+
+
+@pytest.mark.parametrize("ending", ["npz", "zarr"])
+def test_what_came_in_the_meantime_stays(tmp_path, monkeypatch, ending):
+    path = new(tmp_path, ending)
+    writers = files._save.WRITERS
+    whole = writers[f".{ending}"]
+
+    def slow(temporary, content):
+        whole(temporary, content)
+        whole(path, content)
+        monkeypatch.setitem(writers, f".{ending}", whole)
+
+    monkeypatch.setitem(writers, f".{ending}", slow)
+    with pytest.raises(FileExistsError, match="path must be new"):
+        files.save(path, {"a": X})
+    assert list(tmp_path.iterdir()) == [path]
+    np.testing.assert_array_equal(files.read(path)["a"], X)
+
+
+def test_a_store_that_cannot_be_moved_stays_where_it_was(tmp_path, monkeypatch):
+    pytest.importorskip("zarr")
+    from pathlib import Path
+
+    path = tmp_path / "m.zarr"
+    files.save(path, {"a": X})
+    rename, names = Path.rename, []
+
+    def refused(self, target):
+        names.append(self.name)
+        if len(names) == 2:
+            raise OSError("no")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", refused)
+    with pytest.raises(OSError, match="no"):
+        files.save(path, {"a": 2 * X}, overwrite=True)
+    assert list(tmp_path.iterdir()) == [path]
+    np.testing.assert_array_equal(files.read(path)["a"], X)
+
+
+@pytest.mark.parametrize("ending", ["npz", "zarr"])
+def test_links_stay_links(tmp_path, ending):
+    (tmp_path / "elsewhere").mkdir()
+    path, real = tmp_path / f"link.{ending}", tmp_path / "elsewhere" / "real"
+    path.symlink_to(real)
+    files.save(path, {"a": X}, overwrite=True)
+    files.save(path, {"a": 2 * X}, overwrite=True)
+    assert path.is_symlink() and list((tmp_path / "elsewhere").iterdir()) == [real]
+    np.testing.assert_array_equal(files.read(path)["a"], 2 * X)
+
+
+def test_folders_are_not_thrown_away(tmp_path):
+    folder = tmp_path / "m.zarr"
+    folder.mkdir()
+    (folder / "thesis.tex").write_text("years of work")
+    for path in (folder, tmp_path / "m.npz"):
+        path.mkdir(exist_ok=True)
+        with pytest.raises(IsADirectoryError, match="path must be a file or a Zarr store to be replaced, got the dir"):
+            files.save(path, {"a": X}, overwrite=True)
+    assert (folder / "thesis.tex").read_text() == "years of work"
+    (tmp_path / "n.zarr").write_text("a file")
+    with pytest.raises(NotADirectoryError, match="path must be a Zarr store, which is a directory, got the file"):
+        files.save(tmp_path / "n.zarr", {"a": X}, overwrite=True)
+
+
+# What cannot be given back is refused.
+
+
+@pytest.mark.parametrize(
+    ("ending", "arguments", "error", "message"),
+    [
+        (
+            "h5ad",
+            {},
+            ValueError,
+            r"path must be no AnnData file, got .*: write it with anndata.AnnData",
+        ),
+        ("pkl", {}, ValueError, r"path must end in one of .npy, .npz, .*, got '.*pkl'"),
+        ("npz", {"arrays": {}}, ValueError, "arrays must hold at least one array, got none"),
+        ("npz", {"arrays": X}, TypeError, "arrays must be a mapping of names to arrays, got ndarray"),
+        ("npz", {"arrays": {1: X}}, TypeError, "names must be strings, got 1"),
+        ("npz", {"arrays": {"": X}}, ValueError, "names must be text without zero bytes, got ''"),
+        ("npz", {"arrays": {"a\0b": X}}, ValueError, "names must be text without zero bytes, got "),
+        ("npz", {"arrays": {"\ud800": X}}, ValueError, "names must be text that UTF-8 can write, got "),
+        ("npz", {"arrays": {"a": [{}]}}, TypeError, "a must hold floats or whole numbers of up to 64 bits, .* object"),
+        ("npz", {"arrays": {"a": ["b"]}}, TypeError, "a must hold floats or whole numbers .* got <U1"),
+        ("npz", {"arrays": {"a": X + 0j}}, TypeError, "a must hold floats or whole numbers .* got complex128"),
+        pytest.param(
+            *("npz", {"arrays": {"a": X.astype("g")}}, TypeError, "a must hold floats .* got float(128|96)"),
+            marks=pytest.mark.skipif(np.dtype("g").itemsize == 8, reason="no longer floats on this machine"),
+        ),
+        ("npz", {"arrays": {"a": [[1], [1, 2]]}}, ValueError, "a must be an array of numbers, got list"),
+        ("npz", {"arrays": {"a": np.ma.masked_less(X, 0)}}, ValueError, "a must not be masked"),
+        ("npz", {"columns": ["a"]}, ValueError, "columns must be None in a .npz file, got a"),
+        ("npz", {"labels": [1, 2]}, ValueError, r"labels must be one per row, got 2 for arrays of shape \(6, 3\)"),
+        ("npz", {"labels": X}, TypeError, r"labels must be 1-D, .* got shape \(6, 3\) of float64"),
+        ("npz", {"labels": ["a", None] * 3}, TypeError, r"labels must be 1-D, of numbers or of text without gaps"),
+        ("npz", {"arrays": {"label": X}, "labels": range(6)}, ValueError, "label_column must differ from the names of"),
+        ("npy", {"arrays": {"a": X, "b": X}}, ValueError, "a .npy file must hold one array, got 2 arrays: write .npz"),
+        ("npy", {"labels": range(6)}, ValueError, "a .npy file must hold one array, got labels: write .npz"),
+        ("safetensors", {"arrays": {"__metadata__": X}}, ValueError, "names must differ from __metadata__"),
+        ("zarr", {"arrays": {"a//b": X}}, ValueError, "names must be paths such as 'model/layer 3' in a .zarr store"),
+        ("zarr", {"arrays": {"../a": X}}, ValueError, "names must be paths such as"),
+        ("zarr", {"arrays": {"a\\b": X}}, ValueError, "names must be paths such as"),
+        ("zarr", {"arrays": {"a": X, "a/b": X}}, ValueError, "names must not lie within one another .* 'a' and 'a/b'"),
+        ("csv", {"arrays": {"a": X, "b": X}}, ValueError, r"a .csv file must hold one 2-D array .*, got \(6, 3\), \(6"),
+        ("csv", {"arrays": {"a": X[None]}}, ValueError, r"a .csv file must hold one 2-D array .*, got \(1, 6, 3\)"),
+        ("parquet", {"arrays": {"a": X[:0]}}, ValueError, r"a .parquet file must hold one 2-D array .*, got \(0, 3\)"),
+        ("csv", {"columns": ["a", "b"]}, ValueError, "columns must be 3 different names, got 'a', 'b'"),
+        ("csv", {"columns": ["a", "b", "a"]}, ValueError, "columns must be 3 different names"),
+        ("csv", {"columns": "abc"}, TypeError, "columns must be a sequence of names, got 'abc'"),
+        ("csv", {"columns": ["a", "b", "Class"]}, ValueError, "columns must not be named as labels or .* got 'Class'"),
+        ("csv", {"columns": ["a", " ", "Unnamed: 3"]}, ValueError, "columns must not be named as .* got ' ', 'Unnamed"),
+        ("csv", {"columns": ["1.5", "2", "3"]}, ValueError, "columns must not all be numbers in a .csv file, got 1.5"),
+        ("csv", {"labels": ["NA", "b"] * 3}, ValueError, "labels must be text that a .csv file gives back.* got 'NA'"),
+        ("csv", {"labels": ["01", "1"] * 3}, ValueError, "labels must be text that a .csv file gives back.* got '01'"),
+        ("csv", {"labels": range(6), "label_column": "k"}, ValueError, "label_column must be label, .* for numbers"),
+        (
+            "csv",
+            {"labels": list("abcdef"), "label_column": "f0"},
+            ValueError,
+            "label_column must differ from",
+        ),
+        ("csv", {"labels": list("abc")}, ValueError, "labels must be one per row, got 3 for 6 rows"),
+    ],
+)
+def test_what_is_refused(tmp_path, ending, arguments, error, message):
+    with pytest.raises(error, match=message):
+        files.save(tmp_path / f"m.{ending}", **{"arrays": {"X": X}} | arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_paths_that_are_none(tmp_path):
+    with pytest.raises(FileNotFoundError, match="the folder of path must exist, got "):
+        files.save(tmp_path / "none" / "m.npz", {"a": X})
+    with pytest.raises(TypeError, match="path must be a string or a path, got int"):
+        files.save(3, {"a": X})
+
+
+@pytest.mark.parametrize(
+    ("ending", "module"), [("parquet", "pyarrow"), ("safetensors", "safetensors"), ("zarr", "zarr")]
+)
+def test_without_the_library_the_extra_is_named(tmp_path, monkeypatch, ending, module):
+    for name in (module, f"{module}.numpy"):
+        monkeypatch.setitem(sys.modules, name, None)
+    message = rf'{module} must be installed to write .{ending} files such as .*: pip install "shesha\[files\]"'
+    with pytest.raises(ImportError, match=message):
+        files.save(tmp_path / f"m.{ending}", {"a": X})
+    assert not list(tmp_path.iterdir())
