@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha._random import generator
-from shesha._warnings import NotEstimable
 from shesha.benchmark.directed import RULE, metric_of
 from shesha.benchmark.store import Entry
 from shesha.calibration.null import null_scores
@@ -196,11 +195,3 @@ def _code_version(measure: Measure) -> str:
 @lru_cache(maxsize=1)
 def _library() -> str:
     return metadata.version("shesha")
-
-
-def no_reason(error: Exception) -> str:
-    """Say in one line why there is no value."""
-    text = str(error).strip().partition("\n")[0]
-    if isinstance(error, NotEstimable):
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+from shesha import _atomic
+
 INTERRUPTED = 130
 """Exit status of a run that Ctrl-C ended, as shells have it."""
 PICTURES = (".png", ".pdf", ".svg")
@@ -68,13 +70,9 @@ def _plain(value: Any) -> Any:
 
 
 def save_picture(path: Path, axes: Any) -> None:
-    """Draw into a temporary file first: a reader never sees half a picture."""
-    temporary = path.with_name(path.name + ".part")
-    try:
-        axes.figure.savefig(temporary, dpi=150, format=path.suffix.lower().removeprefix("."))
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    """Draw into a draft first: a reader never sees half a picture."""
+    with _atomic.replacing(path) as draft:
+        axes.figure.savefig(draft, dpi=150, format=path.suffix.lower().removeprefix("."))
 
 
 def emit(report: str, content: dict[str, Any], json: Path | None) -> None:
@@ -87,13 +85,8 @@ def emit(report: str, content: dict[str, Any], json: Path | None) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write under a temporary name first: a reader never sees half a file; - is standard output."""
+    """Write a whole file; - is standard output."""
     if str(path) == "-":
         typer.echo(text, nl=False)
         return
-    temporary = path.with_name(path.name + ".part")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    _atomic.write_text(path, text)
