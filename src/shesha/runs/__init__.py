@@ -15,19 +15,25 @@ from shesha.runs.executors import (
     require_workers,
     search_paths,
 )
+from shesha.runs.kept import Kept
 from shesha.runs.locks import only_writer
 from shesha.runs.meter import Meter, duration
 from shesha.runs.runner import ATTEMPTS, Job, Plan, disk_is_full, no_reason, run
+from shesha.runs.store import ResultStore, writing
+from shesha.runs.versions import FOLLOWED, version_of_code
 
 __all__ = [
     "ATTEMPTS",
+    "FOLLOWED",
     "DaskWorkers",
     "Executor",
     "Here",
     "Job",
+    "Kept",
     "LocalProcesses",
     "Meter",
     "Plan",
+    "ResultStore",
     "cores",
     "disk_is_full",
     "duration",
@@ -38,4 +44,6 @@ __all__ = [
     "require_workers",
     "run",
     "search_paths",
+    "version_of_code",
+    "writing",
 ]
