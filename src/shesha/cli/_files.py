@@ -17,6 +17,7 @@ PICTURES = (".png", ".pdf", ".svg")
 def read_representations(files: list[Path], keys: list[str] | None, labels_inside: str | None = None) -> dict[str, Any]:
     """Read every array of every file; a name that two files use is told apart by its file."""
     from shesha.io import open_file
+    from shesha.io._names import full_name
 
     repeated = [str(path) for path in dict.fromkeys(files) if files.count(path) > 1]
     if repeated:
@@ -25,8 +26,7 @@ def read_representations(files: list[Path], keys: list[str] | None, labels_insid
     for path in files:
         contents = open_file(path, keys=keys, labels_column=labels_inside)
         for name, array in contents.representations.items():
-            full = name if len(files) == 1 or name == path.stem else f"{path.stem}:{name}"
-            found[f"{path}:{name}" if full in found else full] = array
+            found[full_name(path, name, found, alone=len(files) == 1)] = array
         if keys is None:
             for name, reason in contents.skipped.items():
                 if name != labels_inside:

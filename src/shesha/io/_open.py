@@ -56,6 +56,8 @@ _FORMATS = {
     ".zarr": _Format(labels_of_zarr, lambda path, keys, _: open_zarr(path, keys)),
 }
 _READERS = {ending: known.contents for ending, known in _FORMATS.items()}
+ENDINGS = tuple(_READERS)
+"""How the names of files end that hold representations."""
 _LABEL_READERS = {ending: known.labels for ending, known in _FORMATS.items()} | {".txt": read_lines}
 
 
