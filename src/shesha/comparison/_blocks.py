@@ -116,11 +116,12 @@ class Comparisons:
     @cached_property
     def _prefixes(self) -> dict[str, str]:
         """What keys begin with, by measure: its name with the options that differ from its defaults, its version."""
-        measures = [measure for group in self.groups for measure in group.measures]
-        return {
-            one.name: f"{one.name} {json.dumps(dict(one.options), sort_keys=True, default=repr)}/{version_of(one)}/"
-            for one in measures
-        }
+        found = {}
+        for one in (measure for group in self.groups for measure in group.measures):
+            options = json.dumps(dict(one.options), sort_keys=True, default=repr)
+            # What is not kept needs no version.
+            found[one.name] = f"{one.name} {options}/{version_of(one) if self.store.is_kept else ''}/"
+        return found
 
     def _known(self, measure: Measure) -> dict[Pair, Found]:
         prefix, found = self._prefixes[measure.name], {}

@@ -15,6 +15,7 @@ from shesha._progress import track
 from shesha._warnings import MeasureWarning, warn
 from shesha.comparison._places import Held, InFile, Place, fingerprint_of, stamp_of
 from shesha.io import open_file
+from shesha.io._files import existing, listed
 from shesha.io._names import full_name
 from shesha.io._open import ENDINGS
 from shesha.runs import ResultStore
@@ -63,6 +64,10 @@ class Index:
     """Why files cannot be read."""
     skipped: dict[tuple[str, str], int] = field(default_factory=dict)
     """How many files hold an array of a name that is no representation, and why it is none."""
+    ignored: list[str] = field(default_factory=list)
+    """What else lies in the directories."""
+    like_distances: list[str] = field(default_factory=list)
+    """Arrays that are taken for features and look like distances."""
 
     def tell(self) -> None:
         """Warn of what is left out."""
@@ -72,6 +77,11 @@ class Index:
             warn(f"left out: {len(self.left_out) - _TOLD} files more that cannot be read", MeasureWarning)
         for (name, reason), n_files in self.skipped.items():
             warn(f"skipped {name} in {n_files} file{'s' * (n_files > 1)}: {reason}", MeasureWarning)
+        if self.ignored:
+            warn(f"skipped {listed(self.ignored)}: not a kind of file that is read", MeasureWarning)
+        if self.like_distances:
+            names = listed(self.like_distances)
+            warn(f"distances between rows, by the looks of them: {names}; if so, use Rdm or --rdm", MeasureWarning)
 
 
 def index_files(files: Files, store: ResultStore) -> Index:
@@ -84,11 +94,12 @@ def index_files(files: Files, store: ResultStore) -> Index:
     ValueError
         If a path is given twice, or a directory holds no file that can be read.
     """
-    paths = list(_expanded(files.paths))
+    found = Index()
+    # A store may lie among the files.
+    paths = list(_expanded(files.paths, found, store.path.name))
     repeated = [str(path) for path in dict.fromkeys(paths) if paths.count(path) > 1]
     if repeated:
         raise ValueError(f"FILE must be given once each, got {', '.join(repeated)} repeatedly")
-    found = Index()
     for path in track(paths, len(paths), "reading"):
         for name, known in _arrays(path, files, store, found):
             found.known[full_name(path, name, found.known, alone=len(paths) == 1)] = known
@@ -119,27 +130,38 @@ def _held(given: Any, name: str, hashed: bool) -> Known:
 
 
 def _of_path(path: Path, label: str, store: ResultStore, found: Index) -> dict[str, Known]:
-    (one,) = _expanded([path]) if not path.is_dir() or path.suffix.lower() in ENDINGS else (path,)
-    if one.is_dir() and one.suffix.lower() not in ENDINGS:
+    if is_folder(path):
         raise IsADirectoryError(f"{label} must be an array or a file, got the directory {path}")
-    arrays = dict(_arrays(one, Files([one]), store, found))
+    arrays = dict(_arrays(existing(path), Files([path]), store, found))
     return {label if len(arrays) == 1 else f"{label}:{name}": known for name, known in arrays.items()}
 
 
-def _expanded(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
-    """Yield files; a directory stands for those in it whose ending is known, sorted."""
+def _expanded(paths: Iterable[str | os.PathLike[str]], found: Index, own: str) -> Iterator[Path]:
+    """Yield files; a directory stands for those in it whose ending is known, sorted; the rest is noted."""
     for given in paths:
-        path = Path(given)
-        if not path.exists():
-            raise FileNotFoundError(f"path must be an existing file, got {path}")
-        if not path.is_dir() or path.suffix.lower() in ENDINGS:
+        path = existing(given)
+        if not is_folder(path):
             yield path
             continue
-        inside = [one for one in sorted(path.iterdir()) if not one.name.startswith(".")]
+        inside = [one for one in sorted(path.iterdir()) if not one.name.startswith((".", own))]
         readable = [one for one in inside if one.suffix.lower() in ENDINGS]
         if not readable:
             raise ValueError(f"{path} must hold files that end in one of {', '.join(ENDINGS)}, got none")
+        found.ignored += [str(one) for one in inside if one not in readable]
         yield from readable
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a directory of files, rather than one that counts as a file."""
+    return path.is_dir() and path.suffix.lower() not in ENDINGS
+
+
+def looks_like_distances(array: Any) -> bool:
+    """Whether a matrix is square and symmetric with a zero diagonal, but not zero."""
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) > 5000:
+        return False
+    values = np.asarray(array)
+    return bool((np.diagonal(values) == 0).all() and np.allclose(values, values.T) and values.any())
 
 
 def _arrays(path: Path, files: Files, store: ResultStore, found: Index) -> Iterator[tuple[str, Known]]:
@@ -158,7 +180,9 @@ def _arrays(path: Path, files: Files, store: ResultStore, found: Index) -> Itera
     for one in record["skipped"].items():
         if files.keys is None:
             found.skipped[one] = found.skipped.get(one, 0) + 1
-    for name, shape, fingerprint in record["arrays"]:
+    for name, shape, fingerprint, like_distances in record["arrays"]:
+        if like_distances:
+            found.like_distances.append(name if name == path.stem else f"{path.stem}:{name}")
         keys = (name,) if path.suffix.lower() not in _TABLES else None if files.keys is None else tuple(files.keys)
         place = InFile(str(path.absolute()), name, keys, files.distances, stamp)
         yield name, Known(place, tuple(shape), fingerprint)
@@ -170,5 +194,6 @@ def _looked_at(path: Path, files: Files) -> dict[str, Any]:
     arrays = []
     for name, array in contents.representations.items():
         source = Representation.of(make(array, name), name)
-        arrays.append([name, list(source.shape), fingerprint_of(source)])
+        like = not files.distances and looks_like_distances(array)
+        arrays.append([name, list(source.shape), fingerprint_of(source), like])
     return {"arrays": arrays, "skipped": contents.skipped}

@@ -43,6 +43,8 @@ def only_writer(path: Path, *, wait: bool = True) -> Iterator[None]:
     place = path.with_name(path.name + ".lock")
     lock = FileLock(place)
     try:
+        # The library waits for ever where a file cannot be made although its folder is there.
+        place.open("a").close()
         lock.acquire(blocking=False)
     except Timeout:
         owner = f"another run (process {_owner(place)})"

@@ -65,6 +65,11 @@ class ResultStore:
         """Close the file."""
         self._connection.close()
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether the store outlives this process."""
+        return self.path != sqlite.MEMORY
+
     def put(self, kind: str, values: Mapping[str, str]) -> None:
         """Write texts under their keys, all or nothing; earlier ones of these keys are replaced."""
         with sqlite.transaction(self._connection, self.path):
