@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from shesha.benchmark._results import results
 from shesha.benchmark.archive import Archive
 from shesha.benchmark.entries import entries, entry_of
-from shesha.benchmark.executors import DaskWorkers, LocalProcesses, cores, require_workers, search_paths
 from shesha.benchmark.models import Model, domain
 from shesha.benchmark.plan import models_of, trials
 from shesha.benchmark.runner import Run
@@ -18,6 +17,7 @@ from shesha.benchmark.store import Store, only_writer, require_place
 from shesha.benchmark.suites import Suite, suite, test_name
 from shesha.measures import Measure
 from shesha.measures._registry import Choice
+from shesha.runs import Executor, executor, require_workers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,7 +130,5 @@ def _keys(models: Sequence[Model]) -> dict[Model, str]:
     return keys
 
 
-def _executor(workers: int | None, scheduler: str | None) -> DaskWorkers | LocalProcesses:
-    if scheduler is not None:
-        return DaskWorkers(scheduler, search_paths())
-    return LocalProcesses(cores() if workers is None else workers, search_paths())
+def _executor(workers: int | None, scheduler: str | None) -> Executor:
+    return executor(workers, scheduler)

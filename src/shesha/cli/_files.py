@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from shesha import _atomic
+
 INTERRUPTED = 130
 """Exit status of a run that Ctrl-C ended, as shells have it."""
 LayerAxis = Annotated[
@@ -31,6 +33,7 @@ def read_representations(
     ``layer_axis=None``.
     """
     from shesha.io import open_file
+    from shesha.io._names import full_name
 
     axis = layer_axis_of(layer_axis)
 
@@ -41,8 +44,7 @@ def read_representations(
     for path in files:
         contents = open_file(path, keys=keys, labels_column=labels_inside, layer_axis=axis)
         for name, array in contents.representations.items():
-            full = name if len(files) == 1 or name == path.stem else f"{path.stem}:{name}"
-            found[f"{path}:{name}" if full in found else full] = array
+            found[full_name(path, name, found, alone=len(files) == 1)] = array
         if keys is None:
             for name, reason in contents.skipped.items():
                 if name != labels_inside:
@@ -96,13 +98,9 @@ def _plain(value: Any) -> Any:
 
 
 def save_picture(path: Path, axes: Any) -> None:
-    """Draw into a temporary file first: a reader never sees half a picture."""
-    temporary = path.with_name(path.name + ".part")
-    try:
-        axes.figure.savefig(temporary, dpi=150, format=path.suffix.lower().removeprefix("."))
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    """Draw into a draft first: a reader never sees half a picture."""
+    with _atomic.replacing(path) as draft:
+        axes.figure.savefig(draft, dpi=150, format=path.suffix.lower().removeprefix("."))
 
 
 def emit(report: str, content: dict[str, Any], json: Path | None) -> None:
@@ -115,13 +113,8 @@ def emit(report: str, content: dict[str, Any], json: Path | None) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write under a temporary name first: a reader never sees half a file; - is standard output."""
+    """Write a whole file; - is standard output."""
     if str(path) == "-":
         typer.echo(text, nl=False)
         return
-    temporary = path.with_name(path.name + ".part")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    _atomic.write_text(path, text)

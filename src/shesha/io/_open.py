@@ -59,6 +59,8 @@ _FORMATS = {
     ".zarr": _Format(labels_of_zarr, lambda path, keys, _, layer_axis: open_zarr(path, keys, layer_axis)),
 }
 _READERS = {ending: known.contents for ending, known in _FORMATS.items()}
+ENDINGS = tuple(_READERS)
+"""How the names of files end that hold representations."""
 _LABEL_READERS = {ending: known.labels for ending, known in _FORMATS.items()} | {".txt": read_lines}
 
 
