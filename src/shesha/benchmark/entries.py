@@ -119,6 +119,10 @@ def _code_version(measure: Measure) -> str:
     if isinstance(measure, PlainMeasure):
         return version_of_code(measure.function)
     if isinstance(measure, CalibratedMeasure):
-        follow = (*FOLLOWED, "calibration")
-        return f"{version_of_code(measure.function, measure.view, null_scores, follow=follow)}+{N_PERMUTATIONS}"
+        return f"{calibrated_version(measure)}+{N_PERMUTATIONS}"
     return measures.version_of(measure)
+
+
+def calibrated_version(measure: Measure) -> str:
+    """Return a hash of what computes a measure and its null distribution."""
+    return version_of_code(measure.function, measure.view, null_scores, follow=(*FOLLOWED, "calibration"))

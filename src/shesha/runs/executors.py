@@ -59,11 +59,11 @@ class Here:
 
 
 class LocalProcesses:
-    """Processes of this machine, each with its share of the cores."""
+    """Processes of this machine, each with its share of the cores, or with so many threads."""
 
-    def __init__(self, n_workers: int, paths: tuple[str, ...] = ()) -> None:
+    def __init__(self, n_workers: int, paths: tuple[str, ...] = (), n_threads: int | None = None) -> None:
         self.n_workers = n_workers
-        self._setup = (max(1, cores() // n_workers), paths)
+        self._setup = (max(1, cores() // n_workers) if n_threads is None else n_threads, paths)
         self._pool = self._new()
 
     def _new(self) -> ProcessPoolExecutor:
