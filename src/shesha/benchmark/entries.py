@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib import import_module, metadata
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +12,7 @@ from numpy.typing import NDArray
 
 from shesha._random import generator
 from shesha._warnings import NotEstimable
+from shesha.benchmark._imported import code_version, found_at, is_place
 from shesha.benchmark.directed import RULE, metric_of
 from shesha.benchmark.store import Entry
 from shesha.calibration.null import null_scores
@@ -103,20 +99,14 @@ def imported(place: str) -> Measure:
 
     A function without a mark is taken to give higher values to what is closer, and not to be symmetric.
     """
-    module, _, name = place.partition(":")
-    if not module or not name:
-        raise ValueError(f"measure must be importable as module:name, got {place!r}")
-    try:
-        found = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"measure must be importable as module:name, got {place!r}: {error}") from error
+    found = found_at(place, "measure")
     marked = found if isinstance(found, Measure) else getattr(found, "measure", None)
     if isinstance(marked, Measure):
         return marked
     if not callable(found):
         raise TypeError(f"measure must be a function of two matrices, got {place!r}, which is {type(found).__name__}")
     return PlainMeasure(
-        name=name,
+        name=place.partition(":")[2],
         function=found,
         view=Rows,
         closer="higher",
@@ -162,10 +152,7 @@ def _meant(one: str | Measure | Callable[..., float]) -> list[Measure]:
         return [calibrated(measure) for measure in choose(one[len("calibrated ") :])]
     if one.casefold() == "all":
         return [*choose("all"), *(calibrated(choose(name)[0]) for name in CALIBRATED)]
-    if ":" in one.split("(")[0]:
-        here = str(Path.cwd())
-        if here not in sys.path:
-            sys.path.insert(0, here)
+    if is_place(one):
         return [imported(one)]
     return choose(one)
 
@@ -177,25 +164,8 @@ def entry_of(measure: Measure) -> Entry:
 
 def version_of(measure: Measure) -> str:
     """Return what stands for a measure's code, and for the rows that it is given where some may be left out."""
-    code = _code_version(measure)
+    code = code_version(measure.function)
     return code if metric_of(measure) is None else f"{code}+directed.{RULE}"
-
-
-def _code_version(measure: Measure) -> str:
-    """The library's version, or the hash of the file of one's own."""
-    module = measure.function.__module__
-    if module.partition(".")[0] == "shesha":
-        return _library()
-    try:
-        source = inspect.getsource(sys.modules[module])
-    except (OSError, TypeError, KeyError):
-        return "unknown"
-    return hashlib.sha256(source.encode()).hexdigest()[:12]
-
-
-@lru_cache(maxsize=1)
-def _library() -> str:
-    return metadata.version("shesha")
 
 
 def no_reason(error: Exception) -> str:

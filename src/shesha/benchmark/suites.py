@@ -7,16 +7,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 
-from shesha.benchmark.models import PLACES, Kind, Model, Plain, Setting
-from shesha.benchmark.tests import TESTS
+from shesha.benchmark.models import PLACES, STANDARD, Model, Plain, Setting
+from shesha.benchmark.tests import ByGroups, find, known
 
-STANDARD = Setting()
 Groups = tuple[Setting, ...]
-_GROUPED: dict[str, Kind] = {
-    "label_randomization": "labels",
-    "shortcut": "shortcut",
-    "augmentation": "augmentation",
-}
 
 
 @dataclass(frozen=True)
@@ -45,7 +39,7 @@ class Task:
     @property
     def tests(self) -> tuple[str, ...]:
         """Names of the tests that this task takes part in."""
-        return tuple(one.name for one in TESTS if one.name not in _GROUPED or one.name in self.groups)
+        return tuple(one.name for one in known() if one.takes_part(self))
 
     def model(self, setting: Setting, seed: int) -> Model:
         """Return one of the task's models."""
@@ -53,11 +47,7 @@ class Task:
 
     def models(self, test: str) -> dict[str, tuple[Model, ...]]:
         """Return the models of a test by group."""
-        if test in _GROUPED:
-            seeds = range(self.n_per_group)
-            return {str(one): tuple(self.model(one, seed) for seed in seeds) for one in self.groups[test]}
-        setting, n = (self.layers, self.n_layered) if test == "layer_monotonicity" else (STANDARD, self.n_models)
-        return {str(setting): tuple(self.model(setting, seed) for seed in range(n))}
+        return dict(find(test).models(self))
 
 
 @dataclass(frozen=True)
@@ -106,26 +96,32 @@ def domain_name(text: str, known: Collection[str] = tuple(PLACES)) -> str:
 
 
 def test_name(text: str) -> str:
-    """Return the name of a test, whatever the case and the separators."""
-    names = [one.name for one in TESTS]
-    plain = {name.replace("_", ""): name for name in names}
-    found = plain.get(text.casefold().replace("_", "").replace("-", "").replace(" ", ""))
-    if found is None:
-        close = difflib.get_close_matches(text.casefold(), names, n=3, cutoff=0.4) or names
-        raise ValueError(f"test must be one of {', '.join(close)}, got {text!r}")
+    """Return the name of a test, whatever the case and the separators, or of one of your own at module:name."""
+    return find(text).name
+
+
+def groups_of(**degrees: Collection[float]) -> dict[str, Groups]:
+    """Return the groups of a task: for each test by groups, by its name, the settings of the degrees given.
+
+    Examples
+    --------
+    >>> [str(setting) for setting in groups_of(label_randomization=(0, 0.5))["label_randomization"]]
+    ['standard', 'labels 0.5']
+    """
+    found = {}
+    for name, some in degrees.items():
+        test = find(name)
+        if not isinstance(test, ByGroups):
+            raise ValueError(f"degrees must be those of tests by groups, got some for {test.name}")
+        if some:
+            found[test.name] = test.settings(*some)
     return found
-
-
-def _settings(kind: Kind, *degrees: float) -> Groups:
-    """The settings of one kind; degree zero of labels and augmentation is the standard training."""
-    return tuple(STANDARD if degree == 0 and kind != "shortcut" else Setting(kind, degree) for degree in degrees)
 
 
 def _groups(
     labels: tuple[float, ...], shortcut: tuple[float, ...], augmentation: tuple[float, ...]
 ) -> dict[str, Groups]:
-    degrees = {"label_randomization": labels, "shortcut": shortcut, "augmentation": augmentation}
-    return {test: _settings(_GROUPED[test], *some) for test, some in degrees.items() if some}
+    return groups_of(label_randomization=labels, shortcut=shortcut, augmentation=augmentation)
 
 
 def _hyper(domain: str, dataset: str, architecture: str, suite: str) -> dict[str, Plain]:

@@ -186,10 +186,9 @@ def _tests_in(frame: pd.DataFrame, wanted: str | None) -> list[str]:
     there = list(dict.fromkeys(frame["test"]))
     if wanted is None:
         return there
-    from shesha.benchmark.suites import test_name
-    from shesha.benchmark.tests import TESTS
+    from shesha.benchmark.tests import find
 
-    rows = next(one.rows for one in TESTS if one.name == test_name(wanted))
+    rows = find(wanted).rows
     return [name for name in there if name in rows]
 
 
