@@ -14,7 +14,7 @@ from shesha.benchmark.differences import Known, known_differences, stored_name
 from shesha.benchmark.models import Model
 from shesha.benchmark.plan import Keys, Trial, trials
 from shesha.benchmark.store import Cell, Entry, Store, StoreError, place_of
-from shesha.benchmark.suites import Suite, suite
+from shesha.benchmark.suites import Suite, shipped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,11 +57,12 @@ def suite_of(store: Store, of: Suite | None = None) -> Suite:
     if name is None:
         raise StoreError(f"store must hold a run, got {store.path}, which holds none yet")
     try:
-        return suite(name)
+        # A file that is only read must not say what is imported.
+        return shipped(name)
     except ValueError as error:
         raise StoreError(
             f"store must belong to a suite of the library, got {store.path} of suite {name!r}: "
-            "read it from Python, which takes your suite as `of`"
+            "give your suite with --suite module:name, or as `of` in Python"
         ) from error
 
 
