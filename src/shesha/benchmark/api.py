@@ -48,7 +48,8 @@ def run(
     Parameters
     ----------
     of : str or Suite
-        'small' (runs on a laptop, without a network), 'paper' (as published), or a suite of your own.
+        'small' (runs on a laptop, without a network), 'paper' (as published), or a suite of your own or its place,
+        'module:name'.
     domains, datasets, architectures, tests : str or iterables of str
         Only these; none means all. Tests: accuracy, output, label_randomization, shortcut, augmentation,
         layer_monotonicity, or 'module:test' of your own (or the test itself).

@@ -165,5 +165,5 @@ def _part(name: str, table: Mapping[str, P], what: str) -> P:
         raise ValueError(f"{what} must be one of {', '.join(table)}, got {name!r}")
     found, kind = found_at(name, what), type(next(iter(table.values())))
     if not isinstance(found, kind):
-        raise TypeError(f"{what} must be a {kind.__name__}, got {name!r}, which is {type(found).__name__}")
+        raise TypeError(f"{what} must be of class {kind.__name__}, got {name!r}, which is {type(found).__name__}")
     return found

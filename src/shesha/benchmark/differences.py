@@ -12,7 +12,9 @@ from itertools import combinations
 
 from shesha.benchmark import work
 from shesha.benchmark._imported import code_version
+from shesha.benchmark._telling import tell
 from shesha.benchmark.archive import Archive
+from shesha.benchmark.entries import no_reason
 from shesha.benchmark.store import Difference as Shipped
 from shesha.benchmark.store import Store
 from shesha.benchmark.tests import Output
@@ -55,17 +57,19 @@ def complete_differences(store: Store, archive: Archive, keys: Sequence[str], wa
     store.add_differences(work.compare_outputs(shipped, archive.folder))
     own = {kind: difference for kind, difference in wanted.items() if kind not in _SHIPPED}
     outputs = {key: Output(*archive.outputs(key)[:2]) for key in keys} if own else {}
-    rows = [
-        (first, second, stored_name(kind, difference), float(difference(outputs[first], outputs[second])))
-        for kind, difference in own.items()
-        for first, second in lacking[kind]
-    ]
-    if rows:
-        _write(store, rows)
+    for kind, difference in own.items():
+        try:
+            rows = [(*pair, difference(outputs[pair[0]], outputs[pair[1]])) for pair in lacking[kind]]
+        except Exception as error:  # What another's function raises must not cost the run; the next one tries again.
+            tell(f"the difference {kind} has no value, and tests that need it no scores: {no_reason(error)}")
+            continue
+        _write(store, stored_name(kind, difference), rows)
 
 
-def _write(store: Store, rows: Sequence[tuple[str, str, str, float]]) -> None:
+def _write(store: Store, name: str, rows: Sequence[tuple[str, str, float]]) -> None:
+    if not rows:
+        return
     with store.writing():
         store.query(_TABLE)
-        for row in rows:
-            store.query("INSERT OR IGNORE INTO difference VALUES (?, ?, ?, ?)", row)
+        for first, second, value in rows:
+            store.query("INSERT OR IGNORE INTO difference VALUES (?, ?, ?, ?)", (first, second, name, float(value)))

@@ -116,12 +116,12 @@ def test_what_is_declared_closer_goes_first():
         (
             lambda: task("graph", "toy_parts:COLOURS", "GCN"),
             TypeError,
-            "dataset must be a GraphData, got 'toy_parts:COLOURS', which is ImageData",
+            "dataset must be of class GraphData, got 'toy_parts:COLOURS', which is ImageData",
         ),
         (
             lambda: task("vision", "CIFAR10", "toy_parts:PERCEPTRON", "small"),
             TypeError,
-            "architecture must be a ImageNetwork, got 'toy_parts:PERCEPTRON', which is GraphNetwork",
+            "architecture must be of class ImageNetwork, got 'toy_parts:PERCEPTRON', which is GraphNetwork",
         ),
         (lambda: task("graph", "Ring", "GCN"), ValueError, "dataset must be one of Cora, Flickr, OGBN-Arxiv, got"),
         (

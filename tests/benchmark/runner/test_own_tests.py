@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from shesha._warnings import MeasureWarning
 from shesha.benchmark import rank, table, tests
 from shesha.benchmark._report import report
 from shesha.benchmark._results import planned_trials, results
@@ -90,6 +92,30 @@ def test_its_differences_are_computed_once_per_version(own, here, toy, monkeypat
     changed = run(toy, store="a.sqlite", measures="CKA", tests=again)
     assert len(calls) == 15
     assert changed["value"].isna().all()
+
+
+def test_a_difference_that_fails_costs_its_own_test_alone(own, here, toy, capsys):
+    def failing(a, b):
+        raise ArithmeticError("cannot be done")
+
+    broken = replace(own.SURENESS, differences={"sureness": failing})
+    found = run(toy, store="a.sqlite", measures="CKA", tests=["accuracy", broken])
+    assert set(found["test"]) == {"accuracy", "jsd", "disagreement"}
+    assert "the difference sureness has no value, and tests that need it no scores: ArithmeticError: cannot" in (
+        capsys.readouterr().err
+    )
+    mended = run(toy, store="a.sqlite", measures="CKA", tests=own.SURENESS)
+    assert mended.query("test == 'sureness'")["value"].notna().all()
+
+
+def test_other_packages_bring_tests(own, monkeypatch):
+    point = EntryPoint("sureness", "toy_tests:SURENESS", "shesha.benchmark.tests")
+    broken = EntryPoint("broken", "toy_tests:_sureness", "shesha.benchmark.tests")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [broken, point])
+    _registry.load_entry_points.cache_clear()
+    with pytest.warns(MeasureWarning, match="test broken of toy_tests:_sureness could not be loaded: TypeError"):
+        assert tests.known()[-1] is own.SURENESS
+    assert tests.find("Sureness") is own.SURENESS
 
 
 def test_a_store_without_its_test_is_read_by_the_others(own, here, toy, monkeypatch):

@@ -48,7 +48,7 @@ def register(test: Test) -> Test:
         raise TypeError(f"test must be a BenchmarkTest, got {type(test).__name__}")
     if test.name in [one.name for one in TESTS]:
         raise ValueError(f"name must be one that no test of the benchmark has, got {test.name!r}")
-    others = [one for one in known() if one.name != test.name]
+    others = [one for one in _known.values() if one.name != test.name]
     taken = [row for row in test.rows if any(row in other.rows for other in others)]
     if taken:
         raise ValueError(f"rows must be names that no other test has, got {', '.join(taken)}")
