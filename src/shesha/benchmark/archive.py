@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from shesha import _atomic
 from shesha.benchmark.models import Outcome, Weights
+from shesha.kernels.folding import as_maps, from_channels_last
 
 LAST = "last"
 """Stands for the number of the last hidden layer in a reference."""
@@ -133,8 +134,8 @@ class Archive:
             found = stored[f"{pooling}/{number}"]
             beside_maps = layer != LAST and f"{pooling}/0" in stored and stored[f"{pooling}/0"].ndim == 4
         if found.ndim == 4:
-            return np.ascontiguousarray(found.transpose(0, 3, 1, 2))
-        return cast(NDArray[np.float32], found[:, :, None, None] if beside_maps else found)
+            return from_channels_last(cast(NDArray[np.float32], found))
+        return cast(NDArray[np.float32], as_maps(found) if beside_maps else found)
 
 
 def _write(path: Path, write: Callable[[IO[bytes]], object]) -> None:

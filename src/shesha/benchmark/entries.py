@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 
 from shesha import measures
 from shesha._random import generator
+from shesha.benchmark._imported import found_at, is_place
 from shesha.benchmark.directed import RULE, metric_of
 from shesha.benchmark.store import Entry
 from shesha.calibration.null import null_scores
@@ -95,10 +94,9 @@ def _meant(one: str | Measure | Callable[..., float]) -> list[Measure]:
         return [calibrated(measure) for measure in choose(one[len("calibrated ") :])]
     if one.casefold() == "all":
         return [*choose("all"), *(calibrated(choose(name)[0]) for name in CALIBRATED)]
-    if ":" in one.split("(")[0]:
-        here = str(Path.cwd())
-        if here not in sys.path:
-            sys.path.insert(0, here)
+    if is_place(one):
+        # Modules of the current folder are found as well.
+        found_at(one, "measure")
         return [imported(one)]
     return choose(one)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from shesha.benchmark import work
 from shesha.benchmark.archive import Archive, model_of
+from shesha.benchmark.differences import complete_differences
 from shesha.benchmark.entries import version_of
 from shesha.benchmark.meter import Meter
 from shesha.benchmark.models import Model
@@ -87,12 +88,8 @@ class Run:
         return self._archive.n_layers(there[0], trial.pooling) if there else 0
 
     def _compare_outputs(self, trial: Trial, failed: Collection[str]) -> None:
-        if trial.test not in ("accuracy", "output"):
-            return
         there = [self.keys[model] for model in trial.models if self.keys[model] not in failed]
-        known = self.store.differences()
-        pairs = [(a, b) for at, a in enumerate(there) for b in there[at + 1 :] if (a, b) not in known]
-        self.store.add_differences(work.compare_outputs(pairs, self._archive.folder))
+        complete_differences(self.store, self._archive, there, trial.of.differences)
 
     def _add(self, chunk: Chunk, failed: set[str]) -> None:
         self.meter.n_cells += chunk.n_cells

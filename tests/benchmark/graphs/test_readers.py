@@ -18,6 +18,7 @@ import torch
 from scipy import sparse
 
 from shesha.benchmark.graphs import data, fingerprint, readers
+from shesha.benchmark.graphs.catalogue import DATA
 from shesha.benchmark.sources import MissingDataError, cache_folder
 
 ARXIV = {
@@ -175,7 +176,7 @@ def test_missing_names_both_places(
 
     monkeypatch.setattr(readers, "geometric", lambda part: SimpleNamespace(**{source: fail}))
     with pytest.raises(MissingDataError, match=rf"data/{folder} .*torch_geometric.datasets.{source} \(no network\)"):
-        data._READERS[dataset]()
+        DATA[dataset].read()
 
 
 def test_cora_otherwise_comes_from_the_library(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,7 +134,9 @@ def test_what_is_begun_and_fails_is_not_written_at_all(here):
 
 def test_a_store_of_a_suite_of_ones_own_is_read_with_the_suite(here, toy):
     run(toy, store="a.sqlite", **OPTIONS)
-    expected = r"store must belong to a suite of the library, got a\.sqlite of suite 'toy': read it from Python"
+    expected = (
+        r"store must belong to a suite of the library, got a\.sqlite of suite 'toy': give your suite with --suite"
+    )
     with pytest.raises(StoreError, match=expected):
         results("a.sqlite")
     assert len(results("a.sqlite", toy)) == 2

@@ -13,8 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from shesha._optional import require
 from shesha.benchmark.graphs.library import geometric
-from shesha.benchmark.sources import cache_folder, local_folder, missing, require
+from shesha.benchmark.sources import cache_folder, local_folder, missing
 
 _ARXIV_URL = "https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
 _ARXIV_SHA256 = "49f85c801589ecdcc52cfaca99693aaea7b8af16a9ac3f41dd85a5f3193fe276"
