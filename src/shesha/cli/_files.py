@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ INTERRUPTED = 130
 PICTURES = (".png", ".pdf", ".svg")
 
 
-def read_representations(files: list[Path], keys: list[str] | None, labels_inside: str | None = None) -> dict[str, Any]:
+def read_representations(
+    files: list[Path], keys: list[str] | None, labels_inside: str | Sequence[str] | None = None
+) -> dict[str, Any]:
     """Read every array of every file; a name that two files use is told apart by its file."""
     from shesha.io import open_file
 
@@ -27,7 +30,7 @@ def read_representations(files: list[Path], keys: list[str] | None, labels_insid
             found[f"{path}:{name}" if full in found else full] = array
         if keys is None:
             for name, reason in contents.skipped.items():
-                if name != labels_inside:
+                if name != labels_inside and name not in (labels_inside or ()):
                     typer.echo(f"{path}: skipped {name}: {reason}", err=True)
     return found
 

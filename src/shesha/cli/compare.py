@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shesha.cli import _files
+from shesha.cli import _exchange, _files
 
 if TYPE_CHECKING:
     from shesha.results import Comparison, PairwiseComparison
@@ -38,6 +38,11 @@ def compare_command(
     ] = False,
     permutations: Annotated[int, typer.Option(help="Random matchings of the rows, for --calibrate.")] = 200,
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals, for --calibrate.")] = 0.95,
+    blocks: _exchange.Blocks = None,
+    groups: _exchange.Groups = None,
+    within: _exchange.Within = None,
+    shift: _exchange.Shift = False,
+    block_length: _exchange.BlockLength = None,
     workers: Annotated[int, typer.Option(help="Processes, for several representations.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
@@ -48,12 +53,14 @@ def compare_command(
     Two arrays give one line per measure, more give every pair. Ends with status 2 if no measure has a value.
     """
     from shesha.comparison import compare, compare_all
+    from shesha.comparison.compare import require_calibrate
 
     _files.require_writable(json)
     _files.require_writable(plot)
     _files.require_picture(plot)
     chosen = _split(measures or ["standard"])
-    arrays = _read(files, key, rdm)
+    exchanged = _exchange.asked(files, blocks, groups, within, shift, block_length)
+    arrays = _read(files, key, rdm, exchanged.columns)
     if len(arrays) < 2:
         raise ValueError(f"FILE must hold at least two representations together, got {', '.join(arrays) or 'none'}")
     if workers < 1:
@@ -68,6 +75,7 @@ def compare_command(
             calibrate=calibrate,
             confidence=confidence,
             n_permutations=permutations,
+            **exchanged.design,
             seed=seed,
         )
         _files.emit(str(found), found.to_dict(), json)
@@ -78,6 +86,7 @@ def compare_command(
     elif calibrate:
         raise ValueError(f"--calibrate needs exactly two representations, got {len(arrays)}: choose them with --key")
     else:
+        require_calibrate(exchanged.design, None)
         pairs = compare_all(arrays, chosen, workers=workers, seed=seed)
         _files.emit(str(pairs), pairs.to_dict(), json)
         if plot is not None:
@@ -105,10 +114,10 @@ def _split(names: list[str]) -> list[str]:
     return [name.strip() for name in found if name.strip()]
 
 
-def _read(files: list[Path], keys: list[str] | None, rdm: bool) -> dict[str, Any]:
+def _read(files: list[Path], keys: list[str] | None, rdm: bool, labels: tuple[str, ...] = ()) -> dict[str, Any]:
     from shesha.views import Rdm
 
-    arrays = _files.read_representations(files, keys)
+    arrays = _files.read_representations(files, keys, labels)
     if rdm:
         return {name: Rdm(array, name) for name, array in arrays.items()}
     for name, array in arrays.items():

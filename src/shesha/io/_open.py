@@ -28,7 +28,7 @@ class _Format:
     """How files of one ending are read."""
 
     labels: Callable[[Path, str | None], Array]
-    contents: Callable[[Path, Keys, str | None], Contents]
+    contents: Callable[[Path, Keys, str | Sequence[str] | None], Contents]
 
 
 def _of_arrays(describe: Callable[[Path], dict[str, StoredArray]]) -> _Format:
@@ -69,7 +69,7 @@ def _located(path: str | os.PathLike[str], readers: Mapping[str, Reader]) -> tup
 
 
 def open_file(
-    path: str | os.PathLike[str], *, keys: Sequence[str] | None = None, labels_column: str | None = None
+    path: str | os.PathLike[str], *, keys: Sequence[str] | None = None, labels_column: str | Sequence[str] | None = None
 ) -> Contents:
     """Read the representations of a file, and say what else it holds.
 
@@ -83,8 +83,8 @@ def open_file(
         or ``X``, ``layers/NAME`` and ``obsm/KEY`` of AnnData. Default: every representation; of a table, every numeric
         column that is not named as labels are; of AnnData, the embeddings in obsm, or X if there are none.
 
-    labels_column : str, optional
-        The column of a table that holds the labels, and so is no feature whatever its name.
+    labels_column : str or sequence of them, optional
+        The columns of a table that hold labels, and so are no features whatever their names.
 
     Returns
     -------
