@@ -1,4 +1,4 @@
-"""Compile the optional inner loops (src/shesha/kernels/native.c) where there is a C compiler."""
+"""Compile the optional inner loops (src/shesha/kernels/*.c) where there is a C compiler."""
 
 from __future__ import annotations
 
@@ -15,50 +15,77 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FOLDER = Path("src/shesha/kernels")
-LIBRARY = FOLDER / "libshesha.so"
-OPTIONS = ("-std=gnu99", "-O3", "-fPIC", "-ffp-contract=fast")
+NAME = "libshesha.so"
+OPTIONS = ("-std=gnu99", "-O3", "-fPIC")
+FUSED = {"native.c": "-ffp-contract=fast"}
+"""Sources that may multiply and add at once. The others must round as NumPy does."""
 SETS = {
     "plain": (),
-    "avx2": ("-mavx2", "-mfma"),
-    "avx512": ("-mavx2", "-mfma", "-mavx512f", "-mavx512vl"),
+    "avx2": ("-mavx2", "-mfma", "-mbmi2"),
+    "avx512": ("-mavx2", "-mfma", "-mbmi2", "-mavx512f", "-mavx512vl"),
 }
 """Options for each instruction set; the library chooses among them where it runs."""
 SECONDS = 300
 
 
 class CustomBuildHook(BuildHookInterface[Any]):
-    """Put the library beside the code that loads it; a wheel without it is as good for every platform."""
+    """Compile the library: into the wheel, or beside its sources for an editable install.
+
+    A wheel with it serves every Python 3 of the platform, since nothing in it knows of Python; where compiling fails,
+    or `SHESHA_NATIVE=0` forbids it, the wheel is pure and serves every platform.
+    """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile, also for editable installs; where that fails there is no library and no complaint."""
-        library = Path(self.root) / LIBRARY
-        if not compiled(Path(self.root) / FOLDER / "native.c", library):
+        """Compile; where that fails there is no library and no complaint."""
+        folder = Path(self.root) / FOLDER
+        if version == "editable":
             # One of an earlier version would not fit the code beside it.
-            library.unlink(missing_ok=True)
+            if not wanted() or not compiled(folder, folder / NAME):
+                (folder / NAME).unlink(missing_ok=True)
             return
-        build_data["artifacts"].append(f"/{LIBRARY.as_posix()}")
-        build_data["pure_python"] = False
-        build_data["infer_tag"] = True
+        # A plain install leaves the source tree as it is.
+        self.made = tempfile.TemporaryDirectory()
+        library = Path(self.made.name) / NAME
+        if wanted() and compiled(folder, library):
+            build_data["force_include"][str(library)] = f"shesha/kernels/{NAME}"
+            build_data["pure_python"] = False
+            build_data["tag"] = f"py3-none-{self.platform_tag()}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove what the wheel now holds."""
+        if version != "editable":
+            self.made.cleanup()
+
+    def platform_tag(self) -> str:
+        """Return the platform's part of the tag that the builder would choose."""
+        whole: str = self.build_config.builder.get_best_matching_tag()
+        return whole.rsplit("-", 1)[1]
 
 
-def compiled(source: Path, library: Path) -> bool:
-    """Compile the source into the library, and return whether that could be done."""
-    compiler = found_compiler()
-    if compiler is None or sys.platform == "win32" or not source.exists():
+def wanted() -> bool:
+    """Whether the library may be compiled."""
+    return os.environ.get("SHESHA_NATIVE") != "0"
+
+
+def compiled(folder: Path, library: Path) -> bool:
+    """Compile the folder's C sources into the library, and return whether that could be done."""
+    compiler, sources = found_compiler(), sorted(folder.glob("*.c"))
+    if compiler is None or sys.platform == "win32" or not sources:
         return False
     sets = list(SETS) if platform.machine() in ("x86_64", "AMD64") else ["plain"]
-    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
-        objects = [f"{folder}/{name}.o" for name in sets]
-        commands = [
-            [*compiler, *OPTIONS, *SETS[name], "-c", str(source), "-o", out]
-            for name, out in zip(sets, objects, strict=True)
-        ]
-        made = f"{folder}/{library.name}"
-        commands.append([*compiler, "-shared", *objects, "-o", made])
+    with tempfile.TemporaryDirectory(dir=library.parent) as place:
+        commands, objects = [], []
+        for source in sources:
+            rounding = FUSED.get(source.name, "-ffp-contract=off")
+            for name in sets:
+                objects.append(f"{place}/{source.stem}_{name}.o")
+                commands.append([*compiler, *OPTIONS, rounding, *SETS[name], "-c", str(source), "-o", objects[-1]])
+        made = Path(place) / library.name
+        commands.append([*compiler, "-shared", *objects, "-o", str(made)])
         if not all(succeeds(command) for command in commands):
             return False
         # A process that has the old library open keeps it.
-        Path(made).replace(library)
+        made.replace(library)
     return True
 
 

@@ -10,6 +10,7 @@ from shesha._warnings import (
     NotEstimableWarning,
     NotIdentifiableWarning,
 )
+from shesha.auditing import audit
 from shesha.results import (
     Audit,
     Calibrated,
@@ -25,7 +26,6 @@ from shesha.results import (
 from shesha.stability import (
     anchor_profile_stability,
     anchor_stability,
-    audit,
     basis_averaged_split,
     chance,
     class_separation_ratio,
@@ -49,6 +49,7 @@ from shesha.stability import (
 from shesha.views import Rdm
 
 if TYPE_CHECKING:
+    import shesha.descriptors as descriptors
     import shesha.measures as measures
     import shesha.sim as sim
     import shesha.transfer as transfer
@@ -67,7 +68,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("measures", "sim", "transfer"):
+    if name in ("descriptors", "measures", "sim", "transfer"):
         return import_module(f"shesha.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'shesha' has no attribute {name!r}")
@@ -110,6 +111,7 @@ __all__ = [
     "compare_all",
     "compare_layers",
     "compute_rdm",
+    "descriptors",
     "drift_path",
     "encoder_stability",
     "estimate",

@@ -40,7 +40,7 @@ def raw_matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns:
         raise ValueError(f"{name} must not be masked, got {hidden} masked entries: fill them or leave out their rows")
     if array.dtype.kind not in "fiub":
         raise TypeError(_NOT_REAL.format(name, array.dtype))
-    _require_shape(array.shape, name, min_rows, min_columns)
+    shape(array.shape, name, min_rows, min_columns)
     return array
 
 
@@ -48,13 +48,14 @@ _NOT_REAL = "{} must be a matrix of real numbers, got an array of dtype {}"
 _NOT_FINITE = "{} must be finite, got NaN or infinity in rows {}"
 
 
-def _require_shape(shape: tuple[int, ...], name: str, min_rows: int, min_columns: int) -> None:
-    if len(shape) != 2:
-        raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {tuple(shape)}")
-    if shape[0] < min_rows:
-        raise ValueError(f"{name} must have at least {min_rows} rows, got {shape[0]}")
-    if shape[1] < min_columns:
-        raise ValueError(f"{name} must have at least {min_columns} columns, got {shape[1]}")
+def shape(found: tuple[int, ...], name: str, min_rows: int, min_columns: int) -> None:
+    """Refuse what is no matrix of at least the given size."""
+    if len(found) != 2:
+        raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {tuple(found)}")
+    if found[0] < min_rows:
+        raise ValueError(f"{name} must have at least {min_rows} rows, got {found[0]}")
+    if found[1] < min_columns:
+        raise ValueError(f"{name} must have at least {min_columns} columns, got {found[1]}")
 
 
 def finite(values: NDArray[Any], name: str = "X", *, first_row: int = 0) -> Matrix:
@@ -93,7 +94,7 @@ def _on_device(X: Any, name: str, *, min_rows: int = 4, min_columns: int = 1) ->
     xp = namespace(X)
     if not xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
         raise TypeError(_NOT_REAL.format(name, X.dtype))
-    _require_shape(X.shape, name, min_rows, min_columns)
+    shape(X.shape, name, min_rows, min_columns)
     found = doubles(X)
     bad = np.flatnonzero(~to_host(xp.all(xp.isfinite(found), axis=1)))
     if len(bad):

@@ -111,7 +111,7 @@ def test_too_few_given_permutations_are_refused(either):
 @pytest.mark.parametrize("given", ["blocks", "groups"])
 def test_given_permutations_come_alone(either, given):
     orders = np.tile(np.arange(40), (K, 1))
-    with pytest.raises(ValueError, match="permutations must come alone, got blocks or groups as well"):
+    with pytest.raises(ValueError, match=f"permutations must come alone, got {given} as well"):
         either(permutations=orders, **{given: np.arange(40) % 4})
 
 

@@ -10,8 +10,8 @@ import shesha.measures as measures
 from shesha import CalibrationWarning, NotEstimableWarning, Rdm, calibrate, calibrate_layers
 from shesha._warnings import NotEstimable
 from shesha.calibration import null as null_kernel
-from shesha.calibration.orders import identity_first
 from shesha.kernels.permuted import permuted_grids
+from shesha.nulls.orders import identity_first
 from shesha.views import Features, Gram, Representation
 
 PAIRED = [name for name in measures.names() if measures.get(name).paired]

@@ -106,6 +106,6 @@ def test_errors_that_are_not_bad_input_keep_their_traceback(folder, invoke_main,
     def broken(*args, **options):
         raise AssertionError("a defect of the library")
 
-    monkeypatch.setattr("shesha.stability.audit", broken)
+    monkeypatch.setattr("shesha.auditing.audit", broken)
     with pytest.raises(AssertionError, match="a defect of the library"):
         invoke_main("audit", folder / "good.npy")

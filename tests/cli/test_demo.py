@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 import shesha
-from shesha.stability import audit
+from shesha.auditing import audit
 
 _TRAINED = ["trained_layer1", "trained_layer2", "trained_layer3"]
 _UNTRAINED = ["init_layer1", "init_layer2", "init_layer3"]
@@ -24,7 +24,7 @@ def audits(monkeypatch):
         few = {name: X[:60] for name, X in representations.items()}
         return audit(few, y[:60], n_bootstrap=0, n_permutations=19)
 
-    monkeypatch.setattr("shesha.stability.audit", quick)
+    monkeypatch.setattr("shesha.auditing.audit", quick)
     monkeypatch.setattr(shesha, "audit", quick)
     return asked
 

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import shesha
+from shesha.auditing.findings import meanings
 from shesha.cli.audit import audit_command
-from shesha.results._audit_text import MEANINGS
+
+MEANINGS = meanings()
 
 QUICK = ("--bootstrap", "0", "--permutations", "19")
 RESAMPLED = ("--bootstrap", "10", "--permutations", "19")

@@ -176,7 +176,7 @@ def interrupted(invoke_main, monkeypatch, tmp_path, X):
         raise KeyboardInterrupt
 
     np.save(tmp_path / "m.npy", X)
-    monkeypatch.setattr("shesha.stability.audit", stop)
+    monkeypatch.setattr("shesha.auditing.audit", stop)
     return invoke_main("audit", tmp_path / "m.npy")
 
 

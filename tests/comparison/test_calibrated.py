@@ -10,7 +10,7 @@ import pytest
 import shesha
 from shesha import compare
 from shesha.comparison._intervals import N_SUBSETS
-from shesha.kernels.null_summary import summarise
+from shesha.nulls.summary import summarise
 from shesha.views import Rdm
 
 NAMES = ["CKA", "mutual kNN", "OrthProc", "RSA", "MagDiff"]

@@ -173,7 +173,7 @@ def test_without_a_compiler_nothing_is_built(hook, monkeypatch, tmp_path):
     source = tmp_path / "native.c"
     source.write_text("int shesha_abi(void) { return 1; }\n", encoding="utf-8")
     monkeypatch.setenv("CC", "no-such-compiler")
-    assert not hook.compiled(source, tmp_path / "libshesha.so")
+    assert not hook.compiled(tmp_path, tmp_path / "libshesha.so")
     assert [path.name for path in tmp_path.iterdir()] == ["native.c"]
 
 
@@ -182,13 +182,13 @@ def test_what_does_not_compile_is_not_built(hook, monkeypatch, tmp_path):
     source = tmp_path / "native.c"
     source.write_text("this is not C\n", encoding="utf-8")
     monkeypatch.setenv("CC", "cc")
-    assert not hook.compiled(source, tmp_path / "libshesha.so")
+    assert not hook.compiled(tmp_path, tmp_path / "libshesha.so")
     assert [path.name for path in tmp_path.iterdir()] == ["native.c"]
 
 
 @pytest.mark.skipif(shutil.which("cc") is None or sys.platform == "win32", reason="there is no C compiler")
-def test_the_source_compiles_without_a_warning():
-    source = Path(native.__file__).with_name("native.c")
+@pytest.mark.parametrize("source", sorted(Path(native.__file__).parent.glob("*.c")), ids=lambda path: path.name)
+def test_the_source_compiles_without_a_warning(source):
     options = ["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
     done = subprocess.run(["cc", *options, str(source)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

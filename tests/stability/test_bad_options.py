@@ -235,7 +235,6 @@ TOO_LARGE = {
     "drift_path": lambda: shesha.drift_path([MANY, MANY]),
     "sample_split": lambda: shesha.sample_split(MANY, 2, 1.0),
     "supervised_alignment": lambda: shesha.supervised_alignment(MANY, np.arange(1000) % 2, max_samples=None),
-    "estimate, supervised_alignment": lambda: shesha.estimate(MANY, np.arange(1000) % 2, "supervised_alignment"),
 }
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 import shesha
-from shesha.stability import split_estimator
+from shesha.stability import sampled_chance, split_estimator
 
 SPLITS = ["feature_split", "basis_averaged_split"]
 SUPERVISED = [
@@ -140,7 +138,7 @@ def test_too_little_memory_for_all_pairs_means_sampled_ones(low_rank, monkeypatc
     exact = shesha.chance(X, n_permutations=19, n_splits=3, seed=0)
     monkeypatch.setenv("SHESHA_MEMORY", "1M")
     monkeypatch.setattr(split_estimator, "DEFAULT_PAIRS", 20_000)
-    monkeypatch.setattr(sys.modules["shesha.stability.chance"], "NULL_PAIRS", 20_000)
+    monkeypatch.setattr(sampled_chance, "NULL_PAIRS", 20_000)
     found = shesha.chance(X, n_permutations=19, n_splits=3, seed=0)
     assert found.observed != exact.observed
     assert found.observed == pytest.approx(exact.observed, abs=0.02)

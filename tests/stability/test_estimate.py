@@ -10,7 +10,7 @@ import pytest
 import shesha
 from shesha.kernels import halves
 from shesha.stability import split_estimator
-from shesha.stability.estimate import prepared
+from shesha.stability.measured import measured, requested
 
 SUPERVISED = [
     "variance_ratio",
@@ -94,18 +94,8 @@ def test_interval_ends_at_the_bound_of_the_score(rng):
 
 def test_resampling_noise_does_not_raise_its_score(rng):
     # Replicated rows that kept their pairs would add agreement: 0.019 on independent data.
-    name, estimator, request = prepared(
-        rng.standard_normal((60, 24)),
-        None,
-        "feature_split",
-        {"n_splits": 20},
-        n_bootstrap=400,
-        target_se=None,
-        pairs=None,
-        seed=0,
-    )
-    evidence = estimator(request)
-    assert name == "feature_split"
+    X = rng.standard_normal((60, 24))
+    evidence = measured(requested(X, None, "feature_split", {"n_splits": 20}, n_bootstrap=400, seed=0))
     deviations = evidence.resampled - evidence.value
     assert abs(deviations.mean()) < 0.005
     assert len(deviations) == 400

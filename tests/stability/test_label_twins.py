@@ -12,8 +12,10 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from scipy.stats import spearmanr
 
 import shesha
-from shesha.kernels.distances import PANEL, standard_rows
-from shesha.stability.separation import separation_ratios
+from shesha.kernels.distances import PANEL
+from shesha.stability.evidence import Classes
+from shesha.stability.separation import ratios
+from shesha.views import Representation, Standard
 
 
 @pytest.fixture(params=["cosine", "correlation", "euclidean"])
@@ -85,7 +87,7 @@ def test_class_separation_ratio_is_the_mean_over_subsamples(rng, metric):
 def test_separation_ratios_of_repeated_rows_never_count_a_row_with_itself(rng, metric):
     X, y = classes(rng, n=PANEL + 40)
     counts = rng.integers(0, 4, (len(X), 3)) * 1.0
-    found = separation_ratios(standard_rows(X, metric), y, metric, counts)
+    found = ratios(Standard.of(Representation.of(X), metric=metric), Classes(y, np.unique(y)), counts)
     distances, same = squareform(pdist(X, metric)), y[:, None] == y
     pairs = np.triu(np.ones_like(distances), k=1)
     for column, ratio in zip(counts.T, found, strict=True):
@@ -147,11 +149,12 @@ def test_names_of_labels_do_not_matter(rng):
     assert shesha.class_separation_ratio(X, named, seed=0) == pytest.approx(value, abs=1e-12)
 
 
+UNPAIRED = [one.name for one in shesha.stability.registered().values() if one.needs != "replicates"]
 SHORT_NAMES = {"anchor": "anchor_stability", "variance": "variance_ratio", "supervised": "supervised_alignment"}
 
 
 @pytest.mark.filterwarnings("ignore::shesha.NotIdentifiableWarning")
-@pytest.mark.parametrize("variant", [*shesha.stability.variants.VARIANTS, *SHORT_NAMES])
+@pytest.mark.parametrize("variant", [*UNPAIRED, *SHORT_NAMES])
 def test_the_unified_interface_calls_the_function_of_that_name(rng, variant):
     X, y = rng.standard_normal((70, 6)), np.arange(70) % 3
     if variant == "lda_stability":

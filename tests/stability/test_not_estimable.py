@@ -32,7 +32,7 @@ CASES = {
     "rdm_drift": (lambda: shesha.rdm_drift(X, EQUAL), "all distances of a representation are equal"),
     "replicate_stability": (
         lambda: shesha.replicate_stability(X, EQUAL),
-        "all distances of a representation are equal",
+        "all distances between rows are equal",
     ),
     "anchor_profile_stability": (
         lambda: shesha.anchor_profile_stability(X, EQUAL, [0, 1]),

@@ -6,11 +6,11 @@ import hashlib
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module, metadata
+from importlib import metadata
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,10 @@ from shesha._warnings import NotEstimable
 from shesha.benchmark.directed import RULE, metric_of
 from shesha.benchmark.store import Entry
 from shesha.calibration.null import null_scores
-from shesha.kernels.null_summary import summarise
 from shesha.measures import Measure, choose
-from shesha.views import Representation, View
+from shesha.measures._own import PlainMeasure, imported
+from shesha.nulls.summary import summarise
+from shesha.views import View
 
 N_PERMUTATIONS = 99
 CALIBRATED = ("CKA", "RSA", "mutual kNN")
@@ -63,72 +64,6 @@ def calibrated(measure: Measure) -> CalibratedMeasure:
 def _orders(n_rows: int) -> tuple[NDArray[np.intp], ...]:
     rng = generator(0)
     return tuple(rng.permutation(n_rows) for _ in range(N_PERMUTATIONS))
-
-
-@dataclass(frozen=True)
-class Rows(View):
-    """The matrix itself, for functions of one's own."""
-
-    rows: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, source: Representation) -> Self:
-        """Take the matrix as it is."""
-        return cls(source.rows)
-
-
-@dataclass(frozen=True)
-class PlainMeasure(Measure):
-    """A function f(X, Y) -> float of one's own that carries no mark."""
-
-    place: str = field(default="", repr=False)
-
-    def compared(self, a: View, b: View) -> float:
-        """Call the function with two matrices."""
-        assert isinstance(a, Rows) and isinstance(b, Rows)
-        return float(self.function(a.rows, b.rows))
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The function is called as it is."""
-        return {}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as the function's place."""
-        return imported, (self.place,)
-
-
-def imported(place: str) -> Measure:
-    """Return the measure at 'module:name': a marked function, a Measure, or any f(X, Y) -> float.
-
-    A function without a mark is taken to give higher values to what is closer, and not to be symmetric.
-    """
-    module, _, name = place.partition(":")
-    if not module or not name:
-        raise ValueError(f"measure must be importable as module:name, got {place!r}")
-    try:
-        found = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"measure must be importable as module:name, got {place!r}: {error}") from error
-    marked = found if isinstance(found, Measure) else getattr(found, "measure", None)
-    if isinstance(marked, Measure):
-        return marked
-    if not callable(found):
-        raise TypeError(f"measure must be a function of two matrices, got {place!r}, which is {type(found).__name__}")
-    return PlainMeasure(
-        name=name,
-        function=found,
-        view=Rows,
-        closer="higher",
-        bounds=(-np.inf, np.inf),
-        symmetric=False,
-        invariant=frozenset(),
-        family="own",
-        cost="n^2 d",
-        formula="",
-        reference=place,
-        place=place,
-    )
 
 
 def entries(

@@ -1,9 +1,9 @@
 """Calibration: a zero point and a p-value for every score, from permutations of the rows."""
 
-from shesha.calibration.corrections import benjamini_hochberg, holm
 from shesha.calibration.layers import calibrate_layers
 from shesha.calibration.many import calibrate_many
 from shesha.calibration.null import DrawError, null_scores
 from shesha.calibration.scalar import calibrate
+from shesha.nulls.corrections import benjamini_hochberg, holm
 
 __all__ = ["DrawError", "benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm", "null_scores"]

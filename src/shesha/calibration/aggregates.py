@@ -9,7 +9,7 @@ import numpy as np
 from shesha import _validate as check
 from shesha._types import Matrix, Vector
 from shesha.calibration.null import DrawError
-from shesha.kernels.null_summary import best_value
+from shesha.nulls.summary import best_value
 
 Aggregate = str | Callable[[Matrix], float]
 

@@ -16,12 +16,14 @@ from shesha._types import Index, Matrix, Seed, Vector
 from shesha._warnings import NotEstimable
 from shesha.calibration import null as null_kernel
 from shesha.calibration.aggregates import Aggregate, best_total, reducer, totals
-from shesha.calibration.orders import drawn_orders, identity_first
+from shesha.calibration.dependent import warn_of_dependence
 from shesha.calibration.scalar import collect, recorded
 from shesha.calibration.subject import drawn, for_function, leading, look_at, require_inputs_as_rows
-from shesha.kernels.null_summary import require_beyond, summarise
-from shesha.measures import Measure
+from shesha.measures import Measure, as_measure
+from shesha.measures._own import PlainMeasure
 from shesha.measures._registry import Choice
+from shesha.nulls.orders import Design, drawn_orders, identity_first
+from shesha.nulls.summary import require_beyond, summarise
 from shesha.results import CalibratedLayers
 from shesha.views import Rdm, Representation, named, together
 
@@ -39,6 +41,9 @@ def calibrate_layers(
     maximum: float | None = None,
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    within: ArrayLike | None = None,
+    shift: bool = False,
+    block_length: int | None = None,
     permutations: ArrayLike | None = None,
     truncate: int | float | None = None,
     seed: Seed = None,
@@ -65,7 +70,7 @@ def calibrate_layers(
     maximum : float, optional
         Value of the aggregate for perfect agreement; default: the measure's bound, or none where an aggregate of your
         own takes values beyond it.
-    n_permutations, alpha, blocks, groups, permutations, truncate, seed, **options
+    n_permutations, alpha, blocks, groups, within, shift, block_length, permutations, truncate, seed, **options
         As for `calibrate`.
     layer_axis
         As for `compare_layers`.
@@ -88,9 +93,15 @@ def calibrate_layers(
     given = {side: _mapping(layer_sequence(layers, side, layer_axis), side) for side, layers in sides.items()}
     rows, columns = (named_layers(layers, side) for side, layers in given.items())
     n = _n_rows(rows, columns)
-    orders, exchanged = drawn_orders(
-        n, n_permutations, alpha, blocks=blocks, groups=groups, permutations=permutations, seed=seed
-    )
+    design: Design = {
+        "blocks": blocks,
+        "groups": groups,
+        "within": within,
+        "shift": shift,
+        "block_length": block_length,
+    }
+    orders, exchanged = drawn_orders(n, n_permutations, alpha, design=design, permutations=permutations, seed=seed)
+    warn_of_dependence([_middle(side) for side in (rows, columns)], design, permutations)
     name, closer, bounds, scores = _scores(
         rows, columns, given, measure, options, truncate, seed, identity_first(orders)
     )
@@ -119,6 +130,11 @@ def calibrate_layers(
         entry_p_values=_nested(_entrywise(grids if closer == "higher" else -grids)),
         **reported,
     )
+
+
+def _middle(layers: dict[str, Representation]) -> Representation:
+    """One layer that stands for all: they have the same rows in the same order."""
+    return list(layers.values())[len(layers) // 2]
 
 
 def _require_scores(grid: Matrix, rows: list[str], columns: list[str], measure: str) -> None:
@@ -193,13 +209,14 @@ def _scores(
     seed: Seed,
     orders: list[Index],
 ) -> tuple[str, str, tuple[float, float], Iterator[Matrix]]:
-    if callable(measure) and not isinstance(getattr(measure, "measure", None), Measure):
+    meant = as_measure(measure)
+    if isinstance(meant, PlainMeasure):
         raw = {f"{side}[{place!r}]": layer for side, layers in given.items() for place, layer in layers.items()}
         arrays = for_function(raw, [*rows.values(), *columns.values()], truncate)
         x, y = arrays[: len(rows)], arrays[len(rows) :]
-        found = null_kernel.of_function(lambda p, q: measure(p, q, **options), x, y, orders)
-        return getattr(measure, "__name__", type(measure).__name__), "higher", (-np.inf, np.inf), found
-    chosen = drawn(measure, options, truncate=truncate, seed=seed)
+        found = null_kernel.of_function(lambda p, q: meant.function(p, q, **options), x, y, orders)
+        return meant.name, meant.closer, meant.bounds, found
+    chosen = drawn(meant, options, truncate=truncate, seed=seed)
     require_inputs_as_rows(chosen, *rows.values(), *columns.values())
     layers = together([*rows.values(), *columns.values()], anywhere=chosen.anywhere)
     sides = layers[: len(rows)], layers[len(rows) :]

@@ -11,13 +11,16 @@ from shesha import _validate as check
 from shesha._progress import muted, track
 from shesha._random import generator, number
 from shesha._types import Seed
-from shesha.calibration.corrections import CORRECTIONS, Correction, benjamini_hochberg, holm
+from shesha._warnings import CalibrationWarning, warn
 from shesha.calibration.null import DrawError
 from shesha.calibration.scalar import calibrate
 from shesha.measures._registry import Choice
+from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, fewest_permutations, holm
 from shesha.results import Calibrated, CalibratedMany
 from shesha.views import Rdm
 
+DRAWS, MOST = 200, 9_999
+"""Draws for each pair, if nothing is said: so many, or what the correction needs, up to the second number."""
 Pair = tuple[ArrayLike | Rdm, ArrayLike | Rdm]
 _TOLD = (TypeError, ValueError, DrawError)
 """Errors that say what is wrong with a pair."""
@@ -28,6 +31,8 @@ def calibrate_many(
     measure: Choice = "CKA",
     *,
     correction: Correction = "benjamini-hochberg",
+    n_permutations: int | None = None,
+    alpha: float = 0.05,
     seed: Seed = None,
     **options: Any,
 ) -> CalibratedMany:
@@ -40,8 +45,13 @@ def calibrate_many(
     measure : str, Measure or function
         As for `calibrate`.
     correction : {'benjamini-hochberg', 'holm'}
-        Which corrected p-value decides; the table has both. The smallest p-value that K permutations can give is
-        1 / (K + 1): for m pairs Holm needs K >= m / alpha.
+        Which corrected p-value decides; the table has both.
+    n_permutations : int, optional
+        Draws K for each pair. The smallest p-value that they can give is 1 / (K + 1), which a correction for m pairs
+        may multiply by m: so the default is 200 or, if that is more, m / alpha - 1, but at most 9,999. A warning says
+        where Holm's correction can find nothing.
+    alpha : float
+        Level of the corrected p-values, in (0, 1).
     seed : int, Generator or None
         Draws the permutations, independent ones for each pair.
     **options
@@ -67,6 +77,7 @@ def calibrate_many(
         raise ValueError(f"pairs must be a mapping of names to (X, Y), at least one, got {what}")
     if len({str(name) for name in pairs}) < len(pairs):
         raise ValueError(f"pairs must have names that differ when printed, got {', '.join(map(repr, pairs))}")
+    n_draws = _enough(len(pairs), n_permutations, alpha, correction)
     streams = generator(seed).spawn(len(pairs))
     found: list[tuple[str, Calibrated]] = []
     cut_short = False
@@ -74,7 +85,7 @@ def calibrate_many(
         for (name, pair), rng in track(zip(pairs.items(), streams, strict=True), len(pairs), "calibrating"):
             X, Y = _two(name, pair)
             try:
-                one = calibrate(X, Y, measure, seed=rng, **options)
+                one = calibrate(X, Y, measure, n_permutations=n_draws, alpha=alpha, seed=rng, **options)
             except KeyboardInterrupt:
                 if not found:
                     raise
@@ -98,6 +109,20 @@ def calibrate_many(
         number(seed),
         cut_short,
     )
+
+
+def _enough(n_pairs: int, n_permutations: int | None, alpha: float, correction: Correction) -> int:
+    """Return how many draws to make; a warning says where none of the pairs could stand out alone."""
+    needed = fewest_permutations(n_pairs, check.fraction(alpha, "alpha", closed=False))
+    found = min(max(DRAWS, needed), MOST) if n_permutations is None else n_permutations
+    # Of several small p-values Benjamini and Hochberg's correction asks less, Holm's does not.
+    if check.count(found, "n_permutations") < needed and (correction == "holm" or n_permutations is None):
+        warn(
+            f"{found} permutations cannot make one of {n_pairs} pairs significant by itself at {alpha:g}, once "
+            f"corrected: n_permutations={needed} can",
+            CalibrationWarning,
+        )
+    return found
 
 
 def _two(name: str, pair: Any) -> Pair:

@@ -14,10 +14,10 @@ from shesha import _validate as check
 from shesha._arrays import to_host
 from shesha._types import Index, Matrix
 from shesha._warnings import NotEstimable
-from shesha.calibration.orders import identity_first
 from shesha.kernels.permuted import permuted_grids
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
+from shesha.nulls.orders import identity_first
 from shesha.views import Gram, RankedRdm, Symmetric, View
 
 _GATHER = 15

@@ -13,10 +13,11 @@ from shesha._progress import track
 from shesha._random import number
 from shesha._types import Matrix, Seed
 from shesha._warnings import NotEstimable
-from shesha.calibration.orders import drawn_orders, identity_first
+from shesha.calibration.dependent import warn_of_dependence
 from shesha.calibration.subject import prepare
-from shesha.kernels.null_summary import best_value, require_beyond, summarise
 from shesha.measures._registry import Choice
+from shesha.nulls.orders import Design, drawn_orders, identity_first
+from shesha.nulls.summary import best_value, require_beyond, summarise
 from shesha.results import Calibrated
 from shesha.views import Rdm
 
@@ -31,6 +32,9 @@ def calibrate(
     maximum: float | None = None,
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    within: ArrayLike | None = None,
+    shift: bool = False,
+    block_length: int | None = None,
     permutations: ArrayLike | None = None,
     truncate: int | float | None = None,
     seed: Seed = None,
@@ -39,8 +43,9 @@ def calibrate(
     """Give a similarity a zero point and a p-value: its distribution when the rows are matched at random.
 
     Observed value and null come from the same kernel; views of the data are made once and only relabelled.
-    The null says "no relation at all": rows that depend on one another (time points, cells of a donor) need
-    `blocks` or `groups`. Ctrl-C returns what the draws so far give.
+    The null says "no relation at all": rows that depend on one another need `shift` (time points), `groups` (cells of
+    a donor) or `blocks` (batches); `shesha.nulls.exchange` has the details. If they look dependent and none is given, a
+    `CalibrationWarning` says so. Ctrl-C returns what the draws so far give.
 
     Parameters
     ----------
@@ -57,9 +62,18 @@ def calibrate(
         Value of perfect agreement, which no score may pass; default: the measure's bound. A function of your own has
         none unless given.
     blocks : array of shape (n_samples,), optional
-        Rows are permuted within blocks only (sessions, batches).
+        Labels: rows are permuted within blocks only (sessions, batches).
     groups : array of shape (n_samples,), optional
-        Whole groups take each other's place, their rows in order (trials of a subject); only equally large ones can.
+        Labels: whole groups take each other's place, their rows in order (trials of a subject); only equally large ones
+        can (`shesha.nulls.equal_groups` makes them so).
+    within : array of shape (n_samples,), optional
+        A covariate that both depend on (depth, length, norm), as numbers, which are cut into deciles, or as labels:
+        rows are permuted within strata only.
+    shift : bool
+        Rows are a series (each block one of its own): it is turned round, its end joined to its beginning. Where there
+        are no more than K shifts, each is taken once, and p is exact.
+    block_length : int, optional
+        Rows are a series (each block one of its own): stretches of so many consecutive rows are exchanged.
     permutations : array of shape (n_permutations, n_samples), optional
         Draw k compares X with Y[permutations[k]]; instead of random ones.
     truncate : int or float, optional
@@ -94,9 +108,17 @@ def calibrate(
     (0.41, 0.0, False)
     """
     subject = prepare(X, Y, measure, options, truncate=truncate, seed=seed)
+    design: Design = {
+        "blocks": blocks,
+        "groups": groups,
+        "within": within,
+        "shift": shift,
+        "block_length": block_length,
+    }
     orders, exchanged = drawn_orders(
-        subject.n_rows, n_permutations, alpha, blocks=blocks, groups=groups, permutations=permutations, seed=seed
+        subject.n_rows, n_permutations, alpha, design=design, permutations=permutations, seed=seed
     )
+    warn_of_dependence(subject.sides, design, permutations)
     best = best_value(subject.closer, subject.bounds, maximum)
     common: dict[str, Any] = {
         "measure": subject.name,

@@ -13,7 +13,8 @@ from shesha._arrays import beside
 from shesha._types import Index, Matrix, Seed
 from shesha.calibration import null as null_kernel
 from shesha.kernels.threads import parallel, single_threaded_blas
-from shesha.measures import Measure, get
+from shesha.measures import Measure, as_measure, get
+from shesha.measures._own import PlainMeasure
 from shesha.measures._registry import Choice, Data
 from shesha.views import Basis, Representation, View, aligned
 
@@ -29,6 +30,7 @@ class Subject:
     closer: str
     bounds: tuple[float, float]
     n_rows: int
+    sides: tuple[Representation, ...]
     scores: Callable[[list[Index]], Iterator[Matrix]]
 
 
@@ -42,9 +44,10 @@ def prepare(
     seed: Seed = None,
 ) -> Subject:
     """Check the data; the views are made, once, when scores are asked for."""
-    if callable(measure) and not isinstance(getattr(measure, "measure", None), Measure):
-        return _of_function(X, Y, measure, options, truncate)
-    chosen = drawn(measure, options, truncate=truncate, seed=seed)
+    meant = as_measure(measure)
+    if isinstance(meant, PlainMeasure):
+        return _of_function(X, Y, meant, options, truncate)
+    chosen = drawn(meant, options, truncate=truncate, seed=seed)
     given = Representation.of(X, "X"), Representation.of(Y, "Y")
     require_inputs_as_rows(chosen, *given)
     a, b = aligned(*given, chosen.view.folding, anywhere=chosen.anywhere)
@@ -58,7 +61,7 @@ def prepare(
 
     if a.n_rows != b.n_rows:
         raise ValueError(f"Y must have as many rows as X ({a.n_rows}), got {b.n_rows}")
-    return Subject(chosen.name, chosen.closer, chosen.bounds, a.n_rows, scores)
+    return Subject(chosen.name, chosen.closer, chosen.bounds, a.n_rows, given, scores)
 
 
 def require_inputs_as_rows(measure: Measure, *sides: Representation) -> None:
@@ -108,19 +111,18 @@ def look_at(measure: Measure, sides: list[Representation], *, keep: bool = True)
 
 
 def _of_function(
-    X: Any, Y: Any, function: Callable[..., float], options: dict[str, Any], truncate: int | float | None
+    X: Any, Y: Any, measure: PlainMeasure, options: dict[str, Any], truncate: int | float | None
 ) -> Subject:
     given = {"X": X, "Y": Y}
-    x, y = for_function(given, [Representation.of(side, name) for name, side in given.items()], truncate)
+    sides = tuple(Representation.of(side, name) for name, side in given.items())
+    x, y = for_function(given, sides, truncate)
     if len(x) != len(y):
         raise ValueError(f"Y must have as many rows as X ({len(x)}), got {len(y)}")
-    bounds = (-np.inf, np.inf)
-    name = getattr(function, "__name__", type(function).__name__)
 
     def scores(orders: list[Index]) -> Iterator[Matrix]:
-        return null_kernel.of_function(lambda p, q: function(p, q, **options), [x], [y], orders)
+        return null_kernel.of_function(lambda p, q: measure.function(p, q, **options), [x], [y], orders)
 
-    return Subject(name, "higher", bounds, len(x), scores)
+    return Subject(measure.name, measure.closer, measure.bounds, len(x), sides, scores)
 
 
 def for_function(

@@ -48,7 +48,7 @@ def audit_command(
     Several representations of the same rows (layers, checkpoints) are ranked, and their drift along the
     order given is measured. Ends with status 2 if a representation cannot be scored.
     """
-    from shesha.stability import audit
+    from shesha.auditing import audit
 
     _files.require_writable(json)
     _files.require_writable(plot)
@@ -80,9 +80,7 @@ def load(
 
 def show(found: Audit, json: Path | None, plot: Path | None) -> None:
     """Print the report, write what was asked for, and end with status 2 if something was not scored."""
-    from shesha.results._audit_text import MEANINGS
-
-    meanings = {name: meaning.line for name, meaning in MEANINGS.items()}
+    meanings = {name: meaning.line for name, meaning in found.meanings.items()}
     _files.emit(str(found), {**found.to_dict(), "ranking": found.ranking, "meanings": meanings}, json)
     if plot is not None:
         _files.save_picture(plot, found.plot())

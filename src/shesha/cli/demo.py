@@ -22,9 +22,9 @@ def demo_command(
     untrained: Annotated[bool, typer.Option("--untrained", help="Also audit the layers at initialisation.")] = False,
 ) -> None:
     """Audit the embedded digits network, to see what a report looks like."""
+    from shesha.auditing import audit
     from shesha.cli.audit import show
     from shesha.data import digits_network
-    from shesha.stability import audit
 
     layers, labels = digits_network()
     chosen = {name: X for name, X in layers.items() if untrained or name.startswith("trained")}

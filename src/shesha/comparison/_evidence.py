@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._random import spawn
 from shesha._types import Index, Seed, Vector
 from shesha._warnings import NotEstimable
 from shesha.calibration import null_scores
-from shesha.calibration.orders import drawn_orders
 from shesha.comparison._engine import Group, Sides
-from shesha.comparison._intervals import drawn_subsets, interval
-from shesha.kernels.null_summary import best_value, summarise
+from shesha.comparison._intervals import FEWEST_CLUSTERS, drawn_clusters, drawn_subsets, interval, n_kept
 from shesha.measures import Measure
-from shesha.results import Score
+from shesha.nulls.designs import exchange
+from shesha.nulls.orders import Design, asked_for, drawn_orders
+from shesha.nulls.summary import best_value, summarise
+from shesha.results import BesideNull, Score
 from shesha.views import View
 
 _PERMUTING, _LEAVING_OUT = 11, 12
@@ -35,13 +37,32 @@ class Evidence:
     subsets: tuple[Index, ...]
     alpha: float
     confidence: float
+    exchanged: str = "all rows"
+    n_clusters: int | None = None
+    """Groups or stretches that subsets leave out whole, where rows do not stand alone."""
 
     @classmethod
-    def drawn(cls, n: int, n_permutations: int, alpha: float, confidence: float, seed: Seed) -> Evidence:
+    def drawn(
+        cls,
+        n: int,
+        n_permutations: int,
+        alpha: float,
+        confidence: float,
+        seed: Seed,
+        *,
+        design: Design | None = None,
+        permutations: ArrayLike | None = None,
+    ) -> Evidence:
         """Draw both from one seed."""
         check.fraction(confidence, "confidence", closed=False)
-        orders, _ = drawn_orders(n, n_permutations, alpha, seed=spawn(seed, _PERMUTING))
-        return cls(n, tuple(orders), drawn_subsets(n, spawn(seed, _LEAVING_OUT)), alpha, confidence)
+        orders, exchanged = drawn_orders(
+            n, n_permutations, alpha, design=design, permutations=permutations, seed=spawn(seed, _PERMUTING)
+        )
+        clusters, rng = exchange(n, **asked_for(design)).clusters, spawn(seed, _LEAVING_OUT)
+        n_clusters = int(clusters.max()) + 1
+        if n_clusters == n:
+            return cls(n, tuple(orders), drawn_subsets(n, rng), alpha, confidence, exchanged)
+        return cls(n, tuple(orders), drawn_clusters(clusters, rng), alpha, confidence, exchanged, n_clusters)
 
     def draws(self, measure: Measure, sides: Sides) -> Iterator[float]:
         """Yield the observed score, then that of each permutation of the rows."""
@@ -52,13 +73,8 @@ class Evidence:
         """Add the chance level, the p-value and the calibrated score."""
         best = best_value(measure.closer, measure.bounds, None)
         found = summarise(draws[0], np.array(draws[1:]), measure.closer, self.alpha, best)
-        return replace(
-            score,
-            calibrated=found.score,
-            p_value=found.p_value,
-            threshold=found.threshold,
-            null_mean=found.null_mean,
-        )
+        names = [one.name for one in fields(BesideNull)]
+        return replace(score, **{name: getattr(found, name) for name in names})
 
     def on_subsets(self, group: Group, measures: Sequence[Measure], sides: Sides) -> Iterator[list[float]]:
         """Yield the scores of the measures on each subset of the rows; its views are made once for all of them."""
@@ -74,6 +90,8 @@ class Evidence:
 
     def with_interval(self, score: Score, on_subsets: Vector) -> Score:
         """Add the interval, or a note why there is none."""
+        if self.n_clusters is not None and self.n_clusters < FEWEST_CLUSTERS:
+            return noted(score, f"no interval: it takes at least {FEWEST_CLUSTERS} groups, got {self.n_clusters}")
         known = on_subsets[np.isfinite(on_subsets)]
         if len(known) < len(on_subsets) / 2:
             return noted(
@@ -81,8 +99,9 @@ class Evidence:
             )
         if known.std() < _FLAT * abs(known.mean() - score.value):
             return noted(score, f"no interval: the value is {known[0]:.4g} on every random subset of the rows")
-        shares = len(self.subsets[0]), self.n_rows
-        low, high = interval(score.value, known, shares, self.confidence, (score.low, score.high))
+        n, clustered = self.n_clusters or self.n_rows, self.n_clusters is not None
+        bounds = score.low, score.high
+        low, high = interval(score.value, known, (n_kept(n), n), self.confidence, bounds, clustered=clustered)
         return replace(score, interval_low=low, interval_high=high)
 
 

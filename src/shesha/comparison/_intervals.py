@@ -14,22 +14,42 @@ LEFT_OUT = 0.2
 enough that scores which depend on rows per feature stay near those of all rows."""
 
 
+FEWEST_CLUSTERS = 5
+"""Groups below which leaving out one leaves out more than a fifth: no interval."""
+
+
 def drawn_subsets(n: int, rng: np.random.Generator) -> tuple[Index, ...]:
     """Draw subsets of four fifths of n rows, each without replacement and in the order of the rows."""
-    kept = n - max(1, round(LEFT_OUT * n))
-    return tuple(np.sort(rng.choice(n, kept, replace=False)) for _ in range(N_SUBSETS))
+    return tuple(np.sort(rng.choice(n, n_kept(n), replace=False)) for _ in range(N_SUBSETS))
+
+
+def drawn_clusters(clusters: Index, rng: np.random.Generator) -> tuple[Index, ...]:
+    """Draw the rows of subsets of four fifths of the clusters: groups, or stretches of a series, coded from 0."""
+    return tuple(np.flatnonzero(np.isin(clusters, kept)) for kept in drawn_subsets(int(clusters.max()) + 1, rng))
+
+
+def n_kept(n: int) -> int:
+    """How many of n rows or clusters a subset keeps."""
+    return n - max(1, round(LEFT_OUT * n))
 
 
 def interval(
-    value: float, on_subsets: Vector, shares: tuple[int, int], confidence: float, bounds: tuple[float, float]
+    value: float,
+    on_subsets: Vector,
+    shares: tuple[int, int],
+    confidence: float,
+    bounds: tuple[float, float],
+    *,
+    clustered: bool = False,
 ) -> tuple[float, float]:
-    """Return the interval around a value, from its scores on subsets of `shares` = (m rows, of n).
+    """Return the interval around a value, from its scores on subsets of `shares` = (m rows, of n), or m clusters of n.
 
     The delete-d jackknife: scores on m of n rows vary by (n - m) / m of the variance that samples of n rows have.
-    Student's t allows for the number of subsets.
+    Student's t allows for the number of subsets; subsets of few clusters say no more than so many clusters do.
     """
     m, n = shares
     spread = on_subsets.std(ddof=1) * np.sqrt(m / (n - m))
-    half = float(t.ppf(0.5 + confidence / 2, len(on_subsets) - 1) * spread)
+    freedom = min(len(on_subsets), n) - 1 if clustered else len(on_subsets) - 1
+    half = float(t.ppf(0.5 + confidence / 2, freedom) * spread)
     # Rounding may have put the value itself beyond its bound.
     return min(value, max(value - half, bounds[0])), max(value, min(value + half, bounds[1]))

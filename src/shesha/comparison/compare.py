@@ -10,11 +10,13 @@ from shesha import _validate as check
 from shesha._progress import track
 from shesha._random import drawn_number, number
 from shesha._types import Seed
+from shesha.calibration.dependent import warn_of_dependence
 from shesha.comparison import _calibrated as calibrated
 from shesha.comparison import _engine as engine
 from shesha.comparison._evidence import Evidence
 from shesha.measures import Measure, choose
 from shesha.measures._registry import Choice
+from shesha.nulls.orders import Design, asked_for
 from shesha.results import Comparison, PairScore
 from shesha.views import Rdm, Representation
 
@@ -29,6 +31,12 @@ def compare(
     confidence: float = 0.95,
     n_permutations: int = 200,
     alpha: float = 0.05,
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    within: ArrayLike | None = None,
+    shift: bool = False,
+    block_length: int | None = None,
+    permutations: ArrayLike | None = None,
     seed: Seed = 0,
 ) -> Comparison:
     """Compare two representations of the same inputs by several measures.
@@ -45,7 +53,8 @@ def compare(
         (n, channels, h, w) are folded as the ReSi benchmark does. `shesha.Rdm` marks distances between rows.
     measures : str, measure or sequence of them
         'standard' (all that cost at most n^2 d: RTD only on request), 'all', a family ('neighbours'), a group ('ReSi'),
-        a name, with options if wanted ('mutual kNN(k=20)'), or functions of `shesha.measures`.
+        a name, with options if wanted ('mutual kNN(k=20)'), functions of `shesha.measures`, or any f(X, Y) -> float of
+        your own, higher meaning closer.
     names : pair of str
         What the table calls the two.
     calibrate : bool
@@ -57,8 +66,9 @@ def compare(
         of the rows (a delete-d jackknife: that deviation times 2, times a quantile of Student's t), within the
         measure's bounds. It assumes rows that are independent of one another, and is too narrow where a few far rows
         decide the value or rows hardly outnumber features; `docs/intervals.md` has the measured coverage.
-    n_permutations, alpha
-        As for `shesha.calibrate`.
+    n_permutations, alpha, blocks, groups, within, shift, block_length, permutations
+        As for `shesha.calibrate`; only with `calibrate`. Intervals leave out whole groups, or stretches of a series,
+        if they are given.
     seed : int, Generator or None
         For measures that draw at random, and for permutations and subsets of the rows.
 
@@ -83,14 +93,31 @@ def compare(
     sources = {first: Representation.of(X, first), second: Representation.of(Y, second)}
     require_same_rows(sources)
     chosen = drawn(choose(measures), seed)
-    groups = engine.grouped(chosen, {measure.name: [(first, second)] for measure in chosen})
-    skipped = engine.too_large(groups, sources)
+    work = engine.grouped(chosen, {measure.name: [(first, second)] for measure in chosen})
+    skipped = engine.too_large(work, sources)
+    design: Design = {
+        "blocks": blocks,
+        "groups": groups,
+        "within": within,
+        "shift": shift,
+        "block_length": block_length,
+    }
     if calibrate:
-        evidence = Evidence.drawn(sources[first].n_rows, n_permutations, alpha, confidence, seed)
-        steps = calibrated.run(groups, sources, skipped, evidence)
-        found, interrupted = collect(steps, calibrated.n_steps(groups, evidence))
+        evidence = Evidence.drawn(
+            sources[first].n_rows,
+            n_permutations,
+            alpha,
+            confidence,
+            seed,
+            design=design,
+            permutations=permutations,
+        )
+        warn_of_dependence(list(sources.values()), design, permutations)
+        steps = calibrated.run(work, sources, skipped, evidence)
+        found, interrupted = collect(steps, calibrated.n_steps(work, evidence))
     else:
-        found, interrupted = collect(engine.run(groups, sources, skipped), len(chosen))
+        require_calibrate(design, permutations)
+        found, interrupted = collect(engine.run(work, sources, skipped), len(chosen))
     scores = {pair.score.measure: pair.score for pair in found}
     return Comparison(
         first,
@@ -99,7 +126,15 @@ def compare(
         tuple(scores.get(measure.name) or engine.interrupted(measure) for measure in chosen),
         number(seed),
         interrupted,
+        evidence.exchanged if calibrate else "",
     )
+
+
+def require_calibrate(design: Design, permutations: ArrayLike | None) -> None:
+    """Refuse to say what may be exchanged where nothing is."""
+    asked = [*asked_for(design), *(["permutations"] if permutations is not None else [])]
+    if asked:
+        raise ValueError(f"calibrate must be True with {' and '.join(asked)}, got False")
 
 
 def drawn(chosen: list[Measure], seed: Seed) -> list[Measure]:

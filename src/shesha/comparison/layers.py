@@ -12,7 +12,7 @@ from shesha.calibration.layers import Layers, named_layers
 from shesha.comparison import _engine as engine
 from shesha.comparison.compare import collect, drawn, require_same_rows
 from shesha.comparison.pairwise import in_order
-from shesha.measures import get
+from shesha.measures import as_measure
 from shesha.measures._registry import Choice
 from shesha.results import LayerComparison, PairScore
 
@@ -33,7 +33,7 @@ def compare_layers(
         Layers of shape (n_samples, n_features) of the same inputs; those of a sequence are called by number. A model
         may be one 3-D array as well.
     measure : str or function
-        Name of a measure, with options if wanted, or a function of `shesha.measures`.
+        Name of a measure, with options if wanted, a function of `shesha.measures`, or any f(X, Y) -> float of your own.
     seed : int, Generator or None
         For measures that draw at random.
     layer_axis : int, None or 'guess'
@@ -56,7 +56,7 @@ def compare_layers(
     """
     a = named_layers(layer_sequence(layers_a, "layers_a", layer_axis), "layers_a")
     b = named_layers(layer_sequence(layers_b, "layers_b", layer_axis), "layers_b")
-    chosen = drawn([get(measure)], seed)
+    chosen = drawn([as_measure(measure)], seed)
     require_same_rows({f"layers_a[{k}]": v for k, v in a.items()} | {f"layers_b[{k}]": v for k, v in b.items()})
     # The two models may use the same names.
     sources = {f"a {name}": layer for name, layer in a.items()} | {f"b {name}": layer for name, layer in b.items()}

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _memory as memory
-from shesha._types import Mask, Matrix, Vector
-from shesha.kernels import ranks
-from shesha.kernels.distances import Metric, condensed, n_pairs, rounding_level, standard_rows
+from shesha._types import Index, Mask, Matrix, Vector
+from shesha.kernels import native, ranks
+from shesha.kernels.distances import PANEL, Metric, condensed, n_pairs, rounding_level, standard_rows
 from shesha.kernels.frames import Frame
 from shesha.kernels.threads import n_threads, parallel, single_threaded_blas
 
@@ -47,6 +47,8 @@ def pairs_within(rows: Mask) -> Mask:
 
 
 Use = Callable[[Closeness], Result]
+_Means = tuple[int, Vector | None]
+"""Size of a half, and each row's mean over its features if it is removed."""
 
 
 class DenseHalves:
@@ -59,7 +61,7 @@ class DenseHalves:
         )
         self.metric: Metric = metric
         self.frame = frame
-        self.gram = rows @ rows.T
+        self.gram = _gram(rows)
         i, j = np.triu_indices(n, k=1)
         self._upper = i * n + j
         # Work memory is kept: pages that are new cost as much as filling them.
@@ -78,15 +80,42 @@ class DenseHalves:
     def _closeness(self, first: Matrix, second: Matrix, gram_1: Matrix, gram_2: Matrix, out: Matrix) -> Closeness:
         (first, mean_1), (second, mean_2) = _centred(first, self.metric), _centred(second, self.metric)
         np.matmul(first.T, first, out=gram_1)
-        np.subtract(self.gram, gram_1, out=gram_2)
-        for mean, half in ((mean_1, first), (mean_2, second)):
-            if mean is not None:
-                gram_2 -= np.multiply.outer(len(half) * mean, mean)
         length_1, length_2 = (_squared_lengths(half, self.metric) for half in (first, second))
-        _restore_cancelled(gram_2, second, length_2, np.diagonal(self.gram))
+        few = np.flatnonzero(length_2 < _DIRECT * np.diagonal(self.gram))
+        means = [(len(first), mean_1), (len(second), mean_2)]
+        if native.available() and not len(few):
+            self._compiled_uppers(gram_1, means, length_1, length_2, out)
+        else:
+            self._uppers(gram_1, gram_2, means, second, length_1, length_2, few, out)
+        return Closeness(out[0], out[1], out[2], _unless_all((length_1 > 0) & (length_2 > 0), self.metric))
+
+    def _compiled_uppers(
+        self, gram: Matrix, means: Sequence[_Means], length_1: Vector, length_2: Vector, out: Matrix
+    ) -> None:
+        directional = self.metric != "euclidean"
+        scales = [_inverse_lengths(length) if directional else length for length in (length_1, length_2)]
+        (size_1, mean_1), (size_2, mean_2) = means
+        form = mean_1, mean_2, float(size_1), float(size_2), int(directional)
+        native.call("shesha_halves", len(gram), self.gram, gram, *form, *scales, out[0], out[1])
+
+    def _uppers(
+        self,
+        gram_1: Matrix,
+        gram_2: Matrix,
+        means: Sequence[_Means],
+        second: Matrix,
+        length_1: Vector,
+        length_2: Vector,
+        few: Index,
+        out: Matrix,
+    ) -> None:
+        np.subtract(self.gram, gram_1, out=gram_2)
+        for size, mean in means:
+            if mean is not None:
+                gram_2 -= np.multiply.outer(size * mean, mean)
+        _compute_rows(gram_2, second, few)
         self._take_upper(gram_1, length_1, out[0])
         self._take_upper(gram_2, length_2, out[1])
-        return Closeness(out[0], out[1], out[2], _unless_all((length_1 > 0) & (length_2 > 0), self.metric))
 
     def _take_upper(self, gram: Matrix, squared_length: Vector, out: Vector) -> None:
         if self.metric == "euclidean":
@@ -143,6 +172,19 @@ def scores(rows: Matrix, metric: Metric, frame: Frame, draws: Sequence[object]) 
     return np.array(list(parallel(lambda draw: both.visit(draw, score), draws)))
 
 
+def _gram(rows: Matrix) -> Matrix:
+    gram = np.empty((len(rows), len(rows)))
+
+    def fill(start: int) -> None:
+        block = rows[start : start + PANEL] @ rows[start:].T
+        gram[start : start + PANEL, start:] = block
+        gram[start:, start : start + PANEL] = block.T
+
+    for _ in parallel(fill, range(0, len(rows), PANEL)):
+        pass
+    return gram
+
+
 def _unless_all(rows: Mask, metric: Metric) -> Mask | None:
     return None if metric == "euclidean" or rows.all() else rows
 
@@ -168,9 +210,8 @@ def _inverse_lengths(squared: Vector) -> Vector:
     return np.asarray(np.where(positive, 1.0 / np.sqrt(np.where(positive, squared, 1.0)), 0.0))
 
 
-def _restore_cancelled(gram: Matrix, half: Matrix, length: Vector, whole: Vector) -> None:
+def _compute_rows(gram: Matrix, half: Matrix, few: Index) -> None:
     """Compute the rows that the subtraction would leave with few digits."""
-    few = np.flatnonzero(length < _DIRECT * whole)
     if len(few):
         rows = half[:, few].T @ half
         gram[few] = rows

@@ -6,23 +6,9 @@
 
 #include <stdint.h>
 
-#define ABI 1
+#define ABI 2
 
-#if defined(__AVX512F__)
-#define OWN(name) name##_avx512
-#define TALL 12
-#define LANES 8
-#elif defined(__AVX2__)
-#define OWN(name) name##_avx2
-#define TALL 4
-#define LANES 4
-#else
-#define OWN(name) name##_plain
-#define TALL 4
-#define LANES 2
-#define PLAIN
-#endif
-/* TALL rows of sums, two registers of LANES numbers each, and what feeds them are all the registers there are. */
+#include "levels.h"
 
 #define STRETCH 64
 /* Pairs of rows that are taken together: their numbers stay in the innermost cache for all tiles. */
@@ -30,8 +16,6 @@
 /* Numbers that memory gives at a time. The next stretch is asked for while one is multiplied. */
 #define CHAINS 16
 /* Sums of a single product that run side by side, so that none waits for the one before. */
-
-#define INLINE static inline __attribute__((always_inline))
 
 typedef double eight __attribute__((vector_size(64), aligned(8), may_alias));
 typedef double four __attribute__((vector_size(32), aligned(8), may_alias));
@@ -192,10 +176,9 @@ int64_t shesha_level(void)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
-        return 2;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return 1;
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2"))
+        return 0;
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") ? 2 : 1;
 #endif
     return 0;
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from ctypes import CDLL, c_int64, c_void_p
+from ctypes import CDLL, c_double, c_int64, c_void_p
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shesha._types import Index, Matrix, Vector
 
 _LIBRARY = Path(__file__).with_name("libshesha.so")
-_ABI = 1
+_ABI = 2
 _LEVELS = ("plain", "avx2", "avx512")
 """Names of the instruction sets, in the order that the library numbers them."""
 _SMALL = 16
@@ -42,6 +42,11 @@ def _library() -> CDLL | None:
 
 def _loaded() -> CDLL | None:
     return None if os.environ.get("SHESHA_NATIVE") == "0" else _library()
+
+
+def available() -> bool:
+    """Whether compiled loops are there, and not switched off."""
+    return _loaded() is not None
 
 
 def serves_grid(n_first: int, n_second: int) -> bool:
@@ -93,12 +98,26 @@ def _level(n_first: int, width: int) -> str:
     return "_plain" if n_first == width == 1 else f"_{_LEVELS[library.shesha_level()]}"
 
 
-def _call(name: str, level: str, *arguments: Any) -> None:
+def call(name: str, *arguments: Any) -> int:
+    """Run a compiled function for the best instruction set of this processor; the interpreter goes on meanwhile.
+
+    Arguments are arrays, None for one that is absent, and numbers: an int or a float, as the function declares them.
+    """
+    library = _loaded()
+    assert library is not None
+    return _call(name, f"_{_LEVELS[library.shesha_level()]}", *arguments)
+
+
+def _call(name: str, level: str, *arguments: Any) -> int:
     function = getattr(_loaded(), name + level)
-    function(*(_address(one) if isinstance(one, np.ndarray) else _plain(one) for one in arguments))
+    return int(function(*map(_plain, arguments)))
 
 
 def _plain(argument: Any) -> Any:
+    if isinstance(argument, np.ndarray):
+        return _address(argument)
+    if isinstance(argument, float):
+        return c_double(argument)
     return c_int64(argument) if isinstance(argument, int) else argument
 
 

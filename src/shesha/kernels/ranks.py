@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from shesha._arrays import elsewhere
 from shesha._types import Index, Keys, Vector
-from shesha.kernels import devices
+from shesha.kernels import devices, native, radix
 from shesha.kernels.precision import MAX_SPAN
+from shesha.kernels.radix import FixedPoint
 from shesha.kernels.sorting import sort_in_place
 from shesha.kernels.threads import parallel
 
@@ -29,6 +30,8 @@ _MAX_ERROR = 5e-10
 """Largest error in a rank correlation that keys coarser than the tolerance may cause."""
 _AT_ONCE = 1 << 18
 """Entries that a thread packs, or writes to their places, at a time."""
+_CACHED = 1 << 21
+"""Up to this many ranks are written to their places as they come; more would wait for memory."""
 _BLOCK = 1 << 15
 """Entries that pass through the cache together. Fixed: sums are taken block by block."""
 
@@ -53,22 +56,70 @@ def spearman(
 
     `b` may be a function that computes the vector: it is called when the work memory of `a` is free again.
     """
-    first = ordering(a, tolerance[0], (np.empty_like(a) if scratch is None else scratch).view(np.uint64))
+    keys = (np.empty_like(a) if scratch is None else scratch).view(np.uint64)
+    if len(a) <= _CACHED and not callable(b) and native.available():
+        found = _without_ties(a, b, tolerance, keys)
+        if found is not None:
+            return found
+    first = ordering(a, tolerance[0], keys)
     if first.variance == 0:
         return float("nan")
     values = b() if callable(b) else b
     # In the order of `a`, the position is the rank: nothing is scattered.
-    np.take(values, first.order, out=a, mode="clip")
+    spread = _taken(values, first.order, a)
     # The order has done its work, and large ones take the memory that sorting needs.
     first = replace(first, order=np.empty(0, dtype=np.intp))
+    form = _fixed_point(a, spread, tolerance[1]) if native.available() else None
+    if form is not None:
+        product, squares = radix.summed_products(a, form, values.view(np.uint64), ranks=first.ranks)
+        if _may_stay(squares, form, spread, tolerance[1], len(a)):
+            return _coefficient(product, first.variance, _variance(len(a)))
     second = ordering(a, tolerance[1], values.view(np.uint64))
     if second.variance == 0:
         return float("nan")
     return correlation(first, second)
 
 
+def _without_ties(a: Vector, b: Vector, tolerance: tuple[float, float], keys: Keys) -> float | None:
+    """Rank correlation where all fits the cache and nothing ties; None elsewhere, with both vectors as they were."""
+    n, spreads = len(a), (_spread(a), _spread(b))
+    forms = [_fixed_point(*case) for case in zip((a, b), spreads, tolerance, strict=True)]
+    if forms[0] is None or forms[1] is None:
+        return None
+    places, squares = radix.places(a, forms[0], keys)
+    if not _may_stay(squares, forms[0], spreads[0], tolerance[0], n):
+        return None
+    product, squares = radix.summed_products(b, forms[1], keys, places=places)
+    if not _may_stay(squares, forms[1], spreads[1], tolerance[1], n):
+        return None
+    return _coefficient(product, _variance(n), _variance(n))
+
+
+def _spread(values: Vector) -> tuple[float, float]:
+    return float(values.min()), float(values.max())
+
+
+def _taken(values: Vector, order: Index, out: Vector) -> tuple[float, float]:
+    """Copy the values in the given order; return the smallest and the largest."""
+    if native.available():
+        return radix.taken(values, order, out)
+    np.take(values, order, out=out, mode="clip")
+    return _spread(values)
+
+
 def correlation(first: Ordering, second: Ordering) -> float:
     """Rank correlation of a vector's ordering and that of a vector arranged in the first one's order."""
+    if native.available():
+        product = radix.products(second.order, first.ranks, second.ranks)
+        return _coefficient(product, first.variance, second.variance)
+    return _coefficient(_product(first, second), first.variance, second.variance)
+
+
+def _coefficient(product: float, first_variance: float, second_variance: float) -> float:
+    return float(np.clip(product / np.sqrt(first_variance * second_variance), -1.0, 1.0))
+
+
+def _product(first: Ordering, second: Ordering) -> float:
     n = len(second.order)
     centre = (n - 1) / 2
     total = 0.0
@@ -77,7 +128,7 @@ def correlation(first: Ordering, second: Ordering) -> float:
         y = np.arange(start, stop) if second.ranks is None else second.ranks[start:stop]
         # A pairwise sum, not a BLAS dot: its rounding does not depend on the number of threads.
         total += float(((x - centre) * (y - centre)).sum())
-    return float(np.clip(total / np.sqrt(first.variance * second.variance), -1.0, 1.0))
+    return total
 
 
 def midranks(values: Vector, tolerance: float = 0.0) -> tuple[Vector, float]:
@@ -88,15 +139,26 @@ def midranks(values: Vector, tolerance: float = 0.0) -> tuple[Vector, float]:
 
 @elsewhere(devices.unit_ranks)
 def unit_ranks(values: Vector, tolerance: float = 0.0, out: Vector | None = None) -> Vector:
-    """Centred ranks scaled to unit length; all NaN if the values are equal. `out` may be the values themselves."""
+    """Centred ranks scaled to unit length; all NaN if the values are equal.
+
+    `out` may be the values themselves; it is work memory, and may hold the result or not.
+    """
     found = ordering(values, tolerance, np.empty(len(values), dtype=np.uint64))
     scale = 1 / np.sqrt(found.variance) if found.variance > 0 else np.nan
     return _scattered(found, np.empty(len(values)) if out is None else out, (len(values) - 1) / 2, scale)
 
 
-def _scattered(found: Ordering, out: Vector, centre: float, scale: float) -> Vector:
-    """Write (rank - centre) scale to the place of each value."""
+def _scattered(found: Ordering, room: Vector, centre: float, scale: float) -> Vector:
+    """Write (rank - centre) scale to the place of each value, in the room or in the order's own memory."""
+    if not native.available():
+        return _scattered_plainly(found, room, centre, scale)
+    if len(room) > _CACHED:
+        return radix.put_many_ranks(found.order, found.ranks, centre, float(scale), room.view(np.uint64))
+    radix.put_ranks(found.order, found.ranks, centre, float(scale), room)
+    return room
 
+
+def _scattered_plainly(found: Ordering, out: Vector, centre: float, scale: float) -> Vector:
     def scatter(start: int) -> None:
         stop = min(start + _AT_ONCE, len(out))
         ranks = np.arange(start, stop, dtype=np.float64) if found.ranks is None else found.ranks[start:stop] + 0.0
@@ -112,45 +174,73 @@ def _scattered(found: Ordering, out: Vector, centre: float, scale: float) -> Vec
 def ordering(values: Vector, tolerance: float, keys: Keys) -> Ordering:
     """Sort the values; `keys` is work memory of the same length and becomes the order."""
     n = len(values)
-    low, high = float(values.min()), float(values.max())
-    if not high - low > tolerance:
+    spread = _spread(values)
+    if not spread[1] - spread[0] > tolerance:
         return Ordering(np.arange(n), np.full(n, (n - 1) / 2), 0.0)
-    index_bits = max(1, (n - 1).bit_length())
+    form = _fixed_point(values, spread, tolerance)
+    if form is None:
+        return _exact_ordering(values, tolerance)
+    fine = _step(form, spread) <= tolerance
+    squares = (radix.sorted_keys if native.available() else _sorted_keys)(values, form, keys, strip=not fine)
+    if fine:
+        ties = _group_starts(keys >> np.uint64(form.index_bits), np.uint64(form.gap)) if squares > 0 else None
+        keys &= np.uint64((1 << form.index_bits) - 1)
+        return _with_ties(keys.view(np.intp), ties)
+    if not _may_stay(squares, form, spread, tolerance, n):
+        return _exact_ordering(values, tolerance)
+    return _with_ties(keys.view(np.intp), None)
+
+
+def _fixed_point(values: Vector, spread: tuple[float, float], tolerance: float) -> FixedPoint | None:
+    """Return how values become integers; None where they cannot, or all tie."""
+    low, high = spread
+    index_bits = max(1, (len(values) - 1).bit_length())
     key_bits = min(_KEY_BITS, 63 - index_bits)
     step = (high - low) * 2.0**-key_bits
     # Denormal numbers cannot be scaled.
-    if not np.finfo(float).tiny < step < np.inf:
-        return _exact_ordering(values, tolerance)
-    _pack(values, low, high - low, key_bits, index_bits, keys)
-    sort_in_place(keys, key_bits + index_bits)
-    gap = np.uint64(max(1, int(np.ceil(tolerance / step))))
-    links = _links(keys, np.uint64(index_bits), gap)
-    ties = None
-    if step <= tolerance and len(links):
-        ties = _group_starts(keys >> np.uint64(index_bits), gap)
-    elif _error_bound(links, n) > _MAX_ERROR:
-        return _exact_ordering(values, tolerance)
-    keys &= np.uint64((1 << index_bits) - 1)
-    return _with_ties(keys.view(np.intp), ties)
+    if not (high - low > tolerance and np.finfo(float).tiny < step < np.inf):
+        return None
+    # Well below one: the largest value must not round up to 2 and wrap around to the smallest key.
+    scale = (1 - 2.0**-50) / (high - low)
+    return FixedPoint(low, scale, key_bits, index_bits, max(1, int(np.ceil(tolerance / step))))
+
+
+def _step(form: FixedPoint, spread: tuple[float, float]) -> float:
+    """Difference of values whose keys differ by one."""
+    return (spread[1] - spread[0]) * 2.0**-form.key_bits
+
+
+def _may_stay(squares: float, form: FixedPoint, spread: tuple[float, float], tolerance: float, n: int) -> bool:
+    """Whether linked positions may stay as they fall: in a run of t of them each moves by t / 2 at most."""
+    if squares == 0:
+        return True
+    return _step(form, spread) > tolerance and 3 * squares / float(n) ** 2 <= _MAX_ERROR
+
+
+def _sorted_keys(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) -> float:
+    """Fill `keys` with the sorted entries, or the order alone, and return the sum of squared lengths of linked runs."""
+    _pack(values, form, keys)
+    sort_in_place(keys, form.key_bits + form.index_bits)
+    squares = _squared_runs(_links(keys, np.uint64(form.index_bits), np.uint64(form.gap)))
+    if strip:
+        keys &= np.uint64((1 << form.index_bits) - 1)
+    return squares
 
 
 def _blocks(stop: int, start: int = 0) -> Iterator[tuple[int, int]]:
     return ((at, min(at + _BLOCK, stop)) for at in range(start, stop, _BLOCK))
 
 
-def _pack(values: Vector, low: float, span: float, key_bits: int, index_bits: int, keys: Keys) -> None:
-    # Well below one: the largest value must not round up to 2 and wrap around to the smallest key.
-    scale = (1 - 2.0**-50) / span
-
+def _pack(values: Vector, form: FixedPoint, keys: Keys) -> None:
     def pack(first: int) -> None:
         for start, stop in _blocks(min(first + _AT_ONCE, len(values)), first):
-            block = values[start:stop] - low
-            block *= scale
+            block = values[start:stop] - form.low
+            block *= form.scale
             block += 1.0
             bits = block.view(np.uint64)
             bits <<= np.uint64(12)
-            bits >>= np.uint64(64 - key_bits)
-            bits <<= np.uint64(index_bits)
+            bits >>= np.uint64(64 - form.key_bits)
+            bits <<= np.uint64(form.index_bits)
             np.bitwise_or(bits, np.arange(start, stop, dtype=np.uint64), out=keys[start:stop])
 
     for _ in parallel(pack, range(0, len(values), _AT_ONCE)):
@@ -185,16 +275,15 @@ def _group_starts(ordered: NDArray[np.uint64] | Vector, gap: np.uint64 | np.floa
     return np.append(starts, len(ordered))
 
 
-def _error_bound(links: Index, n: int) -> float:
-    """Bound the change of a rank correlation by leaving linked positions as they fall: t of them move by t / 2."""
+def _squared_runs(links: Index) -> float:
+    """Sum of squared lengths of the runs of linked positions."""
     first = np.flatnonzero(np.diff(links, prepend=-2) != 1)
     sizes = np.diff(np.append(first, len(links))).astype(np.float64) + 1
-    return float(3 * np.sum(sizes**2)) / float(n) ** 2
+    return float(np.sum(sizes**2))
 
 
 def _with_ties(order: Index, ties: Index | None) -> Ordering:
-    n = len(order)
-    variance = (float(n) ** 3 - n) / 12
+    variance = _variance(len(order))
     if ties is None:
         return Ordering(order, None, variance)
     sizes = np.diff(ties)
@@ -202,6 +291,11 @@ def _with_ties(order: Index, ties: Index | None) -> Ordering:
     tied = sizes[sizes > 1].astype(np.float64)
     # All tied: exactly zero, whatever the rounding of the two terms.
     return Ordering(order, ranks, variance - float(np.sum(tied**3 - tied)) / 12 if len(sizes) > 1 else 0.0)
+
+
+def _variance(n: int) -> float:
+    """Sum of squared deviations of n ranks without ties."""
+    return (float(n) ** 3 - n) / 12
 
 
 def pearson(a: Vector, b: Vector, tolerance: tuple[float, float] = (0.0, 0.0)) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,20 @@ _ENTRIES = 1 << 22
 """Numbers read at once; fixed, so that sums do not depend on the memory at hand."""
 
 
-def centred_variances(X: NDArray[Any]) -> Vector:
+class Sliced(Protocol):
+    """A matrix of which stretches of rows can be taken, from memory or from disk."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of rows and of features."""
+        ...
+
+    def __getitem__(self, rows: slice, /) -> NDArray[Any]:
+        """Some rows."""
+        ...
+
+
+def centred_variances(X: Sliced) -> Vector:
     """Squared singular values of the centred rows, largest first, scaled to sum 1; zeros if all rows are equal."""
     n, d = X.shape
     memory.require(24 * min(n, d) ** 2, f"the spectrum of {n:,} rows x {d:,} features", "audit fewer features")
@@ -29,7 +42,7 @@ def centred_variances(X: NDArray[Any]) -> Vector:
     return np.asarray(values / total if total > 0 else values)
 
 
-def _feature_gram(X: NDArray[Any]) -> Matrix:
+def _feature_gram(X: Sliced) -> Matrix:
     """X'X after centring and scaling, reading the rows in blocks, three times."""
     n, d = X.shape
     step = max(1, _ENTRIES // d)
@@ -39,7 +52,7 @@ def _feature_gram(X: NDArray[Any]) -> Matrix:
 
     largest = max(float(np.abs(block).max()) for block in blocks()) or 1.0
     # Equal rows become exact zeros, which the mean's rounding would miss.
-    origin = np.asarray(X[0], dtype=np.float64) / largest
+    origin = np.asarray(X[0:1], dtype=np.float64)[0] / largest
     mean = sum((block / largest - origin).sum(axis=0) for block in blocks()) / n
     gram = np.zeros((d, d))
     for block in blocks():
@@ -48,8 +61,8 @@ def _feature_gram(X: NDArray[Any]) -> Matrix:
     return gram
 
 
-def _row_gram(X: NDArray[Any]) -> Matrix:
-    rows = np.asarray(X, dtype=np.float64)
+def _row_gram(X: Sliced) -> Matrix:
+    rows = np.asarray(X[:], dtype=np.float64)
     rows = rows / (float(np.abs(rows).max()) or 1.0)
     # Equal rows become exact zeros, which the mean's rounding would miss.
     rows -= rows[0].copy()

@@ -1,7 +1,7 @@
 """Measures of similarity: each is a function of two representations, `f(X, Y, *, ...) -> float`."""
 
 from shesha.measures._cards import card, overview
-from shesha.measures._lookup import choose, families, get, names, table
+from shesha.measures._lookup import as_measure, choose, families, get, names, table
 from shesha.measures._registry import Measure, measure
 from shesha.measures.cca import cca, pwcca, svcca
 from shesha.measures.distributions import mmd, sliced_wasserstein
@@ -32,6 +32,7 @@ __all__ = [
     "Measure",
     "aligned_cosine",
     "angular_shape",
+    "as_measure",
     "card",
     "cca",
     "choose",

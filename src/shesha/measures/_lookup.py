@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from shesha.measures._own import PlainMeasure, plain
 from shesha.measures._registry import INVARIANCES, Measure, by_alias, registered
 
 if TYPE_CHECKING:
@@ -65,10 +66,28 @@ def get(name: str | Measure | Callable[..., float]) -> Measure:
     return found.configured(**options)
 
 
+def as_measure(chosen: str | Measure | Callable[..., float]) -> Measure:
+    """Return what is meant by one measure: as `get`, or any f(X, Y) -> float of one's own, higher meaning closer.
+
+    Parameters
+    ----------
+    chosen : str, Measure or function
+        A function without a mark gets two matrices of NumPy.
+
+    Examples
+    --------
+    >>> as_measure("CKA").name, as_measure(max).name
+    ('CKA', 'max')
+    """
+    if callable(chosen) and not isinstance(getattr(chosen, "measure", None), Measure):
+        return plain(chosen)
+    return get(chosen)
+
+
 def choose(
     chosen: str | Measure | Callable[..., float] | Iterable[str | Measure | Callable[..., float]],
 ) -> list[Measure]:
-    """Return the measures meant by 'standard', 'all', a family, a group ('ReSi'), a name, or several of these."""
+    """Return the measures meant by 'standard', 'all', a family, a group ('ReSi'), a name, a function, or several."""
     if isinstance(chosen, str | Measure) or callable(chosen):
         chosen = [chosen]
     if not isinstance(chosen, Iterable):
@@ -76,7 +95,9 @@ def choose(
     found: dict[str, Measure] = {}
     for one in chosen:
         for measure in _meant(one):
-            found[measure.name] = measure
+            known = found.setdefault(measure.name, measure)
+            if isinstance(measure, PlainMeasure) and known.function is not measure.function:
+                raise ValueError(f"measures must have names that differ, got {measure.name!r} twice")
     if not found:
         raise ValueError("measures must name at least one measure, got none")
     return list(found.values())
@@ -86,7 +107,7 @@ def _meant(one: str | Measure | Callable[..., float]) -> list[Measure]:
     load_entry_points()
     if isinstance(one, str) and one.casefold() in _together():
         return _together()[one.casefold()]
-    return [get(one)]
+    return [as_measure(one)]
 
 
 def _together() -> dict[str, list[Measure]]:

@@ -1,26 +1,32 @@
 """Frozen results: a number with its uncertainty, printable, serialisable, tabular."""
 
-from shesha.results._audit import Audit, Faults, RepresentationAudit
+from shesha.results._audit import Audit, Faults, Meaning, RepresentationAudit
+from shesha.results._beside import BesideNull, NullSummary
 from shesha.results._calibrated import Calibrated
 from shesha.results._calibrated_layers import CalibratedLayers
 from shesha.results._calibrated_many import CalibratedMany
 from shesha.results._chance import Chance
 from shesha.results._comparison import Comparison, Score
+from shesha.results._dependence import Dependence
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
 from shesha.results._pairwise import LayerComparison, PairScore, PairwiseComparison
 
 __all__ = [
     "Audit",
+    "BesideNull",
     "Calibrated",
     "CalibratedLayers",
     "CalibratedMany",
     "Chance",
     "Comparison",
+    "Dependence",
     "DriftPath",
     "Estimate",
     "Faults",
     "LayerComparison",
+    "Meaning",
+    "NullSummary",
     "PairScore",
     "PairwiseComparison",
     "RepresentationAudit",

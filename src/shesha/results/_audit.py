@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shesha.results._audit_text import named, render
+from shesha.report import as_text
+from shesha.results._audit_sections import named, sections
 from shesha.results._base import Result
 from shesha.results._chance import Chance
 from shesha.results._drift import DriftPath
@@ -40,29 +41,75 @@ class Faults(Result):
 
 
 @dataclass(frozen=True)
+class Meaning:
+    """How one number of an audit is called and read."""
+
+    title: str
+    line: str
+
+
+@dataclass(frozen=True)
 class RepresentationAudit(Result):
     """The findings about one representation."""
 
     name: str
     n_samples: int
     n_features: int
+    """0 where only distances between rows are known."""
     faults: Faults
     left_out: tuple[int, ...] = ()
     """Rows without a direction under the metric, which were not scored."""
-    feature_split: Estimate | None = None
-    chance: Chance | None = None
-    basis_averaged_split: Estimate | None = None
-    effective_rank: float = float("nan")
-    participation_ratio: float = float("nan")
-    anisotropy: float = float("nan")
+    scores: dict[str, Estimate] = field(default_factory=dict)
+    """Stability scores that need the rows alone, by name."""
+    chances: dict[str, Chance] = field(default_factory=dict)
+    """Chance levels of those of them that have one here."""
+    descriptors: dict[str, float] = field(default_factory=dict)
     supervised: dict[str, Estimate] = field(default_factory=dict)
     reason: str = ""
     """Why there are no scores."""
 
     @property
+    def feature_split(self) -> Estimate | None:
+        """Stability across halves of the features."""
+        return self.scores.get("feature_split")
+
+    @property
+    def basis_averaged_split(self) -> Estimate | None:
+        """The same after random rotations."""
+        return self.scores.get("basis_averaged_split")
+
+    @property
+    def chance(self) -> Chance | None:
+        """Chance level of the feature split."""
+        return self.chances.get("feature_split")
+
+    @property
+    def effective_rank(self) -> float:
+        """Number of directions that carry the spread."""
+        return self.descriptors.get("effective_rank", float("nan"))
+
+    @property
+    def participation_ratio(self) -> float:
+        """The same, counting mostly the largest directions."""
+        return self.descriptors.get("participation_ratio", float("nan"))
+
+    @property
+    def anisotropy(self) -> float:
+        """Share of the variance along the first principal direction."""
+        return self.descriptors.get("anisotropy", float("nan"))
+
+    @property
     def n_used(self) -> int:
         """Rows that were scored: all but those left out, or none."""
         return 0 if self.reason else self.n_samples - len(self.left_out)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON: each score and descriptor under its own name."""
+        plain = super().to_dict()
+        scores, chances, descriptors = (plain.pop(name) for name in ("scores", "chances", "descriptors"))
+        named = {name: scores.get(name) for name in ("feature_split", "basis_averaged_split", *scores)}
+        described = {name: float("nan") for name in _DESCRIPTORS} | descriptors
+        return {**plain, **named, "chance": chances.get("feature_split"), **described}
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table of one row."""
@@ -82,17 +129,21 @@ class RepresentationAudit(Result):
             "duplicate_rows": len(self.faults.duplicate_rows),
             "constant_columns": len(self.faults.constant_columns),
         }
-        estimates = {"feature_split": self.feature_split, "basis_averaged_split": self.basis_averaged_split}
-        for name, found in {**estimates, **self.supervised}.items():
+        estimates: dict[str, Estimate | None] = dict.fromkeys(("feature_split", "basis_averaged_split"))
+        for name, found in {**estimates, **self.scores, **self.supervised}.items():
             for part in ("value", "low", "high"):
                 column = name if part == "value" else f"{name}_{part}"
                 flat[column] = float("nan") if found is None else getattr(found, part)
         flat["chance_level"] = self.chance.level if self.chance else float("nan")
         flat["chance_threshold"] = self.chance.threshold if self.chance else float("nan")
         flat["p_value"] = self.chance.p_value if self.chance else float("nan")
-        for name in ("effective_rank", "participation_ratio", "anisotropy", "reason"):
-            flat[name] = getattr(self, name)
+        flat |= {name: float("nan") for name in _DESCRIPTORS} | self.descriptors
+        flat["reason"] = self.reason
         return flat
+
+
+_DESCRIPTORS = ("effective_rank", "participation_ratio", "anisotropy")
+"""What a table has a column for even where nothing could be scored."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +155,8 @@ class Audit(Result):
     drift_reason: str = ""
     """Why there is no drift although there are several representations."""
     options: dict[str, Any] = field(default_factory=dict)
+    meanings: dict[str, Meaning] = field(default_factory=dict)
+    """What each number is called, says and does not say, in the order of the report."""
 
     def __getitem__(self, name: str) -> RepresentationAudit:
         """Return the findings about the representation of this name."""
@@ -121,6 +174,12 @@ class Audit(Result):
             if found.feature_split and found.feature_split.value == found.feature_split.value
         ]
         return tuple(found.name for found in sorted(scored, key=lambda found: -_value(found.feature_split)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        plain = super().to_dict()
+        del plain["meanings"]
+        return {**plain, "representations": [one.to_dict() for one in self.representations]}
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per representation, drift included."""
@@ -150,7 +209,7 @@ class Audit(Result):
 
     def __str__(self) -> str:
         """Print the findings, each with what it means and what it does not."""
-        return render(self)
+        return as_text(sections(self))
 
 
 def _value(found: Estimate | None) -> float:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from copy import deepcopy
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -12,9 +13,14 @@ if TYPE_CHECKING:
 class Result:
     """What every result can do: become plain values, and a table of one row."""
 
+    aliases: ClassVar[tuple[str, ...]] = ()
+    """Second names of fields, which plain values have as well."""
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        return asdict(self)  # type: ignore[call-overload, no-any-return]
+        # What results have in common is declared last, and read last.
+        own = sorted(fields(self), key=lambda one: bool(one.kw_only))  # type: ignore[arg-type]
+        return {name: _plain(getattr(self, name)) for name in (*(one.name for one in own), *self.aliases)}
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table of one row."""
@@ -30,3 +36,15 @@ def at_level(p_value: float, alpha: float) -> bool:
 
 def _cell(value: Any) -> Any:
     return "; ".join(map(str, value)) if isinstance(value, tuple) else value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Result):
+        return value.to_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_plain, value))
+    return deepcopy(value)

@@ -5,45 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shesha.results._base import Result, at_level
+from shesha.results._base import at_level
+from shesha.results._beside import NullSummary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
-class Calibrated(Result):
+class Calibrated(NullSummary):
     """A similarity beside its distribution when the rows are matched at random."""
 
     measure: str
     closer: str
     """Whether 'higher' or 'lower' values mean more similar."""
     observed: float
-    score: float
-    """0 at the threshold, 1 at the maximum; the excess over the threshold where no maximum is known."""
-    p_value: float
-    """(1 + number of draws at least as close) / (draws + 1): never 0."""
-    threshold: float
-    """Value of rank ceil((1 - alpha)(draws + 1)) among observed and null, from far to close."""
     maximum: float | None
     """Value of perfect agreement, or None."""
-    percentile: float
-    """Share of draws that are less close, in percent; ties count half."""
-    null_mean: float
-    null_sd: float
-    centred: float
-    """Observed less null mean, in the direction of closer."""
-    z: float
-    """Centred in units of the null's standard deviation; NaN if that is 0."""
-    adjusted: float
-    """Centred as a share of (maximum - null mean), as the adjusted Rand index does; NaN without a maximum."""
     alpha: float
     n_permutations: int
     n_rows: int
     exchanged: str = "all rows"
     """Which rows may take each other's place under the null."""
-    n_lost: int = 0
-    """Draws without a score; they count as at least as close."""
     null: tuple[float, ...] = ()
     seed: int | None = None
     interrupted: bool = False

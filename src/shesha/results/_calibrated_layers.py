@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shesha.results._base import Result, at_level
+from shesha.results._base import at_level
+from shesha.results._beside import BesideNull
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class CalibratedLayers(Result):
+class CalibratedLayers(BesideNull):
     """What is reported of a grid of layers, beside the same of grids with rows matched at random."""
 
     measure: str
@@ -29,13 +30,8 @@ class CalibratedLayers(Result):
     """The closest pair of layers."""
     observed: float
     """The aggregate of the grid."""
-    score: float
-    """0 at the threshold, 1 at the maximum; the excess over the threshold where no maximum is known."""
-    p_value: float
-    threshold: float
     maximum: float | None
-    null_mean: float
-    null_sd: float
+    """Value of perfect agreement, or None."""
     alpha: float
     n_permutations: int
     n_rows: int

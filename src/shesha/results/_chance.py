@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
-from shesha.results._base import Result
+from shesha.results._base import Result, at_level
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,27 @@ class Chance(Result):
     null: tuple[float, ...] = ()
     reason: str = ""
     options: dict[str, Any] = field(default_factory=dict)
+    aliases: ClassVar[tuple[str, ...]] = ("null_mean", "null_sd", "score")
+
+    @property
+    def null_mean(self) -> float:
+        """The level, by the name that every number beside a null has."""
+        return self.level
+
+    @property
+    def null_sd(self) -> float:
+        """The spread, by the name that every number beside a null has."""
+        return self.spread
+
+    @property
+    def score(self) -> float:
+        """The corrected score, by the name that every number beside a null has."""
+        return self.corrected
+
+    @property
+    def significant(self) -> bool:
+        """Whether the score is above chance at the level alpha."""
+        return at_level(self.p_value, self.alpha)
 
     def __str__(self) -> str:
         """Print the score against its null."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from shesha.results._base import Result
+from shesha.results._beside import BesideNull
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +17,7 @@ _WIDTH = 100
 
 
 @dataclass(frozen=True)
-class Score(Result):
+class Score(BesideNull):
     """The value of one measure for one pair of representations."""
 
     measure: str
@@ -35,19 +36,19 @@ class Score(Result):
     interval_low: float = float("nan")
     """Where other rows could have put the value."""
     interval_high: float = float("nan")
-    calibrated: float = float("nan")
-    """0 at the threshold, 1 at the best value; the excess over the threshold where there is none."""
-    p_value: float = float("nan")
-    threshold: float = float("nan")
-    null_mean: float = float("nan")
-    """The value that rows matched at random give: chance."""
     note: str = ""
     """What could not be added to the value."""
+    aliases: ClassVar[tuple[str, ...]] = ("calibrated",)
 
     @property
-    def has_null(self) -> bool:
-        """Whether the value stands beside its chance level."""
-        return self.p_value == self.p_value
+    def observed(self) -> float:
+        """The value, by the name that every number beside a null has."""
+        return self.value
+
+    @property
+    def calibrated(self) -> float:
+        """The score beside the null: 0 at the threshold, 1 at the best value."""
+        return self.score
 
     @property
     def has_interval(self) -> bool:
@@ -81,6 +82,8 @@ class Comparison(Result):
     scores: tuple[Score, ...]
     seed: int | None = None
     interrupted: bool = False
+    exchanged: str = ""
+    """Which rows take each other's place under the null; empty where nothing is calibrated."""
 
     def __getitem__(self, measure: str) -> Score:
         """Return the score of the measure of this name."""
@@ -108,6 +111,8 @@ class Comparison(Result):
             lines += ["", "Without a value", *_told((score.measure, score.reason) for score in missing)]
         if found:
             lines += ["", *(_CALIBRATED_NOTE if calibrated else _NOTE)]
+        if found and calibrated and self.exchanged not in ("", "all rows"):
+            lines.append(f"Exchanged: {self.exchanged}.")
         notes = [(score.measure, score.note) for score in found if score.note]
         if notes:
             lines += ["", "Notes", *_told(notes)]

@@ -1,6 +1,6 @@
 """How stable is the geometry of a representation?"""
 
-from shesha.stability.auditing import audit
+from shesha.stability._registry import Variant, registered, stability
 from shesha.stability.chance import chance
 from shesha.stability.discriminant import lda_stability, lda_subspace_stability
 from shesha.stability.drift import compute_rdm, drift_path, rdm_drift, rdm_similarity
@@ -15,9 +15,9 @@ from shesha.stability.supervised import supervised_alignment, variance_ratio, zs
 from shesha.stability.variants import shesha
 
 __all__ = [
+    "Variant",
     "anchor_profile_stability",
     "anchor_stability",
-    "audit",
     "basis_averaged_split",
     "chance",
     "class_separation_ratio",
@@ -31,9 +31,11 @@ __all__ = [
     "lda_subspace_stability",
     "rdm_drift",
     "rdm_similarity",
+    "registered",
     "replicate_stability",
     "sample_split",
     "shesha",
+    "stability",
     "supervised_alignment",
     "variance_ratio",
     "zscore_separation",

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha import _memory as memory
 from shesha import _validate as check
-from shesha.kernels import ranks
-from shesha.kernels.distances import METRICS, Metric, condensed, n_pairs, rounding_level
-from shesha.kernels.precision import length_unit
+from shesha._warnings import NotEstimable
+from shesha.kernels.distances import METRICS, Metric, n_pairs
 from shesha.results import DriftPath
-from shesha.stability.feature import directed
+from shesha.stability.told import told_to_the_caller
+from shesha.views import Distances, RankedRdm, Rdm, Representation, Rows, Standard, rows_or_distances, source_of
+from shesha.views._rdm import METHODS, Method
 
-Method = Literal["spearman", "pearson"]
-METHODS: tuple[Method, ...] = get_args(Method)
+Data = ArrayLike | Rdm | Representation | Rows
 _EQUAL = "all distances of a representation are equal, so nothing can be correlated with them"
 
 
-def compute_rdm(X: ArrayLike, metric: Metric = "cosine", normalize: bool = True) -> NDArray[np.float64]:
+def compute_rdm(X: Data, metric: Metric = "cosine", normalize: bool = True) -> NDArray[np.float64]:
     """Representational dissimilarity matrix: the distances between all pairs of rows.
 
     Parameters
@@ -52,12 +51,14 @@ def compute_rdm(X: ArrayLike, metric: Metric = "cosine", normalize: bool = True)
     check.choice(metric, METRICS, "metric")
     if not isinstance(normalize, bool | np.bool_):
         raise TypeError(f"normalize must be True or False, got {normalize!r}")
-    matrix = check.matrix(X, min_rows=2)
-    distances = condensed(directed(matrix, metric), metric)
-    return distances * length_unit(matrix) if metric == "euclidean" else distances
+    source = rows_or_distances(X, min_rows=2)
+    with told_to_the_caller():
+        if metric == "euclidean":
+            return source_of(source).view(Distances).condensed
+        return source_of(source).view(Standard, metric=metric).squared()
 
 
-def rdm_similarity(X: ArrayLike, Y: ArrayLike, method: Method = "spearman", metric: Metric = "cosine") -> float:
+def rdm_similarity(X: Data, Y: Data, method: Method = "spearman", metric: Metric = "cosine") -> float:
     """Correlation between the distances of two representations of the same rows.
 
     Parameters
@@ -91,11 +92,13 @@ def rdm_similarity(X: ArrayLike, Y: ArrayLike, method: Method = "spearman", metr
     """
     check.choice(method, METHODS, "method")
     check.choice(metric, METRICS, "metric")
-    a, b = check.paired(X, Y)
-    return similarity_of_rows(directed(a, metric, "X"), directed(b, metric, "Y"), method, metric)
+    try:
+        return similarity({"X": X, "Y": Y}, method, metric)
+    except NotEstimable as reason:
+        return check.not_estimable(str(reason))
 
 
-def rdm_drift(X: ArrayLike, Y: ArrayLike, method: Method = "spearman", metric: Metric = "cosine") -> float:
+def rdm_drift(X: Data, Y: Data, method: Method = "spearman", metric: Metric = "cosine") -> float:
     """Change of geometry between two representations of the same rows: 1 - `rdm_similarity`.
 
     Parameters
@@ -115,11 +118,11 @@ def rdm_drift(X: ArrayLike, Y: ArrayLike, method: Method = "spearman", metric: M
     >>> rdm_drift(X, X)
     0.0
     """
-    return 1.0 - rdm_similarity(X, Y, method=method, metric=metric)
+    return float(np.clip(1.0 - rdm_similarity(X, Y, method=method, metric=metric), 0.0, 2.0))
 
 
 def drift_path(
-    representations: Mapping[str, ArrayLike] | Sequence[ArrayLike],
+    representations: Mapping[str, Data] | Sequence[Data],
     *,
     method: Method = "spearman",
     metric: Metric = "cosine",
@@ -156,14 +159,14 @@ def drift_path(
         raise ValueError(f"representations must hold at least 2 matrices, got {len(arrays)}")
     check.choice(method, METHODS, "method")
     check.choice(metric, METRICS, "metric")
-    rows = [
-        directed(check.paired(arrays[0], X, (names[0], name))[1], metric, name)
-        for name, X in zip(names, arrays, strict=True)
-    ]
+    sources = _of_the_same_rows(dict(zip(names, arrays, strict=True)))
     first, previous = [0.0], [0.0]
-    for at in range(1, len(rows)):
-        previous.append(1.0 - correlation_of_rows(rows[at - 1], rows[at], method, metric))
-        first.append(previous[-1] if at == 1 else 1.0 - correlation_of_rows(rows[0], rows[at], method, metric))
+    start = before = _ranked(sources[0], names[0], method, metric)
+    for name, source in zip(names[1:], sources[1:], strict=True):
+        view = _ranked(source, name, method, metric)
+        previous.append(_drift(before, view))
+        first.append(previous[-1] if before is start else _drift(start, view))
+        before = view
     reasons = tuple(_EQUAL if np.isnan([a, b]).any() else "" for a, b in zip(first, previous, strict=True))
     for name, reason in zip(names, reasons, strict=True):
         if reason:
@@ -171,22 +174,39 @@ def drift_path(
     return DriftPath(names, tuple(first), tuple(previous), method, metric, reasons)
 
 
-def similarity_of_rows(a: NDArray[np.float64], b: NDArray[np.float64], method: Method, metric: Metric) -> float:
-    """Correlate the distances of two sets of standard rows; NaN, with a warning, if that is impossible."""
-    value = correlation_of_rows(a, b, method, metric)
-    return check.not_estimable(_EQUAL) if np.isnan(value) else value
+def similarity(data: Mapping[str, Data], method: Method, metric: Metric) -> float:
+    """Correlate the distances of two named representations; NotEstimable where those of one are all equal."""
+    a, b = (_ranked(source, name, method, metric) for name, source in zip(data, _of_the_same_rows(data), strict=True))
+    if a is None or b is None:
+        raise NotEstimable(_EQUAL)
+    return a.inner(b)
 
 
-def correlation_of_rows(a: NDArray[np.float64], b: NDArray[np.float64], method: Method, metric: Metric) -> float:
-    """Correlate the distances of two sets of standard rows; NaN if all distances of one are equal."""
+def _of_the_same_rows(data: Mapping[str, Data]) -> list[Rows | Rdm]:
+    found = {name: rows_or_distances(X, name) for name, X in data.items()}
+    sizes = {name: len(one) if isinstance(one, Rows) else one.n_rows for name, one in found.items()}
+    first = next(iter(sizes))
+    for name, size in sizes.items():
+        if size != sizes[first]:
+            raise ValueError(f"{name} must have as many rows as {first} ({sizes[first]}), got {size}")
     memory.require(
-        24 * n_pairs(len(a)),
-        f"the {n_pairs(len(a)):,} distances of {len(a):,} rows",
+        24 * n_pairs(sizes[first]),
+        f"the {n_pairs(sizes[first]):,} distances of {sizes[first]:,} rows",
         "compare a random subset of the rows",
     )
-    spearman = method == "spearman"
-    tolerance = rounding_level(a, metric), rounding_level(b, metric)
-    first = condensed(a, metric, squared=spearman)
-    if spearman:
-        return ranks.spearman(first, lambda: condensed(b, metric, squared=True), tolerance)
-    return ranks.pearson(first, condensed(b, metric), tolerance)
+    return list(found.values())
+
+
+def _ranked(source: Rows | Rdm, name: str, method: Method, metric: Metric) -> RankedRdm | None:
+    """Distances of one representation, ranked once for all that it is compared with; None if they are all equal."""
+    with told_to_the_caller(name):
+        try:
+            return source_of(source).view(RankedRdm, metric=metric, method=method)
+        except NotEstimable as reason:
+            if hasattr(reason, "rows"):
+                raise
+            return None
+
+
+def _drift(a: RankedRdm | None, b: RankedRdm | None) -> float:
+    return float("nan") if a is None or b is None else float(np.clip(1.0 - a.inner(b), 0.0, 2.0))

@@ -2,42 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
-from shesha._random import Seed, generator
-from shesha.kernels.distances import METRICS
+from shesha._random import Seed
 from shesha.results import Estimate
-from shesha.stability import label_estimators as labelled
-from shesha.stability.discriminant import lda_stability
 from shesha.stability.evidence import Evidence, Request
-from shesha.stability.feature import MIN_FEATURES
-from shesha.stability.label_conditioned import splittable_labels
-from shesha.stability.split_estimator import estimate_split, monte_carlo_error
-from shesha.stability.variants import require_known_options, require_labels, variant_named
-
-Estimator = Callable[[Request], Evidence]
-
-_SPLIT = {"metric": "cosine", "n_draws": 30}
-_RESAMPLED = {"n_draws": 50, "subsample_frac": 0.5}
-_ESTIMATORS: dict[str, tuple[Estimator, dict[str, Any]]] = {
-    "feature_split": (lambda request: estimate_split("feature_split", request), _SPLIT),
-    "basis_averaged_split": (lambda request: estimate_split("basis_averaged_split", request), _SPLIT),
-    "supervised_alignment": (labelled.estimate_alignment, {"metric": "correlation"}),
-    "class_separation_ratio": (labelled.estimate_separation, {"metric": "euclidean"}),
-    "variance_ratio": (labelled.estimate_variance_ratio, {}),
-    "zscore_separation": (labelled.estimate_zscore, {}),
-    "label_conditioned_split": (labelled.estimate_label_conditioned, _SPLIT),
-    "lda_stability": (labelled.estimate_lda, _RESAMPLED),
-    "lda_subspace_stability": (labelled.estimate_lda, _RESAMPLED),
-}
-_DRAWS = ("n_splits", "n_rotations")
-"""The documented names of what is called n_draws here."""
-_PAIRED = ("feature_split", "basis_averaged_split")
+from shesha.stability.measured import measured, requested
+from shesha.stability.split_estimator import monte_carlo_error
 
 
 def estimate(
@@ -98,85 +73,15 @@ def estimate(
       standard error from partitions: 0.007, sampled pairs: 0
     """
     check.fraction(confidence, "confidence", closed=False)
-    name, estimator, request = prepared(
-        X, y, variant, options, n_bootstrap=n_bootstrap, target_se=target_se, pairs=pairs, seed=seed
-    )
-    return _result(name, request, estimator(request), confidence)
+    request = requested(X, y, variant, options, n_bootstrap=n_bootstrap, target_se=target_se, pairs=pairs, seed=seed)
+    return as_estimate(request, measured(request), confidence)
 
 
-def prepared(
-    X: ArrayLike,
-    y: ArrayLike | None,
-    variant: str,
-    options: dict[str, Any],
-    *,
-    n_bootstrap: int,
-    target_se: float | None,
-    pairs: int | None,
-    seed: Seed,
-) -> tuple[str, Estimator, Request]:
-    """Check everything, once, and return the variant's name, its estimator and what to ask of it."""
-    found = variant_named(variant)
-    if found.name not in _ESTIMATORS:
-        raise ValueError(
-            f"variant must have an identifiable estimand, got {found.name!r}: "
-            "use replicate_stability or anchor_profile_stability with two replicates"
-        )
-    require_labels(found, y)
-    estimator, defaults = _ESTIMATORS[found.name]
-    chosen = _options(found.name, options, defaults)
-    return found.name, estimator, _request(X, y, found.name, chosen, n_bootstrap, target_se, pairs, seed)
-
-
-def _options(name: str, given: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    known = tuple(defaults) + (_DRAWS if "n_draws" in defaults else ())
-    require_known_options(variant_named(name), given, known)
-    counts = [key for key in given if key in (*_DRAWS, "n_draws")]
-    if len(counts) > 1:
-        raise TypeError(f"options of {name!r} must give the number of draws once, got {', '.join(counts)}")
-    chosen = {**defaults, **{"n_draws" if key in _DRAWS else key: value for key, value in given.items()}}
-    if "metric" in chosen:
-        check.choice(chosen["metric"], METRICS, "metric")
-    if "n_draws" in chosen:
-        check.count(chosen["n_draws"], counts[0] if counts else "n_draws")
-    if "subsample_frac" in chosen:
-        check.fraction(chosen["subsample_frac"], "subsample_frac")
-    return chosen
-
-
-def _request(
-    X: ArrayLike,
-    y: ArrayLike | None,
-    name: str,
-    options: dict[str, Any],
-    n_bootstrap: int,
-    target_se: float | None,
-    pairs: int | None,
-    seed: Seed,
-) -> Request:
-    check.count(n_bootstrap, "n_bootstrap", minimum=0)
-    if name not in _PAIRED and (pairs is not None or target_se is not None):
-        raise ValueError(f"pairs and target_se must be left out for {name!r}, they apply to {', '.join(_PAIRED)}")
-    if target_se is not None:
-        check.positive(target_se, "target_se")
-    pairs = check.optional_count(pairs, "pairs", minimum=100)
-    generator(seed)
-    raw = check.raw_matrix(X, min_columns=MIN_FEATURES if name in _PAIRED else 1)
-    if y is None or name in _PAIRED:
-        return Request(raw, None, 0, options, n_bootstrap, target_se, pairs, seed)
-    if name == "label_conditioned_split":
-        codes, classes = splittable_labels(y, len(raw))
-    else:
-        codes, classes = check.labels(y, len(raw))
-    if name == "lda_stability" and len(classes) != 2:
-        lda_stability(raw, y)  # Raises the documented error, which names the function for more classes.
-    return Request(raw, codes, len(classes), options, n_bootstrap, target_se, pairs, seed)
-
-
-def _result(name: str, request: Request, found: Evidence, confidence: float) -> Estimate:
-    low, high, error, used = _interval(found, confidence)
+def as_estimate(request: Request, found: Evidence, confidence: float) -> Estimate:
+    """Return the evidence as a result."""
+    low, high, error, used = _interval(found, request.variant.bounds, confidence)
     return Estimate(
-        variant=name,
+        variant=request.variant.name,
         value=found.value,
         low=low,
         high=high,
@@ -184,8 +89,8 @@ def _result(name: str, request: Request, found: Evidence, confidence: float) -> 
         standard_error=error,
         monte_carlo_error=_partition_error(found),
         pair_error=found.pair_error,
-        n_samples=request.X.shape[0],
-        n_features=request.X.shape[1],
+        n_samples=request.n_rows,
+        n_features=request.n_features,
         n_draws=len(found.draws),
         n_bootstrap=used,
         n_pairs=found.n_pairs,
@@ -204,7 +109,7 @@ def _partition_error(found: Evidence) -> float:
     return error if np.isnan(error) else float(np.sqrt(max(0.0, error**2 - found.pair_error**2)))
 
 
-def _interval(found: Evidence, confidence: float) -> tuple[float, float, float, int]:
+def _interval(found: Evidence, bounds: tuple[float, float], confidence: float) -> tuple[float, float, float, int]:
     """Return low, high, standard error and the number of resamples behind them."""
     resampled = found.resampled[np.isfinite(found.resampled)]
     if len(resampled) > 1:
@@ -218,7 +123,7 @@ def _interval(found: Evidence, confidence: float) -> tuple[float, float, float, 
         error, used = found.analytic_error, 0
         half = NormalDist().inv_cdf(0.5 + confidence / 2) * error
         low, high = found.value - half, found.value + half
-    floor, ceiling = found.bounds
+    floor, ceiling = bounds
     return float(np.clip(low, floor, ceiling)), float(np.clip(high, floor, ceiling)), error, used
 
 

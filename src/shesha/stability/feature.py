@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from shesha import _validate as check
-from shesha._random import Seed, generator
-from shesha.kernels import halves
-from shesha.kernels.distances import METRICS, Metric, standard_rows, undirected_rows
-from shesha.kernels.frames import Axes, Frame, Rotations
-from shesha.kernels.threads import single_threaded_blas
+from shesha._random import Seed
+from shesha.kernels.distances import Metric
+from shesha.stability._registry import stability
+from shesha.stability.split_estimator import estimate_split
+from shesha.views import SplitHalves
+from shesha.views._split_halves import MIN_FEATURES
 
-MIN_FEATURES = 4
-"""Two features in each half: with one, cosine knows only signs."""
+_SETTINGS = {"metric": "cosine", "n_draws": 30}
 
 
+@stability(
+    view=SplitHalves,
+    title="Feature-split stability",
+    bounds=(-1, 1),
+    means="Do random halves of the features see the same geometry?",
+    means_not="High stability is not correctness; low is not information loss.",
+    reference="Raju 2026, section 3.2",
+    invariant=("scaling",),
+    estimator=estimate_split,
+    settings=_SETTINGS,
+    min_columns=MIN_FEATURES,
+    samples_pairs=True,
+    audited=True,
+    place=1,
+)
 def feature_split(
-    X: ArrayLike, n_splits: int = 30, metric: Metric = "cosine", seed: Seed = None, max_samples: int | None = 1600
+    halves: SplitHalves,
+    n_splits: int = 30,
+    metric: Metric = "cosine",
+    seed: Seed = None,
+    max_samples: int | None = 1600,
 ) -> float:
     """Feature-split Shesha: do random halves of the features agree on the geometry?
 
@@ -69,13 +83,31 @@ def feature_split(
     >>> abs(feature_split(rng.standard_normal((100, 64)), seed=320)) < 0.05
     True
     """
-    rows, rng = _prepare(X, n_splits, metric, seed, max_samples, "n_splits")
-    draws = [rng.permutation(rows.shape[1]) for _ in range(n_splits)]
-    return _mean_over_draws(rows, metric, Axes(rows), draws)
+    return halves.mean_correlation(check.count(n_splits, "n_splits"), seed)
 
 
+@stability(
+    view=SplitHalves,
+    view_options={"rotated": True},
+    title="Basis-averaged stability",
+    bounds=(-1, 1),
+    means="The same after random rotations: a property of the geometry, not of the axes.",
+    means_not="Well above the score above: few axes carry the geometry.",
+    reference="Raju 2026, section 3.2, averaged over the orthogonal group",
+    invariant=("scaling", "orthogonal"),
+    estimator=estimate_split,
+    settings=_SETTINGS,
+    min_columns=MIN_FEATURES,
+    samples_pairs=True,
+    audited=True,
+    place=2,
+)
 def basis_averaged_split(
-    X: ArrayLike, n_rotations: int = 30, metric: Metric = "cosine", seed: Seed = None, max_samples: int | None = None
+    halves: SplitHalves,
+    n_rotations: int = 30,
+    metric: Metric = "cosine",
+    seed: Seed = None,
+    max_samples: int | None = 1600,
 ) -> float:
     """Feature-split stability after a random rotation of the features, averaged over rotations.
 
@@ -121,70 +153,4 @@ def basis_averaged_split(
     >>> float(np.round(basis_averaged_split(X, seed=0), 6)) == float(np.round(basis_averaged_split(rotated, seed=0), 6))
     True
     """
-    rows, rng = _prepare(X, n_rotations, metric, seed, max_samples, "n_rotations")
-    rows = rows_of("basis_averaged_split", rows, metric)
-    draws = rng.spawn(n_rotations)
-    return _mean_over_draws(rows, rotation_metric(metric), frame_of("basis_averaged_split", rows), draws)
-
-
-def rotation_metric(metric: Metric) -> Metric:
-    """The metric within halves of rotated rows: correlation rows are centred already."""
-    return "cosine" if metric == "correlation" else metric
-
-
-def rows_of(variant: str, rows: NDArray[np.float64], metric: Metric) -> NDArray[np.float64]:
-    """Standard rows on the origin that the variant needs: a rotation moves medians, but not means, along."""
-    return rows - rows.mean(axis=0) if metric == "euclidean" and variant != "feature_split" else rows
-
-
-def frame_of(variant: str, rows: NDArray[np.float64]) -> Frame:
-    """The coordinate frame whose halves a variant compares."""
-    if variant == "feature_split":
-        return Axes(rows)
-    with single_threaded_blas():
-        return Rotations(rows)
-
-
-def directed(X: NDArray[np.float64], metric: Metric, name: str = "X") -> NDArray[np.float64]:
-    """Standard rows, or an error that names the rows without a direction."""
-    bad = undirected_rows(X, metric)
-    if len(bad):
-        raise no_direction(name, metric, bad)
-    return standard_rows(X, metric)
-
-
-def no_direction(name: str, metric: Metric, rows: NDArray[np.intp]) -> ValueError:
-    """The error that names the rows for which the metric is undefined."""
-    kind = "zero" if metric == "cosine" else "constant"
-    return ValueError(
-        f"{name} must have no {kind} row under the {metric} metric, got {kind} rows {check.listed(rows)}: "
-        "remove them or use metric='euclidean'"
-    )
-
-
-def _prepare(
-    X: ArrayLike, n_draws: int, metric: Metric, seed: Seed, max_samples: int | None, name: str
-) -> tuple[NDArray[np.float64], np.random.Generator]:
-    check.count(n_draws, name)
-    check.choice(metric, METRICS, "metric")
-    limit = check.optional_count(max_samples, "max_samples", minimum=4)
-    raw = check.raw_matrix(X, "X", min_columns=MIN_FEATURES)
-    rng = generator(seed)
-    if limit is not None and len(raw) > limit:
-        raw = raw[rng.choice(len(raw), limit, replace=False)]
-    return directed(check.finite(raw, "X"), metric), rng
-
-
-def _mean_over_draws(rows: NDArray[np.float64], metric: Metric, frame: Frame, draws: Sequence[object]) -> float:
-    try:
-        scores = halves.scores(rows, metric, frame, draws)
-    except halves.UndirectedHalfError as error:
-        kind = "zero" if metric == "cosine" else "constant"
-        raise ValueError(
-            f"X must have no row that is {kind} within a half of its features under the {metric} metric, "
-            f"got {kind} halves in rows {check.listed(error.rows)}: use metric='euclidean', or "
-            "shesha.stability.estimate, which leaves such pairs out and counts them"
-        ) from None
-    if np.isnan(scores).all():
-        return check.not_estimable("all distances are equal within a half of the features, in every split")
-    return float(np.nanmean(scores))
+    return halves.mean_correlation(check.count(n_rotations, "n_rotations"), seed)

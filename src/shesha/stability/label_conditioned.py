@@ -2,26 +2,77 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from shesha import _validate as check
-from shesha._random import Seed, generator
-from shesha.kernels import ranks
-from shesha.kernels.distances import METRICS, Metric, pair_distances, rounding_level, standard_rows, undirected_rows
+from shesha._progress import track
+from shesha._random import Seed, generator, spawn
+from shesha._warnings import NotEstimable
+from shesha.kernels.centroids import agreements, half_counts, random_halves
+from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.threads import single_threaded_blas
+from shesha.stability._registry import stability
+from shesha.stability.evidence import RESAMPLING, Classes, Evidence, Request
+from shesha.views import Plain
 
 Matrix = NDArray[np.float64]
-Codes = NDArray[np.intp]
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 _MIN_CLASSES = 3
 """Two classes have one distance, and one number cannot be correlated."""
+_NOTHING = "the centroids have equal distances, or a class has one row"
 
 
+def estimate_label_conditioned(request: Request) -> Evidence:
+    """Estimate 'label_conditioned_split': resamples are drawn within classes, and null labels are shuffled."""
+    data: Plain = request.variant.look(request.source, request.options)
+    splits = _Splits(data.rows, request.options["n_draws"], request.options["metric"])
+    y = request.labels
+    draws = splits.scores(y, [np.arange(len(own)) for own in y.members], generator(request.seed))
+    if np.isnan(draws).all():
+        return Evidence(float("nan"), draws, null=np.full(request.n_permutations, np.nan), reason=_NOTHING)
+    rng = spawn(request.seed, RESAMPLING)
+    resampled = []
+    for _ in track(range(request.n_bootstrap), request.n_bootstrap, "resamples"):
+        places = [rng.choice(len(own), len(own)) for own in y.members]
+        resampled.append(_mean(splits.scores(y, places, rng)))
+    whole = [np.arange(len(own)) for own in y.members]
+    null = [
+        _mean(splits.scores(y.at(order), whole, generator(request.seed)))
+        for order in track(request.orders(), request.n_permutations, "matchings")
+    ]
+    return Evidence(
+        _mean(draws), draws if len(draws) > 1 else np.empty(0), resampled=np.array(resampled), null=np.array(null)
+    )
+
+
+def _require_splittable(y: Classes) -> None:
+    """Refuse classes that cannot be cut in two."""
+    few = y.names[[len(own) < 2 for own in y.members]]
+    if len(few):
+        raise ValueError(f"y must give each class at least 2 rows, got one row of {check.listed(few)}")
+
+
+@stability(
+    needs="labels",
+    view=Plain,
+    title="Stability of class centroids",
+    bounds=(-1, 1),
+    means="Do halves of each class agree on which classes are close?",
+    means_not="It says nothing of single rows, and is rough for few classes.",
+    reference="Raju 2026, section 3.3",
+    invariant=("scaling",),
+    estimator=estimate_label_conditioned,
+    settings={"metric": "cosine", "n_draws": 30},
+    min_classes=_MIN_CLASSES,
+    require_classes=_require_splittable,
+    audited=True,
+    place=15,
+)
 def label_conditioned_split(
-    X: ArrayLike, y: ArrayLike, n_splits: int = 30, metric: Metric = "cosine", seed: Seed = None
+    data: Plain, y: Classes, n_splits: int = 30, metric: Metric = "cosine", seed: Seed = None
 ) -> float:
     """Do class-balanced halves of the rows agree on the geometry of the class centroids?
 
@@ -57,55 +108,35 @@ def label_conditioned_split(
     """
     check.count(n_splits, "n_splits")
     check.choice(metric, METRICS, "metric")
-    matrix = check.matrix(X)
-    codes, _ = splittable_labels(y, len(matrix))
-    scores = centroid_agreements(matrix, codes, n_splits, metric, generator(seed))
+    whole = [np.arange(len(own)) for own in y.members]
+    scores = _Splits(data.rows, n_splits, metric).scores(y, whole, generator(seed))
     if np.isnan(scores).all():
-        return check.not_estimable("the class centroids have equal distances, or no direction, in every split")
+        raise NotEstimable("the class centroids have equal distances, or no direction, in every split")
     return float(np.nanmean(scores))
 
 
-def splittable_labels(y: ArrayLike, n_rows: int) -> tuple[Codes, NDArray[Any]]:
-    """Return class codes and names, if there are enough classes and each can be cut in two."""
-    codes, classes = check.labels(y, n_rows, min_classes=_MIN_CLASSES)
-    few = classes[np.bincount(codes) < 2]
-    if len(few):
-        raise ValueError(f"y must give each class at least 2 rows, got one row of {check.listed(few)}")
-    return codes, classes
+class _Splits:
+    """Random class-balanced splits of the rows, or of resamples of them."""
+
+    def __init__(self, X: Matrix, n_splits: int, metric: Metric) -> None:
+        self._X, self._n_splits, self._metric = X, n_splits, metric
+
+    def scores(self, y: Classes, places: list[Index], rng: np.random.Generator) -> Vector:
+        """Agreement of the centroids in each split; `places` says which row of a class stands at each of its places."""
+        chosen = random_halves([len(own) for own in places], self._n_splits, rng)
+        shape = self._n_splits, y.n_classes, self._X.shape[1]
+        first, second = np.empty(shape), np.empty(shape)
+        for label, (mask, rows, own) in enumerate(zip(chosen, places, y.members, strict=True)):
+            counts = half_counts(mask, rows, len(own))
+            members = self._X[own]
+            for out, count, size in zip(
+                (first, second), counts, (len(rows) // 2, len(rows) - len(rows) // 2), strict=True
+            ):
+                with single_threaded_blas():
+                    out[:, label] = count @ members
+                out[:, label] /= size
+        return agreements(first, second, self._metric)
 
 
-def centroid_agreements(
-    X: Matrix, codes: Codes, n_splits: int, metric: Metric, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """Agreement of the centroid distances in each split; NaN where they are constant or undefined."""
-    order = np.argsort(codes, kind="stable")
-    sizes = np.bincount(codes)[np.unique(codes)]
-    first, second = _half_sums(X[order], sizes, n_splits, rng)
-    halves = first / (sizes // 2)[:, None], second / (sizes - sizes // 2)[:, None]
-    return np.array([_agreement(a, b, metric) for a, b in zip(*halves, strict=True)])
-
-
-def _half_sums(X: Matrix, sizes: NDArray[np.intp], n_splits: int, rng: np.random.Generator) -> tuple[Matrix, Matrix]:
-    """Sums of each class's rows in both halves, of shape (n_splits, n_classes, n_features); rows sorted by class."""
-    shape = n_splits, len(sizes), X.shape[1]
-    first, second = np.empty(shape), np.empty(shape)
-    for label, (stop, size) in enumerate(zip(np.cumsum(sizes), sizes, strict=True)):
-        rows = X[stop - size : stop]
-        # A random subset of exactly half: the smallest of independent uniform numbers.
-        chosen = np.zeros((n_splits, size))
-        np.put_along_axis(chosen, rng.random((n_splits, size)).argsort(axis=1)[:, : size // 2], 1.0, axis=1)
-        with single_threaded_blas():
-            first[:, label] = chosen @ rows
-            second[:, label] = (1.0 - chosen) @ rows
-    return first, second
-
-
-def _agreement(first: Matrix, second: Matrix, metric: Metric) -> float:
-    if len(undirected_rows(first, metric)) or len(undirected_rows(second, metric)):
-        return float("nan")
-    rows = standard_rows(first, metric), standard_rows(second, metric)
-    i, j = np.triu_indices(len(first), k=1)
-    distances = [pair_distances(half, i, j, metric, squared=True) for half in rows]
-    return ranks.spearman(
-        distances[0], distances[1], (rounding_level(rows[0], metric), rounding_level(rows[1], metric))
-    )
+def _mean(scores: Vector) -> float:
+    return float("nan") if np.isnan(scores).all() else float(np.nanmean(scores))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from shesha import _validate as check
 from shesha._random import Seed, generator
-from shesha._warnings import NotIdentifiableWarning, warn
+from shesha._warnings import NotEstimable, NotIdentifiableWarning, warn
 from shesha.kernels import ranks
-from shesha.kernels.distances import METRICS, Metric, condensed, rounding_level
-from shesha.kernels.threads import single_threaded_blas
-from shesha.stability.feature import directed
+from shesha.kernels.distances import Metric
+from shesha.stability._registry import stability
+from shesha.views import Standard
 
 Matrix = NDArray[np.float64]
 
@@ -19,8 +19,18 @@ _SHRINK = 0.9
 _FEWEST_ANCHORS, _FEWEST_PROBES = 10, 20
 
 
+@stability(
+    view=Standard,
+    title="Sample-split score",
+    bounds=(-1, 1),
+    means="Kept as documented.",
+    means_not="No stability: it correlates distances of different pairs of rows, so its expected value is about 0.",
+    reference="Raju 2026, section 3.2",
+    invariant=("scaling",),
+    estimand=False,
+)
 def sample_split(
-    X: ArrayLike,
+    rows: Standard,
     n_splits: int = 30,
     subsample_fraction: float = 0.4,
     metric: Metric = "cosine",
@@ -70,23 +80,33 @@ def sample_split(
     """
     _warn("sample_split", "replicate_stability (two replicates of the same rows)")
     check.count(n_splits, "n_splits")
-    check.choice(metric, METRICS, "metric")
     share = check.fraction(subsample_fraction, "subsample_fraction")
-    rows, rng = _subsampled(X, metric, seed, max_samples)
-    size = int(len(rows) * share)
-    if len(rows) < 10 or size < 5:
-        return check.not_estimable(f"each subsample needs at least 5 of at least 10 rows, got {size} of {len(rows)}")
-    tolerance = rounding_level(rows, metric)
+    rng = generator(seed)
+    size = int(rows.n_rows * share)
+    if rows.n_rows < 10 or size < 5:
+        raise NotEstimable(f"each subsample needs at least 5 of at least 10 rows, got {size} of {rows.n_rows}")
+    tolerance = rows.level
     scores = []
     for _ in range(n_splits):
-        first, second = (rng.choice(len(rows), size, replace=False) for _ in range(2))
-        a, b = (condensed(rows[idx], metric, squared=True) for idx in (first, second))
+        first, second = (rng.choice(rows.n_rows, size, replace=False) for _ in range(2))
+        a, b = (rows.permuted(idx).squared() for idx in (first, second))
         scores.append(ranks.spearman(a, b, (tolerance, tolerance)))
     return _mean(scores)
 
 
+@stability(
+    view=Standard,
+    title="Anchor score",
+    bounds=(-1, 1),
+    means="Kept as documented.",
+    means_not="No stability: it correlates distances of different pairs of rows, so its expected value is about 0.",
+    reference="Raju 2026, section 3.2",
+    invariant=("scaling",),
+    estimand=False,
+    alias="anchor",
+)
 def anchor_stability(
-    X: ArrayLike,
+    rows: Standard,
     n_splits: int = 30,
     n_anchors: int = 100,
     n_per_split: int = 200,
@@ -139,39 +159,29 @@ def anchor_stability(
     """
     _warn("anchor_stability", "anchor_profile_stability (two replicates of the same rows)")
     check.count(n_splits, "n_splits")
-    check.choice(metric, METRICS, "metric")
     sizes = check.count(n_anchors, "n_anchors"), check.count(n_per_split, "n_per_split")
-    rows, rng = _subsampled(X, metric, seed, max_samples)
-    anchors, per_split = _fitting_sizes(len(rows), *sizes)
-    if len(rows) < anchors + 2 * per_split:
-        return check.not_estimable(
-            f"{anchors} anchors and two sets of {per_split} rows are needed, got {len(rows)} rows"
-        )
-    anchor_ids = rng.choice(len(rows), anchors, replace=False)
-    others = np.setdiff1d(np.arange(len(rows)), anchor_ids)
+    rng, n = generator(seed), rows.n_rows
+    anchors, per_split = _fitting_sizes(n, *sizes)
+    if n < anchors + 2 * per_split:
+        raise NotEstimable(f"{anchors} anchors and two sets of {per_split} rows are needed, got {n} rows")
+    anchor_ids = rng.choice(n, anchors, replace=False)
+    others = np.setdiff1d(np.arange(n), anchor_ids)
     scores = []
     for _ in range(n_splits):
         order = rng.permutation(others)
         sets = order[:per_split], order[per_split : 2 * per_split]
-        profiles = [_profiles(rows, anchor_ids, probes, metric, rank_normalize) for probes in sets]
+        profiles = [_profiles(rows, anchor_ids, probes, rank_normalize) for probes in sets]
         # Ranks are exact; only distances carry rounding.
-        level = 0.0 if rank_normalize else rounding_level(rows, metric)
+        level = 0.0 if rank_normalize else rows.level
         scores.append(ranks.spearman(profiles[0], profiles[1], (level, level)))
     return _mean(scores)
 
 
-def _profiles(
-    rows: Matrix, anchors: NDArray[np.intp], probes: NDArray[np.intp], metric: Metric, rank: bool
-) -> NDArray[np.float64]:
-    with single_threaded_blas():
-        products = rows[anchors] @ rows[probes].T
-    if metric == "euclidean":
-        lengths = np.einsum("ij,ij->i", rows, rows)
-        profiles = lengths[anchors][:, None] + lengths[probes] - 2 * products
-    else:
-        profiles = 1.0 - products
+def _profiles(rows: Standard, anchors: NDArray[np.intp], probes: NDArray[np.intp], rank: bool) -> NDArray[np.float64]:
+    i, j = (ids.ravel() for ids in np.meshgrid(anchors, probes, indexing="ij"))
+    profiles = rows.squared_at(i, j).reshape(len(anchors), len(probes))
     if rank:
-        profiles = np.array([ranks.midranks(profile, rounding_level(rows, metric))[0] for profile in profiles])
+        profiles = np.array([ranks.midranks(profile, rows.level)[0] for profile in profiles])
     return np.asarray(profiles.ravel())
 
 
@@ -184,20 +194,9 @@ def _fitting_sizes(n: int, n_anchors: int, n_per_split: int) -> tuple[int, int]:
     return max(_FEWEST_ANCHORS, int(n_anchors * scale)), max(_FEWEST_PROBES, int(n_per_split * scale))
 
 
-def _subsampled(
-    X: ArrayLike, metric: Metric, seed: Seed, max_samples: int | None
-) -> tuple[Matrix, np.random.Generator]:
-    limit = check.optional_count(max_samples, "max_samples", minimum=4)
-    rng = generator(seed)
-    raw = check.raw_matrix(X)
-    if limit is not None and len(raw) > limit:
-        raw = raw[rng.choice(len(raw), limit, replace=False)]
-    return directed(check.finite(raw), metric), rng
-
-
 def _mean(scores: list[float]) -> float:
     if np.isnan(scores).all():
-        return check.not_estimable("all distances are equal, so nothing can be correlated with them")
+        raise NotEstimable("all distances are equal, so nothing can be correlated with them")
     return float(np.nanmean(scores))
 
 

@@ -5,18 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from shesha import _validate as check
+from shesha._warnings import NotEstimable
 from shesha.kernels import ranks
-from shesha.kernels.distances import METRICS, Metric, pair_distances, rounding_level
-from shesha.stability.drift import METHODS, Method, similarity_of_rows
-from shesha.stability.feature import directed
+from shesha.kernels.distances import Metric
+from shesha.stability._registry import stability
+from shesha.views import RankedRdm, Standard
+from shesha.views._rdm import METHODS, Method
+
+_REPLICATES = "The same rows, measured twice or encoded by two fits: the share of the geometry that survives."
 
 
-def replicate_stability(
-    X_a: ArrayLike, X_b: ArrayLike, *, metric: Metric = "cosine", method: Method = "spearman"
-) -> float:
+@stability(
+    needs="replicates",
+    view=RankedRdm,
+    title="Replicate stability",
+    bounds=(-1, 1),
+    means="Do two replicates of the same rows agree on all distances?",
+    means_not=_REPLICATES,
+    reference="Raju 2026, section 3.2",
+    invariant=("scaling", "orthogonal"),
+)
+def replicate_stability(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine", method: Method = "spearman") -> float:
     """Correlation between the distances of two replicates of the same rows.
 
     Row i of both is the same input, measured twice or encoded by two fits. Every distance is
@@ -48,15 +60,22 @@ def replicate_stability(
     >>> round(replicate_stability(*noisy), 2)
     0.84
     """
-    check.choice(metric, METRICS, "metric")
-    check.choice(method, METHODS, "method")
-    a, b = check.paired(X_a, X_b, ("X_a", "X_b"))
-    return similarity_of_rows(directed(a, metric, "X_a"), directed(b, metric, "X_b"), method, metric)
+    return a.inner(b)
 
 
+@stability(
+    needs="replicates",
+    view=Standard,
+    title="Anchor-profile stability",
+    bounds=(-1, 1),
+    means="Do fixed anchor rows see the other rows at the same distances in both replicates?",
+    means_not=_REPLICATES,
+    reference="Raju 2026, section 3.2",
+    invariant=("scaling", "orthogonal"),
+)
 def anchor_profile_stability(
-    X_a: ArrayLike,
-    X_b: ArrayLike,
+    a: Standard,
+    b: Standard,
     anchor_ids: Sequence[int] | NDArray[np.integer],
     probe_ids: Sequence[int] | NDArray[np.integer] | None = None,
     *,
@@ -93,41 +112,28 @@ def anchor_profile_stability(
     >>> anchor_profile_stability(X, 2 * X, anchor_ids=[0, 1, 2])
     1.0
     """
-    check.choice(metric, METRICS, "metric")
     check.choice(method, METHODS, "method")
-    a, b = check.paired(X_a, X_b, ("X_a", "X_b"))
-    anchors = check.row_ids(anchor_ids, len(a), "anchor_ids")
+    anchors = check.row_ids(anchor_ids, a.n_rows, "anchor_ids")
     probes = (
-        np.setdiff1d(np.arange(len(a)), anchors) if probe_ids is None else check.row_ids(probe_ids, len(a), "probe_ids")
+        np.setdiff1d(np.arange(a.n_rows), anchors)
+        if probe_ids is None
+        else check.row_ids(probe_ids, a.n_rows, "probe_ids")
     )
     if len(probes) < 3:
         raise ValueError(f"probe_ids must name at least 3 rows, got {len(probes)}")
     both = np.intersect1d(anchors, probes)
     if len(both):
         raise ValueError(f"probe_ids must name other rows than anchor_ids, got {check.listed(both)} in both")
-    scores = np.array(
-        _profile_correlations(directed(a, metric, "X_a"), directed(b, metric, "X_b"), anchors, probes, metric, method)
-    )
+    scores = np.array([_profile_correlation(a, b, anchor, probes, method) for anchor in anchors])
     if np.isnan(scores).all():
-        return check.not_estimable("every anchor has equal distances to all probes")
+        raise NotEstimable("every anchor has equal distances to all probes")
     return float(np.nanmean(scores))
 
 
-def _profile_correlations(
-    a: NDArray[np.float64],
-    b: NDArray[np.float64],
-    anchors: NDArray[np.intp],
-    probes: NDArray[np.intp],
-    metric: Metric,
-    method: Method,
-) -> list[float]:
-    correlate = ranks.spearman if method == "spearman" else ranks.pearson
-    tolerance = rounding_level(a, metric), rounding_level(b, metric)
-    squared = method == "spearman"
-    scores = []
-    for anchor in anchors:
-        i = np.full(len(probes), anchor)
-        first = pair_distances(a, i, probes, metric, squared=squared)
-        second = pair_distances(b, i, probes, metric, squared=squared)
-        scores.append(correlate(first, second, tolerance))
-    return scores
+def _profile_correlation(a: Standard, b: Standard, anchor: int, probes: NDArray[np.intp], method: Method) -> float:
+    i = np.full(len(probes), anchor)
+    profiles = [side.squared_at(i, probes) for side in (a, b)]
+    if method == "pearson":
+        profiles = [np.sqrt(one) if side.squares else one for one, side in zip(profiles, (a, b), strict=True)]
+        return ranks.pearson(profiles[0], profiles[1], (a.level, b.level))
+    return ranks.spearman(profiles[0], profiles[1], (a.level, b.level))

@@ -3,21 +3,85 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from shesha import _validate as check
-from shesha._random import Seed, generator
-from shesha.kernels.distances import METRICS, PANEL, Metric, panel
-from shesha.kernels.threads import parallel
-from shesha.stability.feature import directed
+from shesha._random import Seed, generator, spawn
+from shesha._warnings import NotEstimable
+from shesha.kernels import resampling
+from shesha.kernels.distances import Metric, n_pairs
+from shesha.kernels.separation import ratios_of_pairs, separation_ratios
+from shesha.stability._registry import stability
+from shesha.stability.evidence import RESAMPLING, THINNING, Classes, Evidence, Request
+from shesha.views import Standard
 
 Matrix = NDArray[np.float64]
-Codes = NDArray[np.intp]
+Vector = NDArray[np.float64]
+
+_ALL_PAIRS = 4096
+"""Rows up to which the interval rests on all pairs; beyond, on random ones."""
+_SOME_PAIRS = 1_000_000
 
 
+def estimate_separation(request: Request) -> Evidence:
+    """Estimate 'class_separation_ratio': all rows at once, not subsamples; a resample is a vector of row counts."""
+    rows: Standard = request.variant.look(request.source, request.options)
+    y, n = request.labels, rows.n_rows
+    counts = np.ones((n, 1))
+    if request.n_bootstrap and n <= _ALL_PAIRS:
+        counts = np.hstack([counts, resampling.row_counts(n, request.n_bootstrap, spawn(request.seed, RESAMPLING))])
+    found = ratios(rows, y, counts)
+    if np.isnan(found[0]):
+        nothing = np.full(request.n_permutations, np.nan)
+        return Evidence(float("nan"), null=nothing, reason="no class has two different members")
+    resampled: Vector = found[1:]
+    notes: tuple[str, ...] = ()
+    if request.n_bootstrap and n > _ALL_PAIRS:
+        resampled, notes = _resampled(rows, request, float(found[0]))
+    null = np.array([float(ratios(rows, y.at(order), np.ones((n, 1)))[0]) for order in request.orders()])
+    return Evidence(float(found[0]), resampled=resampled, null=null, n_pairs=n_pairs(n), notes=notes)
+
+
+def _resampled(rows: Standard, request: Request, value: float) -> tuple[Vector, tuple[str, ...]]:
+    """Resamples of the rows, on random pairs of them: deviations from the same pairs are added to the value."""
+    rng = spawn(request.seed, THINNING)
+    n = rows.n_rows
+    i = rng.integers(n, size=_SOME_PAIRS)
+    j = rng.integers(n - 1, size=_SOME_PAIRS)
+    j += j >= i
+    counts = resampling.row_counts(n, request.n_bootstrap, spawn(request.seed, RESAMPLING))
+    distances = rows.squared_at(i, j)
+    if rows.squares:
+        np.sqrt(distances, out=distances)
+    differ = request.labels.codes[i] != request.labels.codes[j]
+    found = ratios_of_pairs(distances, differ, np.hstack([np.ones((n, 1)), counts]), i, j)
+    note = f"the interval rests on {_SOME_PAIRS:,} random pairs; the value on all"
+    return value + found[1:] - found[0], (note,)
+
+
+def ratios(rows: Standard, y: Classes, counts: Matrix) -> Vector:
+    """Separation ratio for each column of row counts."""
+    order = np.argsort(y.codes, kind="stable")
+    return separation_ratios(rows.permuted(order).panel, y.codes[order], counts[order])
+
+
+@stability(
+    needs="labels",
+    view=Standard,
+    title="Class separation",
+    bounds=(0, float("inf")),
+    means="Mean distance between classes over mean distance within; 1 is none.",
+    means_not="In many dimensions even good classes come close to 1.",
+    reference="Raju 2026, section 3.3",
+    invariant=("scaling",),
+    estimator=estimate_separation,
+    settings={"metric": "euclidean"},
+    audited=True,
+    place=13,
+)
 def class_separation_ratio(
-    X: ArrayLike,
-    y: ArrayLike,
+    rows: Standard,
+    y: Classes,
     n_bootstrap: int = 50,
     subsample_frac: float = 0.5,
     metric: Metric = "euclidean",
@@ -54,58 +118,14 @@ def class_separation_ratio(
     >>> class_separation_ratio(X + 5 * y[:, None], y, seed=0) > 3
     True
     """
-    check.choice(metric, METRICS, "metric")
     check.count(n_bootstrap, "n_bootstrap")
     share = check.fraction(subsample_frac, "subsample_frac")
-    matrix = check.matrix(X)
-    codes, _ = check.labels(y, len(matrix))
-    rows = directed(matrix, metric)
     rng = generator(seed)
-    size = int(len(rows) * share)
-    chosen = np.zeros((len(rows), n_bootstrap))
+    size = int(rows.n_rows * share)
+    chosen = np.zeros((rows.n_rows, n_bootstrap))
     for draw in range(n_bootstrap):
-        chosen[rng.choice(len(rows), size, replace=False), draw] = 1.0
-    ratios = separation_ratios(rows, codes, metric, chosen)
-    if np.isnan(ratios).all():
-        return check.not_estimable("no subsample holds two classes and a class with two different members")
-    return float(np.nanmean(ratios))
-
-
-def separation_ratios(rows: Matrix, codes: Codes, metric: Metric, counts: Matrix) -> NDArray[np.float64]:
-    """Separation ratio for each column of row counts; pairs of a row with itself never count.
-
-    Sums of distances over pairs are quadratic forms in the counts, so each panel of distances
-    serves all columns in one matrix product and no distance is computed twice.
-    """
-    order = np.argsort(codes, kind="stable")
-    rows, codes, counts = rows[order], codes[order], counts[order]
-
-    def sums(start: int) -> tuple[Matrix, Matrix]:
-        distances = panel(rows, metric, start)
-        width = len(distances)
-        distances[np.tril_indices(width)] = 0.0  # Pairs i < j only.
-        if metric == "euclidean":
-            np.sqrt(distances, out=distances)
-        own = codes[start : start + width]
-        here = counts[start : start + width]
-        total = np.einsum("ib,ib->b", here, distances @ counts[start:])
-        # Rows are sorted by class: from the panel's first row, its classes form one stretch.
-        stop = int(np.searchsorted(codes, own[-1], side="right"))
-        distances[:, : stop - start] *= own[:, None] == codes[start:stop]
-        within = np.einsum("ib,ib->b", here, distances[:, : stop - start] @ counts[start:stop])
-        return total, within
-
-    parts = list(parallel(sums, range(0, len(rows), PANEL)))
-    total, within = (np.sum([part[k] for part in parts], axis=0) for k in (0, 1))
-    n_total, n_within = _pair_counts(codes, counts)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = ((total - within) / (n_total - n_within)) / (within / n_within)
-    return np.where(np.isfinite(ratio), ratio, np.nan)
-
-
-def _pair_counts(codes: Codes, counts: Matrix) -> tuple[Matrix, Matrix]:
-    """Number of pairs of different rows, in all and within classes, for each column of counts."""
-    starts = np.flatnonzero(np.diff(codes, prepend=-1))
-    per_class = np.add.reduceat(counts, starts, axis=0)
-    own = (counts**2).sum(axis=0)
-    return (counts.sum(axis=0) ** 2 - own) / 2, ((per_class**2).sum(axis=0) - own) / 2
+        chosen[rng.choice(rows.n_rows, size, replace=False), draw] = 1.0
+    found = ratios(rows, y, chosen)
+    if np.isnan(found).all():
+        raise NotEstimable("no subsample holds two classes and a class with two different members")
+    return float(np.nanmean(found))

@@ -3,70 +3,37 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from shesha import _validate as check
-from shesha._random import Seed, generator
+from shesha._random import Seed
+from shesha._warnings import NotEstimable
 from shesha.kernels import ranks
-from shesha.kernels.distances import METRICS, Metric, condensed, rounding_level
-from shesha.kernels.precision import length_unit
-from shesha.stability.feature import directed
-
-Matrix = NDArray[np.float64]
-Codes = NDArray[np.intp]
-
-
-def variance_ratio(X: ArrayLike, y: ArrayLike) -> float:
-    """Share of the total variance that lies between classes.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        At least 4 rows, finite.
-    y : array of shape (n_samples,)
-        Class labels, at least two classes.
-
-    Returns
-    -------
-    float
-        In [0, 1]: the R-squared of predicting the coordinates from the class. Labels at random
-        give about (classes - 1) / (n_samples - 1), not 0. NaN, with a warning, if all rows are equal.
-
-    Examples
-    --------
-    >>> variance_ratio([[0.0], [0.0], [1.0], [1.0]], ["a", "a", "b", "b"])
-    1.0
-    """
-    matrix = check.matrix(X)
-    codes, _ = check.labels(y, len(matrix))
-    value = between_share(matrix, codes)
-    if np.isnan(value):
-        return check.not_estimable("all rows are equal, so there is no variance to divide")
-    return value
+from shesha.kernels.class_statistics import between_share, mean_separation
+from shesha.kernels.distances import Metric
+from shesha.stability._registry import stability
+from shesha.stability.alignment import NOTHING_TO_RANK, estimate_alignment, label_distances
+from shesha.stability.evidence import Classes
+from shesha.stability.label_estimators import estimate_variance_ratio, estimate_zscore
+from shesha.views import Plain, Standard
 
 
-def between_share(X: Matrix, codes: Codes) -> float:
-    """Between-class share of the sum of squares; NaN if all rows are equal."""
-    if (X[0] == X).all():
-        return float("nan")
-    centred = X - X.mean(axis=0)
-    # Relative to the largest deviation, squares of data of any scale stay within range.
-    centred /= np.abs(centred).max()
-    means, counts = class_means(centred, codes)
-    between = float(counts @ np.einsum("ij,ij->i", means, means))
-    return float(np.clip(between / float(np.einsum("ij,ij->", centred, centred)), 0.0, 1.0))
-
-
-def class_means(X: Matrix, codes: Codes) -> tuple[Matrix, NDArray[np.float64]]:
-    """Mean row and number of rows of each class that occurs."""
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    counts = np.diff(np.append(starts, len(codes))).astype(np.float64)
-    return np.add.reduceat(X[order], starts, axis=0) / counts[:, None], counts
-
-
+@stability(
+    needs="labels",
+    view=Standard,
+    view_options={"centred": True},
+    title="Alignment with the labels",
+    bounds=(-1, 1),
+    means="Are rows of the same label closer?",
+    means_not=("Ties keep it below 1 even for perfect classes; 0 does not mean that the labels cannot be decoded."),
+    reference="Raju 2026, section 3.3",
+    invariant=("scaling", "translation"),
+    estimator=estimate_alignment,
+    settings={"metric": "correlation"},
+    audited=True,
+    place=11,
+    alias="supervised",
+)
 def supervised_alignment(
-    X: ArrayLike, y: ArrayLike, metric: Metric = "correlation", seed: Seed = None, max_samples: int = 300
+    rows: Standard, y: Classes, metric: Metric = "correlation", seed: Seed = None, max_samples: int | None = 300
 ) -> float:
     """Rank correlation between the distances of rows and whether their labels differ.
 
@@ -99,36 +66,67 @@ def supervised_alignment(
     >>> round(supervised_alignment(rng.standard_normal((40, 6)) + 5 * np.eye(6)[y], y), 3)
     0.866
     """
-    check.choice(metric, METRICS, "metric")
-    limit = check.optional_count(max_samples, "max_samples", minimum=4)
-    matrix = check.matrix(X)
-    codes, _ = check.labels(y, len(matrix))
-    rng = generator(seed)
-    if limit is not None and len(matrix) > limit:
-        chosen = rng.choice(len(matrix), limit, replace=False)
-        matrix, codes = matrix[chosen], codes[chosen]
-    rows = centred_rows(matrix, metric)
-    distances = condensed(rows, metric, squared=True)
-    value = ranks.spearman(distances, label_distances(codes), (rounding_level(rows, metric), 0.0))
+    value = ranks.spearman(rows.squared(), label_distances(y.codes), (rows.level, 0.0))
     if np.isnan(value):
-        return check.not_estimable("all distances between rows, or all between labels, are equal")
+        raise NotEstimable(NOTHING_TO_RANK)
     return value
 
 
-def centred_rows(X: Matrix, metric: Metric) -> Matrix:
-    """Standard rows of X minus its column means."""
-    shifted = X / length_unit(X)
-    shifted -= shifted[0].copy()
-    return directed(shifted - shifted.mean(axis=0), metric, "X minus its column means")
+@stability(
+    needs="labels",
+    view=Plain,
+    title="Variance between classes",
+    bounds=(0, 1),
+    means="Share of the variance that the labels explain.",
+    means_not="Random labels give about (classes - 1) / (rows - 1), not 0.",
+    reference="Raju 2026, section 3.3",
+    invariant=("scaling", "translation", "orthogonal"),
+    estimator=estimate_variance_ratio,
+    audited=True,
+    place=12,
+    alias="variance",
+)
+def variance_ratio(data: Plain, y: Classes) -> float:
+    """Share of the total variance that lies between classes.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        At least 4 rows, finite.
+    y : array of shape (n_samples,)
+        Class labels, at least two classes.
+
+    Returns
+    -------
+    float
+        In [0, 1]: the R-squared of predicting the coordinates from the class. Labels at random
+        give about (classes - 1) / (n_samples - 1), not 0. NaN, with a warning, if all rows are equal.
+
+    Examples
+    --------
+    >>> variance_ratio([[0.0], [0.0], [1.0], [1.0]], ["a", "a", "b", "b"])
+    1.0
+    """
+    value = between_share(data.rows, y.codes)
+    if np.isnan(value):
+        raise NotEstimable("all rows are equal, so there is no variance to divide")
+    return value
 
 
-def label_distances(codes: Codes) -> NDArray[np.float64]:
-    """1 for each pair of rows with different labels, 0 for the others, in condensed order."""
-    n = len(codes)
-    return np.concatenate([codes[i] != codes[i + 1 :] for i in range(n)]).astype(np.float64)
-
-
-def zscore_separation(X: ArrayLike, y: ArrayLike) -> float:
+@stability(
+    needs="labels",
+    view=Plain,
+    title="Distance from other classes",
+    bounds=(-1, 1),
+    means="(inter - intra) / (inter + intra), about class means; 0 is none.",
+    means_not="Random labels give a little more, the smaller the classes the more.",
+    reference="Raju 2026, journal version, A.1",
+    invariant=("scaling", "translation", "orthogonal"),
+    estimator=estimate_zscore,
+    audited=True,
+    place=14,
+)
+def zscore_separation(data: Plain, y: Classes) -> float:
     """Mean over classes of (inter - intra) / (inter + intra), Euclidean.
 
     For each class with at least two members, `intra` is the mean distance of its members to their
@@ -152,28 +150,7 @@ def zscore_separation(X: ArrayLike, y: ArrayLike) -> float:
     >>> zscore_separation([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1])
     0.8181818181818182
     """
-    matrix = check.matrix(X)
-    codes, classes = check.labels(y, len(matrix))
-    value = separation_score(matrix, codes, len(classes))
+    value = mean_separation(data.rows, y.members)
     if np.isnan(value):
-        return check.not_estimable("no class has two members that differ from the other rows")
+        raise NotEstimable("no class has two members that differ from the other rows")
     return value
-
-
-def separation_score(X: Matrix, codes: Codes, n_classes: int) -> float:
-    """Compute `zscore_separation` of checked input; NaN if no class gives a value."""
-    # Equal rows become exact zeros, which the rounding of their mean would miss.
-    X = X / length_unit(X)
-    X -= X[0].copy()
-    total = X.sum(axis=0)
-    scores = []
-    for label in range(n_classes):
-        members = X[codes == label]
-        if not 2 <= len(members) < len(X):
-            continue
-        own = members.sum(axis=0)
-        inter = float(np.linalg.norm(members - (total - own) / (len(X) - len(members)), axis=1).mean())
-        intra = float(np.linalg.norm(members - own / len(members), axis=1).mean())
-        if inter + intra > 0:
-            scores.append((inter - intra) / (inter + intra))
-    return float(np.mean(scores)) if scores else float("nan")

@@ -8,11 +8,27 @@ from shesha.views._features import Features
 from shesha.views._gram import Gram
 from shesha.views._heat_trace import HeatTrace
 from shesha.views._neighbours import Neighbours
+from shesha.views._plain import Plain
 from shesha.views._rdm import Distances, RankedRdm
-from shesha.views._representation import Rdm, Representation, Symmetric, View, aligned, folding_for, named, together
+from shesha.views._representation import (
+    Rdm,
+    Representation,
+    Symmetric,
+    UndirectedRowsError,
+    View,
+    aligned,
+    folding_for,
+    named,
+    together,
+)
+from shesha.views._rows import Rows, rows_or_distances, source_of
+from shesha.views._sampled_halves import SampledHalves
 from shesha.views._scalars import Concentricity, Magnitude, Scalar, SplitStability, Uniformity
+from shesha.views._split_halves import SplitHalves, UndirectedHalfError
+from shesha.views._standard import Standard
 from shesha.views._subsets import DistanceSubsets
 from shesha.views._unordered import Projections, Spectrum
+from shesha.views._variances import Variances
 
 __all__ = [
     "Basis",
@@ -24,18 +40,28 @@ __all__ = [
     "HeatTrace",
     "Magnitude",
     "Neighbours",
+    "Plain",
     "Projections",
     "RankedRdm",
     "Rdm",
     "Representation",
+    "Rows",
+    "SampledHalves",
     "Scalar",
     "Spectrum",
+    "SplitHalves",
     "SplitStability",
+    "Standard",
     "Symmetric",
+    "UndirectedHalfError",
+    "UndirectedRowsError",
     "Uniformity",
+    "Variances",
     "View",
     "aligned",
     "folding_for",
     "named",
+    "rows_or_distances",
+    "source_of",
     "together",
 ]

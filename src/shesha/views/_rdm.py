@@ -21,6 +21,7 @@ from shesha.views._representation import Representation, Symmetric, View
 
 Method = Literal["spearman", "pearson"]
 METHODS: tuple[Method, ...] = get_args(Method)
+_ROUNDED = 8 * np.finfo(float).eps
 _EQUAL = "all distances between rows are equal, so nothing can be correlated with them"
 
 
@@ -100,7 +101,9 @@ class RankedRdm(View):
 
     def inner(self, other: RankedRdm) -> float:
         """Rank correlation with another view of the same rows."""
-        return triangles.inner(self.ranks, other.ranks)
+        value = triangles.inner(self.ranks, other.ranks)
+        # Equal ranks agree exactly, though the length of a unit vector is rounded.
+        return value if abs(abs(value) - 1) > _ROUNDED else float(np.sign(value))
 
 
 @dataclass(frozen=True)

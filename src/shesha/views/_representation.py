@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from threading import RLock
@@ -26,6 +27,23 @@ Standard = Literal["dot", "cosine", "correlation", "euclidean"]
 """How rows are compared: by inner product, or by a distance."""
 
 
+class UndirectedRowsError(NotEstimable):
+    """Some rows have no direction under the metric."""
+
+    def __init__(self, rows: Index, metric: str, name: str = "X") -> None:
+        super().__init__(rows, metric, name)
+        self.rows, self.metric, self.name = rows, metric, name
+
+    @property
+    def kind(self) -> str:
+        """What is wrong with the rows."""
+        return "zero" if self.metric == "cosine" else "constant"
+
+    def __str__(self) -> str:
+        """Name the rows."""
+        return f"{self.kind} rows have no {self.metric} distance: rows {check.listed(self.rows)}"
+
+
 class Rdm:
     """Distances between rows, to be compared as they are (a representational dissimilarity matrix).
 
@@ -46,7 +64,7 @@ class Rdm:
 
     def __init__(self, D: ArrayLike, name: str = "D") -> None:
         self.condensed, self.n_rows = check.rdm(D, name)
-        self.precision = _precision(D)
+        self.precision = stored_precision(D)
 
     def __repr__(self) -> str:
         return f"Rdm({self.n_rows} rows)"
@@ -109,7 +127,7 @@ class Representation:
             return X
         if isinstance(X, Rdm):
             return cls(X, X.precision)
-        return cls(check.representation(X, name), _precision(X))
+        return cls(check.representation(X, name), stored_precision(X))
 
     @cached_property
     def on_host(self) -> Representation:
@@ -132,6 +150,12 @@ class Representation:
     def given_distances(self) -> bool:
         """Whether only distances between rows are known."""
         return isinstance(self._array, Rdm)
+
+    @property
+    def distances(self) -> Rdm:
+        """The distances, where only these are known."""
+        assert isinstance(self._array, Rdm)
+        return self._array
 
     @property
     def rows(self) -> Matrix:
@@ -172,7 +196,7 @@ class Representation:
                     self._made[key] = reason
             found = self._made[key]
         if isinstance(found, NotEstimable):
-            raise NotEstimable(str(found))
+            raise copy(found)
         return found
 
     def drop_views(self, *, keep: type[View] | None = None) -> None:
@@ -190,12 +214,12 @@ class Representation:
         check.choice(metric, ("dot", *METRICS), "metric")
         bad = undirected_rows(self.rows, metric)
         if len(bad):
-            kind = "zero" if metric == "cosine" else "constant"
-            raise NotEstimable(f"{kind} rows have no {metric} distance: rows {check.listed(bad)}")
+            raise UndirectedRowsError(bad, metric)
         return standard_rows(self.rows, metric)
 
     def condensed(self, metric: Metric, *, squared: bool = False) -> tuple[Vector, float]:
         """Distances of all pairs i < j, in any unit, and the difference below which two are equal."""
+        check.choice(metric, METRICS, "metric")
         if isinstance(self._array, Rdm):
             given = self._array.condensed
             return given**2 if squared else given.copy(), ROUNDING * float(given.max(initial=0.0))
@@ -256,7 +280,8 @@ def folding_for(a: Representation, b: Representation, folding: Folding) -> Foldi
     return "columns" if len(kinds) > 1 else "rows" if kinds == {3} else folding
 
 
-def _precision(X: Any) -> float:
+def stored_precision(X: Any) -> float:
+    """Relative rounding of an array's numbers as they were stored."""
     if arrays.stays(X):
         xp = arrays.namespace(X)
         kind = X.dtype if xp.isdtype(X.dtype, "real floating") else xp.float64

@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _validate as check
-from shesha._random import Seed, generator
+from shesha._random import Seed
 from shesha._warnings import NotEstimable
-from shesha.kernels import halves
-from shesha.kernels.distances import METRICS, PANEL, Metric, panel, standard_rows
-from shesha.kernels.frames import Axes
+from shesha.kernels.distances import PANEL, Metric, panel, standard_rows
 from shesha.kernels.precision import length_unit
 from shesha.kernels.threads import parallel
 from shesha.views._features import Features
 from shesha.views._representation import Representation, View
+from shesha.views._split_halves import SplitHalves
 
 Index = NDArray[np.intp]
 
@@ -96,24 +95,10 @@ class SplitStability(Scalar):
         cls, source: Representation, *, metric: Metric = "cosine", n_splits: int = 30, seed: Seed = None
     ) -> SplitStability:
         """Average over random halves, drawn as `shesha.feature_split` draws them."""
-        check.choice(metric, METRICS, "metric")
         count = check.count(n_splits, "n_splits")
-        rows = source.standard(metric)
-        if rows.shape[1] < 4:
-            raise NotEstimable(f"halves of the features need at least 4 features, got {rows.shape[1]}")
-        rng = generator(seed)
-        draws = [rng.permutation(rows.shape[1]) for _ in range(count)]
-        try:
-            scores = halves.scores(rows, metric, Axes(rows), draws)
-        except halves.UndirectedHalfError as error:
-            raise NotEstimable(
-                f"rows without a direction within a half of the features: {check.listed(error.rows)}"
-            ) from None
-        if np.isnan(scores).all():
-            raise NotEstimable("all distances are equal within a half of the features, in every split")
-        return cls(float(np.nanmean(scores)))
+        return cls(SplitHalves.of(source, metric=metric).mean_correlation(count, seed))
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
         """The features, and the distances of both halves."""
-        return 24 * n * d, 24 * n * d + 8 * n * n * (7 if n <= halves.DENSE_ROWS else 3)
+        return SplitHalves.memory(n, d)

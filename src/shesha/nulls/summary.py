@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
 
 from shesha import _validate as check
 from shesha._types import Vector
+from shesha.results import NullSummary
 
 _TIE = 1e-12
 """Scores closer than this share of the largest count as equal: sums in another order differ by rounding, and a tie
 must not look extreme."""
-
-
-@dataclass(frozen=True)
-class Summary:
-    """Numbers of one calibration, in the direction of the measure."""
-
-    threshold: float
-    score: float
-    p_value: float
-    percentile: float
-    null_mean: float
-    null_sd: float
-    centred: float
-    z: float
-    adjusted: float
-    n_lost: int
 
 
 def best_value(closer: str, bounds: tuple[float, float], maximum: float | None) -> float | None:
@@ -53,7 +37,7 @@ def require_beyond(maximum: float | None, observed: float, threshold: float, clo
         )
 
 
-def summarise(observed: float, null: Vector, closer: str, alpha: float, best: float | None) -> Summary:
+def summarise(observed: float, null: Vector, closer: str, alpha: float, best: float | None) -> NullSummary:
     """Compare a score with its null; draws without a score count as extreme, so that they never make significance."""
     sign = 1.0 if closer == "higher" else -1.0
     s, t = sign * observed, sign * null[~np.isnan(null)]
@@ -65,7 +49,7 @@ def summarise(observed: float, null: Vector, closer: str, alpha: float, best: fl
     threshold = float(combined[ceil((1 - alpha) * (k + 1) - 1e-9) - 1])
     mean, sd = _moments(t, largest)
     top = None if best is None else sign * best
-    return Summary(
+    return NullSummary(
         threshold=sign * threshold,
         score=0.0 if s - threshold <= tie else _rescaled(s, threshold, top),
         p_value=(1 + extreme) / (k + 1),

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from shesha import chance, estimate, rdm_drift
-from shesha.stability.auditing import SUPERVISED
+from shesha.stability import registered
+
+SUPERVISED = tuple(one.name for one in registered().values() if one.audited and one.needs_labels)
 
 METRICS = ["cosine", "correlation", "euclidean"]
 INTERVAL = {"confidence": 0.8, "n_bootstrap": 10}

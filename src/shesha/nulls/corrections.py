@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import ceil
 from typing import Literal, get_args
 
 import numpy as np
@@ -26,7 +28,7 @@ def holm(p_values: ArrayLike) -> Vector:
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
     """
-    return _adjusted(p_values, lambda sorted_p, m: np.maximum.accumulate(sorted_p * (m - np.arange(m))))
+    return _adjusted(p_values, _step_down)
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> Vector:
@@ -44,12 +46,13 @@ def benjamini_hochberg(p_values: ArrayLike) -> Vector:
     >>> benjamini_hochberg([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.04, 0.04]
     """
-    return _adjusted(
-        p_values, lambda sorted_p, m: np.minimum.accumulate((sorted_p * m / np.arange(1, m + 1))[::-1])[::-1]
-    )
+    from scipy.stats import false_discovery_control
+
+    return _adjusted(p_values, false_discovery_control)
 
 
-def _adjusted(p_values: ArrayLike, rule: object) -> Vector:
+def _adjusted(p_values: ArrayLike, rule: Callable[[Vector], Vector]) -> Vector:
+    """Apply a rule to the p-values that are there."""
     p = np.asarray(p_values, dtype=np.float64)
     if p.ndim != 1:
         raise ValueError(f"p_values must be 1-D, got shape {p.shape}")
@@ -57,6 +60,27 @@ def _adjusted(p_values: ArrayLike, rule: object) -> Vector:
     if ((p[known] < 0) | (p[known] > 1)).any():
         raise ValueError("p_values must lie in [0, 1], got others")
     out = np.full(len(p), np.nan)
-    order = known[np.argsort(p[known], kind="stable")]
-    out[order] = np.minimum(1.0, rule(p[order], len(order)))  # type: ignore[operator]
+    if len(known):
+        out[known] = np.minimum(1.0, rule(p[known]))
     return out
+
+
+def _step_down(p: Vector) -> Vector:
+    """Holm's rule; SciPy has none (1.17)."""
+    order, m = np.argsort(p, kind="stable"), len(p)
+    out = np.empty(m)
+    out[order] = np.maximum.accumulate(p[order] * (m - np.arange(m)))
+    return out
+
+
+def fewest_permutations(n_tests: int, alpha: float) -> int:
+    """Return how many draws let one of several tests, corrected for their number, be significant by itself.
+
+    The smallest p-value of K draws is 1 / (K + 1), which a correction may multiply by the number of tests.
+
+    Examples
+    --------
+    >>> fewest_permutations(1, 0.05), fewest_permutations(11, 0.05)
+    (19, 219)
+    """
+    return ceil(n_tests / alpha - 1e-9) - 1

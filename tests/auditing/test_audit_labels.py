@@ -7,7 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from shesha.stability.auditing import SUPERVISED
+from shesha.stability import registered
+
+SUPERVISED = tuple(one.name for one in registered().values() if one.audited and one.needs_labels)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from shesha.results._audit_text import MEANINGS
+from shesha.auditing.findings import meanings
+
+MEANINGS = meanings()
 
 ESTIMATES = [
     "feature_split",

@@ -1,0 +1,163 @@
+"""The findings about one representation: what every marked score and descriptor says of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha._memory import MemoryBudgetError
+from shesha._warnings import NotEstimable
+from shesha.auditing.faults import find_faults
+from shesha.descriptors import Descriptor, descriptors
+from shesha.kernels.distances import Metric, undirected_rows
+from shesha.results import Chance, Estimate, Faults, Meaning, RepresentationAudit
+from shesha.stability import Variant, registered
+from shesha.stability.chance import as_chance
+from shesha.stability.estimate import as_estimate
+from shesha.stability.measured import measured, requested
+from shesha.views import Rdm, Rows
+
+Index = NDArray[np.intp]
+
+_MIN_ROWS = 4
+_FREE_METRIC = "cosine"
+"""Scores with this distance by default take that of the audit; others keep their own convention."""
+_ALPHA = 0.05
+_WITH_CHANCE = "feature_split"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is asked of an audit."""
+
+    metric: Metric
+    confidence: float
+    n_bootstrap: int
+    n_permutations: int
+    pairs: int | None
+    seed: int | np.random.Generator | None
+
+
+def meanings() -> dict[str, Meaning]:
+    """What each number of an audit is called, says and does not say, by name, in the order of the report."""
+    rows = [one for one in registered().values() if one.audited and one.needs == "rows"]
+    labels = [one for one in registered().values() if one.audited and one.needs_labels]
+    found: list[Variant | Descriptor] = [*rows, *descriptors().values(), *labels]
+    return {one.name: Meaning(one.title, f"{one.means} {one.means_not}") for one in found if one.audited}
+
+
+def size(X: Rows | Rdm) -> int:
+    """Number of rows."""
+    return len(X) if isinstance(X, Rows) else X.n_rows
+
+
+def audited(name: str, X: Rows | Rdm, y: ArrayLike | None, settings: Settings) -> RepresentationAudit:
+    """Audit one representation; one that cannot be scored gets a reason."""
+    if isinstance(X, Rdm):
+        return _of_distances(name, X, y, settings)
+    n, d = X.shape
+    faults = find_faults(X) if n and d else Faults()
+    found = RepresentationAudit(name, n, d, faults)
+    if faults.not_finite:
+        return replace(found, reason=f"NaN or infinite entries ({faults.not_finite:,}) must be removed or filled first")
+    bad = undirected(X, faults, settings.metric)
+    used = X.without(bad)
+    least = max(variant.min_columns for variant in registered().values() if variant.audited)
+    if len(used) < _MIN_ROWS or d < least:
+        reason = f"it needs {_MIN_ROWS} rows with a direction and {least} columns, got {len(used)} and {d}"
+        return replace(found, reason=reason)
+    try:
+        return _scored(replace(found, left_out=tuple(map(int, bad))), used, y, bad, settings)
+    except MemoryBudgetError as error:
+        return replace(found, reason=str(error))
+
+
+def undirected(X: Rows, faults: Faults, metric: Metric) -> Index:
+    """Rows that the metric cannot place."""
+    if metric != "correlation":
+        return np.array(faults.zero_rows if metric == "cosine" else (), dtype=np.intp)
+    found = [start + undirected_rows(block, metric) for start, block in X.blocks(1 << 20)]
+    return np.concatenate(found) if found else np.empty(0, dtype=np.intp)
+
+
+def _scored(
+    found: RepresentationAudit, used: Rows, y: ArrayLike | None, bad: Index, settings: Settings
+) -> RepresentationAudit:
+    scores: dict[str, Estimate] = {}
+    chances: dict[str, Chance] = {}
+    for variant in registered().values():
+        if variant.audited and variant.needs == "rows":
+            scores[variant.name], chance = _score(variant, used, None, settings)
+            chances |= {} if chance is None else {variant.name: chance}
+    return replace(
+        found,
+        scores=scores,
+        chances=chances,
+        descriptors=_described(used),
+        supervised={} if y is None else _supervised(used, y, bad, found.n_samples, settings),
+    )
+
+
+def _score(variant: Variant, used: Rows | Rdm, y: Any, settings: Settings) -> tuple[Estimate, Chance | None]:
+    """One pass gives the score, its interval and, for the score that leads the report, its chance."""
+    chosen = {"metric": settings.metric} if variant.estimator_options.get("metric") == _FREE_METRIC else {}
+    leads = variant.name == _WITH_CHANCE
+    request = requested(
+        used,
+        y,
+        variant,
+        chosen,
+        n_bootstrap=settings.n_bootstrap,
+        n_permutations=settings.n_permutations if leads else 0,
+        pairs=settings.pairs if variant.samples_pairs else None,
+        seed=settings.seed,
+    )
+    evidence = measured(request)
+    estimate = as_estimate(request, evidence, settings.confidence)
+    return estimate, as_chance(request, evidence, _ALPHA) if leads else None
+
+
+def _described(used: Rows) -> dict[str, float]:
+    found = {}
+    for one in descriptors().values():
+        if one.audited:
+            try:
+                found[one.name] = one.of(used)
+            except NotEstimable:
+                found[one.name] = float("nan")
+    return found
+
+
+def _supervised(used: Rows | Rdm, y: ArrayLike, bad: Index, n_samples: int, settings: Settings) -> dict[str, Estimate]:
+    labels = np.asarray(y)
+    misfit = "" if len(labels) == n_samples else f"there are {len(labels):,} labels and {n_samples:,} rows"
+    found = {}
+    for variant in registered().values():
+        if not (variant.audited and variant.needs_labels):
+            continue
+        if misfit:
+            found[variant.name] = _not_given(variant.name, used, misfit, settings)
+            continue
+        try:
+            found[variant.name], _ = _score(variant, used, np.delete(labels, bad), settings)
+        except (TypeError, ValueError) as error:
+            # One score may ask more of the labels than another (three classes, two rows in each), or need features.
+            found[variant.name] = _not_given(variant.name, used, str(error), settings)
+    return found
+
+
+def _not_given(name: str, used: Rows | Rdm, reason: str, settings: Settings) -> Estimate:
+    nan, (n, d) = float("nan"), used.shape if isinstance(used, Rows) else (used.n_rows, 0)
+    return Estimate(name, nan, nan, nan, settings.confidence, nan, nan, 0.0, n, d, 0, 0, 0, 0, reason=reason)
+
+
+def _of_distances(name: str, X: Rdm, y: ArrayLike | None, settings: Settings) -> RepresentationAudit:
+    """Distances have no features to split: only the scores that distances suffice for."""
+    found = RepresentationAudit(name, X.n_rows, 0, Faults())
+    if y is None:
+        return replace(found, reason="of distances between rows only agreement with labels and drift can be told")
+    nobody = np.empty(0, dtype=np.intp)
+    return replace(found, supervised=_supervised(X, y, nobody, X.n_rows, settings))

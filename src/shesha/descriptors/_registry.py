@@ -1,0 +1,103 @@
+"""The mark that makes a function of a view a descriptor, and the list of all that carry it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha import _validate as check
+from shesha._warnings import NotEstimable
+from shesha.kernels.threads import single_threaded_blas
+from shesha.views import Representation, Rows, View
+
+P = ParamSpec("P")
+V = TypeVar("V", bound=View)
+Data = ArrayLike | Representation | Rows
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """A number that describes one representation, with what is declared and tested about it."""
+
+    name: str
+    function: Callable[..., float] = field(repr=False)
+    """The function of a view."""
+    view: type[View]
+    title: str
+    bounds: tuple[float, float]
+    means: str = field(repr=False)
+    """What the number says, in a sentence."""
+    means_not: str = field(repr=False)
+    """What must not be read into it."""
+    reference: str = field(repr=False)
+    invariant: frozenset[str] = frozenset()
+    """Changes of the representation that leave the value alone: scaling, translation, orthogonal."""
+    audited: bool = False
+    """Whether it is part of every audit."""
+
+    def of(self, source: Rows, **options: Any) -> float:
+        """Describe checked data; NotEstimable tells why there is no value."""
+        with single_threaded_blas():
+            value = float(self.function(source.view(self.view), **options))
+        if np.isnan(value):
+            raise NotEstimable("all rows are equal")
+        return value
+
+
+_descriptors: dict[str, Descriptor] = {}
+
+
+def descriptor(
+    **declared: Any,
+) -> Callable[[Callable[Concatenate[V, P], float]], Callable[Concatenate[Data, P], float]]:
+    """Mark a function of a view as a descriptor; what comes back is a function of a matrix.
+
+    Parameters
+    ----------
+    **declared
+        Fields of `Descriptor`: at least view, title, bounds, means, means_not and reference.
+
+    Examples
+    --------
+    >>> import shesha
+    >>> [name for name in shesha.descriptors.descriptors()]
+    ['effective_rank', 'participation_ratio', 'anisotropy']
+    """
+
+    def mark(function: Callable[Concatenate[V, P], float]) -> Callable[Concatenate[Data, P], float]:
+        invariant: Collection[str] = declared.pop("invariant", ())
+        found = Descriptor(function.__name__, function, invariant=frozenset(invariant), **declared)
+        taken = _descriptors.get(found.name)
+        if taken is not None and taken.function.__module__ != function.__module__:
+            raise ValueError(f"name must be one that no descriptor has, got {found.name!r}")
+        _descriptors[found.name] = found
+
+        @wraps(function)
+        def describe(X: Data, *args: P.args, **options: P.kwargs) -> float:
+            if args:
+                raise TypeError(f"{function.__name__}() takes one representation; options are keyword-only")
+            try:
+                return found.of(Rows(X, min_rows=2), **options)
+            except NotEstimable as reason:
+                return check.not_estimable(str(reason))
+
+        own = [one for one in inspect.signature(function).parameters.values() if one.kind is one.KEYWORD_ONLY]
+        data = inspect.Parameter("X", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike")
+        describe.__signature__ = inspect.Signature([data, *own], return_annotation="float")  # type: ignore[attr-defined]
+        describe.descriptor = found  # type: ignore[attr-defined]
+        # Its signature is that of the view.
+        del describe.__wrapped__
+        return cast(Callable[Concatenate[Data, P], float], describe)
+
+    return mark
+
+
+def descriptors() -> dict[str, Descriptor]:
+    """All marked descriptors by name, in the order of registration."""
+    return dict(_descriptors)

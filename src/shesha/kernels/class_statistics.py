@@ -1,0 +1,151 @@
+"""Statistics of classes: of the rows, and of many resamples of them at once.
+
+A resample is a column of row counts, never a copy: sums over the rows of a class are then one matrix product for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels.precision import length_unit
+from shesha.kernels.threads import parallel, single_threaded_blas
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+Codes = NDArray[np.intp]
+
+_ROWS = 2048
+"""Rows whose distances to the class means of all resamples are computed together."""
+_FEW_DIGITS = 1e-9
+"""Share of the squared length below which a variance may be rounding."""
+
+
+def class_means(X: Matrix, codes: Codes) -> tuple[Matrix, Vector]:
+    """Mean row and number of rows of each class that occurs."""
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    counts = np.diff(np.append(starts, len(codes))).astype(np.float64)
+    return np.add.reduceat(X[order], starts, axis=0) / counts[:, None], counts
+
+
+def between_share(X: Matrix, codes: Codes) -> float:
+    """Between-class share of the sum of squares; NaN if all rows are equal."""
+    if (X[0] == X).all():
+        return float("nan")
+    centred = X - X.mean(axis=0)
+    # Relative to the largest deviation, squares of data of any scale stay within range.
+    centred /= np.abs(centred).max()
+    means, counts = class_means(centred, codes)
+    between = float(counts @ np.einsum("ij,ij->i", means, means))
+    return float(np.clip(between / float(np.einsum("ij,ij->", centred, centred)), 0.0, 1.0))
+
+
+def mean_separation(X: Matrix, members: Sequence[Index]) -> float:
+    """Mean over classes of (inter - intra) / (inter + intra); NaN if no class gives a value.
+
+    `intra` is the mean distance of a class's rows to their own mean, `inter` that to the mean of all other rows.
+    """
+    # Equal rows become exact zeros, which the rounding of their mean would miss.
+    X = X / length_unit(X)
+    X -= X[0].copy()
+    total = X.sum(axis=0)
+    scores = []
+    for rows in members:
+        if not 2 <= len(rows) < len(X):
+            continue
+        own = X[rows]
+        inside = own.sum(axis=0)
+        inter = float(np.linalg.norm(own - (total - inside) / (len(X) - len(own)), axis=1).mean())
+        intra = float(np.linalg.norm(own - inside / len(own), axis=1).mean())
+        if inter + intra > 0:
+            scores.append((inter - intra) / (inter + intra))
+    return float(np.mean(scores)) if scores else float("nan")
+
+
+def between_shares(X: Matrix, members: Sequence[Index], counts: Matrix) -> Vector:
+    """Between-class share of the sum of squares for each column of row counts; NaN where all rows are equal.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+        Finite.
+    members : sequence of arrays
+        Rows of each class that occurs.
+    counts : array of shape (n_rows, n_resamples)
+        How often each row counts.
+    """
+    centred = _centred(X)
+    with single_threaded_blas():
+        sums = [_products(counts[own].T, centred[own]) for own in members]
+    sizes = [counts[own].sum(axis=0) for own in members]
+    n = np.sum(sizes, axis=0)
+    mean = np.sum(sums, axis=0) / n[:, None]
+    from_mean = n * np.einsum("bj,bj->b", mean, mean)
+    between = np.sum([_squared(s) / np.maximum(m, 1) for s, m in zip(sums, sizes, strict=True)], axis=0) - from_mean
+    squares = counts.T @ np.einsum("ij,ij->i", centred, centred)
+    total = squares - from_mean
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(total > _FEW_DIGITS * squares, np.clip(between / total, 0.0, 1.0), np.nan))
+
+
+def mean_separations(X: Matrix, members: Sequence[Index], counts: Matrix) -> Vector:
+    """Mean separation for each column of row counts; NaN where no class has it. Arguments as for `between_shares`."""
+    centred = _centred(X)
+    sums = [_products(counts[own].T, centred[own]) for own in members]
+    sizes = [counts[own].sum(axis=0) for own in members]
+    total, n = np.sum(sums, axis=0), np.sum(sizes, axis=0)
+    scores = []
+    for own, mine, size in zip(members, sums, sizes, strict=True):
+        usable = (size >= 2) & (size < n)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            intra = _mean_distances(centred[own], mine / size[:, None], counts[own], size)
+            inter = _mean_distances(centred[own], (total - mine) / (n - size)[:, None], counts[own], size)
+            score = (inter - intra) / (inter + intra)
+        scores.append(np.where(usable & (inter + intra > 0), score, np.nan))
+    return _mean_of_known(np.array(scores))
+
+
+def _mean_distances(rows: Matrix, centres: Matrix, counts: Matrix, size: Vector) -> Vector:
+    """Mean distance of the rows to the centre of each resample, weighted by their counts."""
+    # Relative to a point near all centres, squared distances are sums of terms of their own size.
+    origin = np.nan_to_num(centres).mean(axis=0)
+    moved = centres - origin
+    lengths = np.einsum("bj,bj->b", moved, moved)
+
+    def part(start: int) -> Vector:
+        block = rows[start : start + _ROWS] - origin
+        squared = -2.0 * (block @ moved.T)
+        squared += np.einsum("ij,ij->i", block, block)[:, None]
+        squared += lengths
+        np.sqrt(np.maximum(squared, 0.0, out=squared), out=squared)
+        squared *= counts[start : start + _ROWS]
+        return np.asarray(squared.sum(axis=0))
+
+    return np.asarray(np.sum(list(parallel(part, range(0, len(rows), _ROWS))), axis=0) / size)
+
+
+def _centred(X: Matrix) -> Matrix:
+    # Equal rows become exact zeros, which the rounding of their mean would miss.
+    rows = X / length_unit(X)
+    rows -= rows[0].copy()
+    rows -= rows.mean(axis=0)
+    return np.asarray(rows)
+
+
+def _products(left: Matrix, right: Matrix) -> Matrix:
+    with single_threaded_blas():
+        return np.asarray(left @ right)
+
+
+def _squared(rows: Matrix) -> Vector:
+    return np.asarray(np.einsum("bj,bj->b", rows, rows))
+
+
+def _mean_of_known(scores: Matrix) -> Vector:
+    known = np.isfinite(scores)
+    n = known.sum(axis=0)
+    return np.asarray(np.where(n > 0, np.where(known, scores, 0.0).sum(axis=0) / np.maximum(n, 1), np.nan))

@@ -1,0 +1,94 @@
+"""One partition of the features: how its two halves order all pairs of rows, and what follows from the two orders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels import ranks, resampling
+from shesha.kernels.halves import Closeness
+from shesha.kernels.ranks import Ordering
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The pairs in the order of the first half, and those in the order of the second."""
+
+    first: Ordering | None
+    """None where a half orders nothing: fewer than two pairs, or equal distances only."""
+    second: Ordering | None
+    """Of the second half's distances arranged in the order of the first."""
+    n_pairs: int
+    """All pairs, the undefined ones among them."""
+    kept: Index | None
+    """Positions of the pairs that are defined in both halves; None if all are."""
+    directed: Mask | None
+    """Rows that have a direction in both halves; None if all have."""
+
+    @classmethod
+    def of(cls, closeness: Closeness, level: float) -> Partition:
+        """Order the pairs; the closeness is overwritten."""
+        first, second, defined = closeness.first, closeness.second, closeness.defined()
+        n_pairs = len(first)
+        kept = None if defined is None else np.flatnonzero(defined)
+        if kept is not None:
+            first, second = first[kept], second[kept]
+        nothing = cls(None, None, n_pairs, kept, closeness.directed)
+        if len(first) < 2:
+            return nothing
+        outer = ranks.ordering(first, level, closeness.scratch[: len(first)].view(np.uint64))
+        if outer.variance == 0:
+            return nothing
+        arranged = np.take(second, outer.order)
+        inner = ranks.ordering(arranged, level, second.view(np.uint64))
+        if inner.variance == 0:
+            return nothing
+        return cls(outer, inner, n_pairs, kept, closeness.directed)
+
+    @property
+    def n_dropped(self) -> int:
+        """Pairs that are undefined in a half."""
+        return 0 if self.kept is None else self.n_pairs - len(self.kept)
+
+    @property
+    def correlation(self) -> float:
+        """Rank correlation of the two halves' distances; NaN where a half orders nothing."""
+        if self.first is None or self.second is None:
+            return float("nan")
+        return ranks.correlation(self.first, self.second)
+
+    def cells(self, chosen: Index | None) -> resampling.Cells | None:
+        """Cell of each pair, or of the chosen ones, for the bootstrap; None where there is no correlation."""
+        if self.first is None or self.second is None:
+            return None
+        found = resampling.cells_of(self.first, self.second)
+        if self.kept is not None:
+            every = np.full(self.n_pairs, resampling.UNDEFINED, dtype=np.int32)
+            every[self.kept] = found
+            found = every
+        return found if chosen is None else found[chosen]
+
+    def unit_ranks(self) -> tuple[Vector, Vector] | None:
+        """Centred ranks of unit length in both halves, in condensed order of the directed rows; their inner product is
+        the correlation."""
+        if self.first is None or self.second is None:
+            return None
+        places = self.first.order
+        return _unit(self.first, places), _unit(self.second, places[self.second.order])
+
+
+def _unit(found: Ordering, places: Index) -> Vector:
+    """Write each position's centred rank to the place of its pair."""
+    n = len(places)
+    ranked = np.arange(n, dtype=np.float64) if found.ranks is None else found.ranks + 0.0
+    ranked -= (n - 1) / 2
+    ranked *= 1 / np.sqrt(found.variance)
+    out = np.empty(n)
+    out[places] = ranked
+    return out

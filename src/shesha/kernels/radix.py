@@ -1,0 +1,206 @@
+"""Compiled ways through long vectors of keys, orders and ranks (ranks.c): the same values as NumPy's, sooner.
+
+Vectors are cut into pieces and groups of buckets by their length and content alone, and sums are sums of integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels import native
+from shesha.kernels.threads import parallel
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+Keys = NDArray[np.uint64]
+Places = NDArray[np.uint32]
+
+_PIECE = 1 << 20
+"""Entries that a thread takes at a time."""
+_BUCKET_BITS = 10
+"""A bucket has about so many bits of entries: they stay in the innermost cache while they are sorted."""
+_MOST_BITS = 11
+"""Buckets that are dealt out to at a time: more lines of memory than the next cache holds take longer."""
+_WINDOW_BITS = 15
+"""Places of a stretch that is written to in any order: it stays in the cache meanwhile."""
+_KEEP_KEYS, _KEEP_INDICES, _PUT_PLACES, _MULTIPLY = range(4)
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """How values become integers: their key in the upper bits, their index in the lower ones."""
+
+    low: float
+    scale: float
+    """(value - low) scale is in [0, 1)."""
+    key_bits: int
+    index_bits: int
+    gap: int
+    """Keys at most this far apart may stand for values that tie."""
+
+
+def sorted_keys(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) -> float:
+    """Fill `keys` with the sorted entries, or the order alone, and return the sum of squared lengths of linked runs."""
+    starts = _dealt(values, form, keys)
+    then = _KEEP_INDICES if strip else _KEEP_KEYS
+    return _runs(_sorted_groups(starts, form, keys, then), form.gap)
+
+
+def places(values: Vector, form: FixedPoint, keys: Keys) -> tuple[Places, float]:
+    """Place of each value in their order, and what `sorted_keys` returns. `keys` is work memory."""
+    out = np.empty(len(values), dtype=np.uint32)
+    groups = _sorted_groups(_dealt(values, form, keys), form, keys, _PUT_PLACES, out)
+    return out, _runs(groups, form.gap)
+
+
+def summed_products(
+    values: Vector, form: FixedPoint, keys: Keys, *, places: Places | None = None, ranks: Vector | None = None
+) -> tuple[float, float]:
+    """Sum of products of the values' centred ranks with those of another vector, and what `sorted_keys` returns.
+
+    `places` are those in the other's order; without them the values are in this order. A place has the rank of its
+    number, or that in `ranks`. `keys` is work memory.
+    """
+    groups = _sorted_groups(_dealt(values, form, keys, places), form, keys, _MULTIPLY, None, ranks)
+    return _total(sums for sums, _ in groups), _runs(groups, form.gap)
+
+
+def products(order: Index, first_ranks: Vector | None, second_ranks: Vector | None) -> float:
+    """Sum of products of centred ranks: `order` gives the places, in the first vector's order, of the second's."""
+    n = len(order)
+
+    def some(start: int) -> Index:
+        sums, stop = np.empty(2, dtype=np.intp), min(start + _PIECE, n)
+        own = None if second_ranks is None else second_ranks[start:stop]
+        native.call("shesha_products", stop - start, order[start:stop], start, first_ranks, own, n, sums)
+        return sums
+
+    return _total(parallel(some, range(0, n, _PIECE)))
+
+
+def taken(values: Vector, order: Index, out: Vector) -> tuple[float, float]:
+    """Copy the values in the given order, and return the smallest and the largest."""
+    ranges = np.empty((-(-len(order) // _PIECE), 2))
+
+    def take(piece: int) -> None:
+        own = slice(piece * _PIECE, min((piece + 1) * _PIECE, len(order)))
+        native.call("shesha_take", own.stop - own.start, values, order[own], out[own], ranges[piece])
+
+    _each(take, range(len(ranges)))
+    return float(ranges[:, 0].min()), float(ranges[:, 1].max())
+
+
+def put_ranks(order: Index, ranks: Vector | None, centre: float, scale: float, out: Vector) -> None:
+    """Write (rank - centre) scale to the place of each value."""
+    native.call("shesha_put_ranks", len(order), order, 0, ranks, centre, scale, out)
+
+
+def put_many_ranks(order: Index, ranks: Vector | None, centre: float, scale: float, room: Keys) -> Vector:
+    """Do the same for a long vector: what belongs to a stretch of memory is brought together first.
+
+    Needs no more memory than `room`, of the length of the order, because the result takes the place of the order.
+    """
+    n, shift = len(order), max(_WINDOW_BITS, (len(order) - 1).bit_length() - _MOST_BITS)
+    n_windows = (n - 1 >> shift) + 1
+    starts = np.arange(n_windows + 1) << shift
+    starts[-1] = n
+    counts = np.zeros((-(-n // _PIECE), n_windows), dtype=np.intp)
+
+    def count(piece: int) -> None:
+        own = order[piece * _PIECE : (piece + 1) * _PIECE]
+        native.call("shesha_count_places", len(own), own, shift, counts[piece])
+
+    def deal(piece: int) -> None:
+        own = order[piece * _PIECE : (piece + 1) * _PIECE]
+        native.call("shesha_deal_places", len(own), own, piece * _PIECE, shift, at[piece], room)
+
+    def put(window: int) -> None:
+        own = room[starts[window] : starts[window + 1]]
+        native.call("shesha_put_dealt_ranks", len(own), own, ranks, centre, scale, out)
+
+    _each(count, range(len(counts)))
+    at = starts[:-1] + np.cumsum(counts, axis=0) - counts
+    _each(deal, range(len(counts)))
+    out = order.view(np.float64)
+    _each(put, range(n_windows))
+    return out
+
+
+def _dealt(values: Vector, form: FixedPoint, keys: Keys, indices: Places | None = None) -> Index:
+    """Pack keys and indices in the order of the keys' leading bits; return where each bucket starts.
+
+    An index is the number of its value unless others are given.
+    """
+    n = len(values)
+    top = int(np.clip(n.bit_length() - _BUCKET_BITS, 1, min(_MOST_BITS, form.key_bits)))
+    counts = np.zeros((-(-n // _PIECE), 1 << top), dtype=np.intp)
+
+    def count(piece: int) -> None:
+        own = values[piece * _PIECE : (piece + 1) * _PIECE]
+        native.call("shesha_count", len(own), own, form.low, form.scale, top, counts[piece])
+
+    def deal(piece: int) -> None:
+        part = slice(piece * _PIECE, (piece + 1) * _PIECE)
+        own, named = values[part], None if indices is None else indices[part]
+        bits = form.key_bits, form.index_bits, top
+        native.call("shesha_deal", len(own), own, part.start, named, form.low, form.scale, *bits, at[piece], keys)
+
+    _each(count, range(len(counts)))
+    starts = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
+    at = starts[:-1] + np.cumsum(counts, axis=0) - counts
+    _each(deal, range(len(counts)))
+    return starts
+
+
+_Group = tuple[Index, float]
+"""What `shesha_sort_buckets` tells: its numbers and the number of entries, and the sum of squares."""
+
+
+def _sorted_groups(
+    starts: Index, form: FixedPoint, keys: Keys, then: int, places: Places | None = None, ranks: Vector | None = None
+) -> list[_Group]:
+    n, top = int(starts[-1]), (len(starts) - 1).bit_length() - 1
+    cuts = np.unique(np.searchsorted(starts, [*range(0, n, _PIECE), n]))
+
+    def sort(group: int) -> _Group:
+        own = starts[cuts[group] : cuts[group + 1] + 1]
+        told, squares = np.zeros(7, dtype=np.intp), np.zeros(1)
+        bits = form.key_bits + form.index_bits - top, form.index_bits, form.gap
+        if native.call("shesha_sort_buckets", len(own) - 1, own, *bits, keys, then, places, ranks, n, told, squares):
+            raise MemoryError(f"sorting {n:,} values")
+        told[6] = own[-1] - own[0]
+        return told, float(squares[0])
+
+    return list(parallel(sort, range(len(cuts) - 1)))
+
+
+def _runs(groups: list[_Group], gap: int) -> float:
+    """Sum of squared lengths of runs of linked entries, which may go on from one group to the next."""
+    total, run, last = 0.0, 0, None
+    for (_, _, first_run, last_run, first, own_last, size), squares in groups:
+        if last is not None and first - last > gap:
+            total, run = total + _square(run), 0
+        if first_run == size:
+            run += size
+        else:
+            total, run = total + _square(run + first_run) + squares, last_run
+        last = own_last
+    return total + _square(run)
+
+
+def _square(run: int) -> float:
+    return float(run) ** 2 if run > 1 else 0.0
+
+
+def _total(sums: Iterator[Index]) -> float:
+    """Of integers of which the first parts count 2**32 times; they are four times the products."""
+    return float(sum((int(some[0]) << 32) + int(some[1]) for some in sums)) / 4
+
+
+def _each(work: Callable[[int], None], pieces: range) -> None:
+    for _ in parallel(work, pieces):
+        pass

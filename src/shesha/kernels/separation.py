@@ -1,0 +1,90 @@
+"""Mean distance between classes over mean distance within, for many subsets or resamples of the rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels.distances import PANEL
+from shesha.kernels.threads import parallel
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+Codes = NDArray[np.intp]
+Panels = Callable[[int], Matrix]
+
+_PAIRS = 1 << 15
+"""Pairs that are weighted together: they stay in the cache."""
+_COLUMNS = 16
+
+
+def separation_ratios(distances_from: Panels, codes: Codes, counts: Matrix) -> NDArray[np.float64]:
+    """Separation ratio for each column of row counts; pairs of a row with itself never count.
+
+    Sums of distances over pairs are quadratic forms in the counts, so each panel of distances
+    serves all columns in one matrix product and no distance is computed twice.
+
+    Parameters
+    ----------
+    distances_from : function
+        Gives the distances of the rows of a panel to themselves and all later ones; may be overwritten.
+    codes : array of shape (n_rows,)
+        Class of each row, in ascending order.
+    counts : array of shape (n_rows, n_columns)
+        How often each row counts.
+    """
+
+    def sums(start: int) -> tuple[Matrix, Matrix]:
+        distances = distances_from(start)
+        width = len(distances)
+        distances[np.tril_indices(width)] = 0.0  # Pairs i < j only.
+        own = codes[start : start + width]
+        here = counts[start : start + width]
+        total = np.einsum("ib,ib->b", here, distances @ counts[start:])
+        # Rows are sorted by class: from the panel's first row, its classes form one stretch.
+        stop = int(np.searchsorted(codes, own[-1], side="right"))
+        distances[:, : stop - start] *= own[:, None] == codes[start:stop]
+        within = np.einsum("ib,ib->b", here, distances[:, : stop - start] @ counts[start:stop])
+        return total, within
+
+    parts = list(parallel(sums, range(0, len(codes), PANEL)))
+    total, within = (np.sum([part[k] for part in parts], axis=0) for k in (0, 1))
+    n_total, n_within = _pair_counts(codes, counts)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = ((total - within) / (n_total - n_within)) / (within / n_within)
+    return np.where(np.isfinite(ratio), ratio, np.nan)
+
+
+def ratios_of_pairs(distances: Vector, differ: NDArray[np.bool_], counts: Matrix, i: Index, j: Index) -> Vector:
+    """Separation ratio over the given pairs (i, j) of different rows, for each column of row counts.
+
+    `differ` tells the pairs whose rows belong to different classes.
+    """
+
+    def sums(columns: slice) -> NDArray[np.float64]:
+        here = np.ascontiguousarray(counts[:, columns])
+        found = np.zeros((2, 2, here.shape[1]))
+        for start in range(0, len(i), _PAIRS):
+            stretch = slice(start, start + _PAIRS)
+            weights = here[i[stretch]] * here[j[stretch]]
+            for side, mask in enumerate((differ[stretch], ~differ[stretch])):
+                found[side, 0] += distances[stretch][mask] @ weights[mask]
+                found[side, 1] += weights[mask].sum(axis=0)
+        return found
+
+    columns = [slice(at, at + _COLUMNS) for at in range(0, counts.shape[1], _COLUMNS)]
+    (between, n_between), (within, n_within) = np.concatenate(list(parallel(sums, columns)), axis=2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = (between / n_between) / (within / n_within)
+    return np.asarray(np.where(np.isfinite(ratio), ratio, np.nan))
+
+
+def _pair_counts(codes: Codes, counts: Matrix) -> tuple[Matrix, Matrix]:
+    """Number of pairs of different rows, in all and within classes, for each column of counts."""
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    per_class = np.add.reduceat(counts, starts, axis=0)
+    own = (counts**2).sum(axis=0)
+    return (counts.sum(axis=0) ** 2 - own) / 2, ((per_class**2).sum(axis=0) - own) / 2

@@ -1,0 +1,213 @@
+"""Do rows depend on one another? Neighbours in the order given, and rows that repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import erfc, log, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha import _validate as check
+from shesha.kernels.repeats import hashes_of, repeats
+from shesha.results import Dependence
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+FEWEST_ROWS = 12
+"""Rows below which nothing can be told."""
+_WINDOWS, _WINDOW = 4, 128
+"""Stretches of consecutive rows that are looked at, where there are more rows."""
+_N_ORDERS = 60
+"""Random orders that the order given is compared with."""
+_N_RANKED = 2000
+"""Random pairs of rows whose distances rank all others: neither far rows nor the scale decide."""
+_CHANCE = 1e-4
+"""Expected number of rows that are called near repeats although they are not."""
+_DISCRETE, _TIED, _COLUMNS = 0.1, 0.5, 16
+"""A representation takes few values if fewer than this share of its rows differ, or if its columns (so many are looked
+at) take at most this share of the number of different rows: codes, counts, sparse features."""
+
+
+def dependence(*representations: NDArray[Any]) -> Dependence:
+    """Look for signs that rows depend on one another.
+
+    Permuting rows tests the wrong thing where they do, but only if they do in both representations that are compared:
+    so of several representations, what all of them show counts. Neighbours in the order given are compared with those
+    of random orders, by the ranks of their distances: found are series, drifts, batches and classes in sequence, trials
+    taken twice in a row. At most 512 rows, in stretches of 128, are looked at; all for exact repeats. Not found are
+    dependent rows that lie far apart, such as subjects in turn.
+
+    Parameters
+    ----------
+    *representations : arrays of shape (n_samples, n_features)
+        Finite, of the same rows, in the order in which they were taken.
+
+    Returns
+    -------
+    Dependence
+        `found`, and `text`: what is the matter and what to pass.
+
+    Raises
+    ------
+    ValueError
+        If there is no representation, or they have different rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> print(dependence(rng.standard_normal((200, 8))))
+    no sign that rows depend on one another
+    >>> walk = rng.standard_normal((200, 8)).cumsum(axis=0)
+    >>> found = dependence(walk)
+    >>> found.ordered, found.repeating, found.short(200)
+    (True, False, True)
+    """
+    if not representations:
+        raise ValueError("representations must be at least one, got none")
+    sides = [check.raw_matrix(side, "representations", min_rows=1) for side in representations]
+    n = len(sides[0])
+    if any(len(side) != n for side in sides):
+        raise ValueError(f"representations must have the same rows, got {', '.join(str(len(side)) for side in sides)}")
+    hashes = [hashes_of(side) for side in sides]
+    repeated = repeats(_together(hashes))
+    repeated = repeated[np.any([side[repeated].any(axis=1) for side in sides], axis=0)]
+    windows = _windows(n)
+    rows = np.concatenate(windows)
+    discrete = any(_is_discrete(side[rows], one[rows]) for side, one in zip(sides, hashes, strict=True))
+    if n < FEWEST_ROWS:
+        return Dependence(n, 1.0, 0.5, 1.0, tuple(repeated.tolist()), (), len(rows), discrete)
+    grams = [_gram(side, rows) for side in sides]
+    squared = [_squared_distances(gram) for gram in grams]
+    neighbours = [_neighbours(one, windows) for one in squared]
+    p_value, closeness = max(neighbours)
+    near = rows[:0] if discrete else _near_repeats(squared, ~np.isin(rows, repeated))
+    return Dependence(
+        n,
+        p_value,
+        closeness,
+        _memory(grams, windows),
+        tuple(repeated.tolist()),
+        tuple(rows[near].tolist()),
+        len(rows),
+        discrete,
+    )
+
+
+def _together(hashes: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """Hash of a row in all representations."""
+    found = np.zeros(len(hashes[0]), dtype=np.uint64)
+    for one in hashes:
+        found = found * np.uint64(0x9E3779B97F4A7C15) + one
+    return found
+
+
+def _is_discrete(side: NDArray[Any], hashes: NDArray[np.uint64]) -> bool:
+    n_different = len(np.unique(hashes))
+    columns = np.unique(np.linspace(0, side.shape[1] - 1, _COLUMNS).astype(np.intp))
+    n_values = np.median([len(np.unique(side[:, column])) for column in columns])
+    return bool(n_different < _DISCRETE * len(hashes) or n_values <= _TIED * n_different)
+
+
+def _windows(n: int) -> list[Index]:
+    """Stretches of consecutive rows, spread evenly; all rows where they are few."""
+    if n <= _WINDOWS * _WINDOW:
+        return [np.arange(n)]
+    starts = np.linspace(0, n - _WINDOW, _WINDOWS).astype(np.intp)
+    return [np.arange(start, start + _WINDOW) for start in starts]
+
+
+def _gram(side: NDArray[Any], rows: Index) -> Matrix:
+    X = np.asarray(side[rows], dtype=np.float64)
+    # Squares of large numbers must stay within range.
+    X = X / (np.abs(X).max(initial=0.0) or 1.0)
+    X -= X.mean(axis=0)
+    found: Matrix = X @ X.T
+    return found
+
+
+def _squared_distances(gram: Matrix) -> Matrix:
+    lengths = np.diagonal(gram)
+    found: Matrix = np.maximum(lengths[:, None] + lengths - 2 * gram, 0.0)
+    return found
+
+
+def _neighbours(squared: Matrix, windows: list[Index]) -> tuple[float, float]:
+    """p-value and mean rank of the distances between neighbours."""
+    rng = np.random.default_rng(0)
+    n = len(squared)
+    first, second = _pairs_of_places(windows)
+    ranked = np.sort(squared[tuple(_different(n, _N_RANKED, rng))])
+    orders = np.array([np.arange(n), *(rng.permutation(n) for _ in range(_N_ORDERS))])
+    ranks = _ranks(squared[orders[:, first], orders[:, second]], ranked).mean(axis=1)
+    spread = float(ranks[1:].std(ddof=1))
+    if not spread > 1e-9:
+        return 1.0, 0.5
+    # The estimate of the mean from so many orders has an error of its own.
+    z = (ranks[1:].mean() - ranks[0]) / (spread * sqrt(1 + 1 / _N_ORDERS))
+    return 0.5 * erfc(float(z) / sqrt(2)), float(ranks[0])
+
+
+def _pairs_of_places(windows: list[Index]) -> tuple[Index, Index]:
+    """Places of neighbours among the rows of all windows together."""
+    ends = np.cumsum([len(window) for window in windows])
+    first = np.setdiff1d(np.arange(ends[-1]), ends - 1)
+    return first, first + 1
+
+
+def _different(n: int, size: int, rng: np.random.Generator) -> tuple[Index, Index]:
+    first = rng.integers(n, size=size)
+    return first, (first + rng.integers(1, n, size=size)) % n
+
+
+def _ranks(values: Matrix, ranked: Vector) -> Matrix:
+    """Share of the ranked values that are smaller; ties count half."""
+    below, upto = (np.searchsorted(ranked, values, side=side) for side in ("left", "right"))
+    found: Matrix = (below + upto) / (2 * len(ranked))
+    return found
+
+
+def _memory(grams: list[Matrix], windows: list[Index]) -> float:
+    """1 + 2 times the sum of the products of the autocorrelations."""
+    ends = np.cumsum([0, *(len(window) for window in windows)])
+    total = 1.0
+    for lag in range(1, len(windows[0]) // 2):
+        found = [_autocorrelation(gram, lag, ends) for gram in grams]
+        if min(found) <= 0:
+            break
+        # Nothing links one representation with itself but its own halves, which have the same memory.
+        total += 2 * float(np.prod(found if len(found) > 1 else found * 2))
+    return total
+
+
+def _autocorrelation(gram: Matrix, lag: int, ends: Index) -> float:
+    parts = [gram[start:stop, start:stop] for start, stop in pairwise(ends)]
+    power = np.mean([np.trace(part) / len(part) for part in parts])
+    if not power > 0:
+        return 0.0
+    return float(np.mean([np.trace(part, lag) / (len(part) - lag) for part in parts]) / power)
+
+
+def _near_repeats(squared: list[Matrix], kept: NDArray[np.bool_]) -> Index:
+    """Rows whose nearest row is far nearer than the second, beyond what the dimension of the data explains.
+
+    Where rows lie evenly in k dimensions, the logarithm of the ratio of both distances is exponential with rate k
+    (Facco et al. 2017), that of the third and the second with rate 2 k; its median tells k, twins or not.
+    """
+    places = np.flatnonzero(kept)
+    if len(places) < FEWEST_ROWS:
+        return places[:0]
+    total = np.zeros((len(places), len(places)))
+    for one in squared:
+        part = one[np.ix_(places, places)]
+        total += part / (np.median(part) or 1.0)
+    np.fill_diagonal(total, np.inf)
+    # Squared distances below this are rounding of the Gram matrix.
+    nearest = np.log(np.maximum(np.partition(total, (0, 1, 2), axis=1)[:, :3], 1e-13)) / 2
+    limit = 2 * float(np.median(nearest[:, 2] - nearest[:, 1])) / log(2) * log(len(places) / _CHANCE)
+    return places[nearest[:, 1] - nearest[:, 0] > limit] if limit > 0 else places[:0]

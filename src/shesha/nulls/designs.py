@@ -1,0 +1,159 @@
+"""Saying which rows may take each other's place: the one check of `blocks`, `groups`, `within`, `shift` and so on."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha import _validate as check
+from shesha._arrays import to_host
+from shesha._random import Seed, generator
+from shesha.nulls.exchange import Exchange
+
+Index = NDArray[np.intp]
+
+N_BINS = 10
+"""Strata that a covariate is cut into: deciles."""
+
+
+def exchange(
+    n: int,
+    *,
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    within: ArrayLike | None = None,
+    shift: bool = False,
+    block_length: int | None = None,
+) -> Exchange:
+    """Say which rows may take each other's place if nothing links two representations of them.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    blocks : array of shape (n,), optional
+        Labels; rows never leave their block (session, batch, laboratory).
+    groups : array of shape (n,), optional
+        Labels; the rows of a group move together, in order (trials of a subject). Only equally large groups take each
+        other's place: any other exchange would match the rows of one group with those of several, which is not how
+        the rows given are matched, and makes too much significant. `equal_groups` makes them equally large.
+    within : array of shape (n,), optional
+        A covariate that both sides depend on (norm, depth, length): numbers of more than ten values are cut into
+        deciles, fewer values or text are strata as they are; rows never leave their stratum.
+    shift : bool
+        Rows are a series, each block one of its own: it is turned round by a random number of rows, from 0 on, its end
+        joined to its beginning. For series that are stationary and long against their memory.
+    block_length : int, optional
+        Rows are a series, each block one of its own: consecutive stretches of so many rows are exchanged, and those
+        left over at its end stay. For series whose memory is far shorter than a stretch.
+
+    Returns
+    -------
+    Exchange
+
+    Raises
+    ------
+    ValueError
+        If labels do not fit the rows, groups reach across blocks, or designs are combined that exclude each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sessions = exchange(6, blocks=["a", "a", "a", "b", "b", "b"])
+    >>> sessions.text, round(np.exp(sessions.log_count))
+    ('within blocks', 36)
+    >>> exchange(6, shift=True).draw(np.random.default_rng(0)).tolist()
+    [5, 0, 1, 2, 3, 4]
+    >>> exchange(6, groups=[0, 0, 1, 1, 2, 2]).resample(np.random.default_rng(1)).tolist()
+    [0, 0, 2, 2, 1, 1]
+    """
+    check.boolean(shift, "shift")
+    length = check.optional_count(block_length, "block_length")
+    _require_together(
+        {"groups": groups is not None, "within": within is not None, "shift": shift, "block_length": length is not None}
+    )
+    block = _block_codes(n, blocks, within)
+    named = [text for text, given in (("within blocks", blocks), ("within strata", within)) if given is not None]
+    if shift:
+        return Exchange(n, block, shift=True, named=("circular shifts", *named))
+    if length is not None:
+        return Exchange(n, block, _stretches(block, length), False, length, (f"stretches of {length} rows", *named))
+    if groups is None:
+        return Exchange(n, block, named=tuple(named))
+    group = check.labels(groups, n, "groups", min_classes=1)[0]
+    if len(np.unique(np.stack([group, block]), axis=1).T) > group.max() + 1:
+        where = "blocks" if within is None else "blocks and strata"
+        raise ValueError(f"groups must lie within {where}, got a group with rows in several {where}")
+    return Exchange(n, block, group, named=(*named, "whole groups"))
+
+
+def equal_groups(groups: ArrayLike, size: int | None = None, *, seed: Seed = None) -> Index:
+    """Pick rows at random that leave all groups equally large, so that all may take each other's place.
+
+    Parameters
+    ----------
+    groups : array of shape (n,)
+        Labels.
+    size : int, optional
+        Rows of each group; smaller groups are left out. Default: those of the smallest group.
+    seed : int, Generator or None
+
+    Returns
+    -------
+    array of row numbers
+        In their order; pass `X[rows]`, `Y[rows]` and `groups[rows]` on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> donor = np.array(["a", "a", "b", "b", "b", "c", "c"])
+    >>> donor[equal_groups(donor, seed=0)].tolist()
+    ['a', 'a', 'b', 'b', 'c', 'c']
+    """
+    codes = check.labels(groups, len(to_host(groups)), "groups", min_classes=1)[0]
+    sizes = np.bincount(codes)
+    least = int(sizes.min()) if size is None else check.count(size, "size")
+    if least > sizes.max():
+        raise ValueError(f"size must be at most that of the largest group ({sizes.max()}), got {least}")
+    rng = generator(seed)
+    kept = [rng.choice(np.flatnonzero(codes == code), least, replace=False) for code in np.flatnonzero(sizes >= least)]
+    return np.sort(np.concatenate(kept))
+
+
+def _require_together(given: dict[str, bool]) -> None:
+    """Refuse designs that exclude each other."""
+    for alone in ("shift", "block_length"):
+        others = [name for name, there in given.items() if there and name != alone]
+        if given[alone] and others:
+            raise ValueError(f"{alone} must come alone or with blocks, got {' and '.join(others)} as well")
+
+
+def _block_codes(n: int, blocks: ArrayLike | None, within: ArrayLike | None) -> Index:
+    """Return one code per row: rows of one block and of one stratum share it."""
+    block = np.zeros(n, dtype=np.intp) if blocks is None else check.labels(blocks, n, "blocks", min_classes=1)[0]
+    if within is None:
+        return block
+    stratum = _strata(within, n)
+    found: Index = np.unique(block * (stratum.max() + 1) + stratum, return_inverse=True)[1].astype(np.intp)
+    return found
+
+
+def _strata(within: ArrayLike, n: int) -> Index:
+    """Cut numbers of many values at their deciles; equal values stay together."""
+    codes, values = check.labels(within, n, "within", min_classes=1)
+    if values.dtype.kind not in "iuf" or len(values) <= N_BINS:
+        return codes
+    covariate = np.asarray(to_host(within), dtype=np.float64)
+    edges = np.quantile(covariate, np.arange(1, N_BINS) / N_BINS)
+    found: Index = np.searchsorted(edges, covariate, side="right").astype(np.intp)
+    return found
+
+
+def _stretches(block: Index, length: int) -> Index:
+    """Number the consecutive stretches of each block."""
+    place = np.empty(len(block), dtype=np.intp)
+    for code in np.unique(block):
+        rows = np.flatnonzero(block == code)
+        place[rows] = np.arange(len(rows)) // length
+    found: Index = np.unique(block * (place.max() + 1) + place, return_inverse=True)[1].astype(np.intp)
+    return found

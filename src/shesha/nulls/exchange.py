@@ -1,0 +1,204 @@
+"""An exchange design: which rows may take each other's place, as permutations and as resamples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, product
+from math import ceil, lgamma, log, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha import _validate as check
+
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """Which rows may take each other's place, if nothing links two representations of them.
+
+    Made by `shesha.nulls.exchange`. Every permutation that a design allows is drawn with the same probability, the
+    identity among them: they form a group, so that p-values are exact where rows are exchangeable as it says.
+    """
+
+    n_rows: int
+    block: Index
+    """Code of each row's block, which it never leaves."""
+    group: Index | None = None
+    """Code of the group that each row moves with; None: rows move alone."""
+    shift: bool = False
+    """Whether the rows of a block are a series that is turned round, its end joined to its beginning."""
+    block_length: int | None = None
+    """Rows of a stretch, where groups are stretches of a series."""
+    named: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What is exchanged, in words."""
+        said = ", ".join(self.named) or "all rows"
+        n_staying = len(self._staying)
+        if self.shift or self.block_length or not n_staying or not self.log_count:
+            return said
+        return f"{said} ({n_staying} of {self._n_groups} have no equal in size and stay)"
+
+    @cached_property
+    def strata(self) -> tuple[Index, ...]:
+        """The rows of each block, in order."""
+        found = _rows_by_code(self.block)
+        return tuple(sorted(found, key=lambda rows: int(rows[0])))
+
+    @cached_property
+    def exchangeable(self) -> tuple[Index, ...]:
+        """Arrays of shape (units, rows of a unit), unless rows are shifted; units of one array may be exchanged."""
+        if self.group is None:
+            return tuple(rows[:, None] for rows in self.strata)
+        kinds: dict[tuple[int, int], list[Index]] = {}
+        for rows in _rows_by_code(self.group):
+            kinds.setdefault((int(self.block[rows[0]]), len(rows)), []).append(rows)
+        return tuple(np.array(found) for found in kinds.values())
+
+    @property
+    def _staying(self) -> list[Index]:
+        return [] if self.group is None else [units for units in self.exchangeable if len(units) == 1]
+
+    @property
+    def _n_groups(self) -> int:
+        return sum(len(units) for units in self.exchangeable)
+
+    @cached_property
+    def log_count(self) -> float:
+        """Logarithm of the number of distinct permutations, the identity among them."""
+        if self.shift:
+            return sum(log(len(rows)) for rows in self.strata)
+        return sum(lgamma(len(units) + 1) for units in self.exchangeable)
+
+    def require_enough(self, n_permutations: int, alpha: float) -> None:
+        """Refuse a level that no result could reach."""
+        check.fraction(alpha, "alpha", closed=False)
+        if check.count(n_permutations, "n_permutations") < 1 / alpha - 1 - 1e-9:
+            raise ValueError(f"n_permutations must be at least 1 / alpha - 1 = {1 / alpha - 1:g}, got {n_permutations}")
+        if self.log_count < log(1 / alpha) - 1e-9:
+            raise ValueError(
+                f"the design must leave at least 1 / alpha = {1 / alpha:g} distinct permutations, got "
+                f"{round(np.exp(self.log_count))} ({self.text}): {self._remedy()}"
+            )
+
+    def _remedy(self) -> str:
+        if self.shift:
+            return "use longer series, or a larger alpha"
+        if self.block_length:
+            return "use shorter stretches, or a larger alpha"
+        remedy = "use larger blocks, more groups of equal size, or a larger alpha"
+        if self._staying:
+            remedy += "; shesha.nulls.equal_groups(groups) picks rows that leave all groups equally large"
+        return remedy
+
+    def draw(self, rng: np.random.Generator) -> Index:
+        """Draw one of the permutations, each with the same probability.
+
+        Parameters
+        ----------
+        rng : Generator
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            Row `order[i]` takes the place of row i.
+        """
+        order = np.arange(self.n_rows)
+        if self.shift:
+            for rows in self.strata:
+                order[rows] = np.roll(rows, -int(rng.integers(len(rows))))
+            return order
+        for units in self.exchangeable:
+            order[units] = units[rng.permutation(len(units))]
+        return order
+
+    def draws(self, n_permutations: int, rng: np.random.Generator) -> list[Index]:
+        """Draw several permutations; of shifts, each other one once if there are no more than were asked for."""
+        if self.shift and self.log_count <= log(n_permutations + 1) + 1e-9:
+            return list(islice(self._every_shift(), 1, None))
+        return [self.draw(rng) for _ in range(n_permutations)]
+
+    def _every_shift(self) -> Iterator[Index]:
+        """Yield every combination of shifts, the identity first."""
+        for lags in product(*(range(len(rows)) for rows in self.strata)):
+            order = np.arange(self.n_rows)
+            for rows, lag in zip(self.strata, lags, strict=True):
+                order[rows] = np.roll(rows, -lag)
+            yield order
+
+    def resample(self, rng: np.random.Generator) -> Index:
+        """Draw how often each row counts in a bootstrap resample.
+
+        Within each block whole groups are drawn with replacement, as many as there are; of a series, stretches of
+        `block_length` rows from anywhere, its end joined to its beginning (where rows are shifted, stretches of
+        the square root of their number); otherwise single rows.
+
+        Parameters
+        ----------
+        rng : Generator
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            Counts; their sum is the number of rows, except where groups differ in size.
+        """
+        counts = np.zeros(self.n_rows, dtype=np.intp)
+        for rows in self.strata:
+            if self.shift or self.block_length:
+                counts[rows] = _stretch_counts(len(rows), self.block_length, rng)
+            elif self.group is None:
+                counts[rows] = _unit_counts(len(rows), rng)
+            else:
+                groups, own = np.unique(self.group[rows], return_inverse=True)
+                counts[rows] = _unit_counts(len(groups), rng)[own]
+        return counts
+
+    @cached_property
+    def clusters(self) -> Index:
+        """Code of what moves together in a resample: the row itself, its group, or its stretch of a series."""
+        if self.group is not None:
+            return np.unique(self.group, return_inverse=True)[1].astype(np.intp)
+        if not self.shift:
+            return np.arange(self.n_rows)
+        found, taken = np.empty(self.n_rows, dtype=np.intp), 0
+        for rows in self.strata:
+            found[rows] = taken + np.arange(len(rows)) // _stretch(len(rows), None)
+            taken = int(found[rows[-1]]) + 1
+        return found
+
+    def at(self, rows: Index) -> Exchange:
+        """Return the design of some of the rows, in the order given.
+
+        Parameters
+        ----------
+        rows : array of row numbers
+        """
+        group = None if self.group is None else self.group[rows]
+        return Exchange(len(rows), self.block[rows], group, self.shift, self.block_length, self.named)
+
+
+def _rows_by_code(codes: Index) -> list[Index]:
+    """Row numbers of each code that occurs, in the order of the codes."""
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order])) + 1
+    return np.split(order, starts)
+
+
+def _unit_counts(n: int, rng: np.random.Generator) -> Index:
+    return np.bincount(rng.integers(n, size=n), minlength=n)
+
+
+def _stretch_counts(n: int, length: int | None, rng: np.random.Generator) -> Index:
+    step = _stretch(n, length)
+    starts = rng.integers(n, size=ceil(n / step))
+    drawn = (starts[:, None] + np.arange(step)).ravel()[:n] % n
+    return np.bincount(drawn, minlength=n)
+
+
+def _stretch(n: int, length: int | None) -> int:
+    return min(n, length or ceil(sqrt(n)))

@@ -1,0 +1,259 @@
+"""The mark that makes a function of a view a stability score, and the list of all that carry it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha import _validate as check
+from shesha._random import generator
+from shesha._warnings import NotEstimable
+from shesha.stability.evidence import Classes
+from shesha.stability.told import told_to_the_caller
+from shesha.views import (
+    Rdm,
+    Representation,
+    Rows,
+    UndirectedHalfError,
+    UndirectedRowsError,
+    View,
+    rows_or_distances,
+    source_of,
+)
+
+P = ParamSpec("P")
+V = TypeVar("V", bound=View)
+Data = ArrayLike | Rdm | Representation | Rows
+Needs = Literal["rows", "labels", "replicates"]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to score the stability of a representation, with what is declared and tested about it."""
+
+    name: str
+    function: Callable[..., float] = field(repr=False)
+    """The function of a view (and classes)."""
+    view: type[View]
+    title: str
+    bounds: tuple[float, float]
+    means: str = field(repr=False)
+    """The question that it answers, in a sentence."""
+    means_not: str = field(repr=False)
+    """What must not be read into it."""
+    reference: str = field(repr=False)
+    needs: Needs = "rows"
+    invariant: frozenset[str] = frozenset()
+    """Changes of the representation that leave the value alone: scaling, translation, orthogonal."""
+    estimator: Callable[..., Any] | None = field(default=None, repr=False)
+    """Gives value, interval and null in one pass; None: rows are resampled and labels shuffled one by one."""
+    estimand: bool = True
+    """Whether what it estimates can be identified; without, there is neither interval nor chance."""
+    settings: Mapping[str, Any] | None = field(default=None, repr=False)
+    """Options of the estimator with their defaults; None: those of the function."""
+    view_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    min_columns: int = 1
+    min_classes: int = 2
+    require_classes: Callable[[Classes], None] | None = field(default=None, repr=False)
+    """Refuses labels that have enough classes and still do not do."""
+    samples_pairs: bool = False
+    """Whether its estimator takes `pairs` and `target_se`: rows are then read as they are needed."""
+    audited: bool = False
+    """Whether it is part of every audit."""
+    place: int = 100
+    """Where it stands among the others, smallest first."""
+    alias: str = ""
+    """Short name in the documented interface."""
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether class labels must be given."""
+        return self.needs == "labels"
+
+    @property
+    def maximum(self) -> float | None:
+        """Value of perfect stability, if there is one."""
+        return float(self.bounds[1]) if np.isfinite(self.bounds[1]) else None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the function, with their defaults."""
+        found = list(inspect.signature(self.function).parameters.values())
+        return {one.name: one.default for one in found[_LEADING[self.needs] :]}
+
+    @cached_property
+    def estimator_options(self) -> dict[str, Any]:
+        """The options that `estimate` and `chance` take, with their defaults."""
+        if self.settings is not None:
+            return dict(self.settings)
+        return {name: value for name, value in self.options.items() if name not in ("seed", "max_samples")}
+
+    @property
+    def takes_distances(self) -> bool:
+        """Whether distances between rows may be given instead of features."""
+        return self.view.takes_distances(**self.view_options)
+
+    def __call__(self, *data: Any, **options: Any) -> float:
+        """Score data as given."""
+        return _call(self, data, options)
+
+    def look(self, source: Rows | Rdm, options: Mapping[str, Any]) -> Any:
+        """Return the view that the function scores."""
+        known = inspect.signature(self.view.of).parameters
+        chosen = {name: value for name, value in options.items() if name in known and name != "seed"}
+        return source_of(source).view(self.view, **chosen, **self.view_options)
+
+    def rows_of(self, X: Any, name: str = "X") -> Rows | Rdm:
+        """Check what is to be scored; values are checked when they are read."""
+        found = rows_or_distances(X, name, min_columns=self.min_columns)
+        if isinstance(found, Rdm) and not self.takes_distances:
+            raise TypeError(f"{name} must be features for {self.name}, got distances between rows")
+        return found
+
+    def classes_of(self, y: Any, n_rows: int) -> Classes:
+        """Check the labels."""
+        if y is None:
+            raise ValueError(f"y must be given for the supervised variant {self.name!r}, got None")
+        codes, names = check.labels(y, n_rows, min_classes=self.min_classes)
+        found = Classes(codes, names)
+        if self.require_classes is not None:
+            self.require_classes(found)
+        return found
+
+    def score(self, source: Rows | Rdm, classes: Classes | None, options: Mapping[str, Any]) -> float:
+        """Score checked data; NotEstimable tells why there is no value."""
+        labels = () if classes is None else (classes,)
+        return float(self.function(self.look(source, options), *labels, **options))
+
+
+_LEADING: Mapping[Needs, int] = {"rows": 1, "labels": 2, "replicates": 2}
+"""Data that the function of each kind takes before its options."""
+_variants: dict[str, Variant] = {}
+
+
+@overload
+def stability(
+    *, needs: Literal["rows"] = "rows", **declared: Any
+) -> Callable[[Callable[Concatenate[V, P], float]], Callable[Concatenate[Data, P], float]]: ...
+@overload
+def stability(
+    *, needs: Literal["labels"], **declared: Any
+) -> Callable[[Callable[Concatenate[V, Classes, P], float]], Callable[Concatenate[Data, ArrayLike, P], float]]: ...
+@overload
+def stability(
+    *, needs: Literal["replicates"], **declared: Any
+) -> Callable[[Callable[Concatenate[V, V, P], float]], Callable[Concatenate[Data, Data, P], float]]: ...
+def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[..., float]], Callable[..., float]]:
+    """Mark a function of a view as a stability score; what comes back is a function of a matrix.
+
+    The function takes a view; then, if labels are needed, `Classes`; or, if replicates are needed, a second view; then
+    its options. What comes back takes the data in their place. Options that the view's constructor knows go to the
+    view as well. A `seed` becomes one generator for all that is random, and with `max_samples` more rows than that are
+    replaced by a random subset. `docs/extending.md` shows a score of one's own.
+
+    Parameters
+    ----------
+    needs : {'rows', 'labels', 'replicates'}
+        Whether the rows suffice, or classes or a second measurement of the same rows are needed as well.
+    **declared
+        Fields of `Variant`: at least view, title, bounds, means, means_not and reference.
+
+    Examples
+    --------
+    >>> import shesha
+    >>> shesha.feature_split.variant.bounds
+    (-1, 1)
+    """
+    check.choice(needs, tuple(_LEADING), "needs")
+
+    def mark(function: Callable[..., float]) -> Callable[..., float]:
+        invariant: Collection[str] = declared.pop("invariant", ())
+        name = declared.pop("name", function.__name__)
+        found = Variant(name, function, needs=needs, invariant=frozenset(invariant), **declared)
+        taken = _variants.get(found.name)
+        if taken is not None and taken.function.__module__ != function.__module__:
+            raise ValueError(f"name must be one that no variant has, got {found.name!r}")
+        _variants[found.name] = found
+        return _as_function(found)
+
+    return mark
+
+
+def registered() -> dict[str, Variant]:
+    """All marked scores by name, in the order of their places."""
+    return {one.name: one for one in sorted(_variants.values(), key=lambda one: one.place)}
+
+
+def _as_function(found: Variant) -> Callable[..., float]:
+    function = found.function
+
+    @wraps(function)
+    def score(*args: Any, **kwargs: Any) -> float:
+        return _call(found, args, kwargs)
+
+    score.__signature__ = _public_signature(found)  # type: ignore[attr-defined]
+    score.variant = found  # type: ignore[attr-defined]
+    # Its signature is that of the view.
+    del score.__wrapped__
+    return cast(Callable[..., float], score)
+
+
+def _call(found: Variant, args: Sequence[Any], kwargs: Mapping[str, Any]) -> float:
+    bound = _public_signature(found).bind(*args, **kwargs)
+    bound.apply_defaults()
+    options = dict(bound.arguments)
+    data = [options.pop(name) for name in _DATA[found.needs]]
+    with told_to_the_caller():
+        try:
+            return _direct(found, data, options)
+        except NotEstimable as reason:
+            if isinstance(reason, UndirectedRowsError | UndirectedHalfError):
+                raise
+            return check.not_estimable(str(reason))
+
+
+_DATA: Mapping[Needs, tuple[str, ...]] = {"rows": ("X",), "labels": ("X", "y"), "replicates": ("X_a", "X_b")}
+
+
+def _public_signature(found: Variant) -> inspect.Signature:
+    own = list(inspect.signature(found.function).parameters.values())[_LEADING[found.needs] :]
+    data = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in _DATA[found.needs]]
+    typed = [one.replace(annotation="ArrayLike") for one in data]
+    return inspect.Signature([*typed, *own], return_annotation="float")
+
+
+def _direct(found: Variant, data: list[Any], options: dict[str, Any]) -> float:
+    """Check, subsample and score, in the order in which the documented functions draw."""
+    if found.needs == "replicates":
+        sides = [found.rows_of(X, name) for X, name in zip(data, _DATA["replicates"], strict=True)]
+        return between(found, sides[0], sides[1], options)
+    rng = generator(options["seed"]) if "seed" in options else None
+    limit = check.optional_count(options.get("max_samples"), "max_samples", minimum=4)
+    source = found.rows_of(data[0])
+    classes = found.classes_of(data[1], _n_rows(source)) if found.needs_labels else None
+    if limit is not None and _n_rows(source) > limit and rng is not None:
+        chosen = rng.choice(_n_rows(source), limit, replace=False)
+        source = source.at(chosen) if isinstance(source, Rows) else source.rows_at(chosen)
+        classes = None if classes is None else classes.at(chosen)
+    return found.score(source, classes, options if rng is None else {**options, "seed": rng})
+
+
+def between(found: Variant, a: Rows | Rdm, b: Rows | Rdm, options: Mapping[str, Any]) -> float:
+    """Score two replicates."""
+    if _n_rows(a) != _n_rows(b):
+        raise ValueError(f"X_b must have as many rows as X_a ({_n_rows(a)}), got {_n_rows(b)}")
+    views = []
+    for side, name in ((a, "X_a"), (b, "X_b")):
+        with told_to_the_caller(name):
+            views.append(found.look(side, options))
+    return float(found.function(*views, **options))
+
+
+def _n_rows(source: Rows | Rdm) -> int:
+    return len(source) if isinstance(source, Rows) else source.n_rows

@@ -1,0 +1,123 @@
+"""Rows from wherever they are: memory, a mapped file, a sparse matrix, a tensor; read as they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha import _memory as memory
+from shesha import _validate as check
+from shesha.views._representation import Rdm, Representation, View, stored_precision
+
+Matrix = NDArray[np.float64]
+Index = NDArray[np.intp]
+V = TypeVar("V", bound=View)
+
+
+class Rows:
+    """A matrix, inputs x features, of which any rows can be read: its shape is checked now, values when they are read.
+
+    Parameters
+    ----------
+    X : array, mapped file, SciPy sparse matrix, tensor, DataFrame, Representation or Rows
+        Sparse matrices and files stay as they are: only the rows that are read become dense.
+    name : str
+        What error messages call it.
+    """
+
+    def __init__(self, X: Any, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> None:
+        if isinstance(X, Rows):
+            X = X._array
+        if isinstance(X, Representation):
+            X = X.on_host.rows
+        self.name = name
+        self._made: dict[type[View], View] = {}
+        self._array: Any
+        if hasattr(X, "toarray") and hasattr(X, "tocsr"):
+            self._array = _sparse(X, name)
+            check.shape(X.shape, name, min_rows, min_columns)
+        else:
+            self._array = check.raw_matrix(X, name, min_rows=min_rows, min_columns=min_columns)
+        self.precision = stored_precision(self._array.data if self.is_sparse else self._array)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether only entries that are not zero are kept."""
+        return not isinstance(self._array, np.ndarray)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+        n, d = self._array.shape
+        return int(n), int(d)
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return self.shape[0]
+
+    def read(self, rows: Index | slice) -> Matrix:
+        """Return some rows as numbers of double precision, not checked."""
+        chosen = self._array[rows]
+        if self.is_sparse:
+            chosen = chosen.toarray()
+        return np.asarray(chosen, dtype=np.float64)
+
+    def blocks(self, entries: int) -> Iterator[tuple[int, Matrix]]:
+        """Yield stretches of the rows of about this many numbers, each with the number of its first row."""
+        step = max(1, entries // max(1, self.shape[1]))
+        for start in range(0, len(self), step):
+            yield start, self.read(slice(start, start + step))
+
+    def without(self, rows: Index) -> Rows:
+        """The same without some rows."""
+        if not len(rows):
+            return self
+        kept = np.setdiff1d(np.arange(len(self)), rows)
+        return Rows(self._array[kept], self.name, min_rows=0, min_columns=0)
+
+    def at(self, rows: Index) -> Rows:
+        """Some rows only."""
+        return Rows(self._array[rows], self.name, min_rows=0, min_columns=0)
+
+    def view(self, kind: type[V]) -> V:
+        """Return a view: made from blocks of the rows where it can be, else from all rows at once."""
+        make = getattr(kind, "of_rows", None)
+        if make is None:
+            return self.whole.view(kind)
+        if kind not in self._made:
+            self._made[kind] = make(self)
+        return cast(V, self._made[kind])
+
+    def __getitem__(self, rows: slice) -> Matrix:
+        """Some rows as numbers of double precision."""
+        return self.read(rows)
+
+    @cached_property
+    def whole(self) -> Representation:
+        """All rows at once, checked; refused beyond the memory budget."""
+        n, d = self.shape
+        memory.require(16 * n * d, f"{n:,} rows x {d:,} features", "pass fewer rows")
+        dense = self._array.toarray() if self.is_sparse else self._array
+        return Representation(check.finite(dense, self.name), self.precision)
+
+
+def rows_or_distances(X: Any, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> Rows | Rdm:
+    """Return what a score looks at: rows, or distances where only these are known."""
+    if isinstance(X, Representation) and X.given_distances:
+        return X.distances
+    return X if isinstance(X, Rdm) else Rows(X, name, min_rows=min_rows, min_columns=min_columns)
+
+
+def source_of(X: Rows | Rdm) -> Representation:
+    """The representation from which views are made."""
+    return X.whole if isinstance(X, Rows) else Representation.of(X)
+
+
+def _sparse(X: Any, name: str) -> Any:
+    if X.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be a matrix of real numbers, got an array of dtype {X.dtype}")
+    return X.tocsr()

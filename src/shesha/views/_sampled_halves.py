@@ -1,0 +1,103 @@
+"""Both halves of the features for random pairs of rows: any number of rows, from memory or from disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha import _validate as check
+from shesha._random import Seed, generator
+from shesha.kernels import matched, sampled
+from shesha.kernels.distances import Metric, undirected_rows
+from shesha.kernels.precision import length_unit
+from shesha.views._representation import UndirectedRowsError
+from shesha.views._rows import Rows
+from shesha.views._split_halves import Draw, draw_sampler, metric_within
+
+Matrix = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+FEWEST_PAIRS = 1000
+"""Pairs that a partition needs at least: a rank correlation of fewer is biased."""
+_FIRST_ROWS = 256
+_SMALLEST, _LARGEST = 1e-200, 1e200
+"""Squared lengths between which products of rows stay within the range of double precision."""
+
+
+@dataclass(frozen=True)
+class SampledHalves:
+    """The twin of `SplitHalves` that never holds all pairs: each question draws fresh ones and reads their rows."""
+
+    rows: Rows
+    metric: Metric
+    rotated: bool
+
+    @property
+    def _within(self) -> Metric:
+        return metric_within(self.metric, self.rotated)
+
+    def sampler(self, seed: Seed) -> Callable[[], Draw]:
+        """Return what draws the next partition, in the order of the documented functions."""
+        return draw_sampler(self.rows.shape[1], self.rotated, generator(seed))
+
+    def score(self, draw: Draw, n_pairs: int, rng: np.random.Generator) -> sampled.SampledScore:
+        """Correlate the halves of one partition over random pairs."""
+        n, d = self.rows.shape
+        pairs = sampled.draw_pairs(n, n_pairs, rng)
+        return sampled.score(self.reader(), d, pairs, self._within, self._plan(draw))
+
+    def matched(self, draw: Draw, partners: Index, n_pairs: int, rng: np.random.Generator) -> float:
+        """Correlate the first half of random pairs with the second half of their partners."""
+        return matched.matched_correlation(
+            self.reader(), self.rows.shape, n_pairs, self._within, self._plan(draw), partners, rng
+        )
+
+    def _plan(self, draw: Draw) -> sampled.Masks | sampled.Planes:
+        if isinstance(draw, np.random.Generator):
+            return sampled.Planes.of(self.rows.shape[1], [draw])
+        return sampled.Masks.of([draw])
+
+    def reader(self) -> sampled.Rows:
+        """Return what reads rows as they are needed, and checks them."""
+        centre = self.metric == "correlation" and self.rotated
+        unit = self._unit() if self.metric == "euclidean" else 1.0
+
+        def read(ids: Index) -> Matrix:
+            rows = self.rows.read(ids)
+            if unit != 1.0:
+                rows = rows / unit
+            # One pass: a sum is finite only if all its terms are, and zero lengths are looked into.
+            with np.errstate(over="ignore"):
+                lengths = np.einsum("ij,ij->i", rows, rows)
+            if not np.isfinite(lengths).all():
+                self._require_finite(rows, ids)
+            self._require_directions(rows, lengths, ids)
+            extreme = ~((lengths > _SMALLEST) & (lengths < _LARGEST))
+            if self.metric != "euclidean" and extreme.any():
+                # Directions do not depend on the scale, but squares of such numbers leave the range.
+                rows[extreme] /= np.abs(rows[extreme]).max(axis=1, keepdims=True)
+            if centre:
+                rows -= rows.mean(axis=1, keepdims=True)
+            return rows
+
+        return read
+
+    def _unit(self) -> float:
+        """Squares of distances must stay within range, and the first rows show the scale."""
+        first = self.rows.read(slice(0, _FIRST_ROWS))
+        return length_unit(first) if np.isfinite(first).all() else 1.0
+
+    def _require_finite(self, rows: Matrix, ids: Index) -> None:
+        bad = ids[~np.isfinite(rows).all(axis=1)]
+        if len(bad):
+            name = self.rows.name
+            raise ValueError(f"{name} must be finite, got NaN or infinity in rows {check.listed(np.unique(bad))}")
+
+    def _require_directions(self, rows: Matrix, lengths: NDArray[np.float64], ids: Index) -> None:
+        suspect = np.flatnonzero(lengths == 0) if self.metric == "cosine" else np.arange(len(rows))
+        undirected = suspect[undirected_rows(rows[suspect], self.metric)] if len(suspect) else suspect
+        if len(undirected):
+            raise UndirectedRowsError(np.unique(ids[undirected]), self.metric)

@@ -1,0 +1,125 @@
+"""Both halves of the features of one representation, one partition after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha import _validate as check
+from shesha._random import Seed, generator
+from shesha._warnings import NotEstimable
+from shesha.kernels import halves
+from shesha.kernels.distances import METRICS, Metric, rounding_level
+from shesha.kernels.frames import Axes, Frame, Rotations
+from shesha.kernels.partitions import Partition
+from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.views._representation import Representation, View
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+Draw = Index | np.random.Generator
+"""What makes a partition: a permutation of the features, or the generator of a rotation."""
+Found = TypeVar("Found")
+
+MIN_FEATURES = 4
+"""Two features in each half: with one, cosine knows only signs."""
+CONSTANT = "all distances are equal within a half of the features, in every draw"
+
+
+class UndirectedHalfError(NotEstimable):
+    """Some rows have no direction within a half of the features."""
+
+    def __init__(self, rows: Index, metric: Metric) -> None:
+        super().__init__(rows, metric)
+        self.rows, self.metric = rows, metric
+
+    def __str__(self) -> str:
+        """Name the rows."""
+        return f"rows without a direction within a half of the features: {check.listed(self.rows)}"
+
+
+@dataclass(frozen=True)
+class SplitHalves(View):
+    """All that partitions of the features have in common; each is made when it is visited.
+
+    The halves are those of the given axes, or of the axes after a random rotation. What a visitor takes from a
+    partition (its correlation, the cells of the bootstrap, the ranks that a null permutes) is found in one pass.
+    """
+
+    n_rows: int
+    n_features: int
+    rotated: bool
+    level: float
+    """Difference below which two distances are the same number."""
+    kernel: halves.DenseHalves | halves.PanelHalves
+
+    @classmethod
+    def of(cls, source: Representation, *, metric: Metric = "cosine", rotated: bool = False) -> SplitHalves:
+        """Bring the rows to standard form, and share their inner products among all partitions."""
+        check.choice(metric, METRICS, "metric")
+        n, d = source.rows.shape
+        if d < MIN_FEATURES:
+            raise NotEstimable(f"halves of the features need at least {MIN_FEATURES} features, got {d}")
+        rows = source.standard(metric)
+        if rotated and metric == "euclidean":
+            # A rotation moves medians, but not means, along.
+            rows = rows - rows.mean(axis=0)
+        with single_threaded_blas():
+            frame: Frame = Rotations(rows) if rotated else Axes(rows)
+            kernel = halves.halves(rows, metric_within(metric, rotated), frame)
+        return cls(n, d, rotated, rounding_level(rows, metric), kernel)
+
+    @classmethod
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """The features, and the distances of both halves."""
+        return 24 * n * d, 24 * n * d + 8 * n * n * (7 if n <= halves.DENSE_ROWS else 3)
+
+    def sampler(self, seed: Seed) -> Callable[[], Draw]:
+        """Return what draws the next partition, in the order of the documented functions."""
+        return draw_sampler(self.n_features, self.rotated, generator(seed))
+
+    def visit(self, draws: Sequence[Draw], use: Callable[[int, Partition], Found]) -> list[Found]:
+        """Make the partition of each draw once, and hand it to `use` with its number."""
+
+        def one(at: int) -> Found:
+            return self.kernel.visit(draws[at], lambda closeness: use(at, Partition.of(closeness, self.level)))
+
+        if isinstance(self.kernel, halves.PanelHalves):
+            # Large pieces of work: one at a time, each on all threads.
+            return [one(at) for at in range(len(draws))]
+        return list(parallel(one, range(len(draws))))
+
+    def correlations(self, draws: Sequence[Draw]) -> Vector:
+        """Rank correlation of the halves in each partition; NaN where the distances of a half are all equal."""
+
+        def correlate(_: int, found: Partition) -> float:
+            if found.directed is not None:
+                raise UndirectedHalfError(np.flatnonzero(~found.directed), self.kernel.metric)
+            return found.correlation
+
+        return np.array(self.visit(draws, correlate))
+
+    def mean_correlation(self, n_draws: int, seed: Seed) -> float:
+        """Mean of the correlations of random partitions."""
+        draw = self.sampler(seed)
+        found = self.correlations([draw() for _ in range(n_draws)])
+        if np.isnan(found).all():
+            raise NotEstimable(CONSTANT)
+        return float(np.nanmean(found))
+
+
+def metric_within(metric: Metric, rotated: bool) -> Metric:
+    """The metric within halves: correlation rows were centred before the rotation, not within halves."""
+    return "cosine" if rotated and metric == "correlation" else metric
+
+
+def draw_sampler(n_features: int, rotated: bool, rng: np.random.Generator) -> Callable[[], Draw]:
+    """Return what draws the next partition: a permutation of the features, or a stream for a rotation."""
+    if rotated:
+        return lambda: rng.spawn(1)[0]
+    return lambda: rng.permutation(n_features)

@@ -1,0 +1,39 @@
+"""How the variance of centred rows is shared among principal directions; the rows may lie on disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels.spectrum import centred_variances
+from shesha.views._representation import Representation, View
+
+if TYPE_CHECKING:
+    from shesha.views._rows import Rows
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Variances(View):
+    """Share of the variance along each principal direction, largest first; zeros if all rows are equal."""
+
+    shares: Vector
+
+    @classmethod
+    def of(cls, source: Representation) -> Variances:
+        """Decompose rows in memory."""
+        return cls(centred_variances(source.on_host.rows))
+
+    @classmethod
+    def of_rows(cls, source: Rows) -> Variances:
+        """Decompose rows from wherever they are, in blocks."""
+        return cls(centred_variances(source))
+
+    def permuted(self, order: Index) -> Variances:
+        """The order of the rows does not matter."""
+        return self

@@ -1,0 +1,176 @@
+"""Compiled ranks are those of NumPy, bit for bit, however the work is cut."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from shesha.kernels import native, radix, ranks
+from shesha.kernels.frames import Axes
+from shesha.kernels.halves import DenseHalves
+
+pytestmark = pytest.mark.skipif(not native.available(), reason="compiled loops were not built, or are switched off")
+N = 5000
+
+
+def crowded(rng):
+    """All but one value in one bucket, where they differ in their last bits."""
+    values = 1 + 1e-12 * rng.standard_normal(N)
+    values[7] = 9.0
+    return values
+
+
+VALUES = {
+    "normal": lambda rng: rng.standard_normal(N),
+    "uniform": lambda rng: rng.random(N),
+    "crowded": crowded,
+    "ties": lambda rng: rng.integers(0, 40, N) * 1.0,
+    "two values": lambda rng: rng.integers(0, 2, N) * 1.0,
+    "falling": lambda rng: -(np.arange(N) ** 2.0),
+    "a long run": lambda rng: np.sort(np.where(rng.random(N) < 0.4, 0.25, rng.random(N))),
+    "two": lambda rng: np.array([2.0, 1.0]),
+    "three": lambda rng: np.array([2.0, 3.0, 1.0]),
+}
+
+
+@pytest.fixture(params=VALUES)
+def values(request, rng):
+    return VALUES[request.param](rng)
+
+
+@pytest.fixture(params=[1 << 20, 1024, 97], ids=["one piece", "five pieces", "many pieces"])
+def pieces(request, monkeypatch):
+    monkeypatch.setattr(radix, "_PIECE", request.param)
+
+
+@pytest.fixture(params=["plain", "avx2", "avx512"])
+def level(request, monkeypatch):
+    """Every instruction set of this processor."""
+    best = native._library().shesha_level()
+    number = native._LEVELS.index(request.param)
+    if number > best:
+        pytest.skip(f"this processor has no {request.param}")
+    monkeypatch.setattr(native, "call", lambda name, *arguments: native._call(name, f"_{request.param}", *arguments))
+
+
+def form_of(values, tolerance=0.0):
+    return ranks._fixed_point(values, ranks._spread(values), tolerance)
+
+
+@pytest.mark.parametrize("strip", [True, False])
+@pytest.mark.parametrize("tolerance", [0.0, 1e-13, 0.01])
+def test_sorted_keys_and_their_runs_are_those_of_numpy(values, pieces, level, strip, tolerance):
+    form, n = form_of(values, tolerance), len(values)
+    found, expected = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)
+    squares = radix.sorted_keys(values, form, found, strip=strip)
+    assert squares == ranks._sorted_keys(values, form, expected, strip=strip)
+    assert np.array_equal(found, expected)
+
+
+def test_places_are_the_inverse_of_the_order(values, pieces, level):
+    form, keys = form_of(values), np.empty(len(values), dtype=np.uint64)
+    places, squares = radix.places(values, form, keys)
+    assert squares == radix.sorted_keys(values, form, keys, strip=True)
+    assert np.array_equal(keys[places], np.arange(len(values)))
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_products_of_ranks_are_exact(values, pieces, level, rng, tied):
+    n = len(values)
+    own, other = rng.permutation(n), rng.integers(0, 2 * n, n) / 2 if tied else None
+    keys = np.empty(n, dtype=np.uint64)
+    radix.sorted_keys(values, form_of(values), keys, strip=True)
+    order, centre = keys.view(np.intp), (n - 1) / 2
+    expected = (((order if other is None else other[order]) - centre) * (np.arange(n) - centre)).sum()
+    found, _ = radix.summed_products(values, form_of(values), np.empty(n, dtype=np.uint64), ranks=other)
+    assert_allclose(found, expected, rtol=1e-12, atol=1e-4)
+    assert radix.products(order, other, None) == found
+    # Equal keys stand in the order of their places.
+    keys_of = np.empty(n, dtype=np.uint64)
+    ranks._pack(values, form_of(values), keys_of)
+    by_place = np.lexsort((own, keys_of >> np.uint64(form_of(values).index_bits)))
+    expected = (((own if other is None else other[own])[by_place] - centre) * (np.arange(n) - centre)).sum()
+    found, _ = radix.summed_products(
+        values, form_of(values), np.empty(n, dtype=np.uint64), places=own.astype(np.uint32), ranks=other
+    )
+    assert_allclose(found, expected, rtol=1e-12, atol=1e-4)
+
+
+def test_products_of_two_vectors_with_ties(pieces, level, rng):
+    order, first, second = rng.permutation(N), rng.integers(0, 2 * N, N) / 2, rng.integers(0, 2 * N, N) / 2
+    centre = (N - 1) / 2
+    assert radix.products(order, first, second) == ((first[order] - centre) * (second - centre)).sum()
+
+
+def test_large_sums_are_exact():
+    n = 3_000_000
+    centred = np.arange(n) - (n - 1) / 2
+    exact = (n**3 - n) // 12
+    assert radix.products(np.arange(n), None, None) == float(exact)
+    assert radix.products(np.arange(n)[::-1].copy(), None, None) == -float(exact)
+    assert_allclose((centred**2).sum(), exact, rtol=1e-12)
+
+
+def test_values_are_taken_in_order_with_their_range(values, pieces, level, rng):
+    order, out = rng.permutation(len(values)), np.empty(len(values))
+    assert radix.taken(values, order, out) == (values.min(), values.max())
+    assert np.array_equal(out, values[order])
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_ranks_come_to_their_places_either_way(pieces, level, rng, monkeypatch, tied):
+    monkeypatch.setattr(radix, "_WINDOW_BITS", 5)
+    monkeypatch.setattr(radix, "_MOST_BITS", 7)
+    order, own = rng.permutation(N), rng.integers(0, 2 * N, N) / 2 if tied else None
+    expected, direct = np.empty(N), np.empty(N)
+    expected[order] = ((np.arange(N) if own is None else own) - 12.5) * 0.3
+    radix.put_ranks(order, own, 12.5, 0.3, direct)
+    assert np.array_equal(direct, expected)
+    found = radix.put_many_ranks(order.copy(), own, 12.5, 0.3, np.empty(N, dtype=np.uint64))
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_rank_correlations_are_those_of_numpy(values, pieces, level, rng, monkeypatch, with_threads, cached):
+    monkeypatch.setattr(ranks, "_CACHED", 1 << 21 if cached else 1)
+    other = np.round(values + rng.standard_normal(len(values)), 3)
+
+    def scores(threads):
+        def work():
+            both = ((values, other), (other, values), (values, rng_free), (rng_free, values))
+            return [ranks.spearman(a.copy(), b.copy(), (1e-13, 1e-13)) for a, b in both]
+
+        return with_threads(threads, work)
+
+    rng_free = np.random.default_rng(3).standard_normal(len(values))
+    found = scores(1)
+    assert found == scores(2)
+    monkeypatch.setenv("SHESHA_NATIVE", "0")
+    assert_allclose(found, scores(1), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_unit_ranks_are_those_of_numpy(values, pieces, level, monkeypatch, cached):
+    monkeypatch.setattr(ranks, "_CACHED", 1 << 21 if cached else 1)
+    found = ranks.unit_ranks(values.copy())
+    kept = values.copy()
+    assert np.array_equal(ranks.unit_ranks(kept, out=kept), found)
+    monkeypatch.setenv("SHESHA_NATIVE", "0")
+    assert np.array_equal(ranks.unit_ranks(values.copy()), found)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation", "euclidean"])
+@pytest.mark.parametrize("few", [True, False])
+def test_halves_are_those_of_numpy(level, rng, monkeypatch, metric, few):
+    rows, order = rng.standard_normal((300, 13)), rng.permutation(13)
+    if few:
+        rows[:3, order[:6]] *= 1e3
+    rows /= np.sqrt((rows**2).sum(axis=1, keepdims=True))
+
+    def both():
+        return DenseHalves(rows, metric, Axes(rows)).visit(order, lambda c: np.array([c.first, c.second]))
+
+    found = both()
+    monkeypatch.setenv("SHESHA_NATIVE", "0")
+    assert np.array_equal(both(), found)

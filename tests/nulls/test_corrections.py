@@ -1,0 +1,73 @@
+"""Corrected p-values follow their definitions, and say how many draws they need."""
+
+from __future__ import annotations
+
+from math import isnan
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import false_discovery_control
+
+from shesha import benjamini_hochberg, holm
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.2, 0.001, 0.02, 0.5]) == pytest.approx([0.4, 0.004, 0.06, 0.5])
+    assert holm([0.3, 0.6, 0.4]) == pytest.approx([0.9, 0.9, 0.9])
+    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
+    assert holm([0.02]) == pytest.approx([0.02])
+
+
+def test_benjamini_hochberg_by_hand():
+    assert benjamini_hochberg([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.04, 0.04])
+    assert benjamini_hochberg([0.2, 0.001, 0.02, 0.5]) == pytest.approx([0.8 / 3, 0.004, 0.04, 0.5])
+    assert benjamini_hochberg([0.02]) == pytest.approx([0.02])
+
+
+P_VALUES = st.lists(st.integers(1, 200).map(lambda i: i / 200), max_size=30)
+both = pytest.mark.parametrize("correct", [holm, benjamini_hochberg])
+
+
+@given(P_VALUES.filter(bool))
+def test_benjamini_hochberg_is_scipys(p_values):
+    assert benjamini_hochberg(p_values) == pytest.approx(false_discovery_control(p_values))
+
+
+@given(P_VALUES)
+def test_holm_is_its_definition(p_values):
+    """The largest of (m - rank) p up to one's own rank, at most 1."""
+    m, ordered = len(p_values), sorted(p_values)
+    for p, found in zip(p_values, holm(p_values), strict=True):
+        steps = [(m - rank) * value for rank, value in enumerate(ordered) if value <= p]
+        # Of equal p-values the first has the largest factor.
+        assert found == pytest.approx(min(1.0, max(steps)))
+
+
+@both
+@given(p_values=P_VALUES, data=st.data())
+def test_corrections_are_monotone_order_free_and_never_smaller(correct, p_values, data):
+    found = correct(p_values)
+    assert found.shape == (len(p_values),)
+    assert np.all(found >= np.array(p_values) - 1e-15)
+    assert np.all(found <= 1)
+    order = np.argsort(p_values, kind="stable")
+    assert np.all(np.diff(found[order]) >= 0)
+    shuffled = data.draw(st.permutations(range(len(p_values))))
+    assert correct([p_values[i] for i in shuffled]) == pytest.approx(found[list(shuffled)] if shuffled else [])
+
+
+@both
+@given(p_values=P_VALUES, at=st.integers(0, 30))
+def test_nan_is_no_test_and_stays(correct, p_values, at):
+    at = min(at, len(p_values))
+    found = correct([*p_values[:at], np.nan, *p_values[at:]])
+    assert isnan(found[at])
+    assert np.delete(found, at) == pytest.approx(correct(p_values))
+
+
+@given(P_VALUES)
+def test_holm_is_the_stricter(p_values):
+    assert np.all(holm(p_values) >= benjamini_hochberg(p_values) - 1e-15)
