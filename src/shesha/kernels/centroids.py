@@ -7,14 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha._types import Index, Matrix, Vector
 from shesha.kernels import ranks
 from shesha.kernels.distances import Metric, pair_distances, rounding_level, standard_rows, undirected_rows
 from shesha.kernels.threads import single_threaded_blas
 
-Matrix = NDArray[np.float64]
 Cube = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 def random_halves(sizes: Sequence[int], n_splits: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:

@@ -8,15 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shesha._types import Index, Labels, Matrix, Vector
 from shesha.kernels.precision import length_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
-Codes = NDArray[np.intp]
 
 _ROWS = 2048
 """Rows whose distances to the class means of all resamples are computed together."""
@@ -24,7 +19,7 @@ _FEW_DIGITS = 1e-9
 """Share of the squared length below which a variance may be rounding."""
 
 
-def class_means(X: Matrix, codes: Codes) -> tuple[Matrix, Vector]:
+def class_means(X: Matrix, codes: Labels) -> tuple[Matrix, Vector]:
     """Mean row and number of rows of each class that occurs."""
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
@@ -32,7 +27,7 @@ def class_means(X: Matrix, codes: Codes) -> tuple[Matrix, Vector]:
     return np.add.reduceat(X[order], starts, axis=0) / counts[:, None], counts
 
 
-def between_share(X: Matrix, codes: Codes) -> float:
+def between_share(X: Matrix, codes: Labels) -> float:
     """Between-class share of the sum of squares; NaN if all rows are equal."""
     if (X[0] == X).all():
         return float("nan")

@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha._types import Labels, Matrix
 from shesha.kernels.class_statistics import class_means
 from shesha.kernels.threads import parallel, single_threaded_blas
-
-Matrix = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 _RIDGE = 1e-6
 
 
-def overlaps(X: Matrix, codes: Codes, n_bootstrap: int, share: float, rng: np.random.Generator) -> NDArray[np.float64]:
+def overlaps(X: Matrix, codes: Labels, n_bootstrap: int, share: float, rng: np.random.Generator) -> NDArray[np.float64]:
     """Agreement of the full data's discriminant subspace with that of each resample; NaN if there is none."""
     members = [np.flatnonzero(codes == label) for label in np.unique(codes)]
     size = int(len(X) * share) // len(members)
@@ -34,7 +32,7 @@ def overlaps(X: Matrix, codes: Codes, n_bootstrap: int, share: float, rng: np.ra
     return np.array(list(parallel(overlap, draws)))
 
 
-def discriminant_basis(X: Matrix, codes: Codes) -> Matrix:
+def discriminant_basis(X: Matrix, codes: Labels) -> Matrix:
     """Orthonormal basis of the discriminant directions; no columns if all class means coincide."""
     import scipy.linalg
 

@@ -11,14 +11,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha._types import Index, Matrix, Vector
 from shesha.kernels import ranks
 from shesha.kernels.distances import Metric
 from shesha.kernels.precision import ROUNDING
 from shesha.kernels.sampled import Masks, Planes, Rows
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 Cube = NDArray[np.float64]
 
 BLOCK = 16

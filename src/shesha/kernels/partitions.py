@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shesha._types import Index, Mask, Vector
 from shesha.kernels import ranks, resampling
 from shesha.kernels.halves import Closeness
 from shesha.kernels.ranks import Ordering
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha._types import Index, Keys, Vector
 from shesha.kernels import native
 from shesha.kernels.threads import parallel
 
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
-Keys = NDArray[np.uint64]
 Places = NDArray[np.uint32]
 
 _PIECE = 1 << 20

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha._types import Index
+
 Hashes = NDArray[np.uint64]
-Index = NDArray[np.intp]
 
 _ENTRIES = 1 << 20
 _FEW = 16

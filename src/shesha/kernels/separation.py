@@ -7,13 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha._types import Index, Labels, Matrix, Vector
 from shesha.kernels.distances import PANEL
 from shesha.kernels.threads import parallel
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
-Codes = NDArray[np.intp]
 Panels = Callable[[int], Matrix]
 
 _PAIRS = 1 << 15
@@ -21,7 +18,7 @@ _PAIRS = 1 << 15
 _COLUMNS = 16
 
 
-def separation_ratios(distances_from: Panels, codes: Codes, counts: Matrix) -> NDArray[np.float64]:
+def separation_ratios(distances_from: Panels, codes: Labels, counts: Matrix) -> NDArray[np.float64]:
     """Separation ratio for each column of row counts; pairs of a row with itself never count.
 
     Sums of distances over pairs are quadratic forms in the counts, so each panel of distances
@@ -82,7 +79,7 @@ def ratios_of_pairs(distances: Vector, differ: NDArray[np.bool_], counts: Matrix
     return np.asarray(np.where(np.isfinite(ratio), ratio, np.nan))
 
 
-def _pair_counts(codes: Codes, counts: Matrix) -> tuple[Matrix, Matrix]:
+def _pair_counts(codes: Labels, counts: Matrix) -> tuple[Matrix, Matrix]:
     """Number of pairs of different rows, in all and within classes, for each column of counts."""
     starts = np.flatnonzero(np.diff(codes, prepend=-1))
     per_class = np.add.reduceat(counts, starts, axis=0)

@@ -11,12 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _validate as check
+from shesha._types import Index, Matrix, Vector
 from shesha.kernels.repeats import hashes_of, repeats
 from shesha.results import Dependence
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 FEWEST_ROWS = 12
 """Rows below which nothing can be told."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._arrays import to_host
-from shesha._random import Seed, generator
+from shesha._random import generator
+from shesha._types import Index, Seed
 from shesha.nulls.exchange import Exchange
-
-Index = NDArray[np.intp]
 
 N_BINS = 10
 """Strata that a covariate is cut into: deciles."""

@@ -9,11 +9,9 @@ from itertools import islice, product
 from math import ceil, lgamma, log, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _validate as check
-
-Index = NDArray[np.intp]
+from shesha._types import Index
 
 
 @dataclass(frozen=True, eq=False)

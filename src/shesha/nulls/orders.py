@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Any, TypedDict
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shesha import _validate as check
-from shesha._random import Seed, generator
+from shesha._random import generator
+from shesha._types import Index, Seed
 from shesha._warnings import CalibrationWarning, warn
 from shesha.nulls.designs import exchange
-
-Index = NDArray[np.intp]
 
 
 class Design(TypedDict, total=False):

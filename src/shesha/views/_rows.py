@@ -7,14 +7,12 @@ from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _memory as memory
 from shesha import _validate as check
+from shesha._types import Index, Matrix
 from shesha.views._representation import Rdm, Representation, View, stored_precision
 
-Matrix = NDArray[np.float64]
-Index = NDArray[np.intp]
 V = TypeVar("V", bound=View)
 
 

@@ -9,16 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _validate as check
-from shesha._random import Seed, generator
+from shesha._random import generator
+from shesha._types import Index, Matrix, Seed
 from shesha.kernels import matched, sampled
 from shesha.kernels.distances import Metric, undirected_rows
 from shesha.kernels.precision import length_unit
 from shesha.views._representation import UndirectedRowsError
 from shesha.views._rows import Rows
 from shesha.views._split_halves import Draw, draw_sampler, metric_within
-
-Matrix = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 FEWEST_PAIRS = 1000
 """Pairs that a partition needs at least: a rank correlation of fewer is biased."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _validate as check
-from shesha._random import Seed, generator
+from shesha._random import generator
+from shesha._types import Index, Seed, Vector
 from shesha._warnings import NotEstimable
 from shesha.kernels import halves
 from shesha.kernels.distances import METRICS, Metric, rounding_level
@@ -19,9 +19,6 @@ from shesha.kernels.partitions import Partition
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.views._representation import Representation, View
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 Draw = Index | np.random.Generator
 """What makes a partition: a permutation of the features, or the generator of a rotation."""
 Found = TypeVar("Found")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _validate as check
+from shesha._types import Index, Matrix, Vector
 from shesha.kernels.distances import (
     METRICS,
     PANEL,
@@ -22,10 +22,6 @@ from shesha.kernels.distances import (
 )
 from shesha.kernels.precision import ROUNDING, length_unit
 from shesha.views._representation import Representation, UndirectedRowsError, View
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from shesha._types import Index, Vector
 from shesha.kernels.spectrum import centred_variances
 from shesha.views._representation import Representation, View
 
 if TYPE_CHECKING:
     from shesha.views._rows import Rows
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
