@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._progress import muted, track
-from shesha._random import Seed, generator
+from shesha._random import generator
+from shesha._types import Seed
 from shesha._warnings import NotEstimableWarning
 from shesha.auditing.findings import Settings, audited, meanings, size
 from shesha.auditing.movement import movement

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shesha._memory import MemoryBudgetError
+from shesha._types import Index
 from shesha._warnings import NotEstimable
 from shesha.auditing.faults import find_faults
 from shesha.descriptors import Descriptor, descriptors
@@ -19,8 +20,6 @@ from shesha.stability.chance import as_chance
 from shesha.stability.estimate import as_estimate
 from shesha.stability.measured import measured, requested
 from shesha.views import Rdm, Rows
-
-Index = NDArray[np.intp]
 
 _MIN_ROWS = 4
 _FREE_METRIC = "cosine"

@@ -1,4 +1,6 @@
-"""What was found as sections, sections as text, and tables: results say what, this says how it looks."""
+"""Reports as sections, tables and plain text: nothing here knows a result; results and commands write themselves."""
+
+from __future__ import annotations
 
 from shesha.report._columns import columns
 from shesha.report._markdown import markdown_line, markdown_table

@@ -5,21 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha._memory import memory_budget
 from shesha._progress import track
 from shesha._random import spawn
+from shesha._types import Index, Labels, Vector
 from shesha.kernels import ranks, resampling
 from shesha.kernels.distances import n_pairs
 from shesha.kernels.ranks import Ordering
 from shesha.stability import split_estimator
-from shesha.stability.evidence import THINNING, Codes, Evidence, Request
+from shesha.stability.evidence import THINNING, Evidence, Request
 from shesha.stability.split_estimator import Pairs, bootstrap_pairs, resampled_scores
 from shesha.views import Standard
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 NOTHING_TO_RANK = "all distances between rows, or all between labels, are equal"
 _BYTES_PER_PAIR = 80
@@ -28,7 +25,7 @@ _PARTS = 20
 """Parts of the sampled pairs whose scores tell the error from sampling."""
 
 
-def label_distances(codes: Codes) -> Vector:
+def label_distances(codes: Labels) -> Vector:
     """1 for each pair of rows with different labels, 0 for the others, in condensed order."""
     n = len(codes)
     return np.concatenate([codes[i] != codes[i + 1 :] for i in range(n)]).astype(np.float64)

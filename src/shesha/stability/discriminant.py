@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from shesha import _validate as check
-from shesha._random import Seed, generator
+from shesha._random import generator
+from shesha._types import Seed
 from shesha._warnings import NotEstimable
 from shesha.kernels.discriminant import overlaps
 from shesha.stability._registry import stability

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
-from shesha._random import Seed
+from shesha._types import Seed
 from shesha.results import Estimate
 from shesha.stability.evidence import Evidence, Request
 from shesha.stability.measured import measured, requested

@@ -11,21 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha._random import spawn
+from shesha._types import Index, Labels, Vector
 from shesha.views import Rdm, Rows
 
 if TYPE_CHECKING:
     from shesha.stability._registry import Variant
-
-Vector = NDArray[np.float64]
-Codes = NDArray[np.intp]
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
 class Classes:
     """Class labels: a code from 0 for each row, and the names that the codes stand for."""
 
-    codes: Codes
+    codes: Labels
     names: NDArray[Any]
 
     @property

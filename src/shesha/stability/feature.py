@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shesha import _validate as check
-from shesha._random import Seed
+from shesha._types import Seed
 from shesha.kernels.distances import Metric
 from shesha.stability._registry import stability
 from shesha.stability.split_estimator import estimate_split

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _validate as check
 from shesha._progress import track
-from shesha._random import Seed, generator, spawn
+from shesha._random import generator, spawn
+from shesha._types import Index, Matrix, Seed, Vector
 from shesha._warnings import NotEstimable
 from shesha.kernels.centroids import agreements, half_counts, random_halves
 from shesha.kernels.distances import METRICS, Metric
@@ -15,10 +15,6 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.stability._registry import stability
 from shesha.stability.evidence import RESAMPLING, Classes, Evidence, Request
 from shesha.views import Plain
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 _MIN_CLASSES = 3
 """Two classes have one distance, and one number cannot be correlated."""

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha._progress import track
 from shesha._random import generator, spawn
+from shesha._types import Index, Matrix, Vector
 from shesha._warnings import NotEstimable
 from shesha.kernels import class_statistics
 from shesha.kernels.discriminant import overlaps
 from shesha.stability.evidence import RESAMPLING, Classes, Evidence, Request
 from shesha.views import Plain, Rdm, Rows
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 Statistic = Callable[[Matrix, Classes], float]
 Resampled = Callable[[Matrix, list[Index], Matrix], Vector]
 

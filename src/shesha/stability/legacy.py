@@ -6,14 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _validate as check
-from shesha._random import Seed, generator
+from shesha._random import generator
+from shesha._types import Seed
 from shesha._warnings import NotEstimable, NotIdentifiableWarning, warn
 from shesha.kernels import ranks
 from shesha.kernels.distances import Metric
 from shesha.stability._registry import stability
 from shesha.views import Standard
-
-Matrix = NDArray[np.float64]
 
 _SHRINK = 0.9
 _FEWEST_ANCHORS, _FEWEST_PROBES = 10, 20

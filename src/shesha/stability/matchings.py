@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha._types import Index, Vector
 from shesha.kernels.partitions import Partition
 from shesha.kernels.permuted import permuted_products
 from shesha.stability.evidence import Request
 
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 Use = Callable[[int, Partition], Vector | None]
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from shesha import _validate as check
-from shesha._random import Seed, generator
+from shesha._random import generator
+from shesha._types import Seed
 from shesha._warnings import NotEstimable
 from shesha.kernels.distances import METRICS
 from shesha.stability._registry import Variant, registered

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha._progress import track
 from shesha._random import spawn
+from shesha._types import Vector
 from shesha.kernels.threads import parallel
 from shesha.stability.evidence import MATCHING, Request
 from shesha.stability.matchings import partitions_per_matching
 from shesha.views._sampled_halves import FEWEST_PAIRS, SampledHalves
 from shesha.views._split_halves import Draw
-
-Vector = NDArray[np.float64]
 
 NULL_PAIRS = 100_000
 """Pairs per matching when all do not fit the memory budget: each matching reads them anew."""

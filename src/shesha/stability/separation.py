@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _validate as check
-from shesha._random import Seed, generator, spawn
+from shesha._random import generator, spawn
+from shesha._types import Matrix, Seed, Vector
 from shesha._warnings import NotEstimable
 from shesha.kernels import resampling
 from shesha.kernels.distances import Metric, n_pairs
@@ -14,9 +14,6 @@ from shesha.kernels.separation import ratios_of_pairs, separation_ratios
 from shesha.stability._registry import stability
 from shesha.stability.evidence import RESAMPLING, THINNING, Classes, Evidence, Request
 from shesha.views import Standard
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 _ALL_PAIRS = 4096
 """Rows up to which the interval rests on all pairs; beyond, on random ones."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha._memory import memory_budget
 from shesha._progress import track
 from shesha._random import spawn
+from shesha._types import Index, Vector
 from shesha.kernels import halves as halves_kernel
 from shesha.kernels import resampling, sampled
 from shesha.kernels.distances import n_pairs
@@ -24,8 +24,6 @@ from shesha.views import Rows, SplitHalves
 from shesha.views._sampled_halves import FEWEST_PAIRS, SampledHalves
 from shesha.views._split_halves import CONSTANT, Draw
 
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 Pairs = tuple[Index, Index]
 
 DEFAULT_PAIRS = 1_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha._random import Seed
+from shesha._types import Seed
 from shesha._warnings import NotEstimable
 from shesha.kernels import ranks
 from shesha.kernels.class_statistics import between_share, mean_separation

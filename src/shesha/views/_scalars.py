@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _validate as check
-from shesha._random import Seed
+from shesha._types import Index, Seed
 from shesha._warnings import NotEstimable
 from shesha.kernels.distances import PANEL, Metric, panel, standard_rows
 from shesha.kernels.precision import length_unit
@@ -17,8 +16,6 @@ from shesha.kernels.threads import parallel
 from shesha.views._features import Features
 from shesha.views._representation import Representation, View
 from shesha.views._split_halves import SplitHalves
-
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
