@@ -25,6 +25,7 @@ import numpy as np
 
 import shesha
 import shesha.measures as measures
+from shesha._atomic import write_text
 from shesha.calibration import null_scores
 from shesha.calibration.subject import leading
 from shesha.report import markdown_line, markdown_table
@@ -170,7 +171,7 @@ def main() -> None:
         os.environ["SHESHA_ARRAYS"] = "own"
     parts = [grids(asked.repeats, asked.device), single(public, asked.repeats, asked.device)]
     if asked.markdown:
-        asked.markdown.write_text("\n\n".join("\n".join(part) for part in parts) + "\n", encoding="utf-8")
+        write_text(asked.markdown, "\n\n".join("\n".join(part) for part in parts) + "\n")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ import numpy as np
 
 import shesha.measures as measures
 from shesha import compare_all
+from shesha._atomic import write_text
 from shesha.report import markdown_line, markdown_table
 
 N, D = 10_000, 256
@@ -177,7 +178,7 @@ def main() -> None:
         return
     parts = [large(asked.repeats), pairs(), beside(asked.repeats)]
     if asked.markdown:
-        asked.markdown.write_text("\n\n".join("\n".join(part) for part in parts) + "\n", encoding="utf-8")
+        write_text(asked.markdown, "\n\n".join("\n".join(part) for part in parts) + "\n")
 
 
 if __name__ == "__main__":

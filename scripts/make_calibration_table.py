@@ -1,22 +1,19 @@
 """Measure false positives and power of every measure's calibration, and write docs/false_positives.md.
 
-    python scripts/make_calibration_table.py [--seconds 4] [--runs 100] [--workers 2]
+    python scripts/make_calibration_table.py [--seconds 4] [--runs 100] [--workers 2] [--store FILE]
 
 Each cell (measure, rows, features, distribution) takes runs until there are enough or its time is over; costly
-measures get fewer. 19 permutations at level 0.05: a score is significant if it is closer than all of them, which has
-probability 0.05 exactly where scores cannot tie.
+measures get fewer. Lines are kept in a store, so that a run that ends early goes on where it was. 19 permutations at
+level 0.05: a score is significant if it is closer than all of them, which has probability 0.05 exactly where scores
+cannot tie.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import time
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from itertools import repeat
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +21,11 @@ from scipy.stats import binom
 
 import shesha.measures as measures
 from shesha import calibrate
+from shesha._atomic import write_text
+from shesha.benchmark.entries import calibrated_version
+from shesha.benchmark.sources import cache_folder
 from shesha.report import markdown_line, markdown_table
+from shesha.runs import Job, Kept, LocalProcesses, Meter, run, search_paths, writing
 
 ROWS = (64, 256)
 RATIOS = (0.25, 1.0, 4.0)
@@ -93,29 +94,41 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--workers", type=int, default=2, help="processes, of one thread each")
     parser.add_argument("--out", type=Path, default=PAGE)
+    parser.add_argument("--store", type=Path, help="default: in the user's cache")
     asked = parser.parse_args()
     chosen = [name for name in measures.names() if measures.get(name).paired] + ["CKA(kernel=rbf)"]
-    os.environ["SHESHA_THREADS"] = "1"
-    lines = []
-    with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
-        for line in pool.map(_line, chosen, repeat(asked)):
-            print(line, flush=True)
-            lines.append(line)
-    asked.out.write_text(_HEAD + "\n".join([markdown_table(_COLUMNS, []), *lines]) + "\n" + _FOOT, encoding="utf-8")
+    store = asked.store or cache_folder() / "calibration_table.sqlite"
+    store.parent.mkdir(parents=True, exist_ok=True)
+    with writing(store) as kept:
+        meter = Meter(asked.workers, "measures")
+        jobs = [Job(_key(name, asked), name, 1, _line, (name, asked.runs, asked.seconds)) for name in chosen]
+        plan = Kept(kept, "line of the calibration table", jobs, meter)
+        run(plan, LocalProcesses(asked.workers, search_paths(), n_threads=1), meter)
+    if plan.failures:
+        raise SystemExit("\n".join(f"{key}: {reason}" for key, reason in plan.failures.items()))
+    lines = [plan.results[_key(name, asked)] for name in chosen]
+    print(*lines, sep="\n")
+    write_text(asked.out, _HEAD + "\n".join([markdown_table(_COLUMNS, []), *lines]) + "\n" + _FOOT)
 
 
-def _line(name: str, asked: argparse.Namespace) -> str:
-    cells = [name, *_false_positives(name, asked), *_clusters(name, asked), _power(name, asked)]
-    return markdown_line(cells)
+def _key(name: str, asked: argparse.Namespace) -> str:
+    """Name all that decides a line."""
+    design = f"{ROWS}{RATIOS}{tuple(DISTRIBUTIONS)}{ALPHA}/{K}/{RANK}/{CLUSTERS}/{FEWEST}"
+    return f"{name}/{calibrated_version(measures.get(name))}/{design}/{asked.runs} runs/{asked.seconds} s"
 
 
-def _false_positives(name: str, asked: argparse.Namespace) -> list[str]:
+def _line(name: str, n_runs: int, seconds: float) -> str:
+    cells = [name, *_false_positives(name, n_runs, seconds), *_clusters(name, n_runs, seconds)]
+    return markdown_line([*cells, _power(name, n_runs, seconds)])
+
+
+def _false_positives(name: str, n_runs: int, seconds: float) -> list[str]:
     cells = []
     for n in ROWS:
         total, runs, worst = 0, 0, (0.0, "")
         for label, draw in DISTRIBUTIONS.items():
             for ratio in RATIOS:
-                found, done = hits(name, independent(draw), n, round(ratio * n), asked.runs, asked.seconds)
+                found, done = hits(name, independent(draw), n, round(ratio * n), n_runs, seconds)
                 total, runs = total + found, runs + done
                 if done >= 20 and found / done > worst[0]:
                     worst = (found / done, f"{label}, d/n {ratio:g}")
@@ -124,15 +137,15 @@ def _false_positives(name: str, asked: argparse.Namespace) -> list[str]:
     return cells
 
 
-def _clusters(name: str, asked: argparse.Namespace) -> list[str]:
+def _clusters(name: str, n_runs: int, seconds: float) -> list[str]:
     return [
-        _rate(*hits(name, lambda *a, b=blocks: clustered(*a, blocks=b), 64, 16, asked.runs, asked.seconds))
+        _rate(*hits(name, lambda *a, b=blocks: clustered(*a, blocks=b), 64, 16, n_runs, seconds))
         for blocks in (True, False)
     ]
 
 
-def _power(name: str, asked: argparse.Namespace) -> str:
-    found, done = hits(name, signal, 64, 16, asked.runs, asked.seconds)
+def _power(name: str, n_runs: int, seconds: float) -> str:
+    found, done = hits(name, signal, 64, 16, n_runs, seconds)
     return f"{found / done:.0%}" if done else "-"
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha._atomic import replacing
 from shesha.data import digits
 
 Matrix = NDArray[np.float64]
@@ -116,11 +117,9 @@ def activations() -> tuple[Arrays, float]:
 
 
 def save(arrays: Arrays, path: Path) -> None:
-    """Write the arrays under a temporary name and rename, so that no reader meets half a file."""
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("wb") as file:
+    """Write the arrays, so that no reader meets half a file."""
+    with replacing(path) as draft, draft.open("wb") as file:
         np.savez_compressed(file, **arrays)
-    partial.replace(path)
 
 
 def main() -> None:

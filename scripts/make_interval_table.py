@@ -1,10 +1,10 @@
 """Measure how often the intervals of `compare(..., calibrate=True)` hold what they should, and write docs/intervals.md.
 
-    python scripts/make_interval_table.py [--seconds 120] [--runs 200]
+    python scripts/make_interval_table.py [--seconds 120] [--runs 200] [--workers 1] [--store FILE]
 
 A run draws a sample of n rows, and asks for every measure whether its intervals contain the mean value over samples of
 n rows, which is known from many other samples. A condition (kind of data, rows, features) takes runs until there are
-enough or its time is over.
+enough or its time is over. Conditions are kept in a store, so that a run that ends early goes on where it was.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ import numpy as np
 from scipy.stats import binom
 
 import shesha.measures as measures
+from shesha._atomic import write_text
+from shesha.benchmark.sources import cache_folder
 from shesha.comparison._engine import Group, grouped
 from shesha.comparison._evidence import Evidence
 from shesha.report import markdown_table
 from shesha.results import Score
+from shesha.runs import FOLLOWED, Here, Job, Kept, LocalProcesses, Meter, run, search_paths, version_of_code, writing
 from shesha.views import Representation
 
 LEVELS = (0.9, 0.95)
@@ -97,19 +100,27 @@ def values(groups: list[Group], sample: list[np.ndarray]) -> dict[str, float]:
     return found
 
 
-def counts(condition: Condition, groups: list[Group], asked: argparse.Namespace) -> tuple[dict[str, np.ndarray], int]:
+def chosen_measures() -> list[measures.Measure]:
+    """The measures of the table, with their seeds drawn."""
+    return [measures.get(name.strip()).drawn(0) for name in NAMES.split(";")]
+
+
+def counts(condition: Condition, n_runs: int, seconds: float) -> tuple[dict[str, list[int]], int]:
     """For each measure the runs that had an interval, and those whose interval held the truth, at both levels."""
+    warnings.simplefilter("ignore")
+    chosen = chosen_measures()
+    groups = grouped(chosen, {measure.name: [("X", "Y")] for measure in chosen})
     draw, key = condition.population(), [condition.n, condition.d]
     others = [values(groups, draw(np.random.default_rng([0, i, *key]))) for i in range(N_TRUTH)]
     truth = {name: float(np.mean([one[name] for one in others])) for name in others[0]}
     total = {name: np.zeros(3, dtype=int) for name in truth}
     done, start = 0, time.monotonic()
-    while done < asked.runs and (done < FEWEST_RUNS or time.monotonic() - start < asked.seconds):
+    while done < n_runs and (done < FEWEST_RUNS or time.monotonic() - start < seconds):
         rng = np.random.default_rng([1, done, *key])
         for name, ends in intervals(groups, draw(rng), done).items():
             total[name] += [1, *(low <= truth[name] <= high for low, high in ends)]
         done += 1
-    return total, done
+    return {name: [int(count) for count in found] for name, found in total.items()}, done
 
 
 def intervals(groups: list[Group], sample: list[np.ndarray], seed: int) -> dict[str, list[tuple[float, float]]]:
@@ -142,19 +153,37 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--store", type=Path, help="default: in the user's cache")
     asked = parser.parse_args()
-    warnings.simplefilter("ignore")
-    chosen = [measures.get(name.strip()).drawn(0) for name in NAMES.split(";")]
-    groups = grouped(chosen, {measure.name: [("X", "Y")] for measure in chosen})
+    chosen = chosen_measures()
+    code = [part for one in chosen for part in (one.function, one.view)]
+    found = all_counts(asked, version_of_code(Evidence, *code, follow=(*FOLLOWED, "comparison")))
     heads, columns = ["measure"], []
     for condition in CONDITIONS:
-        found, runs = counts(condition, groups, asked)
-        columns.append({name: cell(*found[name]) for name in found})
+        by_measure, runs = found[str(condition)]
+        columns.append({name: cell(*by_measure[name]) for name in by_measure})
         heads.append(f"{condition} ({runs})")
         print(heads[-1], columns[-1], flush=True)
     lines = [[measure.name, *(column[measure.name] for column in columns)] for measure in chosen]
     page = Path(__file__).resolve().parents[1] / "docs" / "intervals.md"
-    page.write_text(_HEAD + markdown_table(heads, lines) + "\n" + _FOOT, encoding="utf-8")
+    write_text(page, _HEAD + markdown_table(heads, lines) + "\n" + _FOOT)
+
+
+def all_counts(asked: argparse.Namespace, version: str) -> dict[str, tuple[dict[str, list[int]], int]]:
+    """Counts of every condition; those of earlier runs by the same code are taken from the store."""
+    store = asked.store or cache_folder() / "interval_table.sqlite"
+    store.parent.mkdir(parents=True, exist_ok=True)
+    design = f"{LEVELS}{RANK}/{CLUSTERS}/{N_TRUTH}/{NAMES.split()}/{version}/{asked.runs} runs/{asked.seconds} s"
+    keys = {str(one): f"{one}/{one.signal}/{one.noise}/{design}" for one in CONDITIONS}
+    with writing(store) as kept:
+        meter = Meter(asked.workers, "conditions")
+        jobs = [Job(keys[str(one)], str(one), 1, counts, (one, asked.runs, asked.seconds)) for one in CONDITIONS]
+        plan = Kept(kept, "condition of the interval table", jobs, meter)
+        run(plan, Here() if asked.workers == 1 else LocalProcesses(asked.workers, search_paths()), meter)
+    if plan.failures:
+        raise SystemExit("\n".join(f"{key}: {reason}" for key, reason in plan.failures.items()))
+    return {name: plan.results[key] for name, key in keys.items()}
 
 
 _HEAD = f"""\

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
+from shesha._atomic import write_text
 from shesha.measures._cards import page
 
 if __name__ == "__main__":
-    Path(__file__).resolve().parents[1].joinpath("docs", "measures.md").write_text(page(), encoding="utf-8")
+    write_text(Path(__file__).resolve().parents[1] / "docs" / "measures.md", page())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shesha.measures as measures
-from shesha.kernels.folding import ROWS, folded, pooled
+from shesha.kernels.folding import ROWS, as_maps, folded, from_channels_last, pooled
 from shesha.views import Distances, Gram, RankedRdm
 
 IN_COLUMNS = (Gram, RankedRdm, Distances)
@@ -128,3 +128,18 @@ def test_nan_within_tokens_is_refused_naming_the_input(rng, where):
     tokens[where] = np.nan
     with pytest.raises(ValueError, match=f"X must be finite, got NaN or infinity in rows {where[0]}"):
         measures.cka(tokens, tokens)
+
+
+def test_channels_come_first_at_the_border(rng):
+    last = rng.standard_normal((3, 4, 5, 6)).astype(np.float32)
+    first = from_channels_last(last)
+    assert first.shape == (3, 6, 4, 5) and first.dtype == np.float32 and first.flags.c_contiguous
+    for row, down, across, channel in np.ndindex(last.shape):
+        assert first[row, channel, down, across] == last[row, down, across, channel]
+
+
+def test_rows_stand_beside_maps_as_maps_of_one_position(rng):
+    rows = rng.standard_normal((5, 3))
+    assert as_maps(rows).shape == (5, 3, 1, 1)
+    np.testing.assert_array_equal(folded(as_maps(rows), "columns"), rows)
+    np.testing.assert_array_equal(folded(as_maps(rows), "rows"), rows)

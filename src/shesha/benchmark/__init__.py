@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shesha.benchmark.ranks import rank, rank_table
     from shesha.benchmark.sources import MissingDataError
     from shesha.benchmark.store import Store, StoreError
-    from shesha.benchmark.suites import Suite, Task, suite
+    from shesha.benchmark.suites import Suite, Task, suite, task
     from shesha.benchmark.tables import agreement, table, to_markdown
 
 _PLACES = {
@@ -35,7 +35,7 @@ _PLACES = {
     "status": "_status",
     "MissingDataError": "sources",
     **dict.fromkeys(("Store", "StoreError"), "store"),
-    **dict.fromkeys(("Suite", "Task", "suite"), "suites"),
+    **dict.fromkeys(("Suite", "Task", "suite", "task"), "suites"),
     **dict.fromkeys(("agreement", "table", "to_markdown"), "tables"),
 }
 """Names and the modules they come from, which are imported when a name is first asked for."""
@@ -79,6 +79,7 @@ __all__ = [
     "status",
     "suite",
     "table",
+    "task",
     "tests",
     "to_markdown",
     "with_published",

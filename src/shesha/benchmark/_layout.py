@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-from pathlib import Path
+
+from shesha import _sqlite as sqlite
 
 SCHEMA = "2"
 """Number of the layout below."""
-READABLE = ("1", SCHEMA)
-"""Layouts that can be read; in the first, no comparison leaves out rows."""
-_HEADER = b"SQLite format 3\0"
+EARLIER = ("1",)
+"""Layouts that can be read as well; in the first, no comparison leaves out rows."""
 _ENTRY = """CREATE TABLE entry (
     measure TEXT PRIMARY KEY, version TEXT NOT NULL, closer TEXT NOT NULL, symmetric INTEGER NOT NULL
 ) WITHOUT ROWID"""
 _TABLES = (
-    "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     """CREATE TABLE plan (
     domain TEXT, dataset TEXT, architecture TEXT, kind TEXT, degree REAL, seed INTEGER, key TEXT NOT NULL,
     PRIMARY KEY (domain, dataset, architecture, kind, degree, seed)
@@ -42,28 +41,12 @@ _FROM_THE_FIRST = (
 )
 
 
-def lay_out(connection: sqlite3.Connection) -> None:
-    """Create the tables in an empty file, within the transaction that is open."""
-    for statement in _TABLES:
-        connection.execute(statement)
-    connection.execute("INSERT INTO about VALUES ('schema', ?)", (SCHEMA,))
-
-
 def upgrade(connection: sqlite3.Connection) -> None:
     """Bring a readable store to this layout, within the transaction that is open."""
-    if layout_of(connection) == READABLE[0]:
+    if sqlite.about(connection)["schema"] == EARLIER[0]:
         for statement in _FROM_THE_FIRST:
             connection.execute(statement)
         connection.execute("UPDATE about SET value = ? WHERE name = 'schema'", (SCHEMA,))
 
 
-def layout_of(connection: sqlite3.Connection) -> str | None:
-    """Return the number of a store's layout, None if it states none."""
-    found = connection.execute("SELECT value FROM about WHERE name = 'schema'").fetchone()
-    return None if found is None else str(found[0])
-
-
-def is_database(path: Path) -> bool:
-    """Whether a file is empty or begins like a database: SQLite takes a short one of another kind for an empty one."""
-    with path.open("rb") as file:
-        return file.read(len(_HEADER)) in (b"", _HEADER)
+LAYOUT = sqlite.Layout("`shesha bench run`", SCHEMA, _TABLES, earlier=EARLIER, upgrade=upgrade)

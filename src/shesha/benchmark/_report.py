@@ -13,7 +13,7 @@ from shesha.benchmark.ranks import rank
 from shesha.benchmark.store import Store
 from shesha.benchmark.suites import Suite
 from shesha.benchmark.tables import agreement, stars, table, to_markdown
-from shesha.benchmark.tests import TESTS
+from shesha.benchmark.tests import known
 from shesha.report import markdown_table
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _ranks(scores: pd.DataFrame) -> str:
 
 def _tables(scores: pd.DataFrame) -> list[str]:
     parts = []
-    for test in TESTS:
+    for test in known():
         for name in test.rows:
             if name in set(scores["test"]):
                 text = to_markdown(table(scores, name), stars(scores, name))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shesha.benchmark.archive import model_of
+from shesha.benchmark.differences import Known, known_differences, stored_name
 from shesha.benchmark.models import Model
 from shesha.benchmark.plan import Keys, Trial, trials
-from shesha.benchmark.scoring import ScoreRow, score_groups, score_layers, score_prediction
 from shesha.benchmark.store import Cell, Entry, Store, StoreError, place_of
-from shesha.benchmark.suites import Suite, suite
+from shesha.benchmark.suites import Suite, shipped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,11 +57,12 @@ def suite_of(store: Store, of: Suite | None = None) -> Suite:
     if name is None:
         raise StoreError(f"store must hold a run, got {store.path}, which holds none yet")
     try:
-        return suite(name)
+        # A file that is only read must not say what is imported.
+        return shipped(name)
     except ValueError as error:
         raise StoreError(
             f"store must belong to a suite of the library, got {store.path} of suite {name!r}: "
-            "read it from Python, which takes your suite as `of`"
+            "give your suite with --suite module:name, or as `of` in Python"
         ) from error
 
 
@@ -78,14 +81,17 @@ def planned_trials(store: Store, of: Suite) -> tuple[list[Trial], Keys]:
 
 def _rows(store: Store, of: Suite) -> Iterator[dict[str, Any]]:
     chosen, keys = planned_trials(store, of)
-    outputs, depths = store.differences(), depths_of(store)
+    depths, outputs, models = depths_of(store), known_differences(store), store.models()
+    failed = {key for key, one in models.items() if one.accuracy is None}
+    asked = [(trial, _differences(trial, keys, outputs, failed)) for trial in chosen]
     for entry in store.entries():
         cells = store.cells(entry.name, entry.version)
-        for trial in chosen:
+        for trial, known in asked:
             values = _values(trial, entry, cells, keys, depths)
-            if values is None:
+            if values is None or known is None:
                 continue
-            for row in _scored(trial, entry, values, keys, depths, outputs):
+            cast = trial.cast(keys, n_layers_of(trial, keys, depths))
+            for row in trial.of.score(entry, values, cast, known):
                 task = trial.task
                 yield {
                     "domain": task.domain,
@@ -134,31 +140,22 @@ def _values(
     return values or None
 
 
-def _scored(
-    trial: Trial,
-    entry: Entry,
-    values: Mapping[tuple[str, str], float],
-    keys: Keys,
-    depths: Depths,
-    outputs: Mapping[tuple[str, str], Any],
-) -> list[ScoreRow]:
-    if trial.test == "layer_monotonicity":
-        return score_layers(entry, values, trial.layered(keys, n_layers_of(trial, keys, depths)))
-    names = trial.names(keys)
-    if trial.test not in ("accuracy", "output"):
-        return score_groups(trial.test, entry, values, names)
-    flat = [name for group in names.values() for name in group]
-    own = {name: keys[model] for name, model in zip(flat, trial.models, strict=True)}
-    wanted = ("accuracy",) if trial.test == "accuracy" else ("jsd", "disagreement")
-    differences = {
-        kind: {
-            (a, b): getattr(outputs.get((own[a], own[b])), kind, float("nan"))
-            for at, a in enumerate(flat)
-            for b in flat[at + 1 :]
-        }
-        for kind in wanted
-    }
-    return score_prediction(entry, values, flat, differences)
+def _differences(
+    trial: Trial, keys: Keys, known: Known, failed: Collection[str]
+) -> dict[str, dict[tuple[str, str], float]] | None:
+    """Return the differences that a trial's test asks for, NaN where a model failed; None while some are to come."""
+    wanted = trial.of.differences
+    if not wanted:
+        return {}
+    found: dict[str, dict[tuple[str, str], float]] = {kind: {} for kind in wanted}
+    for a, b in combinations(trial.cast(keys, 0).names, 2):
+        pair = model_of(a), model_of(b)
+        for kind, difference in wanted.items():
+            value = known.get(pair, {}).get(stored_name(kind, difference))
+            if value is None and not any(key in failed for key in pair):
+                return None
+            found[kind][a, b] = float("nan") if value is None else value
+    return found
 
 
 @contextmanager

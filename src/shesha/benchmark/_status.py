@@ -93,7 +93,7 @@ def _planned_layers(
     archive: Archive,
 ) -> int | None:
     """Number of layers that the trial compares; None while no model tells, because none is trained."""
-    if trial.test != "layer_monotonicity":
+    if not trial.of.layered:
         return 0
     n_layers = n_layers_of(trial, keys, depths)
     if n_layers:

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 from shesha.benchmark._results import results
 from shesha.benchmark.archive import Archive
 from shesha.benchmark.entries import entries, entry_of
-from shesha.benchmark.executors import DaskWorkers, LocalProcesses, cores, require_workers, search_paths
 from shesha.benchmark.models import Model, domain
 from shesha.benchmark.plan import models_of, trials
 from shesha.benchmark.runner import Run
 from shesha.benchmark.store import Store, only_writer, require_place
-from shesha.benchmark.suites import Suite, suite, test_name
+from shesha.benchmark.suites import Suite, suite
+from shesha.benchmark.tests import BenchmarkTest, find
 from shesha.measures import Measure
 from shesha.measures._registry import Choice
+from shesha.runs import Executor, executor, require_workers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,7 @@ def run(
     domains: str | Iterable[str] = (),
     datasets: str | Iterable[str] = (),
     architectures: str | Iterable[str] = (),
-    tests: str | Iterable[str] = (),
+    tests: str | BenchmarkTest | Iterable[str | BenchmarkTest] = (),
     measures: Choice | Iterable[Choice] = ("all",),
     store: str | Path = "resi.sqlite",
     workers: int | None = None,
@@ -46,10 +47,11 @@ def run(
     Parameters
     ----------
     of : str or Suite
-        'small' (runs on a laptop, without a network), 'paper' (as published), or a suite of your own.
+        'small' (runs on a laptop, without a network), 'paper' (as published), or a suite of your own or its place,
+        'module:name'.
     domains, datasets, architectures, tests : str or iterables of str
         Only these; none means all. Tests: accuracy, output, label_randomization, shortcut, augmentation,
-        layer_monotonicity.
+        layer_monotonicity, or 'module:test' of your own (or the test itself).
     measures : str, measure or iterable of them
         Names, families, groups ('ReSi'), 'calibrated CKA', 'module:function' of your own; 'all' is every registered
         measure and the calibrated ones.
@@ -84,7 +86,7 @@ def run(
     tasks = chosen.chosen(_listed(domains), _listed(datasets), _listed(architectures))
     if not tasks:
         raise ValueError("domains, datasets and architectures must leave a network of the suite, got none")
-    some = trials(tasks, tuple(test_name(test) for test in _listed(tests)))
+    some = trials(tasks, tuple(find(test).name for test in _listed(tests)))
     if not some:
         raise ValueError("tests must include one that the chosen networks and data take part in, got none")
     taking_part = entries(_listed(measures), chosen.options)
@@ -109,7 +111,7 @@ def run(
 
 def _listed(some: Any) -> tuple[Any, ...]:
     """Return several, of whatever one or several are given."""
-    return (some,) if isinstance(some, str | Measure) or callable(some) else tuple(some)
+    return (some,) if isinstance(some, str | Measure | BenchmarkTest) or callable(some) else tuple(some)
 
 
 def _require_same_suite(store: Store, chosen: Suite) -> None:
@@ -130,7 +132,5 @@ def _keys(models: Sequence[Model]) -> dict[Model, str]:
     return keys
 
 
-def _executor(workers: int | None, scheduler: str | None) -> DaskWorkers | LocalProcesses:
-    if scheduler is not None:
-        return DaskWorkers(scheduler, search_paths())
-    return LocalProcesses(cores() if workers is None else workers, search_paths())
+def _executor(workers: int | None, scheduler: str | None) -> Executor:
+    return executor(workers, scheduler)

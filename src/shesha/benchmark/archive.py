@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -15,12 +14,12 @@ from typing import IO, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha import _atomic
 from shesha.benchmark.models import Outcome, Weights
+from shesha.kernels.folding import as_maps, from_channels_last
 
 LAST = "last"
 """Stands for the number of the last hidden layer in a reference."""
-_DRAFT = ".part"
-"""Ends the name of a file that is being written."""
 
 
 def reference(key: str, pooling: str, layer: int | str = LAST) -> str:
@@ -41,8 +40,7 @@ class Archive:
 
     def sweep(self) -> None:
         """Remove what writers left that died while they wrote; only for the one run that may write here."""
-        for draft in self.folder.glob(f"*{_DRAFT}"):
-            draft.unlink(missing_ok=True)
+        _atomic.sweep(self.folder)
 
     def weights_path(self, key: str) -> Path:
         """Where the weights of a model are."""
@@ -136,17 +134,12 @@ class Archive:
             found = stored[f"{pooling}/{number}"]
             beside_maps = layer != LAST and f"{pooling}/0" in stored and stored[f"{pooling}/0"].ndim == 4
         if found.ndim == 4:
-            return np.ascontiguousarray(found.transpose(0, 3, 1, 2))
-        return cast(NDArray[np.float32], found[:, :, None, None] if beside_maps else found)
+            return from_channels_last(cast(NDArray[np.float32], found))
+        return cast(NDArray[np.float32], as_maps(found) if beside_maps else found)
 
 
 def _write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Write to another name first: a file is whole or not there."""
+    """Write what is whole or not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}{_DRAFT}")
-    try:
-        with draft.open("wb") as file:
-            write(file)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with _atomic.replacing(path) as draft, draft.open("wb") as file:
+        write(file)

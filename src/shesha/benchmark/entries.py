@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha import measures
 from shesha._random import generator
-from shesha._warnings import NotEstimable
+from shesha.benchmark._imported import found_at, is_place
 from shesha.benchmark.directed import RULE, metric_of
 from shesha.benchmark.store import Entry
 from shesha.calibration.null import null_scores
 from shesha.measures import Measure, choose
 from shesha.measures._own import PlainMeasure, imported
 from shesha.nulls.summary import summarise
+from shesha.runs import FOLLOWED, version_of_code
 from shesha.views import View
 
 N_PERMUTATIONS = 99
@@ -97,10 +94,9 @@ def _meant(one: str | Measure | Callable[..., float]) -> list[Measure]:
         return [calibrated(measure) for measure in choose(one[len("calibrated ") :])]
     if one.casefold() == "all":
         return [*choose("all"), *(calibrated(choose(name)[0]) for name in CALIBRATED)]
-    if ":" in one.split("(")[0]:
-        here = str(Path.cwd())
-        if here not in sys.path:
-            sys.path.insert(0, here)
+    if is_place(one):
+        # Modules of the current folder are found as well.
+        found_at(one, "measure")
         return [imported(one)]
     return choose(one)
 
@@ -117,25 +113,14 @@ def version_of(measure: Measure) -> str:
 
 
 def _code_version(measure: Measure) -> str:
-    """The library's version, or the hash of the file of one's own."""
-    module = measure.function.__module__
-    if module.partition(".")[0] == "shesha":
-        return _library()
-    try:
-        source = inspect.getsource(sys.modules[module])
-    except (OSError, TypeError, KeyError):
-        return "unknown"
-    return hashlib.sha256(source.encode()).hexdigest()[:12]
+    """Return a hash of what computes the value, for a calibrated one with its null and the number of draws."""
+    if isinstance(measure, PlainMeasure):
+        return version_of_code(measure.function)
+    if isinstance(measure, CalibratedMeasure):
+        return f"{calibrated_version(measure)}+{N_PERMUTATIONS}"
+    return measures.version_of(measure)
 
 
-@lru_cache(maxsize=1)
-def _library() -> str:
-    return metadata.version("shesha")
-
-
-def no_reason(error: Exception) -> str:
-    """Say in one line why there is no value."""
-    text = str(error).strip().partition("\n")[0]
-    if isinstance(error, NotEstimable):
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+def calibrated_version(measure: Measure) -> str:
+    """Return a hash of what computes a measure and its null distribution."""
+    return version_of_code(measure.function, measure.view, null_scores, follow=(*FOLLOWED, "calibration"))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["standard", "labels", "shortcut", "augmentation", "deep"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+_known_kinds: list[str] = [*KINDS]
 Weights = dict[str, "Tensor"]
 Plain = str | int | float | bool | None
 
@@ -28,22 +29,32 @@ class Setting:
 
     ``labels``: the share `degree` of the training labels is replaced at random. ``shortcut``: an artificial feature
     leaks the label of the share `degree` of the training rows. ``augmentation``: training data are disturbed, `degree`
-    from 0 to 1 says how much. ``deep``: more layers, for the test of layers (graphs only).
+    from 0 to 1 says how much. ``deep``: more layers, for the test of layers (graphs only). A test of one's own may
+    bring another kind.
     """
 
-    kind: Kind = "standard"
+    kind: str = "standard"
     degree: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the values."""
-        if self.kind not in KINDS:
-            raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
+        if self.kind not in _known_kinds:
+            raise ValueError(f"kind must be one of {', '.join(_known_kinds)}, got {self.kind!r}")
         if not 0 <= self.degree <= 1:
             raise ValueError(f"degree must lie between 0 and 1, got {self.degree}")
 
     def __str__(self) -> str:
         """Say what is different."""
         return self.kind if self.kind in ("standard", "deep") else f"{self.kind} {self.degree:.4g}"
+
+
+STANDARD = Setting()
+
+
+def add_kind(kind: str) -> None:
+    """Make a kind of setting known, for a test and a domain of one's own."""
+    if kind not in _known_kinds:
+        _known_kinds.append(kind)
 
 
 def share_of(share: float, n: int) -> int:
@@ -97,7 +108,8 @@ class Outcome:
 
     representations: Mapping[str, tuple[NDArray[np.float32], ...]]
     """By pooling ('' where there is one way only), the layers in order, the last hidden one last. Rows are the test
-    rows; a feature map has shape (n_rows, height, width, channels)."""
+    rows; a feature map has shape (n_rows, height, width, channels) here and in model files, and its channels first
+    wherever it is compared (`shesha.kernels.folding`)."""
     probabilities: NDArray[np.float64]
     """Of shape (n_rows, n_classes): the classifier's output, rows summing to one."""
     labels: NDArray[np.int64]

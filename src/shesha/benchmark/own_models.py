@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,8 @@ from shesha._random import drawn_number
 from shesha._types import Seed
 from shesha.benchmark.directed import compared
 from shesha.benchmark.outputs import probabilities as checked_probabilities
-from shesha.benchmark.scoring import Pair, ScoreRow, pairs_prediction, score_groups, score_layers, score_prediction
+from shesha.benchmark.scoring import Pair, ScoreRow, Values
+from shesha.benchmark.tests._base import BenchmarkTest, Cast, Output
 from shesha.comparison import _engine as engine
 from shesha.measures import Measure, choose
 from shesha.measures._registry import Choice
@@ -40,15 +41,6 @@ class _Found:
     reasons: dict[str, str] = field(default_factory=dict)
     rows_left_out: dict[str, list[int]] = field(default_factory=dict)
 
-    def add(self, more: _Found) -> None:
-        """Add the pairs of another model."""
-        for measure, pairs in more.values.items():
-            self.values[measure].update(pairs)
-        for measure, reason in more.reasons.items():
-            self.reasons.setdefault(measure, reason)
-        for measure, rows in more.rows_left_out.items():
-            self.rows_left_out.setdefault(measure, []).extend(rows)
-
     def note(self, measure: str) -> str:
         """Say what was left out to get the values."""
         rows = self.rows_left_out.get(measure)
@@ -56,27 +48,28 @@ class _Found:
 
 
 def by_prediction(
+    test: BenchmarkTest,
     representations: Models,
     probabilities: Models,
-    differences: Mapping[str, Callable[[Rows, Rows], float]],
+    labels: ArrayLike | None,
     measures: Choices,
     seed: Seed,
 ) -> pd.DataFrame:
     """Score measures by the differences of the models' outputs; parameters as in `tests.accuracy_correlation`."""
     models = _named(representations, "representations", "model", 2)
     _require_same_rows(models, "representations")
-    outputs = _outputs(probabilities, models)
+    outputs = {name: Output(rows, labels) for name, rows in _outputs(probabilities, models).items()}
     known = {
-        test: {(a, b): difference(outputs[a], outputs[b]) for a, b in combinations(models, 2)}
-        for test, difference in differences.items()
+        kind: {(a, b): difference(outputs[a], outputs[b]) for a, b in combinations(models, 2)}
+        for kind, difference in test.differences.items()
     }
-    chosen, number = choose(measures), drawn_number(seed)
-    found = _compared(models, chosen, number)
-    scored = [score_prediction(one, found.values[one.name], list(models), known, seed=number) for one in chosen]
-    return _frame(scored, found)
+    cast = Cast({"models": tuple((name,) for name in models)})
+    return _scored(test, cast, models, measures, seed, known)
 
 
-def by_groups(test: str, groups: Mapping[str, Sequence[ArrayLike]], measures: Choices, seed: Seed) -> pd.DataFrame:
+def by_groups(
+    test: BenchmarkTest, groups: Mapping[str, Sequence[ArrayLike]], measures: Choices, seed: Seed
+) -> pd.DataFrame:
     """Score measures by groups of models; parameters as in `tests.label_randomization`."""
     if not isinstance(groups, Mapping) or len(groups) < 2:
         what = f"{len(groups)}" if isinstance(groups, Mapping) else type(groups).__name__
@@ -86,25 +79,39 @@ def by_groups(test: str, groups: Mapping[str, Sequence[ArrayLike]], measures: Ch
     if len(everything) < sum(map(len, members.values())):
         raise ValueError("groups must name each model once, got a name again")
     _require_same_rows(everything, "groups")
-    chosen = choose(measures)
-    found = _compared(everything, chosen, drawn_number(seed))
-    names = {group: list(models) for group, models in members.items()}
-    return _frame([score_groups(test, one, found.values[one.name], names) for one in chosen], found)
+    cast = Cast({group: tuple((name,) for name in models) for group, models in members.items()})
+    return _scored(test, cast, everything, measures, seed)
 
 
-def by_layers(models: Sequence[Sequence[ArrayLike]], measures: Choices, seed: Seed) -> pd.DataFrame:
+def by_layers(
+    test: BenchmarkTest, models: Sequence[Sequence[ArrayLike]], measures: Choices, seed: Seed
+) -> pd.DataFrame:
     """Score measures by the order of layers; parameters as in `tests.layer_monotonicity`."""
     if not isinstance(models, Sequence) or isinstance(models, str) or len(models) == 0:
         raise ValueError(f"models must be a sequence of at least one model's layers, got {_kind(models)}")
-    chosen, number = choose(measures), drawn_number(seed)
-    found = _Found({measure.name: {} for measure in chosen})
+    everything: dict[str, ArrayLike] = {}
     names = []
     for place, layers in enumerate(models):
         own = _named(layers, f"models[{place}]", f"model {place}, layer", 2)
         _require_same_rows(own, f"models[{place}]")
-        found.add(_compared(own, chosen, number))
-        names.append(list(own))
-    return _frame([score_layers(one, found.values[one.name], names) for one in chosen], found)
+        everything |= own
+        names.append(tuple(own))
+    return _scored(test, Cast({"models": tuple(names)}), everything, measures, seed)
+
+
+def _scored(
+    test: BenchmarkTest,
+    cast: Cast,
+    arrays: Mapping[str, ArrayLike],
+    measures: Choices,
+    seed: Seed,
+    known: Mapping[str, Values] | None = None,
+) -> pd.DataFrame:
+    """Compare the pairs that the test names, and score them as it says."""
+    chosen, number = choose(measures), drawn_number(seed)
+    pairs = {measure.name: test.pairs(cast, measure.symmetric) for measure in chosen}
+    found = _compared(arrays, pairs, chosen, number)
+    return _frame([test.score(one, found.values[one.name], cast, known or {}, number) for one in chosen], found)
 
 
 def _named(models: Models, argument: str, label: str, minimum: int) -> dict[str, ArrayLike]:
@@ -144,10 +151,11 @@ def _outputs(probabilities: Models, models: Mapping[str, ArrayLike]) -> dict[str
     return checked
 
 
-def _compared(models: Mapping[str, ArrayLike], chosen: Sequence[Measure], seed: int) -> _Found:
+def _compared(
+    models: Mapping[str, ArrayLike], pairs: Mapping[str, list[Pair]], chosen: Sequence[Measure], seed: int
+) -> _Found:
     sources = named(models, "models", "{}")
     drawn = [measure.drawn(seed) for measure in chosen]
-    pairs = {measure.name: pairs_prediction(list(sources), measure.symmetric) for measure in drawn}
     groups = engine.grouped(drawn, pairs)
     skipped = engine.too_large(groups, sources)
     scores = (one for group in groups for one in compared(group, sources, skipped))

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from shesha.benchmark.archive import reference
+from shesha.benchmark.archive import LAST, reference
 from shesha.benchmark.entries import CalibratedMeasure, version_of
 from shesha.benchmark.models import Model
-from shesha.benchmark.scoring import pairs_groups, pairs_layers, pairs_prediction
 from shesha.benchmark.suites import Task
+from shesha.benchmark.tests import BenchmarkTest, Cast, find
 from shesha.benchmark.work import Chunk
 from shesha.comparison._engine import Group, Pair, grouped
 from shesha.measures import Measure
@@ -27,46 +27,43 @@ class Trial:
     """One test of one task, seen through one pooling."""
 
     task: Task
-    test: str
+    of: BenchmarkTest
     pooling: str
+
+    @property
+    def test(self) -> str:
+        """The test's name."""
+        return self.of.name
 
     @property
     def groups(self) -> dict[str, tuple[Model, ...]]:
         """The models by group."""
-        return self.task.models(self.test)
+        return dict(self.of.models(self.task))
 
     @property
     def models(self) -> tuple[Model, ...]:
         """All models, in order."""
         return tuple(model for group in self.groups.values() for model in group)
 
-    def names(self, keys: Keys) -> dict[str, tuple[str, ...]]:
-        """References to the last hidden layer of each model, by group."""
-        return {
-            group: tuple(reference(keys[model], self.pooling) for model in models)
-            for group, models in self.groups.items()
-        }
-
-    def layered(self, keys: Keys, n_layers: int) -> list[tuple[str, ...]]:
-        """References to the layers of each model, for the test of layers."""
-        return [
-            tuple(reference(keys[model], self.pooling, layer) for layer in range(n_layers)) for model in self.models
-        ]
+    def cast(self, keys: Keys, n_layers: int) -> Cast:
+        """Return the references to what is compared of each model, by group."""
+        layers = range(n_layers) if self.of.layered else (LAST,)
+        return Cast(
+            {
+                group: tuple(tuple(reference(keys[model], self.pooling, at) for at in layers) for model in models)
+                for group, models in self.groups.items()
+            }
+        )
 
     def pairs(self, symmetric: bool, keys: Keys, n_layers: int) -> list[Pair]:
         """Return the pairs that the test needs of a measure."""
-        if self.test == "layer_monotonicity":
-            return pairs_layers(self.layered(keys, n_layers), symmetric)
-        names = self.names(keys)
-        if self.test in ("accuracy", "output"):
-            return pairs_prediction([name for group in names.values() for name in group], symmetric)
-        return pairs_groups(names, symmetric)
+        return self.of.pairs(self.cast(keys, n_layers), symmetric)
 
 
 def trials(tasks: Sequence[Task], tests: Collection[str] = ()) -> list[Trial]:
     """Return the trials of some tasks; no tests named means all."""
     return [
-        Trial(task, test, pooling)
+        Trial(task, find(test), pooling)
         for task in tasks
         for test in task.tests
         if not tests or test in tests

@@ -6,6 +6,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Literal, get_args
 
 from shesha import _validate as check
+from shesha.benchmark.tests import TESTS
+from shesha.benchmark.tests._registry import counted, main_qualities
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,14 +15,7 @@ if TYPE_CHECKING:
 Pooling = Literal["cls", "mean", "all"]
 CELL = ("domain", "dataset", "architecture", "pooling", "test", "quality")
 """The columns that together say which scores are compared with each other."""
-QUALITY_OF = {
-    "accuracy": "spearman",
-    "disagreement": "spearman",
-    "label_randomization": "auprc",
-    "shortcut": "auprc",
-    "augmentation": "auprc",
-    "layer_monotonicity": "conformity",
-}
+QUALITY_OF = {row: quality for test in TESTS for row, quality in test.counts.items()}
 """The score by which each test counts; `jsd` is left out, it would count the test of outputs twice."""
 
 _DIGITS = 10
@@ -114,10 +109,10 @@ def _counts(results: pd.DataFrame, tests: Collection[str] | None, qualities: Col
         unknown = sorted({*(wanted or ())} - {*results[column]})
         if unknown:
             raise ValueError(f"{name} must be among those of the results, got {check.listed(unknown)}")
-    by_test = results["test"].isin(list(QUALITY_OF) if tests is None else list(tests))
+    by_test = results["test"].isin(list(counted()) if tests is None else list(tests))
     if qualities is not None:
         return by_test & results["quality"].isin(list(qualities))
-    own = results["test"].map(QUALITY_OF | {"jsd": "spearman"})
+    own = results["test"].map(main_qualities())
     return by_test & (results["quality"] == own)
 
 

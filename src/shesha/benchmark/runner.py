@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from shesha.benchmark import work
 from shesha.benchmark.archive import Archive, model_of
-from shesha.benchmark.entries import no_reason, version_of
-from shesha.benchmark.executors import Executor
+from shesha.benchmark.differences import complete_differences
+from shesha.benchmark.entries import version_of
 from shesha.benchmark.meter import Meter
 from shesha.benchmark.models import Model
 from shesha.benchmark.plan import Keys, Trial, chunks_of, models_of
 from shesha.benchmark.store import Cell, Store, Trained
 from shesha.benchmark.work import Chunk
 from shesha.measures import Measure
-
-_ATTEMPTS = 3
-"""A piece of work whose worker died this many times is given up."""
-
-
-@dataclass(eq=False)
-class Job:
-    """A piece of work: training of a model, or a chunk of comparisons."""
-
-    kind: Any
-    amount: float
-    call: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    model: Model | None = None
-    attempts: int = 0
+from shesha.runs import Executor, Job, run
 
 
 @dataclass
@@ -58,23 +44,14 @@ class Run:
         self._waiting = list(self.trials)
         self._ready: deque[Job] = deque()
         self._training: deque[Job] = deque()
-        self._under_way: dict[Future[Any], Job] = {}
-        self._suspects: deque[Job] = deque()
+        self._models: dict[str, Model] = {}
+        self._number = count(1)
 
     def __call__(self) -> None:
         """Work until everything is done. Ctrl-C, a full disk or a lost cluster end it; what is done stays."""
         self._plan_training()
         self._release()
-        now = True
-        try:
-            with self.meter:
-                while self._fill():
-                    finished, _ = wait(self._under_way, timeout=1.0, return_when=FIRST_COMPLETED)
-                    self._collect(finished)
-                    self.meter.show()
-            now = False
-        finally:
-            self.executor.close(now=now)
+        run(self, self.executor, self.meter)
 
     def _plan_training(self) -> None:
         models = models_of(self.trials)
@@ -86,7 +63,8 @@ class Run:
                 continue
             kind = ("train", model.dataset, model.architecture, model.setting.kind == "deep")
             arguments = (model, key, self._archive.folder, self.keep_checkpoints)
-            self._training.append(Job(kind, 1.0, work.train, arguments, model))
+            self._training.append(Job(key, kind, 1.0, work.train, arguments))
+            self._models[key] = model
             self.meter.expect(kind, 1.0)
 
     def _release(self) -> None:
@@ -110,12 +88,8 @@ class Run:
         return self._archive.n_layers(there[0], trial.pooling) if there else 0
 
     def _compare_outputs(self, trial: Trial, failed: Collection[str]) -> None:
-        if trial.test not in ("accuracy", "output"):
-            return
         there = [self.keys[model] for model in trial.models if self.keys[model] not in failed]
-        known = self.store.differences()
-        pairs = [(a, b) for at, a in enumerate(there) for b in there[at + 1 :] if (a, b) not in known]
-        self.store.add_differences(work.compare_outputs(pairs, self._archive.folder))
+        complete_differences(self.store, self._archive, there, trial.of.differences)
 
     def _add(self, chunk: Chunk, failed: set[str]) -> None:
         self.meter.n_cells += chunk.n_cells
@@ -123,7 +97,15 @@ class Run:
             chunk = self._without(chunk, failed)
         if chunk.n_cells:
             kind = ("compare", chunk.measures[0].view_key, tuple(one.name for one in chunk.measures))
-            self._ready.append(Job(kind, chunk.n_cells, work.compare, (chunk, self._archive.folder)))
+            self._ready.append(
+                Job(
+                    f"comparisons {next(self._number)}",
+                    kind,
+                    chunk.n_cells,
+                    work.compare,
+                    (chunk, self._archive.folder),
+                )
+            )
             self.meter.expect(kind, chunk.n_cells)
 
     def _without(self, chunk: Chunk, failed: set[str]) -> Chunk:
@@ -141,82 +123,32 @@ class Run:
         self.meter.cells_done += len(lost)
         return Chunk(chunk.measures, tuple(kept))
 
-    def _fill(self) -> bool:
-        """Give the workers enough to do; False when nothing is left."""
-        if self._suspects:
-            # Whichever of them kills its worker shows when it is alone.
-            if not self._under_way:
-                self._submit(self._suspects.popleft())
-            return True
-        while len(self._under_way) < 2 * self.executor.n_workers and (self._ready or self._training):
-            self._submit(self._ready.popleft() if self._ready else self._training.popleft())
-        return bool(self._under_way)
+    def ready(self) -> Job | None:
+        """Return the next comparisons, or the next training."""
+        waiting = self._ready or self._training
+        return waiting.popleft() if waiting else None
 
-    def _submit(self, job: Job) -> None:
-        try:
-            future = self.executor.submit(job.call, *job.arguments)
-        except BrokenExecutor:
-            self.executor.renew()
-            future = self.executor.submit(job.call, *job.arguments)
-        self._under_way[future] = job
+    def done(self, job: Job, result: Any) -> float:
+        """Write what came out."""
+        if job.call is work.train:
+            self.store.add_model(self._models[job.key], result)
+            self._trained[result.key] = result
+            self.meter.models_done += 1
+            self._release()
+            return float(result.seconds)
+        self.store.add_cells(result)
+        self.meter.cells_done += len(result)
+        return float(sum(cell.seconds for cell in result))
 
-    def _collect(self, finished: Collection[Future[Any]]) -> None:
-        """Write what is done. When workers died all their work ends at once, and what was under way is lost."""
-        jobs = [(self._under_way.pop(future), future) for future in finished]
-        dead = [job for job, future in jobs if isinstance(future.exception(), BrokenExecutor)]
-        for job, future in jobs:
-            if job not in dead:
-                self._finish(job, future)
-        if dead:
-            self._survive([*dead, *self._under_way.values()])
-
-    def _finish(self, job: Job, future: Future[Any]) -> None:
-        try:
-            found = future.result()
-        except Exception as error:  # Work reports its own failures; this is the worker's.
-            if work.disk_is_full(error):
-                raise
-            job.attempts += 1
-            if _lost(error) and job.attempts < _ATTEMPTS:
-                self._suspects.append(job)
-                return
-            found = self._given_up(job, no_reason(error))
-        self._write(job, found)
-
-    def _survive(self, jobs: Sequence[Job]) -> None:
-        """Start new workers; what was under way is tried again, one at a time."""
-        self._under_way.clear()
-        self.executor.renew()
-        for job in jobs:
-            job.attempts += 1
-            if job.attempts < _ATTEMPTS:
-                self._suspects.append(job)
-            else:
-                self._write(job, self._given_up(job, f"the worker died {_ATTEMPTS} times (out of memory?)"))
-
-    def _given_up(self, job: Job, reason: str) -> Any:
-        if job.model is not None:
-            return Trained(self.keys[job.model], None, 0.0, reason)
+    def given_up(self, job: Job, reason: str) -> None:
+        """Write why there is no model, or why there are no comparisons."""
+        if job.call is work.train:
+            self.done(job, Trained(job.key, None, 0.0, reason))
+            return
         chunk: Chunk = job.arguments[0]
-        return [
+        cells = [
             Cell(*pair, measure.name, version_of(measure), None, 0.0, reason)
             for measure, pairs in zip(chunk.measures, chunk.pairs, strict=True)
             for pair in pairs
         ]
-
-    def _write(self, job: Job, found: Any) -> None:
-        if job.model is not None:
-            self.store.add_model(job.model, found)
-            self._trained[found.key] = found
-            self.meter.models_done += 1
-            self.meter.finish(job.kind, job.amount, found.seconds)
-            self._release()
-        else:
-            self.store.add_cells(found)
-            self.meter.cells_done += len(found)
-            self.meter.finish(job.kind, job.amount, sum(cell.seconds for cell in found))
-
-
-def _lost(error: Exception) -> bool:
-    """Whether a cluster lost the work, rather than the work failing."""
-    return any(word in type(error).__name__ for word in ("Killed", "Cancelled", "Lost"))
+        self.done(job, cells)

@@ -15,6 +15,8 @@ from shesha.benchmark.scores import Correlation, Quality, value_of
 Pair = tuple[str, str]
 Values = Mapping[Pair, float]
 BY_GROUPS = ("auprc", "conformity")
+BY_LAYERS = ("conformity", "spearman")
+"""Those that the published results have; `score_layers` gives one more."""
 
 
 class Compared(Protocol):
@@ -134,7 +136,9 @@ def score_groups(
     return [_row(test_name, quality, measure, found) for quality, found in zip(BY_GROUPS, both, strict=True)]
 
 
-def score_layers(measure: Compared, values: Values, models: Sequence[Sequence[str]]) -> list[ScoreRow]:
+def score_layers(
+    measure: Compared, values: Values, models: Sequence[Sequence[str]], test_name: str = "layer_monotonicity"
+) -> list[ScoreRow]:
     """Score a measure by whether layers are the less similar the farther apart they are; means over the models.
 
     `spearman` is the mean over the layers of each model, as the published tables have it, `spearman_pooled` takes all
@@ -147,6 +151,8 @@ def score_layers(measure: Compared, values: Values, models: Sequence[Sequence[st
         The measure's values of the `pairs_layers`; NaN where there is none.
     models : sequence of sequences of str
         For each model its layers from input to output.
+    test_name : str
+        How the scores call the test.
     """
     parts: dict[str, list[Quality]] = {"conformity": [], "spearman": [], "spearman_pooled": []}
     for layers in models:
@@ -156,7 +162,7 @@ def score_layers(measure: Compared, values: Values, models: Sequence[Sequence[st
         found = scores.layers(own, len(layers), measure.closer, measure.symmetric)
         for quality, part in zip(parts, (found.conformity, found.by_layer, found.pooled), strict=True):
             parts[quality].append(part)
-    return [_row("layer_monotonicity", quality, measure, _mean(found)) for quality, found in parts.items()]
+    return [_row(test_name, quality, measure, _mean(found)) for quality, found in parts.items()]
 
 
 def _mean(parts: Sequence[Quality]) -> Quality:

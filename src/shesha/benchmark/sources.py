@@ -19,10 +19,10 @@ def local_folder(name: str) -> Path | None:
 
 def cache_folder() -> Path:
     """Return the folder that downloads go to: SHESHA_CACHE, or the user's cache."""
+    from platformdirs import user_cache_path
+
     root = os.environ.get("SHESHA_CACHE")
-    if root:
-        return Path(root)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shesha"
+    return Path(root) if root else user_cache_path("shesha", appauthor=False)
 
 
 def missing(what: str, folder: str, source: str, reason: object = "") -> MissingDataError:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
@@ -13,15 +10,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from shesha.benchmark import _layout as layout
+from shesha import _sqlite as sqlite
+from shesha import runs
+from shesha.benchmark._layout import LAYOUT
 from shesha.benchmark.models import Model
 
 Place = tuple[str, str, str, str, float, int]
 """Domain, data set, architecture, kind and degree of the setting, seed."""
 
 
-class StoreError(ValueError):
-    """A file that is no store of this version, or that another run is writing."""
+StoreError = sqlite.StoreError
 
 
 @dataclass(frozen=True)
@@ -76,41 +74,7 @@ class Store:
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
         """Open a file; unless `create`, it must be there and is only read."""
         self.path = Path(path)
-        if not create and not self.path.exists():
-            raise FileNotFoundError(f"store must be the file of an earlier run, got {self.path}: no such file")
-        require_place(self.path)
-        self._connection = sqlite3.connect(self.path, timeout=60, isolation_level=None)
-        try:
-            self._prepare(create)
-        except sqlite3.OperationalError as error:
-            self._connection.close()
-            raise StoreError(f"store must be a file that can be read and written, got {self.path}: {error}") from error
-        except BaseException:
-            self._connection.close()
-            raise
-
-    def _prepare(self, create: bool) -> None:
-        try:
-            names = {row[0] for row in self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        except sqlite3.DatabaseError as error:
-            raise StoreError(f"store must be a file written by `shesha bench run`, got {self.path}: {error}") from error
-        if not names and create:
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            with self.writing():
-                layout.lay_out(self._connection)
-        elif "about" not in names:
-            raise StoreError(f"store must be a file written by `shesha bench run`, got {self.path}")
-        found = layout.layout_of(self._connection)
-        if found not in layout.READABLE:
-            raise StoreError(
-                f"store must have layout {' or '.join(layout.READABLE)}, got {found} in {self.path}: it was written by "
-                "another version of shesha; give another file with --store, or use that version"
-            )
-        if create and found != layout.SCHEMA:
-            with self.writing():
-                layout.upgrade(self._connection)
-        # A process that dies keeps what it committed; only a failing machine could lose the last moment.
-        self._connection.execute("PRAGMA synchronous = NORMAL")
+        self._connection = sqlite.connect(self.path, LAYOUT, create=create)
 
     def __enter__(self) -> Self:
         """Stay open for a while."""
@@ -125,16 +89,8 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """All or nothing."""
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
+        with sqlite.transaction(self._connection, self.path):
             yield
-            self._connection.execute("COMMIT")
-        except BaseException as error:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            if isinstance(error, sqlite3.OperationalError) and "full" in str(error):
-                raise OSError(errno.ENOSPC, f"no space left for {self.path}; what is written stays") from error
-            raise
 
     @property
     def models_folder(self) -> Path:
@@ -143,7 +99,7 @@ class Store:
 
     def about(self) -> dict[str, str]:
         """Return what the store says of itself: layout, suite, library version."""
-        return dict(self._connection.execute("SELECT name, value FROM about"))
+        return sqlite.about(self._connection)
 
     def describe(self, **values: str) -> None:
         """Write what the store says of itself."""
@@ -235,37 +191,12 @@ def place_of(model: Model) -> Place:
 
 def require_place(path: Path) -> None:
     """Refuse a path where no store can be, before anything is written."""
-    if path.is_dir():
-        raise IsADirectoryError(f"store must be a file, got the folder {path}")
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(f"the folder of the store must exist, got {path}")
-    if path.is_file() and not layout.is_database(path):
-        raise StoreError(f"store must be a file written by `shesha bench run`, got {path}")
+    sqlite.require_place(path, LAYOUT.writer)
 
 
 @contextmanager
 def only_writer(path: Path, *, wait: bool = True) -> Iterator[None]:
     """Keep other runs off a store; the lock goes with the process, however it ends."""
     require_place(path)
-    try:
-        import fcntl
-    except ImportError:  # Other systems have SQLite's own lock, per transaction.
-        yield
-        return
-    with path.with_name(path.name + ".lock").open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            owner = f"another run (process {file.read().strip() or 'unknown'})"
-            if not wait:
-                raise StoreError(f"store must have one writer, got a second: {owner} is writing {path}") from None
-            from shesha.benchmark._telling import tell
-
-            tell(f"{owner} is writing {path}: waiting for it to end")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        file.truncate()
-        file.write(str(os.getpid()))
-        file.flush()
+    with runs.only_writer(path, wait=wait):
         yield

@@ -6,17 +6,14 @@ import difflib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from typing import Any
 
-from shesha.benchmark.models import PLACES, Kind, Model, Plain, Setting
-from shesha.benchmark.tests import TESTS
+from shesha.benchmark._imported import found_at, is_place
+from shesha.benchmark.catalogue import Catalogue
+from shesha.benchmark.models import PLACES, STANDARD, Model, Plain, Setting
+from shesha.benchmark.tests import ByGroups, find, known
 
-STANDARD = Setting()
 Groups = tuple[Setting, ...]
-_GROUPED: dict[str, Kind] = {
-    "label_randomization": "labels",
-    "shortcut": "shortcut",
-    "augmentation": "augmentation",
-}
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class Task:
     @property
     def tests(self) -> tuple[str, ...]:
         """Names of the tests that this task takes part in."""
-        return tuple(one.name for one in TESTS if one.name not in _GROUPED or one.name in self.groups)
+        return tuple(one.name for one in known() if one.takes_part(self))
 
     def model(self, setting: Setting, seed: int) -> Model:
         """Return one of the task's models."""
@@ -53,11 +50,7 @@ class Task:
 
     def models(self, test: str) -> dict[str, tuple[Model, ...]]:
         """Return the models of a test by group."""
-        if test in _GROUPED:
-            seeds = range(self.n_per_group)
-            return {str(one): tuple(self.model(one, seed) for seed in seeds) for one in self.groups[test]}
-        setting, n = (self.layers, self.n_layered) if test == "layer_monotonicity" else (STANDARD, self.n_models)
-        return {str(setting): tuple(self.model(setting, seed) for seed in range(n))}
+        return dict(find(test).models(self))
 
 
 @dataclass(frozen=True)
@@ -106,90 +99,95 @@ def domain_name(text: str, known: Collection[str] = tuple(PLACES)) -> str:
 
 
 def test_name(text: str) -> str:
-    """Return the name of a test, whatever the case and the separators."""
-    names = [one.name for one in TESTS]
-    plain = {name.replace("_", ""): name for name in names}
-    found = plain.get(text.casefold().replace("_", "").replace("-", "").replace(" ", ""))
-    if found is None:
-        close = difflib.get_close_matches(text.casefold(), names, n=3, cutoff=0.4) or names
-        raise ValueError(f"test must be one of {', '.join(close)}, got {text!r}")
+    """Return the name of a test, whatever the case and the separators, or of one of your own at module:name."""
+    return find(text).name
+
+
+def groups_of(**degrees: Collection[float]) -> dict[str, Groups]:
+    """Return the groups of a task: for each test by groups, by its name, the settings of the degrees given.
+
+    Examples
+    --------
+    >>> [str(setting) for setting in groups_of(label_randomization=(0, 0.5))["label_randomization"]]
+    ['standard', 'labels 0.5']
+    """
+    found = {}
+    for name, some in degrees.items():
+        test = find(name)
+        if not isinstance(test, ByGroups):
+            raise ValueError(f"degrees must be those of tests by groups, got some for {test.name}")
+        if some:
+            found[test.name] = test.settings(*some)
     return found
-
-
-def _settings(kind: Kind, *degrees: float) -> Groups:
-    """The settings of one kind; degree zero of labels and augmentation is the standard training."""
-    return tuple(STANDARD if degree == 0 and kind != "shortcut" else Setting(kind, degree) for degree in degrees)
 
 
 def _groups(
     labels: tuple[float, ...], shortcut: tuple[float, ...], augmentation: tuple[float, ...]
 ) -> dict[str, Groups]:
-    degrees = {"label_randomization": labels, "shortcut": shortcut, "augmentation": augmentation}
-    return {test: _settings(_GROUPED[test], *some) for test, some in degrees.items() if some}
+    return groups_of(label_randomization=labels, shortcut=shortcut, augmentation=augmentation)
 
 
-def _hyper(domain: str, dataset: str, architecture: str, suite: str) -> dict[str, Plain]:
-    module = import_module(f"shesha.benchmark.{PLACES[domain]}")
-    found: dict[str, Plain] = module.hyperparameters(dataset, architecture, suite)
+def task(domain: str, dataset: str, architecture: str, suite: str = "paper", **changes: Any) -> Task:
+    """Return the task of a network on a data set of a domain, with what these declare.
+
+    Parameters
+    ----------
+    domain : str
+        'graph', 'language' or 'vision'.
+    dataset, architecture : str
+        Names of what ships, or the places (module:name) of a data set and a network of your own.
+    suite : str
+        'paper' or 'small': numbers of models, and which of the networks and data that ship there are.
+    **changes
+        Fields of `Task` that are to be otherwise: `n_models`, `n_per_group`, `n_layered`, `groups`, `hyper`, ...;
+        hyperparameters that are given go before those declared.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or they do not go together.
+    """
+    found = catalogue(domain)
+    usual = found.hyperparameters(dataset, architecture, suite)
+    n_models, n_per_group, n_layered = found.sizes[suite]
+    own: dict[str, Any] = {
+        "groups": groups_of(**found.degrees_of(dataset, architecture)),
+        "poolings": found.network(architecture).poolings or found.poolings,
+        "layers": found.layers,
+        "n_models": n_models,
+        "n_per_group": n_per_group,
+        "n_layered": n_layered,
+    }
+    hyper = {**usual, **changes.pop("hyper", {})}
+    return Task(found.domain, dataset, architecture, hyper, **(own | changes))
+
+
+def catalogue(domain: str) -> Catalogue[Any, Any, Any]:
+    """Return the data sets and networks of a domain that ships."""
+    place = PLACES[domain_name(domain)]
+    found: Catalogue[Any, Any, Any] = import_module(f"shesha.benchmark.{place}").CATALOGUE
     return found
-
-
-_GRAPH_GROUPS = _groups((0, 0.25, 1), (0, 0.5, 1), (0, 0.2, 0.8))
-"""DropEdge of 20 and 80 % are the outermost of the paper's four degrees."""
-_VISION_GROUPS = _groups((0, 0.5, 0.75), (0, 0.75, 1), (0.25, 0.5, 1))
-"""Noise S, M and Max of the paper's five levels; L (0.75) and Off are left out there."""
-_SHORTCUT_RATES = {"SST2": (0.558, 0.8895, 1.0), "MNLI": (0.354, 0.8385, 1.0)}
-"""The lowest is the share of the majority class: its token tells nothing."""
-
-_COUNTS = {"paper": (10, 5, 10), "small": (8, 4, 4)}
-"""Models of language and vision: of the tests by prediction, of each group, of the test of layers."""
-
-
-def _sized(task: Task, suite: str) -> Task:
-    n_models, n_per_group, n_layered = _COUNTS[suite]
-    return replace(task, n_models=n_models, n_per_group=n_per_group, n_layered=n_layered)
-
-
-def _graph(dataset: str, architecture: str) -> Task:
-    hyper = _hyper("graph", dataset, architecture, "paper")
-    groups = dict(_GRAPH_GROUPS)
-    if architecture == "PGNN":
-        # Dropping edges would change the distances that it works on.
-        del groups["augmentation"]
-    return Task("graph", dataset, architecture, hyper, groups, layers=Setting("deep"))
-
-
-def _language(dataset: str, architecture: str, suite: str) -> Task:
-    hyper = _hyper("language", dataset, architecture, suite)
-    labels: tuple[float, ...] = (0, 0.75, 1)
-    augmentation: tuple[float, ...] = (0, 0.25, 1) if (dataset, architecture) == ("MNLI", "BERT") else (0, 1)
-    poolings: tuple[str, ...] = ("cls", "mean")
-    if architecture == "SmolLM2":
-        labels, augmentation, poolings = (0, 1), (), ("cls",)
-    groups = _groups(labels, _SHORTCUT_RATES[dataset], augmentation)
-    return _sized(Task("language", dataset, architecture, hyper, groups, poolings), suite)
-
-
-def _vision(dataset: str, architecture: str, suite: str) -> Task:
-    hyper = _hyper("vision", dataset, architecture, suite)
-    return _sized(Task("vision", dataset, architecture, hyper, _VISION_GROUPS), suite)
 
 
 def _small() -> tuple[Task, ...]:
     return (
-        *(_graph("Cora", name) for name in ("GCN", "SAGE", "GAT", "PGNN")),
-        *(_language(data, name, "small") for data in ("SST2", "MNLI") for name in ("MiniLM", "SmallBERT")),
-        *(_vision(data, name, "small") for data in ("FashionMNIST", "CIFAR10") for name in ("ResNet", "VGG", "ViT")),
+        *(task("graph", "Cora", name, "small") for name in ("GCN", "SAGE", "GAT", "PGNN")),
+        *(task("language", data, name, "small") for data in ("SST2", "MNLI") for name in ("MiniLM", "SmallBERT")),
+        *(
+            task("vision", data, name, "small")
+            for data in ("FashionMNIST", "CIFAR10")
+            for name in ("ResNet", "VGG", "ViT")
+        ),
     )
 
 
 def _paper() -> tuple[Task, ...]:
     cnns = ("RNet18", "RNet34", "RNet101", "VGG11", "VGG19", "ViT B32", "ViT L32")
     return (
-        *(_graph("Cora", name) for name in ("GCN", "SAGE", "GAT", "PGNN")),
-        *(_graph(data, name) for data in ("Flickr", "OGBN-Arxiv") for name in ("GCN", "SAGE", "GAT")),
-        *(_language(data, name, "paper") for data in ("SST2", "MNLI") for name in ("BERT", "ALBERT", "SmolLM2")),
-        *(_vision(data, name, "paper") for data in ("IN100", "CIFAR100") for name in cnns),
+        *(task("graph", "Cora", name) for name in ("GCN", "SAGE", "GAT", "PGNN")),
+        *(task("graph", data, name) for data in ("Flickr", "OGBN-Arxiv") for name in ("GCN", "SAGE", "GAT")),
+        *(task("language", data, name) for data in ("SST2", "MNLI") for name in ("BERT", "ALBERT", "SmolLM2")),
+        *(task("vision", data, name) for data in ("IN100", "CIFAR100") for name in cnns),
     )
 
 
@@ -202,7 +200,26 @@ _OPTIONS: dict[str, dict[str, dict[str, Plain]]] = {
 
 
 def suite(name: str) -> Suite:
-    """Return a suite: 'small' runs on a laptop, 'paper' is the benchmark as published."""
+    """Return a suite: 'small' runs on a laptop, 'paper' is the benchmark as published; or one of your own.
+
+    Raises
+    ------
+    ValueError
+        If there is none of the name, or nothing at the place.
+    TypeError
+        If what is at the place is no suite.
+    """
+    if is_place(name):
+        found = found_at(name, "suite")
+        if not isinstance(found, Suite):
+            raise TypeError(f"suite must be a Suite, got {name!r}, which is {type(found).__name__}")
+        # A store remembers the name, and so tells where its suite is.
+        return replace(found, name=name)
+    return shipped(name)
+
+
+def shipped(name: str) -> Suite:
+    """Return a suite of the library."""
     if name not in _SUITES:
         close = difflib.get_close_matches(name, _SUITES, n=1, cutoff=0.3)
         hint = f" (did you mean {close[0]!r}?)" if close else ""

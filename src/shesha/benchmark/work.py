@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import sys
 import time
 import warnings
 from collections.abc import Iterable
@@ -18,13 +15,14 @@ from numpy.typing import NDArray
 from shesha._warnings import MeasureWarning
 from shesha.benchmark.archive import Archive, model_of
 from shesha.benchmark.directed import Compared, compared
-from shesha.benchmark.entries import no_reason, version_of
+from shesha.benchmark.entries import version_of
 from shesha.benchmark.models import DivergedError, Model, domain
 from shesha.benchmark.outputs import accuracy_difference, disagreement, jensen_shannon
 from shesha.benchmark.store import Cell, Difference, Trained
 from shesha.comparison import _engine as engine
 from shesha.comparison._engine import Pair
 from shesha.measures import Measure
+from shesha.runs import disk_is_full, no_reason
 from shesha.views import Representation
 
 
@@ -129,20 +127,3 @@ def compare_outputs(keys: Iterable[tuple[str, str]], folder: Path) -> list[Diffe
         )
         for first, second in keys
     ]
-
-
-def disk_is_full(error: BaseException) -> bool:
-    """Whether an error means that nothing more can be written."""
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-
-
-def prepare(n_threads: int, paths: tuple[str, ...]) -> None:
-    """Set up a process: its share of the cores, and where measures of one's own are."""
-    os.environ["SHESHA_THREADS"] = str(n_threads)
-    sys.path.extend(path for path in paths if path not in sys.path)
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        torch.set_num_threads(n_threads)
-    else:
-        # Read by torch when it is first imported.
-        os.environ.setdefault("OMP_NUM_THREADS", str(n_threads))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+
+from shesha import _atomic
 
 INTERRUPTED = 130
 """Exit status of a run that Ctrl-C ended, as shells have it."""
@@ -23,7 +26,10 @@ PICTURES = (".png", ".pdf", ".svg")
 
 
 def read_representations(
-    files: list[Path], keys: list[str] | None, labels_inside: str | None = None, layer_axis: str = "guess"
+    files: list[Path],
+    keys: list[str] | None,
+    labels_inside: str | Sequence[str] | None = None,
+    layer_axis: str = "guess",
 ) -> dict[str, Any]:
     """Read every array of every file; a name that two files use is told apart by its file.
 
@@ -31,6 +37,7 @@ def read_representations(
     ``layer_axis=None``.
     """
     from shesha.io import open_file
+    from shesha.io._names import full_name
 
     axis = layer_axis_of(layer_axis)
 
@@ -41,11 +48,10 @@ def read_representations(
     for path in files:
         contents = open_file(path, keys=keys, labels_column=labels_inside, layer_axis=axis)
         for name, array in contents.representations.items():
-            full = name if len(files) == 1 or name == path.stem else f"{path.stem}:{name}"
-            found[f"{path}:{name}" if full in found else full] = array
+            found[full_name(path, name, found, alone=len(files) == 1)] = array
         if keys is None:
             for name, reason in contents.skipped.items():
-                if name != labels_inside:
+                if name != labels_inside and name not in (labels_inside or ()):
                     typer.echo(f"{path}: skipped {name}: {reason}", err=True)
         for name, split in contents.split.items():
             if split.doubtful:
@@ -96,13 +102,9 @@ def _plain(value: Any) -> Any:
 
 
 def save_picture(path: Path, axes: Any) -> None:
-    """Draw into a temporary file first: a reader never sees half a picture."""
-    temporary = path.with_name(path.name + ".part")
-    try:
-        axes.figure.savefig(temporary, dpi=150, format=path.suffix.lower().removeprefix("."))
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    """Draw into a draft first: a reader never sees half a picture."""
+    with _atomic.replacing(path) as draft:
+        axes.figure.savefig(draft, dpi=150, format=path.suffix.lower().removeprefix("."))
 
 
 def emit(report: str, content: dict[str, Any], json: Path | None) -> None:
@@ -115,13 +117,8 @@ def emit(report: str, content: dict[str, Any], json: Path | None) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write under a temporary name first: a reader never sees half a file; - is standard output."""
+    """Write a whole file; - is standard output."""
     if str(path) == "-":
         typer.echo(text, nl=False)
         return
-    temporary = path.with_name(path.name + ".part")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    _atomic.write_text(path, text)

@@ -12,6 +12,8 @@ from shesha.cli import _files
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shesha.benchmark import Suite
+
 bench = typer.Typer(
     name="bench",
     help="The benchmark: six tests of similarity measures on trained networks of three domains.",
@@ -23,19 +25,26 @@ _STORE = typer.Option(help="The file of results; trained models go to a folder b
 StoreFile = Annotated[Path, _STORE]
 Pooling = Literal["cls", "mean", "all"]
 _DEFAULT = Path("resi.sqlite")
+OwnSuite = Annotated[
+    str | None,
+    typer.Option("--suite", help="The store's suite, where it is your own: module:name, imported to read it."),
+]
 _NOTHING = 2
 
 
 @bench.command("run")
 def run_command(
-    suite: Annotated[str, typer.Argument(help="'small' (a laptop, no network) or 'paper' (as published).")],
+    suite: Annotated[
+        str, typer.Argument(help="'small' (a laptop, no network), 'paper' (as published), or your own module:name.")
+    ],
     domain: Annotated[list[str] | None, typer.Option(help="graphs, language or vision (may be repeated).")] = None,
     dataset: Annotated[list[str] | None, typer.Option(help="Only this data set (may be repeated).")] = None,
     architecture: Annotated[list[str] | None, typer.Option(help="Only this network (may be repeated).")] = None,
     test: Annotated[
         list[str] | None,
         typer.Option(
-            help="accuracy, output, label_randomization, shortcut, augmentation or layer_monotonicity (repeatable)."
+            help="accuracy, output, label_randomization, shortcut, augmentation, layer_monotonicity, or your own "
+            "module:name (repeatable)."
         ),
     ] = None,
     measure: Annotated[
@@ -68,7 +77,7 @@ def run_command(
         retry_failed=retry_failed,
         wait=not no_wait,
     )
-    far = status(store)
+    far = status(store, _suite(suite))
     failed, without = int(far["models failed"].sum()), int(far["without value"].sum())
     if failed or without:
         typer.echo(
@@ -81,13 +90,13 @@ def run_command(
 
 
 @bench.command("status")
-def status_command(store: StoreFile = _DEFAULT) -> None:
+def status_command(store: StoreFile = _DEFAULT, suite: OwnSuite = None) -> None:
     """Show how far each test is, and why models or comparisons failed."""
     from shesha.benchmark import Store, status
     from shesha.benchmark._status import failures, on_fewer_rows
 
     with Store(store, create=False) as opened:
-        far = status(opened)
+        far = status(opened, _suite(suite))
         failed = opened.query("SELECT description, reason FROM model WHERE accuracy IS NULL")
         without, fewer = failures(opened), on_fewer_rows(opened)
     known = far["comparisons"].notna()
@@ -106,15 +115,18 @@ def table_command(
     test: Annotated[str | None, typer.Option(help="Only this test.")] = None,
     domain: Annotated[str | None, typer.Option(help="Only this domain.")] = None,
     published: Annotated[bool, typer.Option("--published", help="Show the published results instead.")] = False,
+    suite: OwnSuite = None,
 ) -> None:
     """Print the scores in the paper's layout, as Markdown."""
     from shesha.benchmark import table, to_markdown
     from shesha.benchmark.suites import domain_name
     from shesha.benchmark.tables import stars
 
-    frame = _results(store, published)
+    wanted = _rows_of(test)
+    frame = _results(store, published, suite)
     chosen = domain and domain_name(domain, list(dict.fromkeys(frame["domain"])))
-    there = _tests_in(frame[frame["domain"] == chosen] if chosen else frame, test)
+    there = list(dict.fromkeys((frame[frame["domain"] == chosen] if chosen else frame)["test"]))
+    there = [name for name in there if wanted is None or name in wanted]
     if not there:
         typer.echo(f"shesha: the test {test} is not complete", err=True)
         raise typer.Exit(_NOTHING)
@@ -129,13 +141,14 @@ def rank_command(
     pooling: Annotated[Pooling, typer.Option(help="cls, mean or all, where there are several poolings.")] = "cls",
     published: Annotated[bool, typer.Option("--published", help="Rank the published results instead.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Write the distribution of the ranks to this picture.")] = None,
+    suite: OwnSuite = None,
 ) -> None:
     """Rank the measures, by domain."""
     from shesha.benchmark import plot_ranks, rank, with_published
 
     _files.require_picture(plot)
     _files.require_writable(plot)
-    frame = _results(store, published)
+    frame = _results(store, published, suite)
     if not published and len(beside := with_published(frame)) > len(frame):
         frame = beside
         typer.echo("shesha: published scores stand for the measures that were not run", err=True)
@@ -149,13 +162,14 @@ def export_command(
     output: Annotated[Path, typer.Argument(help="The CSV file to write; - for standard output.")],
     store: StoreFile = _DEFAULT,
     comparisons: Annotated[bool, typer.Option(help="Every single comparison, not the scores.")] = False,
+    suite: OwnSuite = None,
 ) -> None:
     """Write the scores, or every comparison, as CSV."""
     from shesha.benchmark import results
     from shesha.benchmark._results import comparisons as every_comparison
 
     _files.require_writable(output)
-    frame = every_comparison(store) if comparisons else results(store)
+    frame = every_comparison(store) if comparisons else results(store, _suite(suite))
     _files.write(output, frame.to_csv(index=False))
 
 
@@ -164,33 +178,38 @@ def report_command(
     output: Annotated[Path, typer.Argument(help="The Markdown file to write; - for standard output.")],
     store: StoreFile = _DEFAULT,
     title: Annotated[str, typer.Option(help="Its heading.")] = "Benchmark results",
+    suite: OwnSuite = None,
 ) -> None:
     """Write accuracies, tables, ranks, runtimes and the agreement with the published results."""
     from shesha.benchmark import report
 
     _files.require_writable(output)
-    _files.write(output, report(store, title=title))
+    _files.write(output, report(store, title=title, of=_suite(suite)))
 
 
-def _results(store: Path, from_paper: bool) -> pd.DataFrame:
+def _results(store: Path, from_paper: bool, suite: str | None) -> pd.DataFrame:
     from shesha.benchmark import published, results
 
-    frame = published() if from_paper else results(store)
+    frame = published() if from_paper else results(store, _suite(suite))
     if frame.empty:
         typer.echo("shesha: no test is complete", err=True)
         raise typer.Exit(_NOTHING)
     return frame
 
 
-def _tests_in(frame: pd.DataFrame, wanted: str | None) -> list[str]:
-    there = list(dict.fromkeys(frame["test"]))
-    if wanted is None:
-        return there
-    from shesha.benchmark.suites import test_name
-    from shesha.benchmark.tests import TESTS
+def _suite(name: str | None) -> Suite | None:
+    from shesha.benchmark import suite
 
-    rows = next(one.rows for one in TESTS if one.name == test_name(wanted))
-    return [name for name in there if name in rows]
+    return None if name is None else suite(name)
+
+
+def _rows_of(test: str | None) -> tuple[str, ...] | None:
+    """Return the results of a test; one of one's own is known from here on."""
+    if test is None:
+        return None
+    from shesha.benchmark.tests import find
+
+    return find(test).rows
 
 
 def _printed(frame: pd.DataFrame) -> str:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shesha.cli import _files
+from shesha.cli import _exchange, _files
 
 if TYPE_CHECKING:
+    from shesha.comparison._index import Files
     from shesha.results import Comparison, PairwiseComparison
 
 _NO_VALUE = 2
@@ -21,7 +22,8 @@ def compare_command(
         typer.Argument(
             metavar="FILE...",
             show_default=False,
-            help="npy, npz, safetensors, parquet, csv, tsv, h5ad or zarr; each array is a representation.",
+            help="npy, npz, safetensors, parquet, csv, tsv, h5ad or zarr, or a directory of such; each array is a "
+            "representation.",
         ),
     ],
     measures: Annotated[
@@ -38,8 +40,24 @@ def compare_command(
     ] = False,
     permutations: Annotated[int, typer.Option(help="Random matchings of the rows, for --calibrate.")] = 200,
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals, for --calibrate.")] = 0.95,
-    workers: Annotated[int, typer.Option(help="Processes, for several representations.")] = 1,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes, for several representations; default: 1, of many threads.")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler, instead of processes here.")
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep every comparison in this file: a run goes on where the last one ended, with new FILEs."
+        ),
+    ] = None,
     layer_axis: _files.LayerAxis = "guess",
+    blocks: _exchange.Blocks = None,
+    groups: _exchange.Groups = None,
+    within: _exchange.Within = None,
+    shift: _exchange.Shift = False,
+    block_length: _exchange.BlockLength = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a heat map of the first measure to this file.")] = None,
@@ -49,16 +67,25 @@ def compare_command(
     Two arrays give one line per measure, more give every pair. Ends with status 2 if no measure has a value.
     """
     from shesha.comparison import compare, compare_all
+    from shesha.comparison._index import Files
+    from shesha.comparison.compare import require_calibrate
 
     _files.require_writable(json)
     _files.require_writable(plot)
     _files.require_picture(plot)
     chosen = _split(measures or ["standard"])
-    arrays = _read(files, key, rdm, layer_axis)
+    if workers is not None and workers < 1:
+        raise ValueError(f"--workers must be at least 1, got {workers}")
+    if store is not None or scheduler is not None or _holds_directories(files):
+        if calibrate:
+            raise ValueError("--calibrate needs two representations in files, got --store, --scheduler or a directory")
+        given = Files(files, key, rdm, _files.layer_axis_of(layer_axis))
+        _show(_compared_as_needed(given, chosen, workers, scheduler, store, seed), json, plot)
+        return
+    exchanged = _exchange.asked(files, blocks, groups, within, shift, block_length)
+    arrays = _read(files, key, rdm, layer_axis, exchanged.columns)
     if len(arrays) < 2:
         raise ValueError(f"FILE must hold at least two representations together, got {', '.join(arrays) or 'none'}")
-    if workers < 1:
-        raise ValueError(f"--workers must be at least 1, got {workers}")
     if len(arrays) == 2:
         (first, X), (second, Y) = arrays.items()
         found = compare(
@@ -69,6 +96,7 @@ def compare_command(
             calibrate=calibrate,
             confidence=confidence,
             n_permutations=permutations,
+            **exchanged.design,
             seed=seed,
         )
         _files.emit(str(found), found.to_dict(), json)
@@ -79,11 +107,36 @@ def compare_command(
     elif calibrate:
         raise ValueError(f"--calibrate needs exactly two representations, got {len(arrays)}: choose them with --key")
     else:
-        pairs = compare_all(arrays, chosen, workers=workers, seed=seed, layer_axis=None)
-        _files.emit(str(pairs), pairs.to_dict(), json)
-        if plot is not None:
-            _files.save_picture(plot, pairs.plot(pairs.measures[0]))
-        _finish(pairs, [pair.score.estimated for pair in pairs.scores])
+        require_calibrate(exchanged.design, None)
+        _show(compare_all(arrays, chosen, workers=workers, seed=seed, layer_axis=None), json, plot)
+
+
+def _compared_as_needed(
+    given: Files,
+    measures: list[str],
+    workers: int | None,
+    scheduler: str | None,
+    store: Path | None,
+    seed: int,
+) -> PairwiseComparison:
+    """Compare files that are read when they are needed."""
+    from shesha.comparison import compare_all
+
+    found: Any = given
+    return compare_all(found, measures, workers=workers, scheduler=scheduler, store=store, seed=seed)
+
+
+def _holds_directories(files: list[Path]) -> bool:
+    from shesha.comparison._index import is_folder
+
+    return any(map(is_folder, files))
+
+
+def _show(pairs: PairwiseComparison, json: Path | None, plot: Path | None) -> None:
+    _files.emit(str(pairs), pairs.to_dict(), json)
+    if plot is not None:
+        _files.save_picture(plot, pairs.plot(pairs.measures[0]))
+    _finish(pairs, [pair.score.estimated for pair in pairs.scores])
 
 
 def _finish(found: Comparison | PairwiseComparison, estimated: list[bool]) -> None:
@@ -106,22 +159,16 @@ def _split(names: list[str]) -> list[str]:
     return [name.strip() for name in found if name.strip()]
 
 
-def _read(files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str) -> dict[str, Any]:
+def _read(
+    files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str, labels: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    from shesha.comparison._index import looks_like_distances
     from shesha.views import Rdm
 
-    arrays = _files.read_representations(files, keys, layer_axis=layer_axis)
+    arrays = _files.read_representations(files, keys, labels, layer_axis)
     if rdm:
         return {name: Rdm(array, name) for name, array in arrays.items()}
     for name, array in arrays.items():
-        if _looks_like_distances(array):
+        if looks_like_distances(array):
             typer.echo(f"{name} looks like distances between rows: if it is, add --rdm", err=True)
     return arrays
-
-
-def _looks_like_distances(array: Any) -> bool:
-    import numpy as np
-
-    if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) > 5000:
-        return False
-    values = np.asarray(array)
-    return bool((np.diagonal(values) == 0).all() and np.allclose(values, values.T) and values.any())

@@ -93,19 +93,22 @@ def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair
     return found
 
 
-def run(groups: Sequence[Group], sources: Sources, skipped: Skipped) -> Iterator[PairScore]:
-    """Yield the scores, group by group."""
-    for stretch in stretches(groups, sources, skipped):
+def run(groups: Sequence[Group], sources: Sources, skipped: Skipped, budget: int | None = None) -> Iterator[PairScore]:
+    """Yield the scores, group by group; `budget` is the memory for the views of a stretch, where it is not all."""
+    for stretch in stretches(groups, sources, skipped, budget):
         yield from stretch.scores()
 
 
-def stretches(groups: Sequence[Group], sources: Sources, skipped: Skipped) -> Iterator[Stretch]:
+def stretches(
+    groups: Sequence[Group], sources: Sources, skipped: Skipped, budget: int | None = None
+) -> Iterator[Stretch]:
     """Make the views, stretch by stretch; what measures of several groups build upon is kept if it is small."""
+    room = memory.memory_budget() if budget is None else budget
     features = sum(8 * math.prod(source.shape) for source in sources.values())
-    keep = Features if _COPIES * features <= memory.memory_budget() / 4 else None
+    keep = Features if _COPIES * features <= room / 4 else None
     try:
         for group in groups:
-            for tile in _tiles(group, sources):
+            for tile in _tiles(group, sources, room):
                 stretch = _looked_at(group, sources, tile, skipped)
                 try:
                     yield stretch
@@ -117,9 +120,8 @@ def stretches(groups: Sequence[Group], sources: Sources, skipped: Skipped) -> It
             source.drop_views()
 
 
-def _tiles(group: Group, sources: Sources) -> Iterator[list[Pair]]:
+def _tiles(group: Group, sources: Sources, budget: int) -> Iterator[list[Pair]]:
     """Cut the pairs so that the views of each stretch fit the budget."""
-    budget = memory.memory_budget()
     needs = {name: group.bytes_of(sources[name]) for name in {name for pair in group.all_pairs for name in pair}}
     working = max((working for _, working in needs.values()), default=0)
     tile: list[Pair] = []
@@ -181,7 +183,7 @@ class Stretch:
         def compare(task: tuple[Measure, Pair]) -> PairScore:
             measure, pair = task
             if (measure.name, pair) in self.skipped:
-                return PairScore(*pair, _missing(measure, self.skipped[measure.name, pair]))
+                return PairScore(*pair, missing(measure, self.skipped[measure.name, pair]))
             a, b = self.sides[pair]
             share = sum(self.looks[id(side)].seconds / uses[id(side)] for side in (a, b)) / len(self.group.measures)
             return PairScore(*pair, _scored(measure, pair, (a, b), (self.looks[id(a)], self.looks[id(b)]), share))
@@ -225,20 +227,20 @@ def _scored(
     start = time.perf_counter()
     try:
         if measure.paired and sides[0].n_rows != sides[1].n_rows:
-            return _missing(measure, f"rows do not correspond: {sides[0].n_rows} and {sides[1].n_rows} once folded")
+            return missing(measure, f"rows do not correspond: {sides[0].n_rows} and {sides[1].n_rows} once folded")
         measure.require_comparable(*sides)
         for name, look in zip(pair, looks, strict=True):
             if look.reason:
-                return _missing(measure, f"{name}: {look.reason}")
+                return missing(measure, f"{name}: {look.reason}")
         assert looks[0].view is not None and looks[1].view is not None
         value = measure.compared(looks[0].view, looks[1].view)
     except NotEstimable as why:
-        return _missing(measure, str(why))
+        return missing(measure, str(why))
     except Exception as error:  # One measure's failure must not stop the others.
-        return _missing(measure, failure(error))
+        return missing(measure, failure(error))
     if not math.isfinite(value):
-        return _missing(measure, f"the measure returned {value} without a reason")
-    return _score(measure, value, seconds + time.perf_counter() - start, "")
+        return missing(measure, f"the measure returned {value} without a reason")
+    return score_of(measure, value, seconds + time.perf_counter() - start, "")
 
 
 def failure(error: Exception) -> str:
@@ -246,15 +248,17 @@ def failure(error: Exception) -> str:
     return f"failed: {type(error).__name__}: {error}"
 
 
-def _missing(measure: Measure, reason: str) -> Score:
-    return _score(measure, float("nan"), 0.0, reason)
+def missing(measure: Measure, reason: str) -> Score:
+    """Return the score of what has no value."""
+    return score_of(measure, float("nan"), 0.0, reason)
 
 
-def _score(measure: Measure, value: float, seconds: float, reason: str) -> Score:
+def score_of(measure: Measure, value: float, seconds: float, reason: str) -> Score:
+    """Return a score as results hold it."""
     low, high = map(float, measure.bounds)
     return Score(measure.name, measure.family, value, measure.closer, low, high, seconds, reason)
 
 
 def interrupted(measure: Measure) -> Score:
     """Return the score of what was not reached."""
-    return _missing(measure, INTERRUPTED)
+    return missing(measure, INTERRUPTED)

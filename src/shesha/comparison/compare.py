@@ -14,6 +14,7 @@ from shesha.calibration.dependent import warn_of_dependence
 from shesha.comparison import _calibrated as calibrated
 from shesha.comparison import _engine as engine
 from shesha.comparison._evidence import Evidence
+from shesha.comparison._stored import require_same_counts
 from shesha.measures import Measure, choose
 from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, asked_for
@@ -146,10 +147,7 @@ def drawn(chosen: list[Measure], seed: Seed) -> list[Measure]:
 
 def require_same_rows(sources: dict[str, Representation]) -> None:
     """Refuse representations of different inputs."""
-    counts = {name: source.n_rows for name, source in sources.items()}
-    if len(set(counts.values())) > 1:
-        listed = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
-        raise ValueError(f"representations must have the same rows, got different numbers: {listed}")
+    require_same_counts({name: source.n_rows for name, source in sources.items()})
 
 
 def collect(steps: Iterator[calibrated.Step], total: int) -> tuple[list[PairScore], bool]:

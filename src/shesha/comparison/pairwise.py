@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, permutations
+from typing import Any
 
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
+from shesha import runs
 from shesha._layers import LayerAxis, split_layers
 from shesha._random import number
 from shesha._types import Seed
 from shesha.comparison import _engine as engine
-from shesha.comparison._processes import run_on_processes
+from shesha.comparison._index import Files
+from shesha.comparison._stored import Run
 from shesha.comparison.compare import collect, drawn, require_same_rows
 from shesha.measures import Measure, choose
 from shesha.measures._registry import Choice
@@ -21,12 +24,17 @@ from shesha.views import Rdm, named
 
 
 def compare_all(
-    representations: Mapping[str, ArrayLike | Rdm],
+    representations: Mapping[str, ArrayLike | Rdm | str | os.PathLike[str]]
+    | Sequence[str | os.PathLike[str]]
+    | str
+    | os.PathLike[str],
     measures: Choice | Iterable[Choice] = "standard",
     *,
-    workers: int = 1,
+    workers: int | None = None,
     seed: Seed = 0,
     layer_axis: LayerAxis = "guess",
+    store: str | os.PathLike[str] | None = None,
+    scheduler: str | None = None,
 ) -> PairwiseComparison:
     """Compare every pair of several representations of the same inputs.
 
@@ -35,24 +43,37 @@ def compare_all(
 
     Parameters
     ----------
-    representations : mapping of names to arrays of shape (n_samples, n_features), or Rdm
-        At least two, of the same rows. A 3-D array is one representation per layer, as in files.
+    representations : mapping of names to arrays of shape (n_samples, n_features), or Rdm; or files
+        At least two, of the same rows. Paths may stand for arrays, and a list of paths, or a directory, for all arrays
+        in these files, which are read when they are needed, a few at a time. A file that cannot be read is left out,
+        with a warning. A 3-D array is one representation per layer.
     measures : str, measure or sequence of them
         As for `compare`.
-    workers : int
-        Number of processes. One process already uses all cores through threads; more help measures that do not
-        (RTD).
+    workers : int, optional
+        Number of processes; default: 1. One process already uses all cores through threads; more help measures that do
+        not (RTD), and many files.
     seed : int, Generator or None
         For measures that draw at random.
     layer_axis : int, None or 'guess'
         Which axis of a 3-D array counts its layers, called ``name[0]``, ``name[1]`` and so on; None: such an array is
         one representation, of token sequences. 'guess': (rows, layers, features), or (layers, rows, features) if the
         first axis is at most a third as long as the second; a warning tells what was guessed.
+    store : path, optional
+        A file that keeps every comparison. Started again, however it ended, a run goes on where it was; with more
+        representations, only what is new is compared. Comparisons are kept under the contents of both sides, so that
+        files may be renamed, and under a hash of the measure's code.
+    scheduler : str, optional
+        Address of a running Dask scheduler, whose workers see the files, instead of processes here.
 
     Returns
     -------
     PairwiseComparison
         `.to_frame()` (long), `.matrix("CKA")`, `.plot("CKA")`, `.embed("CKA")`.
+
+    Raises
+    ------
+    StoreError
+        If the store is the file of another program or version.
 
     Examples
     --------
@@ -62,31 +83,71 @@ def compare_all(
     >>> found = compare_all({"X": X, "rotated": X[:, ::-1], "noise": noise}, ["CKA"])
     >>> found.matrix("CKA").round(2).loc["X"].to_list()
     [1.0, 1.0, 0.13]
+
+    Files, kept in a store:
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for step in range(3):
+    ...     np.save(folder / f"step{step}.npy", X + step * noise)
+    >>> compare_all(folder, "CKA", store=folder / "a.sqlite").matrix("CKA").round(2).loc["step0"].to_list()
+    [1.0, 0.59, 0.34]
     """
-    n_workers = check.count(workers, "workers")
-    given = split_layers(representations, layer_axis) if isinstance(representations, Mapping) else None
-    if given is None or len(given) < 2:
-        what = type(representations).__name__ if given is None else f"{len(given)}"
-        raise ValueError(f"representations must be a mapping of at least two names to arrays, got {what}")
-    sources = named(given, "representations", "{}")
-    require_same_rows(sources)
+    runs.require_workers(workers, scheduler)
+    given = _given(representations, layer_axis)
     chosen = drawn(choose(measures), seed)
-    pairs = {measure.name: _pairs(measure, list(sources)) for measure in chosen}
-    groups = engine.grouped(chosen, pairs)
-    skipped = engine.too_large(groups, sources)
-    scores = (
-        run_on_processes(groups, sources, skipped, n_workers) if n_workers > 1 else engine.run(groups, sources, skipped)
-    )
-    found, interrupted = collect(scores, sum(map(len, pairs.values())))
+    scores: Iterable[PairScore]
+    if isinstance(given, Files) or _needs_run(given, workers, scheduler, store):
+        run = Run(given, chosen, workers, scheduler, store)
+        scores = tuple(run(_pairs))
+        shapes, interrupted = {name: one.shape for name, one in run.index.known.items()}, run.interrupted
+    else:
+        scores, shapes, interrupted = _in_memory(given, chosen)
     return PairwiseComparison(
-        tuple(sources),
-        tuple(source.shape for source in sources.values()),
-        in_order(found, chosen, pairs),
+        tuple(shapes),
+        tuple(shapes.values()),
+        tuple(scores),
         {measure.name: measure.symmetric for measure in chosen},
         {measure.name: measure.self_value for measure in chosen},
         number(seed),
         interrupted,
     )
+
+
+def _given(representations: Any, layer_axis: LayerAxis) -> Files | Mapping[Any, Any]:
+    """Tell arrays by name from files."""
+    if isinstance(representations, Files):
+        return representations
+    if isinstance(representations, str | os.PathLike):
+        return Files([representations], layer_axis=layer_axis)
+    if isinstance(representations, Mapping):
+        layers = split_layers(representations, layer_axis)
+        if len(layers) >= 2:
+            return layers
+        representations = layers
+    listed = isinstance(representations, Sequence) and representations
+    if listed and all(isinstance(one, str | os.PathLike) for one in representations):
+        return Files(list(representations), layer_axis=layer_axis)
+    what = f"{len(representations)}" if isinstance(representations, Mapping) else type(representations).__name__
+    raise ValueError(f"representations must be a mapping of at least two names to arrays, got {what}")
+
+
+def _needs_run(given: Mapping[Any, Any], workers: int | None, scheduler: str | None, store: Any) -> bool:
+    """Whether more is asked for than comparing arrays here and now."""
+    paths = any(isinstance(one, str | os.PathLike) for one in given.values())
+    return paths or store is not None or scheduler is not None or (workers or 1) > 1
+
+
+def _in_memory(
+    representations: Mapping[Any, Any], chosen: list[Measure]
+) -> tuple[tuple[PairScore, ...], dict[str, tuple[int, ...]], bool]:
+    sources = named(representations, "representations", "{}")
+    require_same_rows(sources)
+    pairs = {measure.name: _pairs(measure, list(sources)) for measure in chosen}
+    groups = engine.grouped(chosen, pairs)
+    scores = engine.run(groups, sources, engine.too_large(groups, sources))
+    found, interrupted = collect(scores, sum(map(len, pairs.values())))
+    return in_order(found, chosen, pairs), {name: source.shape for name, source in sources.items()}, interrupted
 
 
 def _pairs(measure: Measure, names: list[str]) -> list[engine.Pair]:

@@ -1,8 +1,13 @@
-"""Token sequences and feature maps as matrices, the way the ReSi benchmark treats them."""
+"""Token sequences and feature maps as matrices, the way the ReSi benchmark treats them.
+
+Axes have one order throughout the library: tokens (n, tokens, d), feature maps (n, channels, height, width). The
+benchmark's domains hand over maps with their channels last, and model files hold them so; `from_channels_last` is the
+border.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +17,19 @@ Array = NDArray[np.float64]
 Folding = Literal["rows", "columns"]
 ROWS = 5000
 """Positions folded into rows are thinned, evenly, to about this many."""
+
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+def from_channels_last(maps: NDArray[Scalar]) -> NDArray[Scalar]:
+    """Bring maps (n, height, width, channels) into the library's order (n, channels, height, width)."""
+    return np.ascontiguousarray(maps.transpose(0, 3, 1, 2))
+
+
+def as_maps(rows: NDArray[Scalar]) -> NDArray[Scalar]:
+    """Return rows (n, channels) as maps of one position, (n, channels, 1, 1)."""
+    return rows[:, :, None, None]
 
 
 def pooled(maps: Array, grid: tuple[int, int] | None) -> Array:

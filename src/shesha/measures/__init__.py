@@ -3,6 +3,7 @@
 from shesha.measures._cards import card, overview
 from shesha.measures._lookup import as_measure, choose, families, get, names, table
 from shesha.measures._registry import Measure, measure
+from shesha.measures._versions import version_of
 from shesha.measures.cca import cca, pwcca, svcca
 from shesha.measures.distributions import mmd, sliced_wasserstein
 from shesha.measures.kernels import cka, distance_correlation, pwcka, rv, unbiased_cka
@@ -79,4 +80,5 @@ __all__ = [
     "table",
     "unbiased_cka",
     "uniformity_difference",
+    "version_of",
 ]

@@ -129,11 +129,14 @@ class Representation:
             return cls(X, X.precision)
         return cls(check.representation(X, name), stored_precision(X))
 
-    @cached_property
+    @property
     def on_host(self) -> Representation:
         """The same for NumPy's functions."""
-        if isinstance(self._array, Rdm) or arrays.on_host(self._array):
-            return self
+        # Kept here, it would refer to itself, and its memory would wait for the garbage collector.
+        return self if isinstance(self._array, Rdm) or arrays.on_host(self._array) else self._on_host
+
+    @cached_property
+    def _on_host(self) -> Representation:
         return Representation(np.ascontiguousarray(arrays.to_host(self._array)), self.precision)
 
     @property

@@ -7,15 +7,16 @@ import pytest
 import torch
 from scipy import sparse
 
+from shesha.benchmark.graphs.catalogue import NETWORKS
 from shesha.benchmark.graphs.data import Graph
 from shesha.benchmark.graphs.dropout import dropout
-from shesha.benchmark.graphs.edges import PASSAGES, averaging, normalised
-from shesha.benchmark.graphs.hyperparameters import Hyperparameters
+from shesha.benchmark.graphs.edges import averaging, normalised
+from shesha.benchmark.graphs.hyper import Hyper
 from shesha.benchmark.graphs.networks import ConvolutionalNetwork
 from shesha.benchmark.graphs.sparse import SparseMatrix
 from shesha.benchmark.graphs.training import features_of
 
-HYPER = Hyperparameters(16, 3, "relu", 0.0, 0.01, 0.0, 1, heads=8)
+HYPER = Hyper(16, 3, "relu", 0.0, 0.01, 0.0, 1, heads=8)
 
 
 def with_loop(edge_index: torch.Tensor) -> torch.Tensor:
@@ -35,7 +36,7 @@ def test_passes_are_those_of_torch_geometric(small: Graph, library: None, archit
     rows = torch.tensor([0, 5, 9, 33])
     sparse_x = features_of(small.x)
     assert isinstance(sparse_x, SparseMatrix)
-    edges = PASSAGES[architecture](edge_index, small.n_nodes)
+    edges = NETWORKS[architecture].passage(edge_index, small.n_nodes)
     for x in (small.x, sparse_x):
         logits, layers = network(x, edges, rows)
         torch.testing.assert_close(logits, expected[rows])
@@ -49,9 +50,9 @@ def test_passes_are_those_of_torch_geometric(small: Graph, library: None, archit
 
 
 def test_dropout_acts_in_training_alone(small: Graph, library: None) -> None:
-    hyper = Hyperparameters(16, 2, "relu", 0.9, 0.01, 0.0, 1, heads=8)
+    hyper = Hyper(16, 2, "relu", 0.9, 0.01, 0.0, 1, heads=8)
     network = ConvolutionalNetwork("GAT", small.x.shape[1], 3, hyper)
-    edges, rows = PASSAGES["GAT"](small.edge_index, small.n_nodes), torch.arange(10)
+    edges, rows = NETWORKS["GAT"].passage(small.edge_index, small.n_nodes), torch.arange(10)
     assert not torch.equal(network(small.x, edges, rows)[0], network(small.x, edges, rows)[0])
     network.eval()
     torch.testing.assert_close(network(small.x, edges, rows)[0], network(small.x, edges, rows)[0], rtol=0, atol=0)

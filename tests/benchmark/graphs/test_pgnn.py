@@ -10,14 +10,14 @@ from torch.nn import functional
 
 from shesha.benchmark.graphs.anchors import Anchors, all_hops, anchor_sets, anchors_from
 from shesha.benchmark.graphs.data import Graph
-from shesha.benchmark.graphs.hyperparameters import Hyperparameters
+from shesha.benchmark.graphs.hyper import Hyper
 from shesha.benchmark.graphs.messages import mean_message, messages
 from shesha.benchmark.graphs.pgnn import PositionLayer, PositionNetwork, anchors_of
 from shesha.benchmark.graphs.training import features_of
 
 
-def hyper(layers: int, dropout: float = 0.0) -> Hyperparameters:
-    return Hyperparameters(8, layers, "relu", dropout, 0.01, 0.0, 1)
+def hyper(layers: int, dropout: float = 0.0) -> Hyper:
+    return Hyper(8, layers, "relu", dropout, 0.01, 0.0, 1)
 
 
 def plain_layer(layer: PositionLayer, x: Tensor, anchors: Anchors) -> tuple[Tensor, Tensor]:

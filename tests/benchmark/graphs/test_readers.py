@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
-import urllib.error
+import sys
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +18,8 @@ import torch
 from scipy import sparse
 
 from shesha.benchmark.graphs import data, fingerprint, readers
-from shesha.benchmark.sources import MissingDataError
+from shesha.benchmark.graphs.catalogue import DATA
+from shesha.benchmark.sources import MissingDataError, cache_folder
 
 ARXIV = {
     "raw/edge.csv.gz": "0,1\n1,0\n2,3\n3,1\n",
@@ -98,18 +100,27 @@ def test_arxiv_comes_from_the_unzipped_folder_with_both_directions(place: Path) 
     check_arxiv(readers.read_arxiv())
 
 
+def answering(monkeypatch: pytest.MonkeyPatch, answer: bytes | Exception) -> list[str]:
+    """Answer downloads; what is asked for is listed."""
+    calls: list[str] = []
+
+    def download(self: object, url: str, output_file: str, pooch: object, check_only: bool = False) -> None:
+        calls.append(url)
+        if isinstance(answer, Exception):
+            raise answer
+        Path(output_file).write_bytes(answer)
+
+    monkeypatch.setattr(pytest.importorskip("pooch").HTTPDownloader, "__call__", download)
+    return calls
+
+
 def test_arxiv_is_downloaded_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
         for name, text in ARXIV.items():
             file.writestr(f"arxiv/{name}", gzip.compress(text.encode()))
-    calls = []
-
-    def answer(url: str, timeout: float) -> io.BytesIO:
-        calls.append(url)
-        return io.BytesIO(archive.getvalue())
-
-    monkeypatch.setattr(readers.urllib.request, "urlopen", answer)
+    calls = answering(monkeypatch, archive.getvalue())
+    monkeypatch.setattr(readers, "_ARXIV_SHA256", hashlib.sha256(archive.getvalue()).hexdigest())
     check_arxiv(readers.read_arxiv())
     check_arxiv(readers.read_arxiv())
     assert calls == ["https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"]
@@ -127,17 +138,31 @@ def test_files_become_tensors(place: Path) -> None:
     data.load.cache_clear()
 
 
-@pytest.mark.parametrize("answer", [urllib.error.URLError("no network"), b"not a zip"])
-def test_arxiv_missing_names_both_places(place: Path, monkeypatch: pytest.MonkeyPatch, answer: Any) -> None:
-    def urlopen(url: str, timeout: float) -> io.BytesIO:
-        if isinstance(answer, Exception):
-            raise answer
-        return io.BytesIO(answer)
-
-    monkeypatch.setattr(readers.urllib.request, "urlopen", urlopen)
+@pytest.mark.parametrize(
+    ("answer", "known"),
+    [
+        (OSError("no network"), "no network"),
+        (b"another file", "does not match the known hash"),
+        (b"not a zip", "File is not a zip file"),
+    ],
+)
+def test_arxiv_missing_names_both_places(place: Path, monkeypatch: pytest.MonkeyPatch, answer: Any, known: str) -> None:
+    answering(monkeypatch, answer)
+    if answer == b"not a zip":
+        monkeypatch.setattr(readers, "_ARXIV_SHA256", hashlib.sha256(answer).hexdigest())
     for _ in range(2):
-        with pytest.raises(MissingDataError, match=r"data/ogbn_arxiv .*snap.stanford.edu"):
+        with pytest.raises(MissingDataError, match=rf"data/ogbn_arxiv .*snap.stanford.edu.*{known}"):
             readers.read_arxiv()
+
+
+def test_downloads_go_to_the_users_cache_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SHESHA_CACHE", str(tmp_path / "mine"))
+    assert cache_folder() == tmp_path / "mine"
+    monkeypatch.delenv("SHESHA_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert cache_folder().name == "shesha"
+    if sys.platform == "linux":
+        assert cache_folder() == tmp_path / "cache" / "shesha"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +176,7 @@ def test_missing_names_both_places(
 
     monkeypatch.setattr(readers, "geometric", lambda part: SimpleNamespace(**{source: fail}))
     with pytest.raises(MissingDataError, match=rf"data/{folder} .*torch_geometric.datasets.{source} \(no network\)"):
-        data._READERS[dataset]()
+        DATA[dataset].read()
 
 
 def test_cora_otherwise_comes_from_the_library(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from shesha.benchmark.graphs import extract, fit, hyperparameters, pgnn, training
+from shesha.benchmark.graphs import extract, fit, hyperparameters, pgnn
+from shesha.benchmark.graphs.catalogue import NETWORKS
 from shesha.benchmark.graphs.data import Graph
 from shesha.benchmark.graphs.settings import extraction_shortcuts
 from shesha.benchmark.models import Kind, Model, Setting, Weights, domain
@@ -129,11 +131,11 @@ def test_weights_of_another_network_are_refused(small: Graph) -> None:
 @pytest.mark.parametrize(
     ("hyper", "message"),
     [
-        ({"width": 3}, "must hold none but hidden, .*, got width"),
-        ({"heads": 3}, "must hold none but .*, got heads"),
-        ({"layers": 1}, "layers must be at least 2"),
-        ({"activation": "tanh"}, "activation of GCN on Cora.* must be relu or elu, got 'tanh'"),
-        ({"shortcut_rows": "own"}, "shortcut_rows must be training or fixed, got 'own'"),
+        ({"width": 3}, "hyper must have names among hidden, .*, got width"),
+        ({"heads": 3}, "hyper must have names among hidden, .*, epochs, shortcut_rows, got heads"),
+        ({"layers": 1}, r"hyper\['layers'\] must be a whole number of at least 2, got 1"),
+        ({"activation": "tanh"}, r"hyper\['activation'\] must be one of relu, elu, got 'tanh'"),
+        ({"shortcut_rows": "own"}, r"hyper\['shortcut_rows'\] must be one of training, fixed, got 'own'"),
     ],
 )
 def test_wrong_hyperparameters_are_named(small: Graph, hyper: dict[str, Any], message: str) -> None:
@@ -166,8 +168,9 @@ def test_named_hyperparameters_win(small: Graph) -> None:
 
 def test_each_epoch_drops_other_edges(small: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    passage = training.PASSAGES["GCN"]
-    monkeypatch.setitem(training.PASSAGES, "GCN", lambda edges, n: (seen.append(edges.tolist()), passage(edges, n))[1])
+    gcn = NETWORKS["GCN"]
+    watched = replace(gcn, passage=lambda edges, n: (seen.append(edges.tolist()), gcn.passage(edges, n))[1])
+    monkeypatch.setitem(NETWORKS, "GCN", watched)
     fit(model("GCN", "augmentation", 0.5))
     assert len(seen) == 3 and seen[0] != seen[1] != seen[2]
     extract(model("GCN", "augmentation", 0.5), fit(model("GCN", "augmentation", 0.5)))

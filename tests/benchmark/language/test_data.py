@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.benchmark.language import data, fingerprint
+from shesha.benchmark.language import data, fingerprint, sources
 from shesha.benchmark.language.hyper import Hyper
 from shesha.benchmark.sources import MissingDataError
 
@@ -72,7 +72,7 @@ def test_without_files_the_hub_is_asked(tmp_path: Path, monkeypatch: pytest.Monk
         pd.DataFrame({"sentence": ["fine"], "label": [1]}).to_parquet(tmp_path / "file.parquet")
         return str(tmp_path / "file.parquet")
 
-    monkeypatch.setattr(data, "require", lambda *_: SimpleNamespace(hf_hub_download=download))
+    monkeypatch.setattr(sources, "require", lambda *_: SimpleNamespace(hf_hub_download=download))
     assert data.load("SST2", Hyper())[0].first == ("fine",)
     assert asked[0] == ("stanfordnlp/sst2", "data/train-00000-of-00001.parquet", "dataset")
 
@@ -83,7 +83,7 @@ def test_missing_texts_name_folder_and_source(tmp_path: Path, monkeypatch: pytes
     def fail(*_: Any, **__: Any) -> str:
         raise OSError("no connection")
 
-    monkeypatch.setattr(data, "require", lambda *_: SimpleNamespace(hf_hub_download=fail))
+    monkeypatch.setattr(sources, "require", lambda *_: SimpleNamespace(hf_hub_download=fail))
     with pytest.raises(MissingDataError, match=r"(?s)mnli.*nyu-mll/glue.*no connection"):
         fingerprint("MNLI", {})
     monkeypatch.delenv("SHESHA_DATA")

@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 
 from shesha.benchmark.language import hyperparameters
-from shesha.benchmark.language.hyper import ARCHITECTURES, DATASETS, Hyper
+from shesha.benchmark.language.catalogue import CATALOGUE, DATA, NETWORKS
+from shesha.benchmark.language.hyper import Hyper
 from shesha.benchmark.models import Model, Setting
 
 
-@pytest.mark.parametrize("dataset", DATASETS)
-@pytest.mark.parametrize(("suite", "architecture"), [(s, a) for s, names in ARCHITECTURES.items() for a in names])
+@pytest.mark.parametrize("dataset", DATA)
+@pytest.mark.parametrize(("suite", "architecture"), [(s, a) for a, one in NETWORKS.items() for s in one.suites])
 def test_every_suite_is_valid(dataset: str, suite: str, architecture: str) -> None:
     values = hyperparameters(dataset, architecture, suite)
-    assert Hyper.checked(values) == Hyper.of(Model("language", dataset, architecture, Setting(), 0, {}))
+    assert Hyper.checked(values) == CATALOGUE.of(Model("language", dataset, architecture, Setting(), 0, {}))
 
 
 def test_the_published_numbers() -> None:
@@ -28,13 +29,13 @@ def test_the_published_numbers() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
-        ("epochs", 0, "a positive integer"),
-        ("batch_size", None, "a positive integer"),
+        ("epochs", 0, "a whole number of at least 1"),
+        ("batch_size", None, "a whole number of at least 1"),
         ("warmup", 1.5, "a number from 0 to 1"),
         ("learning_rate", -1.0, "a positive number"),
         ("weight_decay", -1.0, "a number not below zero"),
-        ("schedule", "flat", "'linear' or 'cosine'"),
-        ("max_length", 3, "an integer from 8"),
+        ("schedule", "flat", "one of linear, cosine"),
+        ("max_length", 3, "a whole number of at least 8"),
         ("train_file", "../other.csv", "the name of a csv file"),
         ("reduced", 1, "True or False"),
     ],
@@ -45,7 +46,7 @@ def test_bad_values_are_refused(name: str, value: object, expected: str) -> None
 
 
 def test_unknown_names_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"hyper must have keys among epochs, .*got 'epoch'"):
+    with pytest.raises(ValueError, match=r"hyper must have names among epochs, .*got epoch"):
         Hyper.checked({"epoch": 3})
     with pytest.raises(ValueError, match="dataset must be one of SST2, MNLI, got 'IMDB'"):
         hyperparameters("IMDB", "BERT", "paper")

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from shesha.benchmark.language import settings
-from shesha.benchmark.language.data import Texts
-from shesha.benchmark.models import Setting
+from shesha.benchmark.language.catalogue import CATALOGUE
+from shesha.benchmark.language.parts import Texts
+from shesha.benchmark.models import Model, Setting
 
 N_ROWS = 2000
 
@@ -83,7 +84,7 @@ def test_the_seed_decides(setting: Setting) -> None:
 
 def test_graphs_have_settings_of_their_own() -> None:
     with pytest.raises(ValueError, match=r"setting must be one of standard, .* for language, got 'deep'"):
-        settings.check(Setting("deep"))
+        CATALOGUE.of(Model("language", "SST2", "BERT", Setting("deep"), 0, {}))
 
 
 def test_majority_share() -> None:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import linecache
 import pickle
 import sys
-from importlib import metadata
 
 import numpy as np
 import pytest
 
 import shesha
+import shesha.measures as measures
 from shesha.benchmark._results import runtimes
 from shesha.benchmark._status import failures
 from shesha.benchmark.api import run
 from shesha.benchmark.entries import N_PERMUTATIONS, PlainMeasure, _orders, calibrated, entries, entry_of, version_of
-from shesha.benchmark.models import fingerprint_of
 from shesha.benchmark.ranks import rank
 from shesha.benchmark.store import Entry, Store
 from shesha.benchmark.suites import suite
@@ -57,7 +55,7 @@ def test_calibrated_measures_are_measures_of_their_own():
     cka = choose("CKA")[0]
     assert (found.name, found.closer, found.bounds, found.symmetric) == ("calibrated CKA", "higher", (0, 1), True)
     assert found.view_key == cka.view_key
-    assert entry_of(found) == Entry("calibrated CKA", metadata.version("shesha"), "higher", True)
+    assert entry_of(found) == Entry("calibrated CKA", version_of(found), "higher", True)
     assert names("calibrated RSA", "RSA", "calibrated mutual_knn(k=5)") == [
         "calibrated RSA",
         "RSA",
@@ -195,13 +193,19 @@ def test_two_functions_of_one_name_are_refused(module):
         entries(["toy_measures:logged", "own_measures:logged"])
 
 
-def test_versions_are_the_librarys_or_those_of_the_source(module):
-    assert version_of(choose("CKA")[0]) == metadata.version("shesha")
+def test_versions_are_those_of_what_computes(module):
+    assert version_of(choose("LinReg")[0]) == measures.version_of(choose("LinReg")[0])
     one, two = "def f(X, Y):\n    return 1.0\n", "def f(X, Y):\n    return 2.0\n"
     first, second, third = (version_of(entries([f"{module(text)}:f"])[0]) for text in (one, two, one))
     assert first == third != second
-    source = inspect.getsource(sys.modules["own_measures"])
-    assert fingerprint_of(source)[:12] == third
+
+
+def test_a_calibrated_measure_has_a_version_of_its_own(monkeypatch):
+    (plain,), (found,) = entries(["CKA"]), entries(["calibrated CKA"])
+    before = version_of(found)
+    assert before.split("+")[0] != version_of(plain)
+    monkeypatch.setattr(importlib.import_module("shesha.benchmark.entries"), "N_PERMUTATIONS", N_PERMUTATIONS + 1)
+    assert version_of(found) != before
 
 
 def test_a_changed_function_is_compared_again_and_its_latest_version_counts(here, toy, module):

@@ -9,13 +9,11 @@ from concurrent.futures.process import BrokenProcessPool
 import numpy as np
 import pytest
 
-from shesha._warnings import NotEstimable
 from shesha.benchmark import Store, api
 from shesha.benchmark._report import report
 from shesha.benchmark._results import accuracies, comparisons, results
 from shesha.benchmark._status import on_fewer_rows, status
 from shesha.benchmark.api import run
-from shesha.benchmark.entries import no_reason
 
 from .reading import cells, key_of
 
@@ -210,18 +208,6 @@ def test_work_that_ends_together_with_its_pool_is_all_done_again(here, toy, monk
     assert found["value"].notna().all()
     assert len(found) == 8
     np.testing.assert_array_equal(found["dropped"], 0)
-
-
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (ValueError("rows differ\nin many lines"), "ValueError: rows differ"),
-        (MemoryError(), "MemoryError"),
-        (NotEstimable("all rows are equal"), "all rows are equal"),
-    ],
-)
-def test_reasons_are_one_line(error, reason):
-    assert no_reason(error) == reason
 
 
 def test_results_of_a_store_are_those_that_the_run_returned(here, toy):

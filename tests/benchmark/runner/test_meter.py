@@ -1,99 +1,19 @@
-"""How far a run is, and how long the rest takes."""
+"""How far a run of the benchmark is."""
 
 from __future__ import annotations
 
-import io
-import sys
-
-import pytest
-
-from shesha.benchmark.meter import Meter, duration
+from shesha.benchmark.meter import Meter
 
 
-@pytest.fixture
-def mixed():
-    """Two workers; trainings of 10 s and comparisons of 0.5 and 2 s, some of each done."""
-    meter = Meter(2)
+def test_text_counts_models_and_comparisons():
+    mixed = Meter(2)
     for kind, amount in (("train", 5), ("cheap", 100), ("costly", 8)):
-        meter.expect(kind, amount)
-    meter.finish("train", 1, 8.0)
-    meter.finish("train", 1, 12.0)
-    meter.finish("cheap", 20, 10.0)
-    return meter
-
-
-def test_what_is_left_takes_as_long_as_its_kind_took(mixed):
-    mixed.finish("costly", 2, 4.0)
-    assert mixed.seconds_left() == (pytest.approx((3 * 10 + 80 * 0.5 + 6 * 2) / 2), False)
-
-
-def test_kinds_of_which_nothing_is_known_make_it_at_least_that(mixed):
-    assert mixed.seconds_left() == (pytest.approx((3 * 10 + 80 * 0.5) / 2), True)
-
-
-def test_amounts_that_are_expected_later_are_added(mixed):
-    mixed.expect("cheap", 40)
-    assert mixed.seconds_left()[0] == pytest.approx((3 * 10 + 120 * 0.5) / 2)
-
-
-def test_nothing_is_said_before_anything_is_known():
-    meter = Meter(4)
-    assert meter.seconds_left() == (None, False)
-    meter.expect("train", 1)
-    assert meter.seconds_left() == (None, True)
-
-
-def test_nothing_is_left_in_the_end(mixed):
-    mixed.finish("train", 3, 30.0)
-    mixed.finish("cheap", 80, 40.0)
-    mixed.finish("costly", 8, 16.0)
-    assert mixed.seconds_left() == (0, False)
-
-
-def test_text_counts_models_and_comparisons(mixed):
+        mixed.expect(kind, amount)
+    mixed.finish("train", 1, 8.0)
+    mixed.finish("train", 1, 12.0)
+    mixed.finish("cheap", 20, 10.0)
     mixed.n_models, mixed.models_done, mixed.n_cells, mixed.cells_done = 5, 2, 108, 20
     assert mixed.text() == "2/5 models, 20/108 comparisons, at least 35 s left"
     mixed.finish("costly", 8, 16.0)
     assert mixed.text() == "2/5 models, 20/108 comparisons, about 35 s left"
     assert Meter(1).text() == "0/0 models, 0/0 comparisons"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0, "0 s"),
-        (0.4, "0 s"),
-        (89, "89 s"),
-        (91, "2 min"),
-        (600, "10 min"),
-        (5399, "90 min"),
-        (5401, "1.5 h"),
-        (360000, "100.0 h"),
-    ],
-)
-def test_durations_read_as_people_say_them(seconds, text):
-    assert duration(seconds) == text
-
-
-def test_nothing_is_shown_where_there_is_no_terminal(mixed, capsys):
-    with mixed:
-        mixed.show()
-    captured = capsys.readouterr()
-    assert captured.out == captured.err == ""
-
-
-def test_a_terminal_shows_how_far_the_run_is_on_the_side(mixed, monkeypatch, capsys):
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setenv("TERM", "xterm")
-    mixed.n_models = 5
-    with mixed:
-        mixed.show()
-        mixed._bar.refresh()
-    assert "0/5 models, 0/0 comparisons, at least 35 s left" in terminal.getvalue()
-    assert capsys.readouterr().out == ""

@@ -47,7 +47,7 @@ def test_they_are_known_from_the_first_model_on(planned, toy):
         )
         working._plan_training()
         job = working._training[0]
-        working._write(job, job.call(*job.arguments))
+        working.done(job, job.call(*job.arguments))
         far = layers(opened, toy)
     assert far[["trained", "comparisons", "compared"]].tolist() == [1, ALL_LAYERS, 0]
     shutil.rmtree("a.sqlite.models")

@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from shesha import _sqlite
 from shesha.benchmark import api
 from shesha.benchmark._results import results
 from shesha.benchmark._status import status
@@ -20,7 +21,6 @@ from shesha.benchmark.models import Model, Setting, domain
 from shesha.benchmark.sources import MissingDataError
 from shesha.benchmark.store import Cell, Store, StoreError, Trained, only_writer
 from shesha.benchmark.suites import Suite
-from shesha.benchmark.work import disk_is_full
 
 from .reading import cells
 
@@ -134,7 +134,9 @@ def test_what_is_begun_and_fails_is_not_written_at_all(here):
 
 def test_a_store_of_a_suite_of_ones_own_is_read_with_the_suite(here, toy):
     run(toy, store="a.sqlite", **OPTIONS)
-    expected = r"store must belong to a suite of the library, got a\.sqlite of suite 'toy': read it from Python"
+    expected = (
+        r"store must belong to a suite of the library, got a\.sqlite of suite 'toy': give your suite with --suite"
+    )
     with pytest.raises(StoreError, match=expected):
         results("a.sqlite")
     assert len(results("a.sqlite", toy)) == 2
@@ -215,18 +217,18 @@ def test_the_lock_names_its_last_owner_alone(here):
 @pytest.fixture
 def small_disk(monkeypatch):
     """Let stores grow by so many pages only."""
-    prepare = Store._prepare
+    prepare = _sqlite.prepare
 
     def limit(pages):
-        def limited(self, create):
-            prepare(self, create)
-            ((now,),) = self.query("PRAGMA page_count")
-            self.query(f"PRAGMA max_page_count = {now + pages}")
+        def limited(connection, *args, **options):
+            prepare(connection, *args, **options)
+            ((now,),) = connection.execute("PRAGMA page_count")
+            connection.execute(f"PRAGMA max_page_count = {now + pages}")
 
-        monkeypatch.setattr(Store, "_prepare", limited)
+        monkeypatch.setattr(_sqlite, "prepare", limited)
 
     yield limit
-    monkeypatch.setattr(Store, "_prepare", prepare)
+    monkeypatch.setattr(_sqlite, "prepare", prepare)
 
 
 def test_a_full_disk_ends_the_run_and_one_with_room_completes_it(here, toy, small_disk):
@@ -259,16 +261,3 @@ def test_a_disk_that_is_full_while_a_model_is_written_ends_the_run(here, toy, mo
     assert not [path for path in (here / "a.sqlite.models").iterdir() if path.suffix == ".part"]
     assert len(run(toy, store="a.sqlite", **OPTIONS)) == 2
     assert (status("a.sqlite", toy).set_index("test").loc["shortcut", "models failed"]) == 0
-
-
-@pytest.mark.parametrize(
-    ("error", "full"),
-    [
-        (OSError(errno.ENOSPC, "full"), True),
-        (OSError(errno.EDQUOT, "quota"), True),
-        (OSError(errno.EACCES, "denied"), False),
-        (RuntimeError("the loss is not finite"), False),
-    ],
-)
-def test_only_a_full_disk_counts_as_one(error, full):
-    assert disk_is_full(error) is full

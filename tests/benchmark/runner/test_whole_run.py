@@ -112,7 +112,7 @@ def direct(ran, toy):
     ):
         groups = {
             group: [archive.layer(reference) for reference in names]
-            for group, names in by_test[name].names(keys).items()
+            for group, names in by_test[name].cast(keys, 0).last.items()
         }
         found.append(function(groups, registered))
     standard = [keys[model] for model in by_test["accuracy"].models]
@@ -145,12 +145,12 @@ def test_cells_are_the_union_of_the_pairs_that_the_tests_need(ran, opened, toy):
         wanted = set()
         for test in ("accuracy", "output"):
             trial, keys = trial_of(opened, toy, test)
-            wanted |= set(pairs_prediction(trial.names(keys)["standard"], symmetric))
+            wanted |= set(pairs_prediction(trial.cast(keys, 0).last["standard"], symmetric))
         for test in ("label_randomization", "shortcut", "augmentation"):
             trial, keys = trial_of(opened, toy, test)
-            wanted |= set(pairs_groups(trial.names(keys), symmetric))
+            wanted |= set(pairs_groups(trial.cast(keys, 0).last, symmetric))
         trial, keys = trial_of(opened, toy, "layer_monotonicity")
-        wanted |= set(pairs_layers(trial.layered(keys, 4), symmetric))
+        wanted |= set(pairs_layers(trial.cast(keys, 4).models, symmetric))
         return wanted
 
     there = {measure: set() for measure in NAMES}

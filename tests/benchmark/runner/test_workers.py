@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import os
-import sys
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
-from shesha.benchmark import api, executors, plan, work
+from shesha.benchmark import api, plan
 from shesha.benchmark.api import run
 from shesha.benchmark.archive import Archive
-from shesha.benchmark.executors import LocalProcesses, search_paths
+from shesha.runs import LocalProcesses, search_paths
 from shesha.views import Representation
 
 from .reading import cells
@@ -79,52 +77,6 @@ def test_a_training_that_kills_its_worker_is_given_up_after_three_times(here, to
     assert found.set_index("test")["dropped"].to_dict() == {"shortcut": 8, "augmentation": 0}
 
 
-@pytest.fixture
-def unchanged(monkeypatch):
-    """Environment and search path return after the test."""
-    for name in ("SHESHA_THREADS", "OMP_NUM_THREADS"):
-        monkeypatch.setenv(name, "7")
-        monkeypatch.delenv(name)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    return monkeypatch
-
-
-def test_a_process_gets_its_share_of_the_cores_and_the_paths(unchanged):
-    unchanged.delitem(sys.modules, "torch", raising=False)
-    work.prepare(3, ("/somewhere", sys.path[0]))
-    assert os.environ["SHESHA_THREADS"] == os.environ["OMP_NUM_THREADS"] == "3"
-    assert sys.path.count("/somewhere") == 1
-    assert sys.path.count(sys.path[0]) == 1
-
-
-def test_a_limit_of_the_users_own_stays(unchanged):
-    unchanged.delitem(sys.modules, "torch", raising=False)
-    unchanged.setenv("OMP_NUM_THREADS", "1")
-    work.prepare(3, ())
-    assert os.environ["OMP_NUM_THREADS"] == "1"
-
-
-def test_torch_that_is_imported_already_is_told(unchanged):
-    torch = pytest.importorskip("torch")
-    before = torch.get_num_threads()
-    try:
-        work.prepare(before + 1, ())
-        assert torch.get_num_threads() == before + 1
-    finally:
-        torch.set_num_threads(before)
-
-
-@pytest.mark.parametrize(("cores", "n_workers", "share"), [(8, 2, 4), (8, 3, 2), (2, 4, 1)])
-def test_workers_share_the_cores(monkeypatch, cores, n_workers, share):
-    started = []
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
-    monkeypatch.setattr(executors, "ProcessPoolExecutor", lambda *args: started.append(args))
-    LocalProcesses(n_workers, ("/somewhere",))
-    ((number, _, setup, arguments),) = started
-    assert (number, arguments) == (n_workers, (share, ("/somewhere",)))
-    assert setup is executors._start
-
-
 def test_workers_are_a_whole_number(here, toy, monkeypatch):
     monkeypatch.undo()
     monkeypatch.chdir(here)
@@ -133,8 +85,3 @@ def test_workers_are_a_whole_number(here, toy, monkeypatch):
     with pytest.raises(ValueError, match="workers must not be given with a scheduler"):
         run(toy, store="a.sqlite", measures=["CKA"], workers=2, scheduler="tcp://127.0.0.1:1")
     assert list(here.iterdir()) == []
-
-
-def test_search_paths_are_folders_that_other_processes_find():
-    assert "" not in search_paths()
-    assert set(search_paths()) == set(sys.path) - {""}

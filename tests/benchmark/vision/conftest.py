@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from shesha.benchmark.models import Model, Setting
-from shesha.benchmark.vision.hyper import ARCHITECTURES, Hyper, hyperparameters
+from shesha.benchmark.vision import hyperparameters
+from shesha.benchmark.vision.catalogue import NETWORKS
+from shesha.benchmark.vision.hyper import Hyper
 
 N_TRAIN, N_TEST, N_CLASSES = 40, 12, 4
 
@@ -74,7 +76,7 @@ def model() -> Callable[..., Model]:
     """Give a model that is trained for one epoch on images of 16 pixels."""
 
     def make(architecture: str, *setting: Any, seed: int = 0, dataset: str = "CIFAR10", **changes: Any) -> Model:
-        paper = architecture in ARCHITECTURES["paper"]
+        paper = NETWORKS[architecture].suites == ("paper",)
         values = hyperparameters(
             *(("CIFAR100", architecture, "paper") if paper else ("CIFAR10", architecture, "small"))
         )

@@ -8,18 +8,24 @@ from typing import Any
 
 import pytest
 
-from shesha.benchmark.vision.hyper import ARCHITECTURES, DATASETS, Suite, hyperparameters, parse
+from shesha.benchmark.vision import hyperparameters
+from shesha.benchmark.vision.catalogue import DATA, NETWORKS
+from shesha.benchmark.vision.hyper import Hyper
 
 
 @pytest.mark.parametrize("suite", ["paper", "small"])
-def test_every_model_of_a_suite_has_hyperparameters_that_parse(suite: Suite) -> None:
-    for dataset in DATASETS[suite]:
-        for architecture in ARCHITECTURES[suite]:
-            parse(hyperparameters(dataset, architecture, suite))
+def test_every_model_of_a_suite_has_hyperparameters_that_are_complete(suite: str) -> None:
+    found = [
+        Hyper.checked(hyperparameters(dataset, architecture, suite))
+        for dataset, data in DATA.items()
+        for architecture, network in NETWORKS.items()
+        if suite in data.suites and suite in network.suites
+    ]
+    assert len(found) == {"paper": 2 * 7, "small": 2 * 3}[suite]
 
 
 def test_the_papers_hyperparameters() -> None:
-    cnn = parse(hyperparameters("IN100", "VGG19", "paper"))
+    cnn = Hyper.checked(hyperparameters("IN100", "VGG19", "paper"))
     assert (cnn.optimiser, cnn.learning_rate, cnn.weight_decay, cnn.batch_size, cnn.epochs) == (
         "sgd",
         0.1,
@@ -28,7 +34,7 @@ def test_the_papers_hyperparameters() -> None:
         200,
     )
     assert (cnn.image_size, cnn.extent, cnn.padding, cnn.dot) == (224, 7, 4, 5)
-    vit = parse(hyperparameters("CIFAR100", "ViT B32", "paper"))
+    vit = Hyper.checked(hyperparameters("CIFAR100", "ViT B32", "paper"))
     assert (vit.optimiser, vit.learning_rate, vit.weight_decay, vit.batch_size, vit.epochs) == (
         "adamw",
         3e-3,
@@ -37,15 +43,18 @@ def test_the_papers_hyperparameters() -> None:
         300,
     )
     assert vit.image_size == 224
-    assert parse(hyperparameters("CIFAR100", "RNet18", "paper")).image_size == 32
+    assert Hyper.checked(hyperparameters("CIFAR100", "RNet18", "paper")).image_size == 32
 
 
 @pytest.mark.parametrize(
     ("names", "message"),
     [
         (("CIFAR10", "ResNet", "large"), "suite must be one of paper, small, got 'large'"),
-        (("IN100", "ResNet", "small"), "dataset must be one of FashionMNIST, CIFAR10, got 'IN100'"),
-        (("IN100", "ViT", "paper"), "architecture must be one of RNet18, .*, got 'ViT'"),
+        (
+            ("IN100", "ResNet", "small"),
+            "dataset must be one of FashionMNIST, CIFAR10 in the suite 'small', got 'IN100'",
+        ),
+        (("IN100", "ViT", "paper"), "architecture must be one of RNet18, .* in the suite 'paper', got 'ViT'"),
     ],
 )
 def test_names_that_a_suite_does_not_have(names: Any, message: str) -> None:
@@ -60,7 +69,7 @@ def test_names_that_a_suite_does_not_have(names: Any, message: str) -> None:
         ({"batch_size": 2.5}, r"hyper\['batch_size'\] must be a whole number of at least 1, got 2.5"),
         ({"image_size": None}, r"hyper\['image_size'\] must be .* got None"),
         ({"padding": -1}, r"hyper\['padding'\] must be a whole number of at least 0, got -1"),
-        ({"warmup": 1.0}, r"hyper\['warmup'\] must be a number from 0 to below 1.0, got 1.0"),
+        ({"warmup": 1.0}, r"hyper\['warmup'\] must be a number from 0 to below 1, got 1.0"),
         ({"learning_rate": float("nan")}, r"hyper\['learning_rate'\] must be a number .* got nan"),
         ({"optimiser": "adam"}, r"hyper\['optimiser'\] must be one of sgd, adamw, got 'adam'"),
         ({"reduced": 1}, r"hyper\['reduced'\] must be True or False, got 1"),
@@ -69,12 +78,12 @@ def test_names_that_a_suite_does_not_have(names: Any, message: str) -> None:
 )
 def test_values_that_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        parse({**hyperparameters("CIFAR10", "VGG", "small"), **change})
+        Hyper.checked({**hyperparameters("CIFAR10", "VGG", "small"), **change})
 
 
 def test_lacking_names_are_listed() -> None:
     with pytest.raises(ValueError, match=r"hyper must name epochs, .*, extent as well, got nothing"):
-        parse({})
+        Hyper.checked({})
 
 
 def test_hyperparameters_come_without_torch() -> None:

@@ -5,11 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shesha._optional import require
-from shesha.benchmark.graphs.hyperparameters import hyperparameters
+from shesha.benchmark.graphs.catalogue import CATALOGUE
 from shesha.benchmark.graphs.library import geometric
+from shesha.benchmark.graphs.parts import GraphData, GraphNetwork
 from shesha.benchmark.models import Model, Outcome, Plain, Weights
 
-__all__ = ["extract", "fingerprint", "fit", "hyperparameters"]
+__all__ = ["CATALOGUE", "GraphData", "GraphNetwork", "extract", "fingerprint", "fit", "hyperparameters"]
+
+
+def hyperparameters(dataset: str, architecture: str, suite: str = "paper") -> dict[str, Plain]:
+    """Return the hyperparameters of an architecture on a data set: those of the ReSi benchmark (its Table 4).
+
+    Graph networks are quick to train, so they are the same in all suites. `shesha.benchmark.graphs.hyper.Hyper` says
+    what each means.
+
+    Raises
+    ------
+    ValueError
+        If the benchmark has no such combination. P-GNN needs the distances between all nodes, so it has Cora only.
+
+    Examples
+    --------
+    >>> hyperparameters("Cora", "GAT")["heads"]
+    8
+    """
+    return CATALOGUE.hyperparameters(dataset, architecture, suite)
 
 
 def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
@@ -17,7 +37,7 @@ def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
 
     Parameters
     ----------
-    dataset : "Cora", "Flickr" or "OGBN-Arxiv".
+    dataset : "Cora", "Flickr", "OGBN-Arxiv", or the place of a graph of your own.
     hyper : hyperparameters; none of them changes the graph.
 
     Raises

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -11,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from shesha.benchmark.graphs.readers import RawGraph, read_arxiv, read_cora, read_flickr
+from shesha.benchmark.graphs.catalogue import CATALOGUE
+from shesha.benchmark.graphs.readers import RawGraph
 from shesha.benchmark.models import fingerprint_of
 
 _MOST_ROWS = 10_000
@@ -53,15 +53,10 @@ class Graph:
         )
 
 
-_READERS: dict[str, Callable[[], RawGraph]] = {"Cora": read_cora, "Flickr": read_flickr, "OGBN-Arxiv": read_arxiv}
-
-
 @lru_cache(maxsize=3)
 def load(dataset: str) -> Graph:
     """Read a graph once per process: a worker trains many models on it."""
-    if dataset not in _READERS:
-        raise ValueError(f"dataset must be one of {', '.join(_READERS)}, got {dataset!r}")
-    return Graph.of(_READERS[dataset]())
+    return Graph.of(CATALOGUE.dataset(dataset).read())
 
 
 @lru_cache(maxsize=3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,13 +63,5 @@ def _with_loops(edge_index: Tensor, n_nodes: int) -> tuple[NDArray[np.int64], ND
     return np.concatenate([source, nodes]), np.concatenate([target, nodes])
 
 
-def _nothing(edge_index: Tensor, n_nodes: int) -> None:
-    """P-GNN passes messages from its anchors, not along edges."""
-
-
-PASSAGES: dict[str, Callable[[Tensor, int], Passage]] = {
-    "GCN": normalised,
-    "SAGE": averaging,
-    "GAT": looped,
-    "PGNN": _nothing,
-}
+def nothing(edge_index: Tensor, n_nodes: int) -> None:
+    """Pass messages from anchors, not along edges (P-GNN)."""

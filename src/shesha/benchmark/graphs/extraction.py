@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from shesha.benchmark.graphs.catalogue import CATALOGUE
 from shesha.benchmark.graphs.data import extraction_rows, load
-from shesha.benchmark.graphs.edges import PASSAGES
-from shesha.benchmark.graphs.hyperparameters import Hyperparameters
 from shesha.benchmark.graphs.settings import extraction_shortcuts, with_shortcuts
 from shesha.benchmark.graphs.training import build, features_of
 from shesha.benchmark.models import Model, Outcome, Weights
@@ -14,7 +13,7 @@ from shesha.benchmark.models import Model, Outcome, Weights
 
 def outcome(model: Model, weights: Weights) -> Outcome:
     """Run a trained model over the whole graph; see `shesha.benchmark.graphs.extract`."""
-    hyper = Hyperparameters.of(model)
+    hyper = CATALOGUE.of(model)
     graph = load(model.dataset)
     with torch.random.fork_rng(devices=[]):
         network = build(model, hyper, graph)
@@ -28,7 +27,7 @@ def outcome(model: Model, weights: Weights) -> Outcome:
     rows = extraction_rows(graph)
     network.eval()
     with torch.no_grad():
-        edges = PASSAGES[model.architecture](graph.edge_index, graph.n_nodes)
+        edges = CATALOGUE.network(model.architecture).passage(graph.edge_index, graph.n_nodes)
         logits, layers = network(features_of(x), edges, torch.from_numpy(rows))
     kept = layers if model.keeps_layers else layers[-1:]
     return Outcome(

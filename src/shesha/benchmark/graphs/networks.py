@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from shesha.benchmark.graphs.dropout import dropout
 from shesha.benchmark.graphs.edges import LoopedEdges, Passage
-from shesha.benchmark.graphs.hyperparameters import Hyperparameters
+from shesha.benchmark.graphs.hyper import Hyper
 from shesha.benchmark.graphs.library import geometric
 from shesha.benchmark.graphs.sparse import SparseMatrix
 
@@ -27,7 +27,7 @@ class ConvolutionalNetwork(torch.nn.Module):
     products: most features are zero, and no message of an edge is ever stored on its own.
     """
 
-    def __init__(self, architecture: str, n_features: int, n_classes: int, hyper: Hyperparameters) -> None:
+    def __init__(self, architecture: str, n_features: int, n_classes: int, hyper: Hyper) -> None:
         super().__init__()
         options = {"heads": hyper.heads} if architecture == "GAT" else {}
         self.body: Any = getattr(geometric("nn.models"), _CLASSES[architecture])(

@@ -16,7 +16,7 @@ from torch.nn import functional
 from shesha.benchmark.graphs.anchors import Anchors, all_hops, anchors_from
 from shesha.benchmark.graphs.data import load
 from shesha.benchmark.graphs.dropout import dropout
-from shesha.benchmark.graphs.hyperparameters import Hyperparameters
+from shesha.benchmark.graphs.hyper import Hyper
 from shesha.benchmark.graphs.messages import mean_message, messages
 from shesha.benchmark.graphs.networks import Features, project
 
@@ -48,7 +48,7 @@ class PositionNetwork(nn.Module):
     the same numbers as weighing and projecting the wide features of each pair of node and anchor set.
     """
 
-    def __init__(self, n_features: int, n_classes: int, hyper: Hyperparameters, anchors: Anchors) -> None:
+    def __init__(self, n_features: int, n_classes: int, hyper: Hyper, anchors: Anchors) -> None:
         super().__init__()
         widths = [n_features, *[hyper.hidden] * (hyper.layers - 1), n_classes]
         self.prepare = nn.Linear(n_features, n_features)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import urllib.request
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +13,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from shesha._optional import require
 from shesha.benchmark.graphs.library import geometric
 from shesha.benchmark.sources import cache_folder, local_folder, missing
 
 _ARXIV_URL = "https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
+_ARXIV_SHA256 = "49f85c801589ecdcc52cfaca99693aaea7b8af16a9ac3f41dd85a5f3193fe276"
 _ARXIV_SPLITS = [f"split/time/{name}.csv.gz" for name in ("train", "valid", "test")]
 _ARXIV_FILES = ["raw/edge.csv.gz", "raw/node-feat.csv.gz", "raw/node-label.csv.gz", *_ARXIV_SPLITS]
 
@@ -117,14 +117,14 @@ def _downloaded_arxiv() -> Path:
     folder = place / "arxiv"
     if folder.is_dir():
         return folder
-    archive, unpacked = place / "arxiv.zip", place / "unpacked"
+    unpacked = place / "unpacked"
+    pooch = require("pooch", "bench")
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        with urllib.request.urlopen(_ARXIV_URL, timeout=60) as answer, archive.open("wb") as file:
-            shutil.copyfileobj(answer, file)
+        archive = Path(pooch.retrieve(_ARXIV_URL, f"sha256:{_ARXIV_SHA256}", fname="arxiv.zip", path=place))
         with zipfile.ZipFile(archive) as files:
             files.extractall(unpacked)
-    except (OSError, zipfile.BadZipFile) as error:
+    # Another checksum is a ValueError.
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise missing("OGBN-Arxiv", "ogbn_arxiv", _ARXIV_URL, error) from error
     # Renamed at last, so that an interrupted download is never taken for a whole one.
     (unpacked / "arxiv").rename(folder)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from shesha.benchmark.graphs.catalogue import CATALOGUE
 from shesha.benchmark.graphs.data import Graph, load
-from shesha.benchmark.graphs.edges import PASSAGES, Passage
-from shesha.benchmark.graphs.hyperparameters import Hyperparameters
-from shesha.benchmark.graphs.networks import ConvolutionalNetwork, Features
-from shesha.benchmark.graphs.pgnn import PositionNetwork, anchors_of
+from shesha.benchmark.graphs.hyper import Hyper
+from shesha.benchmark.graphs.networks import Features
 from shesha.benchmark.graphs.settings import EdgeDropping, training_labels, training_shortcuts, with_shortcuts
 from shesha.benchmark.graphs.sparse import SparseMatrix
 from shesha.benchmark.models import Model, Weights
@@ -24,7 +24,7 @@ _SPARSE_BELOW = 0.1
 
 def train(model: Model) -> Weights:
     """Train a model and return its weights; see `shesha.benchmark.graphs.fit`."""
-    hyper = Hyperparameters.of(model)
+    hyper = CATALOGUE.of(model)
     graph = load(model.dataset)
     x = graph.x
     if model.setting.kind == "shortcut":
@@ -36,12 +36,10 @@ def train(model: Model) -> Weights:
     return {name: value.detach().clone() for name, value in network.state_dict().items()}
 
 
-def build(model: Model, hyper: Hyperparameters, graph: Graph) -> torch.nn.Module:
+def build(model: Model, hyper: Hyper, graph: Graph) -> torch.nn.Module:
     """Return the network of a model with new weights, drawn from torch's current state."""
     n_features = graph.x.shape[1] + (graph.n_classes if model.setting.kind == "shortcut" else 0)
-    if model.architecture == "PGNN":
-        return PositionNetwork(n_features, graph.n_classes, hyper, anchors_of(model.dataset, model.seed))
-    return ConvolutionalNetwork(model.architecture, n_features, graph.n_classes, hyper)
+    return CATALOGUE.network(model.architecture).build(n_features, graph.n_classes, hyper, model)
 
 
 def features_of(x: Tensor) -> Features:
@@ -51,9 +49,7 @@ def features_of(x: Tensor) -> Features:
     return x
 
 
-def _descend(
-    network: torch.nn.Module, x: Features, labels: Tensor, graph: Graph, model: Model, hyper: Hyperparameters
-) -> None:
+def _descend(network: torch.nn.Module, x: Features, labels: Tensor, graph: Graph, model: Model, hyper: Hyper) -> None:
     """Take the steps of all epochs."""
     rows = graph.train.nonzero().ravel()
     optimiser = torch.optim.Adam(
@@ -67,8 +63,8 @@ def _descend(
         optimiser.step()
 
 
-def _edges_by_epoch(graph: Graph, model: Model, epochs: int) -> Iterator[Passage]:
-    passage = PASSAGES[model.architecture]
+def _edges_by_epoch(graph: Graph, model: Model, epochs: int) -> Iterator[Any]:
+    passage = CATALOGUE.network(model.architecture).passage
     if model.setting.kind != "augmentation":
         edges = passage(graph.edge_index, graph.n_nodes)
         yield from (edges for _ in range(epochs))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from shesha._optional import require
 from shesha.benchmark.language import prompts, settings
-from shesha.benchmark.language.data import SOURCES, Texts
+from shesha.benchmark.language.catalogue import CATALOGUE
 from shesha.benchmark.language.hyper import Hyper
+from shesha.benchmark.language.parts import TextNetwork, Texts
 from shesha.benchmark.language.pretrained import loaded
 from shesha.benchmark.language.settings import Lesson
 from shesha.benchmark.language.tokens import PretrainedVocabulary, Rows, Vocabulary, WordVocabulary, encoder_rows
@@ -34,17 +35,27 @@ class Builder:
     @classmethod
     def of(cls, model: Model, hyper: Hyper, train: Texts) -> Builder:
         """Choose the vocabulary: the pretrained one, or the words of the training texts."""
-        settings.check(model.setting)
-        if not _from_scratch(model, hyper):
+        declared = CATALOGUE.network(model.architecture)
+        if not _from_scratch(declared, hyper):
             return cls(model, hyper, loaded(model.architecture, model.seed, PretrainedVocabulary))
-        required = prompts.words(SOURCES[model.dataset].classes, len(prompts.OPTIONS))
+        required = prompts.words(CATALOGUE.dataset(model.dataset).classes, len(prompts.OPTIONS))
         texts = [*train.first, *(train.second or ())]
-        return cls(model, hyper, WordVocabulary(texts, required if _is_decoder(model) else ()))
+        return cls(model, hyper, WordVocabulary(texts, required if declared.decoder else ()))
+
+    @property
+    def declared(self) -> TextNetwork:
+        """The network as the benchmark declares it."""
+        return CATALOGUE.network(self.model.architecture)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes of the data."""
+        return CATALOGUE.dataset(self.model.dataset).classes
 
     @property
     def n_classes(self) -> int:
         """Number of classes of the data."""
-        return len(SOURCES[self.model.dataset].classes)
+        return len(self.classes)
 
     @property
     def n_outputs(self) -> int:
@@ -53,9 +64,8 @@ class Builder:
 
     def rows(self, lesson: Lesson) -> Rows:
         """Return the texts as the network reads them."""
-        if _is_decoder(self.model):
-            classes = SOURCES[self.model.dataset].classes
-            return prompts.prompt_rows(lesson, self.vocabulary, self.hyper.max_length, classes, self.n_outputs)
+        if self.declared.decoder:
+            return prompts.prompt_rows(lesson, self.vocabulary, self.hyper.max_length, self.classes, self.n_outputs)
         return encoder_rows(lesson, self.vocabulary, self.hyper.max_length)
 
     def network(self, *, pretrained: bool) -> Encoder | Decoder:
@@ -63,33 +73,26 @@ class Builder:
         require("torch", "torch")
         from shesha.benchmark.language.networks import Decoder, Encoder
 
-        if _is_decoder(self.model):
+        if self.declared.decoder:
             return Decoder(self._body(pretrained), prompts.option_ids(self.vocabulary, self.n_outputs))
         n_shortcuts = settings.n_shortcuts(self.model.setting, self.n_classes)
         return Encoder(self._body(pretrained), self.n_outputs, n_shortcuts)
 
     def _body(self, pretrained: bool) -> Any:
         transformers = require("transformers", "hf")
-        model = self.model
-        kind = transformers.AutoModelForCausalLM if _is_decoder(model) else transformers.AutoModel
-        # The paper's encoders classify through their pooler, ours directly.
-        options = {"add_pooling_layer": False} if model.architecture in ("MiniLM", "SmallBERT") else {}
-        if _from_scratch(model, self.hyper):
-            return kind.from_config(self._own_config(), **options)
+        model, declared = self.model, self.declared
+        kind = transformers.AutoModelForCausalLM if declared.decoder else transformers.AutoModel
+        options = {} if declared.pooler else {"add_pooling_layer": False}
+        if _from_scratch(declared, self.hyper):
+            return kind.from_config(declared.config(self._sizes()), **options)
         load = _weights(kind, options) if pretrained else _skeleton(transformers.AutoConfig, kind, options)
         # Some weights are stored in half precision.
         return loaded(model.architecture, model.seed, load).float()
 
-    def _own_config(self) -> Any:
-        transformers = require("transformers", "hf")
-        sizes = dict(_TINY if self.hyper.reduced else _SMALL)
+    def _sizes(self) -> dict[str, Any]:
+        sizes: dict[str, Any] = dict(_TINY if self.hyper.reduced else _SMALL)
         sizes |= {"vocab_size": self.vocabulary.size, "pad_token_id": self.vocabulary.pad}
-        sizes["max_position_embeddings"] = self.hyper.max_length
-        if _is_decoder(self.model):
-            return transformers.LlamaConfig(**sizes, bos_token_id=None, eos_token_id=None, tie_word_embeddings=True)
-        if self.model.architecture == "ALBERT":
-            return transformers.AlbertConfig(**sizes, embedding_size=16)
-        return transformers.BertConfig(**sizes)
+        return sizes | {"max_position_embeddings": self.hyper.max_length}
 
 
 def _weights(kind: Any, options: dict[str, bool]) -> Callable[[str | Path], Any]:
@@ -104,9 +107,5 @@ def _skeleton(configs: Any, kind: Any, options: dict[str, bool]) -> Callable[[st
     )
 
 
-def _from_scratch(model: Model, hyper: Hyper) -> bool:
-    return hyper.reduced or model.architecture == "SmallBERT"
-
-
-def _is_decoder(model: Model) -> bool:
-    return model.architecture == "SmolLM2"
+def _from_scratch(declared: TextNetwork, hyper: Hyper) -> bool:
+    return hyper.reduced or declared.pretrained is None

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from shesha.benchmark.language import settings
 from shesha.benchmark.language.building import Builder
-from shesha.benchmark.language.data import Texts, load
+from shesha.benchmark.language.catalogue import CATALOGUE
+from shesha.benchmark.language.data import load
 from shesha.benchmark.language.devices import device, repeatable
-from shesha.benchmark.language.hyper import Hyper
+from shesha.benchmark.language.parts import Texts
 from shesha.benchmark.language.settings import Lesson
 from shesha.benchmark.language.tokens import Batch, Rows
 from shesha.benchmark.models import Model, Outcome, Weights
@@ -45,8 +46,7 @@ def extract(model: Model, weights: Weights) -> Outcome:
     ValueError
         If the weights are those of another network.
     """
-    hyper = Hyper.of(model)
-    settings.check(model.setting)
+    hyper = CATALOGUE.of(model)
     train, test = load(model.dataset, hyper)
     with repeatable(model.seed):
         builder = Builder.of(model, hyper, train)

@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 
 from shesha._random import spawn
 from shesha.benchmark.language.augmentation import augmented
-from shesha.benchmark.language.data import Texts
+from shesha.benchmark.language.parts import Texts
 from shesha.benchmark.models import Setting, share_of
 
 N_NEW_CLASSES = 5
 """Classes that have nothing to do with the data, for randomised labels."""
 _LABELS, _SHORTCUTS, _AUGMENTATION = 101, 102, 103
 _TEST_SEED = 2024
-_KINDS = ("standard", "labels", "shortcut", "augmentation")
 
 
 @dataclass(frozen=True)
@@ -27,12 +26,6 @@ class Lesson:
     targets: NDArray[np.int64]
     shortcuts: NDArray[np.int64] | None = None
     """The class whose token stands before each text; None: no tokens."""
-
-
-def check(setting: Setting) -> None:
-    """Raise ValueError unless the domain has this setting."""
-    if setting.kind not in _KINDS:
-        raise ValueError(f"setting must be one of {', '.join(_KINDS)} for language, got {setting.kind!r}")
 
 
 def n_outputs(setting: Setting, n_classes: int) -> int:

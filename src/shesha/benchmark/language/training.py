@@ -13,10 +13,12 @@ from shesha._progress import track
 from shesha._random import spawn
 from shesha.benchmark.language import settings
 from shesha.benchmark.language.building import Builder
-from shesha.benchmark.language.data import Texts, load
+from shesha.benchmark.language.catalogue import CATALOGUE
+from shesha.benchmark.language.data import load
 from shesha.benchmark.language.devices import device, repeatable
 from shesha.benchmark.language.extraction import accuracy, test_lesson
 from shesha.benchmark.language.hyper import Hyper
+from shesha.benchmark.language.parts import Texts
 from shesha.benchmark.language.tokens import Rows
 from shesha.benchmark.models import Model, Weights
 
@@ -50,8 +52,7 @@ def fit(model: Model) -> Weights:
     ValueError
         If data set, architecture, setting or a hyperparameter is none of this domain.
     """
-    hyper = Hyper.of(model)
-    settings.check(model.setting)
+    hyper = CATALOGUE.of(model)
     train, test = load(model.dataset, hyper)
     with repeatable(model.seed):
         builder = Builder.of(model, hyper, train)
@@ -78,7 +79,7 @@ class _Run:
         import torch
 
         self.network, self.rows, self.targets, self.label = network, rows, targets, str(model)
-        self.hyper = Hyper.of(model)
+        self.hyper = CATALOGUE.of(model)
         self.rng = spawn(model.seed, _ORDER)
         self.n_steps = n_steps(self.hyper, len(targets))
         self.optimizer = torch.optim.AdamW(

@@ -6,10 +6,52 @@ from collections.abc import Mapping
 
 from shesha._optional import require
 from shesha.benchmark.models import Model, Outcome, Plain, Weights
-from shesha.benchmark.vision.data import Dataset, load
-from shesha.benchmark.vision.hyper import Hyper, hyperparameters, parse
+from shesha.benchmark.vision.catalogue import CATALOGUE
+from shesha.benchmark.vision.data import load
+from shesha.benchmark.vision.hyper import Hyper
+from shesha.benchmark.vision.parts import ImageData, ImageNetwork, Parts
 
-__all__ = ["extract", "fingerprint", "fit", "hyperparameters"]
+__all__ = [
+    "CATALOGUE",
+    "ImageData",
+    "ImageNetwork",
+    "Parts",
+    "extract",
+    "fingerprint",
+    "fit",
+    "hyperparameters",
+]
+
+
+def hyperparameters(dataset: str, architecture: str, suite: str = "paper") -> dict[str, Plain]:
+    """Return the hyperparameters of a suite.
+
+    Parameters
+    ----------
+    dataset
+        "CIFAR100" or "IN100" in the paper's suite, "FashionMNIST" or "CIFAR10" in the small one.
+    architecture
+        "RNet18", "RNet34", "RNet101", "VGG11", "VGG19", "ViT B32" or "ViT L32" in the paper's suite; "ResNet", "VGG" or
+        "ViT" in the small one.
+    suite
+        "paper": those of the ReSi paper (its Table 6). "small": a model trains within seconds on one core.
+
+    Returns
+    -------
+    dict
+        Plain values, complete: what `Model.hyper` takes.
+
+    Raises
+    ------
+    ValueError
+        If the suite is unknown, or has no such data set or architecture.
+
+    Examples
+    --------
+    >>> hyperparameters("CIFAR100", "RNet18", "paper")["learning_rate"]
+    0.1
+    """
+    return CATALOGUE.hyperparameters(dataset, architecture, suite)
 
 
 def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
@@ -18,7 +60,7 @@ def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
     Raises MissingDataError where the data are neither in the local folder nor to be had from their source, and
     ValueError for an unknown data set or hyperparameters that do not fit.
     """
-    return _data(dataset, parse(hyper)).fingerprint()
+    return load(dataset, Hyper.checked(hyper)).fingerprint()
 
 
 def fit(model: Model) -> Weights:
@@ -30,8 +72,8 @@ def fit(model: Model) -> Weights:
     require("torch", "torch")
     from shesha.benchmark.vision.training import trained
 
-    hyper = parse(model.hyper)
-    return trained(model, hyper, _data(model.dataset, hyper))
+    hyper = CATALOGUE.of(model)
+    return trained(model, hyper, load(model.dataset, hyper))
 
 
 def extract(model: Model, weights: Weights) -> Outcome:
@@ -43,9 +85,5 @@ def extract(model: Model, weights: Weights) -> Outcome:
     require("torch", "torch")
     from shesha.benchmark.vision.maps import extracted
 
-    hyper = parse(model.hyper)
-    return extracted(model, hyper, _data(model.dataset, hyper), weights)
-
-
-def _data(dataset: str, hyper: Hyper) -> Dataset:
-    return load(dataset, hyper)
+    hyper = CATALOGUE.of(model)
+    return extracted(model, hyper, load(model.dataset, hyper), weights)

@@ -1,23 +1,17 @@
-"""The image data sets: read from the local folder, downloaded otherwise."""
+"""The images that models are trained on and looked at with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shesha._optional import require
 from shesha.benchmark.models import fingerprint_of
-from shesha.benchmark.sources import cache_folder, local_folder, missing
-from shesha.benchmark.vision.folders import file_images, folder_images
+from shesha.benchmark.vision.catalogue import CATALOGUE
 from shesha.benchmark.vision.hyper import Hyper
-from shesha.benchmark.vision.images import ArrayImages, Images
+from shesha.benchmark.vision.images import Images
 
 SUBSET_SEED = 2024
-Loader = Callable[[Hyper], tuple[Images, Images]]
 
 
 @dataclass(frozen=True)
@@ -39,7 +33,7 @@ def load(dataset: str, hyper: Hyper) -> Dataset:
     Parameters
     ----------
     dataset
-        "FashionMNIST", "CIFAR10", "CIFAR100" or "IN100".
+        "FashionMNIST", "CIFAR10", "CIFAR100", "IN100", or the place of images of your own.
     hyper
         Of these matter: `train_rows` and `test_rows`, drawn the same for every model, all where None; `image_size`, to
         which photographs of IN100 are cut and scaled, and larger ones of other sets reduced; `padding`.
@@ -56,9 +50,7 @@ def load(dataset: str, hyper: Hyper) -> Dataset:
     ValueError
         If the data set is unknown, a file does not hold what it should, or fewer images are there than asked for.
     """
-    if dataset not in _LOADERS:
-        raise ValueError(f"dataset must be one of {', '.join(_LOADERS)}, got {dataset!r}")
-    train, test = _LOADERS[dataset](hyper)
+    train, test = CATALOGUE.dataset(dataset).read(hyper)
     n_classes = int(train.labels.max()) + 1
     if test.labels.max() >= n_classes:
         raise ValueError(f"{dataset}: test labels must be below {n_classes}, got {test.labels.max()}")
@@ -72,85 +64,3 @@ def _drawn(images: Images, n_rows: int | None, name: str) -> Images:
     if n_rows > n_images:
         raise ValueError(f"{name} must be at most the number of images, {n_images}, got {n_rows}")
     return images.subset(np.sort(np.random.default_rng(SUBSET_SEED).choice(n_images, n_rows, replace=False)))
-
-
-def _array_set(folder: str, file: str | None, source: str) -> Loader:
-    """Make the loader of a set that fits in memory; `source` is its name in torchvision."""
-
-    def read(hyper: Hyper) -> tuple[Images, Images]:
-        train, test = (images.reduced(hyper.image_size) for images in _in_memory(folder, file, source))
-        return replace(train, padding=hyper.padding), test
-
-    return read
-
-
-def _in_memory(folder: str, file: str | None, source: str) -> tuple[ArrayImages, ArrayImages]:
-    place = local_folder(folder)
-    archive = _archive(place, file) if place else None
-    if archive:
-        return _from_archive(archive)
-    if place and (place / "train").is_dir():
-        return folder_images(place)
-    return _download(folder, source)
-
-
-def _archive(place: Path, file: str | None) -> Path | None:
-    """Find the npz file of that name, or the only one where it may have any name."""
-    found = sorted(place.glob(file or "*.npz"))
-    if len(found) > 1:
-        raise ValueError(f"{place} must hold one npz file, got {', '.join(path.name for path in found)}")
-    return found[0] if found else None
-
-
-def _from_archive(path: Path) -> tuple[ArrayImages, ArrayImages]:
-    names = ("x_train", "y_train", "x_test", "y_test")
-    with np.load(path, allow_pickle=False) as archive:
-        lacking = [name for name in names if name not in archive]
-        if lacking:
-            raise ValueError(f"{path} must hold {', '.join(names)}, got {', '.join(archive.files)}")
-        x_train, y_train, x_test, y_test = (archive[name] for name in names)
-    return _checked(x_train, y_train, f"{path}, train"), _checked(x_test, y_test, f"{path}, test")
-
-
-def _checked(pixels: NDArray[np.uint8], labels: NDArray[np.int64], where: str) -> ArrayImages:
-    square = pixels.ndim in (3, 4) and pixels.shape[1] == pixels.shape[2] and pixels.shape[3:] in ((), (3,))
-    if pixels.dtype != np.uint8 or not square or not len(pixels):
-        raise ValueError(
-            f"{where}: images must be uint8 of shape (n, side, side) or (n, side, side, 3), "
-            f"got {pixels.dtype} of shape {pixels.shape}"
-        )
-    if labels.shape != pixels.shape[:1] or labels.dtype.kind not in "iu" or labels.min() < 0:
-        raise ValueError(
-            f"{where}: labels must be one whole number from 0 per image ({len(pixels)}), "
-            f"got {labels.dtype} of shape {labels.shape}"
-        )
-    return ArrayImages(pixels, labels.astype(np.int64))
-
-
-def _download(folder: str, source: str) -> tuple[ArrayImages, ArrayImages]:
-    """Let torchvision download a set; it checks the archive's hash before it opens it."""
-    try:
-        get = getattr(require("torchvision.datasets", "vision"), source)
-        train, test = (get(str(cache_folder()), train=part, download=True) for part in (True, False))
-    except (ImportError, OSError, RuntimeError) as error:
-        raise missing(source, folder, f"torchvision.datasets.{source}", error) from error
-    return (
-        _checked(np.asarray(train.data), np.asarray(train.targets), f"{source}, train"),
-        _checked(np.asarray(test.data), np.asarray(test.targets), f"{source}, test"),
-    )
-
-
-def _imagenet(hyper: Hyper) -> tuple[Images, Images]:
-    place = local_folder("imagenet100")
-    if place is None or not (place / "train").is_dir():
-        source = "https://image-net.org as folders train/<class>/ and val/<class>/ of image files"
-        raise missing("IN100", "imagenet100", source, "ImageNet may only be downloaded by who agreed to its terms")
-    return file_images(place, hyper.image_size)
-
-
-_LOADERS: dict[str, Loader] = {
-    "FashionMNIST": _array_set("fashion_mnist", "fashion_mnist_subset.npz", "FashionMNIST"),
-    "CIFAR10": _array_set("cifar10", "cifar10_subset.npz", "CIFAR10"),
-    "CIFAR100": _array_set("cifar100", None, "CIFAR100"),
-    "IN100": _imagenet,
-}

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 from shesha.benchmark.models import Weights
 from shesha.benchmark.vision import paper, small
-from shesha.benchmark.vision.hyper import ARCHITECTURES, Hyper
-
-
-class Parts(NamedTuple):
-    """A network's body, and the names of its parts."""
-
-    body: nn.Module
-    blocks: tuple[str, ...]
-    """The parts after which a representation can be read, in order."""
-    head: str
-    """The linear classifier: what enters it is the last hidden representation."""
+from shesha.benchmark.vision.catalogue import CATALOGUE
+from shesha.benchmark.vision.hyper import Hyper
+from shesha.benchmark.vision.parts import Parts
 
 
 class Classifier(nn.Module):
@@ -62,7 +51,7 @@ def build(architecture: str, n_classes: int, hyper: Hyper, *, seed: int, pretrai
     Parameters
     ----------
     architecture
-        A name of `ARCHITECTURES`.
+        The name of a network of the benchmark, or the place of one of your own.
     n_classes
         How many logits it returns.
     hyper
@@ -72,25 +61,26 @@ def build(architecture: str, n_classes: int, hyper: Hyper, *, seed: int, pretrai
     pretrained
         Whether ViTs of the paper start from their pretrained weights.
     """
-    if architecture not in _BUILDERS:
-        raise ValueError(f"architecture must be one of {', '.join(_BUILDERS)}, got {architecture!r}")
+    declared = CATALOGUE.network(architecture)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        parts = _BUILDERS[architecture](architecture, n_classes, hyper, pretrained)
-    tokens = architecture.startswith("ViT")
-    network = Classifier(parts, hyper.image_size, tokens=tokens)
-    return network if tokens else network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        parts = declared.build(n_classes, hyper, pretrained)
+    network = Classifier(parts, hyper.image_size, tokens=declared.tokens)
+    return network if declared.tokens else network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
-def _small_resnet(architecture: str, n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
+def small_resnet(n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
+    """Build the small ResNet."""
     return _small_parts(small.small_resnet(n_classes))
 
 
-def _small_vgg(architecture: str, n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
+def small_vgg(n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
+    """Build the small VGG."""
     return _small_parts(small.small_vgg(n_classes))
 
 
-def _small_vit(architecture: str, n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
+def small_vit(n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
+    """Build the small vision transformer."""
     return _small_parts(small.SmallViT(n_classes, hyper.image_size))
 
 
@@ -99,28 +89,22 @@ def _small_parts(body: small.ConvolutionalNet | small.SmallViT) -> Parts:
     return Parts(body, tuple(f"blocks.{number}" for number in places), "head")
 
 
-def _resnet(architecture: str, n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
-    body = paper.resnet(int(architecture.removeprefix("RNet")), n_classes, hyper.image_size)
+def resnet(n_classes: int, hyper: Hyper, pretrained: bool, depth: int) -> Parts:
+    """Build a ResNet of a depth."""
+    body = paper.resnet(depth, n_classes, hyper.image_size)
     stages = (f"layer{number}" for number in range(1, 5))
     blocks = (f"{stage}.{name}" for stage in stages for name, _ in body.get_submodule(stage).named_children())
     return Parts(body, tuple(blocks), "fc")
 
 
-def _vgg(architecture: str, n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
-    body = paper.vgg(int(architecture.removeprefix("VGG")), n_classes)
+def vgg(n_classes: int, hyper: Hyper, pretrained: bool, depth: int) -> Parts:
+    """Build a VGG of a depth."""
+    body = paper.vgg(depth, n_classes)
     layers = body.get_submodule("features").named_children()
     return Parts(body, tuple(f"features.{name}" for name, layer in layers if isinstance(layer, nn.ReLU)), "classifier")
 
 
-def _vit(architecture: str, n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
-    body = paper.vit(architecture, n_classes, hyper.image_size, pretrained=pretrained, reduced=hyper.reduced)
+def vit(n_classes: int, hyper: Hyper, pretrained: bool, name: str) -> Parts:
+    """Build a vision transformer by its name among the pretrained ones."""
+    body = paper.vit(name, n_classes, hyper.image_size, pretrained=pretrained, reduced=hyper.reduced)
     return Parts(body, body.blocks, "body.classifier")
-
-
-_BUILDERS: dict[str, Callable[[str, int, Hyper, bool], Parts]] = dict(
-    zip(
-        (*ARCHITECTURES["small"], *ARCHITECTURES["paper"]),
-        (_small_resnet, _small_vgg, _small_vit, _resnet, _resnet, _resnet, _vgg, _vgg, _vit, _vit),
-        strict=True,
-    )
-)

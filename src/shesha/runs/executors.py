@@ -1,4 +1,4 @@
-"""Where the work is done: processes of this machine, or workers of a Dask cluster; the runner sees no difference."""
+"""Where the work is done: here, on processes of this machine, or on a Dask cluster; the runner sees no difference."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import connection, get_context, parent_process
+from types import ModuleType
 from typing import Any, Protocol
 
 from shesha import _validate as check
 from shesha._optional import require
-from shesha.benchmark.work import prepare
 
 Result = Any
 
@@ -37,12 +37,33 @@ class Executor(Protocol):
         ...
 
 
-class LocalProcesses:
-    """Processes of this machine, each with its share of the cores."""
+class Here:
+    """This process and its threads: what is submitted is done at once."""
 
-    def __init__(self, n_workers: int, paths: tuple[str, ...] = ()) -> None:
+    n_workers = 1
+
+    def submit(self, work: Callable[..., Result], *args: Any) -> Future[Result]:
+        """Do a piece of work; Ctrl-C ends it."""
+        ended: Future[Result] = Future()
+        try:
+            ended.set_result(work(*args))
+        except Exception as error:  # Whatever ended it belongs to whoever asked.
+            ended.set_exception(error)
+        return ended
+
+    def renew(self) -> None:
+        """There is nothing to start."""
+
+    def close(self, *, now: bool) -> None:
+        """There is nothing to end."""
+
+
+class LocalProcesses:
+    """Processes of this machine, each with its share of the cores, or with so many threads."""
+
+    def __init__(self, n_workers: int, paths: tuple[str, ...] = (), n_threads: int | None = None) -> None:
         self.n_workers = n_workers
-        self._setup = (max(1, cores() // n_workers), paths)
+        self._setup = (max(1, cores() // n_workers) if n_threads is None else n_threads, paths)
         self._pool = self._new()
 
     def _new(self) -> ProcessPoolExecutor:
@@ -67,10 +88,10 @@ class LocalProcesses:
 
 
 class DaskWorkers:
-    """The workers of an existing Dask cluster, which must see the store's folder."""
+    """The workers of an existing Dask cluster, which must see the files that the work reads and writes."""
 
     def __init__(self, address: str, paths: tuple[str, ...] = ()) -> None:
-        distributed = require("distributed", "dask")
+        distributed = _distributed()
         self._client = distributed.Client(address, timeout="10s", set_as_default=False)
         self.n_workers = max(1, sum(self._client.nthreads().values()))
         self._paths = paths
@@ -107,6 +128,29 @@ def _prepared(paths: tuple[str, ...], packed: bytes) -> Result:
     return work(*args)
 
 
+def prepare(n_threads: int, paths: tuple[str, ...]) -> None:
+    """Set up a process: its share of the cores, and where functions of one's own are."""
+    os.environ["SHESHA_THREADS"] = str(n_threads)
+    sys.path.extend(path for path in paths if path not in sys.path)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(n_threads)
+    else:
+        # Read by torch when it is first imported.
+        os.environ.setdefault("OMP_NUM_THREADS", str(n_threads))
+
+
+def _distributed() -> ModuleType:
+    return require("distributed", "dask")
+
+
+def executor(workers: int | None, scheduler: str | None) -> Executor:
+    """Return the workers of a cluster, or so many processes; None of either: one per core."""
+    if scheduler is not None:
+        return DaskWorkers(scheduler, search_paths())
+    return LocalProcesses(cores() if workers is None else workers, search_paths())
+
+
 def cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
@@ -120,7 +164,7 @@ def require_workers(workers: int | None, scheduler: str | None) -> None:
         return
     if workers is not None:
         raise ValueError("workers must not be given with a scheduler: the cluster has its own")
-    require("distributed", "dask")
+    _distributed()
     _require_listener(scheduler)
 
 

@@ -1,0 +1,148 @@
+"""SQLite files with one writer: opened with a log, refused where they are another program's, written all or nothing."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+_HEADER = b"SQLite format 3\0"
+_ABOUT = "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
+MEMORY = Path(":memory:")
+"""Stands for a database that is gone when it is closed."""
+
+
+class StoreError(ValueError):
+    """A file that is no store of this version, or that another run is writing."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The tables of a kind of store; every store has a table `about`, which says what it is."""
+
+    writer: str
+    """The program that writes such stores, as messages name it."""
+    schema: str
+    """Number of the layout."""
+    tables: Sequence[str]
+    """Statements that make the tables of an empty store."""
+    program: str | None = None
+    """What `about` must call itself, where other kinds of store have that table, too."""
+    earlier: Sequence[str] = ()
+    """Layouts that can be read as well."""
+    upgrade: Callable[[sqlite3.Connection], None] | None = None
+    """Brings one of them to this layout."""
+
+
+def connect(path: Path, layout: Layout, *, create: bool = True) -> sqlite3.Connection:
+    """Open a store, laying it out if it is new and may be created.
+
+    Raises
+    ------
+    FileNotFoundError
+        If it is not there and may not be created.
+    StoreError
+        If it is not of this kind or version, or cannot be read and written.
+    """
+    if path != MEMORY:
+        if not create and not path.exists():
+            raise FileNotFoundError(f"store must be the file of an earlier run, got {path}: no such file")
+        require_place(path, layout.writer)
+    try:
+        connection = sqlite3.connect(path, timeout=60, isolation_level=None)
+    except sqlite3.OperationalError as error:
+        raise _unusable(path, error) from error
+    try:
+        prepare(connection, path, layout, create=create)
+    except sqlite3.OperationalError as error:
+        connection.close()
+        raise _unusable(path, error) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _unusable(path: Path, error: sqlite3.OperationalError) -> StoreError:
+    return StoreError(f"store must be a file that can be read and written, got {path}: {error}")
+
+
+def prepare(connection: sqlite3.Connection, path: Path, layout: Layout, *, create: bool) -> None:
+    """Lay out an empty store, and refuse one of another kind or version."""
+    foreign = f"store must be a file written by {layout.writer}, got {path}"
+    try:
+        names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"{foreign}: {error}") from error
+    if not names and create:
+        connection.execute("PRAGMA journal_mode = WAL")
+        with transaction(connection, path):
+            _lay_out(connection, layout)
+    elif "about" not in names:
+        raise StoreError(foreign)
+    _require_version(connection, path, layout, foreign)
+    if create and layout.upgrade is not None and about(connection).get("schema") != layout.schema:
+        with transaction(connection, path):
+            layout.upgrade(connection)
+    # A process that dies keeps what it committed; only a failing machine could lose the last moment.
+    connection.execute("PRAGMA synchronous = NORMAL")
+
+
+def _lay_out(connection: sqlite3.Connection, layout: Layout) -> None:
+    for statement in (_ABOUT, *layout.tables):
+        connection.execute(statement)
+    own = {"schema": layout.schema} | ({} if layout.program is None else {"program": layout.program})
+    connection.executemany("INSERT INTO about VALUES (?, ?)", own.items())
+
+
+def _require_version(connection: sqlite3.Connection, path: Path, layout: Layout, foreign: str) -> None:
+    found = about(connection)
+    if found.get("program") != layout.program:
+        raise StoreError(foreign)
+    readable = (*layout.earlier, layout.schema)
+    if found.get("schema") not in readable:
+        raise StoreError(
+            f"store must have layout {' or '.join(readable)}, got {found.get('schema')} in {path}: it was written by "
+            "another version of shesha; give another file with --store, or use that version"
+        )
+
+
+def about(connection: sqlite3.Connection) -> dict[str, str]:
+    """Return what a store says of itself."""
+    return dict(connection.execute("SELECT name, value FROM about"))
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
+    """All or nothing; a full disk is an OSError that says so."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException as error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        if isinstance(error, sqlite3.OperationalError) and "full" in str(error):
+            raise OSError(errno.ENOSPC, f"no space left for {path}; what is written stays") from error
+        raise
+
+
+def require_place(path: Path, writer: str) -> None:
+    """Refuse a path where no store of this writer can be, before anything is written."""
+    if path.is_dir():
+        raise IsADirectoryError(f"store must be a file, got the folder {path}")
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"the folder of the store must exist, got {path}")
+    if path.is_file() and not _is_database(path):
+        raise StoreError(f"store must be a file written by {writer}, got {path}")
+
+
+def _is_database(path: Path) -> bool:
+    """Whether a file is empty or begins like a database: SQLite takes a short one of another kind for an empty one."""
+    with path.open("rb") as file:
+        return file.read(len(_HEADER)) in (b"", _HEADER)

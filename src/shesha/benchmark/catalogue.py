@@ -1,0 +1,169 @@
+"""What a domain offers, declared: data sets and networks, and what each is trained with.
+
+A data set or a network is one object of a domain's class (`TextData`, `GraphNetwork`, ...). Those that ship stand in
+the domain's table under a short name; one of your own is named by its place, module:name, and found there by every
+process that trains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Generic, TypeVar
+
+from shesha.benchmark._imported import found_at, is_place
+from shesha.benchmark.hyper import Hyperparameters, require_known
+from shesha.benchmark.models import KINDS, STANDARD, Model, Plain, Setting
+
+SUITES = ("paper", "small")
+"""The sizes that suites come in."""
+Degrees = Mapping[str, tuple[float, ...]]
+"""By test by groups, the degrees of the settings whose models are told apart; none: the test is not run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """What differs where a data set and a network meet."""
+
+    hyper: Mapping[str, Plain] = field(default_factory=dict)
+    degrees: Degrees = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What every data set and every network declares, in any domain; all of it may be left out.
+
+    A network's values go before a data set's, those in `beside` before both.
+    """
+
+    hyper: Mapping[str, Plain] = field(default_factory=dict)
+    """Hyperparameters, by name."""
+    degrees: Degrees = field(default_factory=dict)
+    """Degrees that differ from the domain's."""
+    beside: Mapping[str, Beside] = field(default_factory=dict)
+    """What differs with some of the others, by their names."""
+    suites: tuple[str, ...] = SUITES
+    """The sizes of suites that it is made for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkPart(Part):
+    """What every network declares besides."""
+
+    poolings: tuple[str, ...] = ()
+    """Ways in which its representations are pooled, where they differ from the domain's."""
+    ignores: tuple[str, ...] = ()
+    """Hyperparameters of the domain that mean nothing to it."""
+    refuses: Mapping[str, str] = field(default_factory=dict)
+    """Data sets that it cannot be trained on, and why."""
+
+    def check(self, model: Model, hyper: Any) -> None:
+        """Refuse what the network cannot be trained with."""
+
+
+D = TypeVar("D", bound=Part)
+N = TypeVar("N", bound=NetworkPart)
+H = TypeVar("H", bound=Hyperparameters)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Catalogue(Generic[D, N, H]):
+    """The data sets and networks of a domain."""
+
+    domain: str
+    data: Mapping[str, D]
+    networks: Mapping[str, N]
+    hyper: type[H]
+    degrees: Degrees
+    """Degrees of the groups, unless data set or network say otherwise."""
+    poolings: tuple[str, ...] = ("",)
+    layers: Setting = STANDARD
+    """The setting of the models whose layers are compared."""
+    sizes: Mapping[str, tuple[int, int, int]]
+    """By suite, numbers of models: of the tests by prediction, of each group, of the test of layers."""
+    kinds: tuple[str, ...] = tuple(kind for kind in KINDS if kind != "deep")
+    """The kinds of settings that the domain knows how to train in."""
+
+    def dataset(self, name: str) -> D:
+        """Return a data set by its name, or its place."""
+        return _part(name, self.data, "dataset")
+
+    def network(self, name: str) -> N:
+        """Return a network by its name, or its place."""
+        return _part(name, self.networks, "architecture")
+
+    def hyperparameters(self, dataset: str, architecture: str, suite: str = "paper") -> dict[str, Plain]:
+        """Return the hyperparameters of a network on a data set in a suite: what `Model.hyper` takes.
+
+        Raises
+        ------
+        ValueError
+            If one of the names is unknown, or they do not go together.
+        """
+        data, network = self.dataset(dataset), self.network(architecture)
+        if suite not in SUITES:
+            raise ValueError(f"suite must be one of {', '.join(SUITES)}, got {suite!r}")
+        for what, name, part, table in (
+            ("dataset", dataset, data, self.data),
+            ("architecture", architecture, network, self.networks),
+        ):
+            if suite not in part.suites:
+                names = [other for other, one in table.items() if suite in one.suites]
+                raise ValueError(f"{what} must be one of {', '.join(names)} in the suite {suite!r}, got {name!r}")
+        return self._usual(dataset, architecture)
+
+    def of(self, model: Model) -> H:
+        """Return the hyperparameters that a model is trained with: its own before the usual ones, checked.
+
+        Raises
+        ------
+        ValueError
+            If data set, architecture, setting or a hyperparameter is none of the domain's, or they do not go together.
+        """
+        if model.setting.kind not in self.kinds:
+            raise ValueError(
+                f"setting must be one of {', '.join(self.kinds)} for {self.domain}, got {model.setting.kind!r}"
+            )
+        network = self.network(model.architecture)
+        usual = self._usual(model.dataset, model.architecture)
+        require_known(model.hyper, [one.name for one in fields(self.hyper) if one.name not in network.ignores])
+        found = self.hyper.checked({**usual, **model.hyper}).under(model.setting)
+        network.check(model, found)
+        return found
+
+    def degrees_of(self, dataset: str, architecture: str) -> dict[str, tuple[float, ...]]:
+        """Return the degrees of the groups of a network on a data set, by test."""
+        return _merged([self.degrees, *(one.degrees for one in self._declared(dataset, architecture))])
+
+    def _usual(self, dataset: str, architecture: str) -> dict[str, Plain]:
+        reason = self.network(architecture).refuses.get(dataset)
+        if reason is not None:
+            raise ValueError(f"dataset and architecture must go together, got {architecture} on {dataset}: {reason}")
+        return _merged(one.hyper for one in self._declared(dataset, architecture))
+
+    def _declared(self, dataset: str, architecture: str) -> list[Part | Beside]:
+        """What data set and network say, the more special the later."""
+        data, network = self.dataset(dataset), self.network(architecture)
+        met = (network.beside.get(dataset), data.beside.get(architecture))
+        return [data, network, *(one for one in met if one is not None)]
+
+
+Value = TypeVar("Value")
+
+
+def _merged(some: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
+    return {name: value for one in some for name, value in one.items()}
+
+
+P = TypeVar("P", bound=Part)
+
+
+def _part(name: str, table: Mapping[str, P], what: str) -> P:
+    if name in table:
+        return table[name]
+    if not is_place(name):
+        raise ValueError(f"{what} must be one of {', '.join(table)}, got {name!r}")
+    found, kind = found_at(name, what), type(next(iter(table.values())))
+    if not isinstance(found, kind):
+        raise TypeError(f"{what} must be of class {kind.__name__}, got {name!r}, which is {type(found).__name__}")
+    return found

@@ -1,0 +1,96 @@
+"""The graphs and networks of the benchmark: one entry each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from shesha.benchmark.catalogue import Beside, Catalogue
+from shesha.benchmark.graphs.hyper import Hyper
+from shesha.benchmark.graphs.parts import GraphData, GraphNetwork
+from shesha.benchmark.graphs.readers import read_arxiv, read_cora, read_flickr
+from shesha.benchmark.models import KINDS, Model, Plain, Setting
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+
+def _convolutional(architecture: str) -> Callable[[int, int, Hyper, Model], nn.Module]:
+    def build(n_features: int, n_classes: int, hyper: Hyper, model: Model) -> nn.Module:
+        from shesha.benchmark.graphs.networks import ConvolutionalNetwork
+
+        return ConvolutionalNetwork(architecture, n_features, n_classes, hyper)
+
+    return build
+
+
+def _position(n_features: int, n_classes: int, hyper: Hyper, model: Model) -> nn.Module:
+    from shesha.benchmark.graphs.pgnn import PositionNetwork, anchors_of
+
+    return PositionNetwork(n_features, n_classes, hyper, anchors_of(model.dataset, model.seed))
+
+
+def _along(passage: str) -> Callable[[Tensor, int], Any]:
+    def pass_along(edge_index: Tensor, n_nodes: int) -> Any:
+        from shesha.benchmark.graphs import edges
+
+        return getattr(edges, passage)(edge_index, n_nodes)
+
+    return pass_along
+
+
+def _refuse_for_positions(model: Model, hyper: Hyper) -> None:
+    if hyper.activation != "relu":
+        raise ValueError(f"hyper['activation'] must be relu for a PGNN, got {hyper.activation!r}")
+    if model.setting.kind == "augmentation":
+        raise ValueError(
+            f"setting of a PGNN must be another one than augmentation, got {model.setting}: "
+            "dropping edges would change the distances that it computes with"
+        )
+
+
+_FAST: dict[str, Plain] = {"learning_rate": 0.01, "weight_decay": 0.0}
+_SLOW: dict[str, Plain] = {"learning_rate": 0.005, "weight_decay": 0.0005}
+_COMMON: dict[str, Plain] = {"layers": 3, "activation": "relu", "dropout": 0.5, "shortcut_rows": "training"}
+_TOO_LARGE = "it needs the distances between all nodes"
+
+DATA = {
+    "Cora": GraphData(
+        read=read_cora,
+        hyper={"hidden": 64, "epochs": 200},
+        beside={"GAT": Beside(hyper={**_SLOW, "layers": 2, "activation": "elu", "dropout": 0.6})},
+    ),
+    "Flickr": GraphData(read=read_flickr, hyper={"hidden": 256, "epochs": 200}, beside={"SAGE": Beside(hyper=_FAST)}),
+    "OGBN-Arxiv": GraphData(read=read_arxiv, hyper={"hidden": 256, "epochs": 500}),
+}
+NETWORKS = {
+    "GCN": GraphNetwork(
+        build=_convolutional("GCN"), passage=_along("normalised"), hyper={**_COMMON, **_FAST}, ignores=("heads",)
+    ),
+    "SAGE": GraphNetwork(
+        build=_convolutional("SAGE"), passage=_along("averaging"), hyper={**_COMMON, **_SLOW}, ignores=("heads",)
+    ),
+    "GAT": GraphNetwork(build=_convolutional("GAT"), passage=_along("looped"), hyper={**_COMMON, **_FAST, "heads": 8}),
+    "PGNN": GraphNetwork(
+        build=_position,
+        passage=_along("nothing"),
+        hyper={**_COMMON, **_FAST, "hidden": 32, "layers": 2},
+        ignores=("heads",),
+        # Dropping edges would change the distances that it works on.
+        degrees={"augmentation": ()},
+        refuse=_refuse_for_positions,
+        refuses={"Flickr": _TOO_LARGE, "OGBN-Arxiv": _TOO_LARGE},
+    ),
+}
+CATALOGUE = Catalogue(
+    domain="graph",
+    data=DATA,
+    networks=NETWORKS,
+    hyper=Hyper,
+    # DropEdge of 20 and 80 % are the outermost of the paper's four degrees.
+    degrees={"label_randomization": (0, 0.25, 1), "shortcut": (0, 0.5, 1), "augmentation": (0, 0.2, 0.8)},
+    layers=Setting("deep"),
+    # Graph networks are quick to train, so they are the same in all suites.
+    sizes={"paper": (10, 5, 5), "small": (10, 5, 5)},
+    kinds=KINDS,
+)

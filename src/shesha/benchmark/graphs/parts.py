@@ -1,0 +1,48 @@
+"""What declares a graph, and a network on graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shesha.benchmark.catalogue import NetworkPart, Part
+from shesha.benchmark.graphs.hyper import Hyper
+from shesha.benchmark.models import Model
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from shesha.benchmark.graphs.readers import RawGraph
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphData(Part):
+    """A graph whose nodes are classified."""
+
+    read: Callable[[], RawGraph]
+    """Reads it: features, edges, classes and the masks of the splits."""
+
+
+def _nothing(model: Model, hyper: Hyper) -> None:
+    """Refuse nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphNetwork(NetworkPart):
+    """A network that classifies nodes."""
+
+    build: Callable[[int, int, Hyper, Model], nn.Module]
+    """Makes it from the numbers of features and classes, with new weights from torch's current state.
+
+    It is called with the features (a tensor, or a sparse matrix that a tensor can be multiplied with), what `passage`
+    made of the edges, and the rows asked for; it returns their logits and each hidden layer's output there.
+    """
+    passage: Callable[[Tensor, int], Any]
+    """Makes of the edges, (2, n_edges), and the number of nodes the form in which messages pass along them."""
+    refuse: Callable[[Model, Hyper], None] = _nothing
+    """Raises ValueError for settings and hyperparameters that it cannot be trained with."""
+
+    def check(self, model: Model, hyper: Hyper) -> None:
+        """Refuse what the network cannot be trained with."""
+        self.refuse(model, hyper)

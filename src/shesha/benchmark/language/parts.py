@@ -1,0 +1,64 @@
+"""What declares a data set of texts, and a network that reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha._optional import require
+from shesha.benchmark.catalogue import NetworkPart, Part
+from shesha.benchmark.language.hyper import Hyper
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Sentences, or pairs of sentences, with their classes."""
+
+    first: tuple[str, ...]
+    second: tuple[str, ...] | None
+    """The hypotheses, where `first` holds premises."""
+    labels: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.first)
+
+    def rows(self, chosen: NDArray[np.int64]) -> Texts:
+        """Return the chosen rows."""
+        second = None if self.second is None else tuple(self.second[i] for i in chosen)
+        return Texts(tuple(self.first[i] for i in chosen), second, self.labels[chosen])
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextData(Part):
+    """Texts whose classes are learned."""
+
+    classes: tuple[str, ...]
+    """Names of the classes in the order of their numbers."""
+    read: Callable[[Hyper], tuple[Texts, Texts]]
+    """Reads training and test texts, all of them; of the hyperparameters `train_file` matters."""
+
+
+def bert_config(sizes: Mapping[str, Any]) -> Any:
+    """Describe a BERT of these sizes."""
+    return require("transformers", "hf").BertConfig(**sizes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextNetwork(NetworkPart):
+    """A transformer that classifies texts."""
+
+    config: Callable[[Mapping[str, Any]], Any] = bert_config
+    """Describes it, for transformers, in the sizes given: where it starts from random weights."""
+    pretrained: Callable[[int], tuple[str, str]] | None = None
+    """Names, for a seed, the local folder and the repository of its pretrained weights; None: random weights."""
+    package: str | None = None
+    """The installed package that holds the pretrained weights instead of a repository."""
+    decoder: bool = False
+    """Whether it continues texts, and so classifies by the next word of a prompt."""
+    pooler: bool = True
+    """Whether an encoder classifies through its pooler, rather than directly."""

@@ -1,0 +1,50 @@
+"""The tests: what each claims, needs, compares and scores, and each for models of your own.
+
+A test is a file of this package, or of yours, with one object; `TESTS` lists the six of the benchmark, `register` adds
+one of your own.
+"""
+
+from shesha.benchmark.scoring import (
+    ScoreRow,
+    pairs_groups,
+    pairs_layers,
+    pairs_prediction,
+    score_groups,
+    score_layers,
+    score_prediction,
+)
+from shesha.benchmark.tests._accuracy import accuracy_correlation
+from shesha.benchmark.tests._augmentation import augmentation
+from shesha.benchmark.tests._base import BenchmarkTest, Cast, Output
+from shesha.benchmark.tests._kinds import ByGroups, ByLayers, ByPrediction
+from shesha.benchmark.tests._label_randomization import label_randomization
+from shesha.benchmark.tests._layer_monotonicity import layer_monotonicity
+from shesha.benchmark.tests._output import output_correlation
+from shesha.benchmark.tests._registry import TESTS, find, known, register
+from shesha.benchmark.tests._shortcut import shortcut_affinity
+
+__all__ = [
+    "TESTS",
+    "BenchmarkTest",
+    "ByGroups",
+    "ByLayers",
+    "ByPrediction",
+    "Cast",
+    "Output",
+    "ScoreRow",
+    "accuracy_correlation",
+    "augmentation",
+    "find",
+    "known",
+    "label_randomization",
+    "layer_monotonicity",
+    "output_correlation",
+    "pairs_groups",
+    "pairs_layers",
+    "pairs_prediction",
+    "register",
+    "score_groups",
+    "score_layers",
+    "score_prediction",
+    "shortcut_affinity",
+]

@@ -1,0 +1,73 @@
+"""The test by accuracies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
+
+from shesha._random import Seed
+from shesha.benchmark.outputs import accuracy_difference
+from shesha.benchmark.tests._base import Output
+from shesha.benchmark.tests._kinds import ByPrediction
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shesha.benchmark.own_models import Choices, Models
+
+
+def _difference(a: Output, b: Output) -> float:
+    if a.labels is None:
+        raise ValueError("labels must be given for the test by accuracies, got none")
+    return accuracy_difference(a.probabilities, b.probabilities, a.labels)
+
+
+ACCURACY = ByPrediction(
+    name="accuracy",
+    title="Accuracy correlation",
+    claim="Models are the less similar the more their accuracies differ.",
+    rows=("accuracy",),
+    counts={"accuracy": "spearman"},
+    differences={"accuracy": _difference},
+)
+
+
+def accuracy_correlation(
+    representations: Models, probabilities: Models, labels: ArrayLike, measures: Choices = "ReSi", seed: Seed = 0
+) -> pd.DataFrame:
+    """Test whether models are the less similar the more their accuracies differ.
+
+    Parameters
+    ----------
+    representations : sequence of arrays, or mapping of names to arrays
+        One per model, of the same rows, as `compare_all` takes them; at least three models, better ten.
+    probabilities : the same of arrays of shape (n_rows, n_classes)
+        Each model's output, rows summing to one.
+    labels : array of shape (n_rows,)
+        The true class of each row: a column number.
+    measures : str, measure or sequence of them
+        As for `compare`.
+    seed : int, Generator or None
+        For measures that draw at random and for the p-values.
+
+    Returns
+    -------
+    DataFrame
+        One row per score: test, quality, measure, value (higher is better), p_value (NaN where there is none), n
+        (pairs of models), dropped (those without a value), reason.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X, labels = rng.standard_normal((60, 5)), rng.integers(0, 2, 60)
+    >>> wrong = [rng.random(60) < share for share in (0.1, 0.2, 0.3, 0.4)]
+    >>> probabilities = [np.eye(2)[np.where(flip, 1 - labels, labels)] for flip in wrong]
+    >>> models = [X + 4 * share * rng.standard_normal(X.shape) for share in (0.1, 0.2, 0.3, 0.4)]
+    >>> accuracy_correlation(models, probabilities, labels, ["CKA"])[["test", "quality", "measure", "n"]]
+           test   quality measure  n
+    0  accuracy  spearman     CKA  6
+    """
+
+    return ACCURACY.of_arrays(representations, probabilities, measures, seed, labels=labels)

@@ -1,0 +1,33 @@
+"""The test of augmentation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
+
+from shesha._random import Seed
+from shesha.benchmark.tests._kinds import ByGroups
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shesha.benchmark.own_models import Choices
+
+AUGMENTATION = ByGroups(
+    name="augmentation",
+    title="Augmentation",
+    claim="Models trained on equally augmented data are more similar than models trained on differently augmented.",
+    rows=("augmentation",),
+    counts={"augmentation": "auprc"},
+    kind="augmentation",
+)
+
+
+def augmentation(groups: Mapping[str, Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0) -> pd.DataFrame:
+    """Test whether models trained on equally augmented data are closer to each other than to others.
+
+    Parameters and result are those of `label_randomization`.
+    """
+    return AUGMENTATION.of_arrays(groups, measures, seed)

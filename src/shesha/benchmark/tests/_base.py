@@ -1,0 +1,113 @@
+"""What a test of the benchmark knows: its models, the pairs it compares, and how their values become scores."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+
+from numpy.typing import ArrayLike
+
+from shesha._random import Seed
+from shesha.benchmark.scoring import Compared, Pair, ScoreRow, Values
+
+if TYPE_CHECKING:
+    from shesha.benchmark.models import Model
+    from shesha.benchmark.suites import Task
+
+Grounding = Literal["prediction", "design"]
+
+
+class Output(NamedTuple):
+    """What a model says of the rows."""
+
+    probabilities: ArrayLike
+    """Of shape (n_rows, n_classes), rows summing to one."""
+    labels: ArrayLike | None
+    """The true class of each row, where it is known."""
+
+
+Difference = Callable[[Output, Output], float]
+"""How much the outputs of two models differ; the order of the two does not matter."""
+
+
+@dataclass(frozen=True)
+class Cast:
+    """The models of a test by group, each as the names of its representations.
+
+    Of a model whose layers are compared these are its layers from input to output, of others the last hidden one.
+    """
+
+    groups: Mapping[str, tuple[tuple[str, ...], ...]]
+
+    @property
+    def models(self) -> tuple[tuple[str, ...], ...]:
+        """The representations of each model, in order."""
+        return tuple(model for group in self.groups.values() for model in group)
+
+    @property
+    def last(self) -> dict[str, tuple[str, ...]]:
+        """The last representation of each model, by group."""
+        return {group: tuple(model[-1] for model in models if model) for group, models in self.groups.items()}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The last representation of each model, in order."""
+        return tuple(name for group in self.last.values() for name in group)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkTest(ABC):
+    """A test: everything that the benchmark has to know of it.
+
+    A test of one's own is an object of a class in this package (`ByPrediction`, `ByGroups`, `ByLayers`) or of a class
+    of one's own with the three methods `models`, `pairs` and `score`; `register` makes it known.
+    """
+
+    name: str
+    title: str
+    claim: str
+    """What a good measure does."""
+    grounding: Grounding
+    """Whether models are told apart by what they say, or by how they were trained."""
+    rows: tuple[str, ...]
+    """The names of its results in tables."""
+    qualities: tuple[str, ...]
+    """The scores of each result."""
+    counts: Mapping[str, str] = field(hash=False)
+    """Which results count in ranks, and by which of their scores."""
+    differences: Mapping[str, Difference] = field(default_factory=dict, hash=False)
+    """By name, the differences of outputs that have to be known of each pair of models."""
+    layered: ClassVar[bool] = False
+    """Whether it compares the layers of a model, not the last hidden one alone."""
+
+    def takes_part(self, task: Task) -> bool:
+        """Whether a task has the models that the test needs."""
+        return True
+
+    @abstractmethod
+    def models(self, task: Task) -> Mapping[str, tuple[Model, ...]]:
+        """Return the models that the test needs of a task that takes part, by group."""
+
+    @abstractmethod
+    def pairs(self, cast: Cast, symmetric: bool) -> list[Pair]:
+        """Return the pairs of representations that a measure compares."""
+
+    @abstractmethod
+    def score(
+        self, measure: Compared, values: Values, cast: Cast, differences: Mapping[str, Values], seed: Seed = 0
+    ) -> list[ScoreRow]:
+        """Return the scores of a measure.
+
+        Parameters
+        ----------
+        measure : Measure
+        values : mapping of (name, name) to float
+            The measure's values of `pairs`; NaN where there is none.
+        cast : Cast
+        differences : mapping of name to mapping of (name, name) to float
+            Those that the test asks for, of the last representations' names; NaN where a model failed.
+        seed : int, Generator or None
+            For p-values.
+        """

@@ -1,0 +1,149 @@
+"""The three kinds of tests: by what models say, by groups of models, by the order of layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from numpy.typing import ArrayLike
+
+from shesha._random import Seed
+from shesha.benchmark.models import STANDARD, Setting
+from shesha.benchmark.scoring import (
+    BY_GROUPS,
+    BY_LAYERS,
+    Compared,
+    Pair,
+    ScoreRow,
+    Values,
+    pairs_groups,
+    pairs_layers,
+    pairs_prediction,
+    score_groups,
+    score_layers,
+    score_prediction,
+)
+from shesha.benchmark.tests._base import BenchmarkTest, Cast, Grounding
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shesha.benchmark.models import Model
+    from shesha.benchmark.own_models import Choices, Models
+    from shesha.benchmark.suites import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByPrediction(BenchmarkTest):
+    """A test of whether models are the less similar the more their outputs differ; a result for each difference."""
+
+    grounding: Grounding = "prediction"
+    qualities: tuple[str, ...] = ("spearman",)
+
+    def models(self, task: Task) -> dict[str, tuple[Model, ...]]:
+        """Return the models of the standard training."""
+        return {str(STANDARD): tuple(task.model(STANDARD, seed) for seed in range(task.n_models))}
+
+    def pairs(self, cast: Cast, symmetric: bool) -> list[Pair]:
+        """Return all pairs of models."""
+        return pairs_prediction(cast.names, symmetric)
+
+    def score(
+        self, measure: Compared, values: Values, cast: Cast, differences: Mapping[str, Values], seed: Seed = 0
+    ) -> list[ScoreRow]:
+        """Return the rank correlation of dissimilarity with each difference."""
+        return score_prediction(measure, values, cast.names, differences, seed=seed)
+
+    def of_arrays(
+        self,
+        representations: Models,
+        probabilities: Models,
+        measures: Choices = "ReSi",
+        seed: Seed = 0,
+        *,
+        labels: ArrayLike | None = None,
+    ) -> pd.DataFrame:
+        """Score measures on models of one's own, as `accuracy_correlation` does."""
+        from shesha.benchmark.own_models import by_prediction
+
+        return by_prediction(self, representations, probabilities, labels, measures, seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByGroups(BenchmarkTest):
+    """A test of whether models of a group, trained alike, are more similar than models of different groups.
+
+    A task takes part if its `groups` name the settings for this test.
+    """
+
+    grounding: Grounding = "design"
+    qualities: tuple[str, ...] = BY_GROUPS
+    kind: str
+    """The kind of setting that tells the groups apart."""
+    zero_is_standard: bool = True
+    """Whether the setting of degree zero is the standard training."""
+
+    def settings(self, *degrees: float) -> tuple[Setting, ...]:
+        """Return the settings of some degrees, for `Task.groups`."""
+        return tuple(
+            STANDARD if degree == 0 and self.zero_is_standard else Setting(self.kind, degree) for degree in degrees
+        )
+
+    def takes_part(self, task: Task) -> bool:
+        """Whether the task has groups for this test."""
+        return self.name in task.groups
+
+    def models(self, task: Task) -> dict[str, tuple[Model, ...]]:
+        """Return the models of each setting."""
+        seeds = range(task.n_per_group)
+        return {str(one): tuple(task.model(one, seed) for seed in seeds) for one in task.groups[self.name]}
+
+    def pairs(self, cast: Cast, symmetric: bool) -> list[Pair]:
+        """Return the pairs within groups and between them."""
+        return pairs_groups(cast.last, symmetric)
+
+    def score(
+        self, measure: Compared, values: Values, cast: Cast, differences: Mapping[str, Values], seed: Seed = 0
+    ) -> list[ScoreRow]:
+        """Return how well values within groups stand apart from those between."""
+        return score_groups(self.name, measure, values, cast.last)
+
+    def of_arrays(
+        self, groups: Mapping[str, Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0
+    ) -> pd.DataFrame:
+        """Score measures on models of one's own, as `label_randomization` does."""
+        from shesha.benchmark.own_models import by_groups
+
+        return by_groups(self, groups, measures, seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByLayers(BenchmarkTest):
+    """A test of whether layers of a model are the less similar the more layers lie between them."""
+
+    grounding: Grounding = "design"
+    qualities: tuple[str, ...] = BY_LAYERS
+    layered: ClassVar[bool] = True
+
+    def models(self, task: Task) -> dict[str, tuple[Model, ...]]:
+        """Return the models whose layers the task compares."""
+        return {str(task.layers): tuple(task.model(task.layers, seed) for seed in range(task.n_layered))}
+
+    def pairs(self, cast: Cast, symmetric: bool) -> list[Pair]:
+        """Return the pairs of layers of each model."""
+        return pairs_layers(cast.models, symmetric)
+
+    def score(
+        self, measure: Compared, values: Values, cast: Cast, differences: Mapping[str, Values], seed: Seed = 0
+    ) -> list[ScoreRow]:
+        """Return how closely similarity follows the order of layers."""
+        return score_layers(measure, values, cast.models, self.name)
+
+    def of_arrays(
+        self, models: Sequence[Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0
+    ) -> pd.DataFrame:
+        """Score measures on models of one's own, as `layer_monotonicity` does."""
+        from shesha.benchmark.own_models import by_layers
+
+        return by_layers(self, models, measures, seed)

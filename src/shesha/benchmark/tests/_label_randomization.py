@@ -1,0 +1,60 @@
+"""The test of randomised labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
+
+from shesha._random import Seed
+from shesha.benchmark.tests._kinds import ByGroups
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shesha.benchmark.own_models import Choices
+
+LABEL_RANDOMIZATION = ByGroups(
+    name="label_randomization",
+    title="Label randomisation",
+    claim="Models trained on equally randomised labels are more similar than models trained on differently randomised.",
+    rows=("label_randomization",),
+    counts={"label_randomization": "auprc"},
+    kind="labels",
+)
+
+
+def label_randomization(
+    groups: Mapping[str, Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0
+) -> pd.DataFrame:
+    """Test whether models trained on equally randomised labels are closer to each other than to others.
+
+    Parameters
+    ----------
+    groups : mapping of group name to sequence of arrays
+        For each degree of randomisation the models' representations of the same rows. At least two groups; a group of
+        one model leaves the scores NaN, with that reason.
+    measures : str, measure or sequence of them
+        As for `compare`.
+    seed : int, Generator or None
+        For measures that draw at random.
+
+    Returns
+    -------
+    DataFrame
+        Columns as for `accuracy_correlation`; `auprc` and `conformity` are means over the groups, from 0 to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> clean, noisy = rng.standard_normal((2, 60, 5))
+    >>> groups = {name: [X + 0.1 * rng.standard_normal(X.shape) for _ in range(3)]
+    ...           for name, X in (("0 %", clean), ("100 %", noisy))}
+    >>> label_randomization(groups, ["CKA"])[["quality", "measure", "value", "n"]]
+          quality measure  value   n
+    0       auprc     CKA    1.0  15
+    1  conformity     CKA    1.0  15
+    """
+    return LABEL_RANDOMIZATION.of_arrays(groups, measures, seed)

@@ -1,0 +1,58 @@
+"""The test of layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
+
+from shesha._random import Seed
+from shesha.benchmark.tests._kinds import ByLayers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shesha.benchmark.own_models import Choices
+
+LAYER_MONOTONICITY = ByLayers(
+    name="layer_monotonicity",
+    title="Layer monotonicity",
+    claim="Layers of a model are the less similar the more layers lie between them.",
+    rows=("layer_monotonicity",),
+    counts={"layer_monotonicity": "conformity"},
+)
+
+
+def layer_monotonicity(
+    models: Sequence[Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0
+) -> pd.DataFrame:
+    """Test whether layers are the less similar the more layers lie between them.
+
+    Parameters
+    ----------
+    models : sequence of sequences of arrays
+        For each model its layers from input to output, of the same rows; at least three layers.
+    measures : str, measure or sequence of them
+        As for `compare`.
+    seed : int, Generator or None
+        For measures that draw at random.
+
+    Returns
+    -------
+    DataFrame
+        Columns as for `accuracy_correlation`, but `n` and `dropped` count models. Means over the models of
+        `conformity` (0 to 1: triples of layers in order), `spearman` (-1 to 1: mean over the layers of a model, as in
+        the published tables) and `spearman_pooled` (-1 to 1: over all pairs of layers at once).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> steps = np.random.default_rng(0).standard_normal((4, 50, 6))
+    >>> layer_monotonicity([steps.cumsum(axis=0)], ["CKA"])[["quality", "measure", "value"]].round(2)
+               quality measure  value
+    0       conformity     CKA   1.00
+    1         spearman     CKA   1.00
+    2  spearman_pooled     CKA   0.77
+    """
+    return LAYER_MONOTONICITY.of_arrays(models, measures, seed)

@@ -1,0 +1,45 @@
+"""The test by outputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shesha._random import Seed
+from shesha.benchmark.outputs import disagreement, jensen_shannon
+from shesha.benchmark.tests._base import Output
+from shesha.benchmark.tests._kinds import ByPrediction
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shesha.benchmark.own_models import Choices, Models
+
+
+def _divergence(a: Output, b: Output) -> float:
+    return jensen_shannon(a.probabilities, b.probabilities)
+
+
+def _disagreement(a: Output, b: Output) -> float:
+    return disagreement(a.probabilities, b.probabilities)
+
+
+OUTPUT = ByPrediction(
+    name="output",
+    title="Output correlation",
+    claim="Models are the less similar the more their predictions differ.",
+    rows=("jsd", "disagreement"),
+    # The divergence would count the test twice.
+    counts={"disagreement": "spearman"},
+    differences={"jsd": _divergence, "disagreement": _disagreement},
+)
+
+
+def output_correlation(
+    representations: Models, probabilities: Models, measures: Choices = "ReSi", seed: Seed = 0
+) -> pd.DataFrame:
+    """Test whether models are the less similar the more their outputs differ.
+
+    Difference is the mean Jensen-Shannon divergence of the rows (`jsd`) and the share of rows with another most
+    probable class (`disagreement`). Parameters and result are those of `accuracy_correlation`.
+    """
+    return OUTPUT.of_arrays(representations, probabilities, measures, seed)

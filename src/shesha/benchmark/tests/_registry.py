@@ -1,0 +1,122 @@
+"""The tests that are known: the six that ship, in one table, and those of one's own."""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from typing import TypeVar
+
+from shesha.benchmark._imported import found_at, is_place
+from shesha.benchmark.models import add_kind
+from shesha.benchmark.tests._accuracy import ACCURACY
+from shesha.benchmark.tests._augmentation import AUGMENTATION
+from shesha.benchmark.tests._base import BenchmarkTest
+from shesha.benchmark.tests._kinds import ByGroups
+from shesha.benchmark.tests._label_randomization import LABEL_RANDOMIZATION
+from shesha.benchmark.tests._layer_monotonicity import LAYER_MONOTONICITY
+from shesha.benchmark.tests._output import OUTPUT
+from shesha.benchmark.tests._shortcut import SHORTCUT
+
+Test = TypeVar("Test", bound=BenchmarkTest)
+ENTRY_POINTS = "shesha.benchmark.tests"
+TESTS: tuple[BenchmarkTest, ...] = (
+    ACCURACY,
+    OUTPUT,
+    LABEL_RANDOMIZATION,
+    SHORTCUT,
+    AUGMENTATION,
+    LAYER_MONOTONICITY,
+)
+"""The six tests of the benchmark, in the order of tables and pages."""
+_known: dict[str, BenchmarkTest] = {one.name: one for one in TESTS}
+
+
+def register(test: Test) -> Test:
+    """Make a test of one's own known to suites, tables, ranks and reports, and return it.
+
+    Registered again, it takes the place of the earlier one of its name.
+
+    Raises
+    ------
+    TypeError
+        If it is no `BenchmarkTest`.
+    ValueError
+        If another test has its name, a result or another difference of the same name; if what counts in ranks is none
+        of its results.
+    """
+    if not isinstance(test, BenchmarkTest):
+        raise TypeError(f"test must be a BenchmarkTest, got {type(test).__name__}")
+    if test.name in [one.name for one in TESTS]:
+        raise ValueError(f"name must be one that no test of the benchmark has, got {test.name!r}")
+    others = [one for one in _known.values() if one.name != test.name]
+    taken = [row for row in test.rows if any(row in other.rows for other in others)]
+    if taken:
+        raise ValueError(f"rows must be names that no other test has, got {', '.join(taken)}")
+    for kind, difference in test.differences.items():
+        if any(other.differences.get(kind, difference) is not difference for other in others):
+            raise ValueError(f"differences must have names that no other test's have, got {kind!r}")
+    for row, quality in test.counts.items():
+        if row not in test.rows or quality not in test.qualities:
+            raise ValueError(f"counts must name rows and qualities of {test.name}, got {quality} of {row}")
+    if isinstance(test, ByGroups):
+        add_kind(test.kind)
+    _known[test.name] = test
+    return test
+
+
+def known() -> tuple[BenchmarkTest, ...]:
+    """Return the tests that are known: the six, and those registered."""
+    load_entry_points()
+    return tuple(_known.values())
+
+
+def find(test: str | BenchmarkTest) -> BenchmarkTest:
+    """Return a test by its name, whatever the case and the separators, or by its place, module:name.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name; close ones are offered.
+    """
+    if isinstance(test, BenchmarkTest):
+        return test if _known.get(test.name) is test else register(test)
+    if is_place(test):
+        return find(_test_at(test))
+    plain = {one.name.replace("_", ""): one for one in known()}
+    found = plain.get(test.casefold().replace("_", "").replace("-", "").replace(" ", ""))
+    if found is None:
+        names = [one.name for one in known()]
+        close = difflib.get_close_matches(test.casefold(), names, n=3, cutoff=0.4) or names
+        raise ValueError(f"test must be one of {', '.join(close)}, got {test!r}")
+    return found
+
+
+def counted() -> dict[str, str]:
+    """Return the results that count in ranks, and by which score each."""
+    return {row: quality for one in known() for row, quality in one.counts.items()}
+
+
+def main_qualities() -> dict[str, str]:
+    """Return the score by which each result counts where it is asked for."""
+    return {row: one.counts.get(row, one.qualities[0]) for one in known() for row in one.rows}
+
+
+def _test_at(place: str) -> BenchmarkTest:
+    found = found_at(place, "test")
+    if not isinstance(found, BenchmarkTest):
+        raise TypeError(f"test must be a BenchmarkTest, got {place!r}, which is {type(found).__name__}")
+    return found
+
+
+@cache
+def load_entry_points() -> None:
+    """Import what other packages offer; one that cannot be imported is told, and does not stop the others."""
+    from importlib.metadata import entry_points
+
+    from shesha._warnings import MeasureWarning, warn
+
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            register(point.load())
+        except Exception as error:  # Whatever another package raises must not take the library down.
+            warn(f"test {point.name} of {point.value} could not be loaded: {error!r}", MeasureWarning)

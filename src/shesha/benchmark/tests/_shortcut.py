@@ -1,0 +1,37 @@
+"""The test of shortcuts: artificial features that leak the label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
+
+from shesha._random import Seed
+from shesha.benchmark.tests._kinds import ByGroups
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shesha.benchmark.own_models import Choices
+
+SHORTCUT = ByGroups(
+    name="shortcut",
+    title="Shortcut affinity",
+    claim="Models trained on equally strong shortcuts are more similar than models trained on different ones.",
+    rows=("shortcut",),
+    counts={"shortcut": "auprc"},
+    kind="shortcut",
+    # A shortcut that tells nothing is still a feature that other models lack.
+    zero_is_standard=False,
+)
+
+
+def shortcut_affinity(
+    groups: Mapping[str, Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0
+) -> pd.DataFrame:
+    """Test whether models trained on equally strong shortcuts are closer to each other than to others.
+
+    Parameters and result are those of `label_randomization`.
+    """
+    return SHORTCUT.of_arrays(groups, measures, seed)

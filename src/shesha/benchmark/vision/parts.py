@@ -1,0 +1,48 @@
+"""What declares an image data set, and a network on images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from shesha.benchmark.catalogue import NetworkPart, Part
+from shesha.benchmark.vision.hyper import Hyper
+from shesha.benchmark.vision.images import Images
+
+if TYPE_CHECKING:
+    from torch import nn
+
+Loader = Callable[[Hyper], tuple[Images, Images]]
+
+
+class Parts(NamedTuple):
+    """A network's body, and the names of its parts."""
+
+    body: nn.Module
+    blocks: tuple[str, ...]
+    """The parts after which a representation can be read, in order."""
+    head: str
+    """The linear classifier: what enters it is the last hidden representation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageData(Part):
+    """Images whose classes are learned."""
+
+    read: Loader
+    """Reads training and test images, all of them; of the hyperparameters `image_size` and `padding` matter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageNetwork(NetworkPart):
+    """A network that classifies images."""
+
+    build: Callable[[int, Hyper, bool], Parts]
+    """Makes it from the number of classes, pretrained or not, with new weights from torch's current state.
+
+    The body takes normalised images (n, 3, image_size, image_size) and returns logits (n, n_classes). Its blocks return
+    feature maps (n, channels, height, width), or tokens (n, n_tokens, n_features).
+    """
+    tokens: bool = False
+    """Whether its blocks return tokens, the CLS token first."""

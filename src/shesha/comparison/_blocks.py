@@ -1,0 +1,195 @@
+"""Pairs in blocks: the views of a block's representations are made once, few are in memory, every block is kept."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
+from typing import Any
+
+from shesha.comparison import _engine as engine
+from shesha.comparison._engine import Group, Pair
+from shesha.comparison._places import Place, Recent, bytes_of
+from shesha.measures import Measure, version_of
+from shesha.runs import Job, Meter, ResultStore
+
+CELLS, LOST = "comparison", "lost comparison"
+"""What the store calls comparisons, and those that were lost with their worker or file: the next run tries them."""
+BLOCK = 16
+"""Most representations on either side of a block."""
+_SMALLEST = 4
+"""Fewer than this are not worth the views that are made for them again and again, unless comparing is costly."""
+_SECONDS = 20.0
+"""Blocks take about this long, so that little is lost when a run is killed."""
+_PER_PAIR = 0.02
+"""Rough seconds for one pair of 1,000 rows, growing with their square."""
+
+Found = tuple[float | None, float, str]
+"""Value, seconds, and the reason where there is no value."""
+_recent = Recent()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A comparison of two contents by one measure."""
+
+    measure: str
+    first: str
+    second: str
+    found: Found
+    lost: bool = False
+    """Whether the reason lies outside of the data."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Measures that look at the same view, and the pairs that each compares: what one worker does at a time."""
+
+    group: Group
+    places: Mapping[str, Place]
+    """Of the contents that the pairs name by their fingerprints."""
+    room: int
+    """Memory for the views; half as much for the representations."""
+
+    @property
+    def n_cells(self) -> int:
+        """Number of comparisons."""
+        return sum(map(len, self.group.pairs))
+
+    def lost(self, reason: str) -> list[Cell]:
+        """Return the comparisons as lost."""
+        measures = zip(self.group.measures, self.group.pairs, strict=True)
+        return [Cell(one.name, *pair, (None, 0.0, reason), lost=True) for one, pairs in measures for pair in pairs]
+
+
+def compare_block(block: Block) -> tuple[list[Cell], float]:
+    """Compare the pairs, and tell the seconds that it took; what cannot be read costs its own pairs alone."""
+    start = time.perf_counter()
+    sources, unreadable = _recent.loaded(block.places, block.room // 2)
+    cells = []
+    pairs = []
+    for measure, own in zip(block.group.measures, block.group.pairs, strict=True):
+        pairs.append(tuple(pair for pair in own if not {*pair} & {*unreadable}))
+        for pair in own:
+            bad = [name for name in pair if name in unreadable]
+            if bad:
+                reason = f"{bad[0]}: {unreadable[bad[0]]}"
+                cells.append(Cell(measure.name, *pair, (None, 0.0, reason), lost=True))
+    group = Group(block.group.measures, tuple(pairs))
+    for one in engine.run([group], sources, {}, block.room):
+        score = one.score
+        found = (score.value if score.estimated else None, score.seconds, score.reason)
+        cells.append(Cell(score.measure, one.first, one.second, found))
+    return cells, time.perf_counter() - start
+
+
+@dataclass
+class Comparisons:
+    """The plan of a run: blocks of pairs whose values the store does not hold yet."""
+
+    store: ResultStore
+    groups: Sequence[Group]
+    """Pairs of fingerprints."""
+    places: Mapping[str, Place]
+    shapes: Mapping[str, tuple[int, ...]]
+    n_workers: int
+    room: int
+    """Memory for each worker."""
+    meter: Meter
+    found: dict[str, dict[Pair, Found]] = field(init=False)
+    """By measure and pair: what the store held, and what has been compared since."""
+
+    def __post_init__(self) -> None:
+        """Read what earlier runs have compared, and count what is left."""
+        self.found = {measure.name: self._known(measure) for group in self.groups for measure in group.measures}
+        for group in self.groups:
+            done = (self.found[measure.name] for measure in group.measures)
+            n_left = sum(pair not in own for pairs, own in zip(group.pairs, done, strict=True) for pair in pairs)
+            if n_left:
+                self.meter.expect(group.measures[0].view_key, n_left)
+        self._blocks = self._planned()
+
+    @cached_property
+    def _prefixes(self) -> dict[str, str]:
+        """What keys begin with, by measure: its name with the options that differ from its defaults, its version."""
+        found = {}
+        for one in (measure for group in self.groups for measure in group.measures):
+            options = json.dumps(dict(one.options), sort_keys=True, default=repr)
+            # What is not kept needs no version.
+            found[one.name] = f"{one.name} {options}/{version_of(one) if self.store.is_kept else ''}/"
+        return found
+
+    def _known(self, measure: Measure) -> dict[Pair, Found]:
+        prefix, found = self._prefixes[measure.name], {}
+        for key, text in self.store.items(CELLS, prefix):
+            first, second = key[len(prefix) :].split("/")
+            if first in self.places and second in self.places:
+                value, seconds, reason = json.loads(text)
+                found[first, second] = (value, seconds, reason)
+                if measure.symmetric:
+                    found.setdefault((second, first), (value, seconds, reason))
+        return found
+
+    def _planned(self) -> Iterator[Job]:
+        number = count(1)
+        for group in self.groups:
+            for pairs in self._cut(group):
+                left = Group(group.measures, pairs)
+                names = dict.fromkeys(name for pair in left.all_pairs for name in pair)
+                block = Block(left, {name: self.places[name] for name in names}, self.room)
+                kind = group.measures[0].view_key
+                yield Job(f"block {next(number)}", kind, block.n_cells, compare_block, (block,))
+
+    def _cut(self, group: Group) -> Iterator[tuple[tuple[Pair, ...], ...]]:
+        """Yield the pairs that are left, block by block, for each measure."""
+        side = self._side(group)
+        block_of = {name: number // side for number, name in enumerate(self.places)}
+        blocks: dict[tuple[int, ...], list[list[Pair]]] = {}
+        for at, (measure, pairs) in enumerate(zip(group.measures, group.pairs, strict=True)):
+            known = self.found[measure.name]
+            for pair in pairs:
+                if pair not in known:
+                    corner = tuple(sorted(block_of[name] for name in pair))
+                    blocks.setdefault(corner, [[] for _ in group.measures])[at].append(pair)
+        # Neighbours in this order share a side, which is in memory then.
+        for corner in sorted(blocks):
+            yield tuple(map(tuple, blocks[corner]))
+
+    def _side(self, group: Group) -> int:
+        """Number of representations on a side of a block: bounded by memory, time, and enough blocks for all."""
+        if any(measure.cost == "more" for measure in group.measures):
+            return 1
+        by_memory = self.room // (4 * max(map(bytes_of, self.shapes.values())))
+        n_rows = max(shape[0] for shape in self.shapes.values())
+        seconds = _PER_PAIR * max(1.0, n_rows / 1000) ** 2 * len(group.measures)
+        by_time = max(_SMALLEST, math.isqrt(int(_SECONDS / seconds)))
+        n_sides = math.ceil(math.sqrt(4 * self.n_workers / len(self.groups))) if self.n_workers > 1 else 1
+        by_share = math.ceil(len(self.places) / n_sides)
+        return max(1, min(BLOCK, by_memory, by_time, by_share))
+
+    def ready(self) -> Job | None:
+        """Return the next block."""
+        return next(self._blocks, None)
+
+    def done(self, job: Job, result: Any) -> float:
+        """Write the comparisons of a block, all or nothing."""
+        cells, seconds = result
+        self._keep(cells)
+        return float(seconds)
+
+    def given_up(self, job: Job, reason: str) -> None:
+        """Note that the comparisons of a block are lost."""
+        self._keep(job.arguments[0].lost(reason))
+
+    def _keep(self, cells: Sequence[Cell]) -> None:
+        keys = {f"{self._prefixes[cell.measure]}{cell.first}/{cell.second}": cell for cell in cells}
+        for kind, lost in ((CELLS, False), (LOST, True)):
+            some = {key: json.dumps(cell.found) for key, cell in keys.items() if cell.lost is lost}
+            if some:
+                self.store.put(kind, some)
+        for cell in cells:
+            self.found[cell.measure][cell.first, cell.second] = cell.found

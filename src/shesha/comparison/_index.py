@@ -1,0 +1,203 @@
+"""Looking once at what is to be compared: names, shapes and fingerprints, without keeping the numbers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shesha._layers import LayerAxis
+from shesha._progress import track
+from shesha._warnings import MeasureWarning, warn
+from shesha.comparison._places import Held, InFile, Place, fingerprint_of, stamp_of
+from shesha.io import open_file
+from shesha.io._files import existing, listed
+from shesha.io._names import full_name
+from shesha.io._open import ENDINGS
+from shesha.runs import ResultStore
+from shesha.views import Rdm, Representation
+
+FILES = "file"
+"""What the store calls files that were looked at."""
+_TABLES = (".csv", ".tsv", ".parquet")
+"""Of these, keys name columns."""
+_TOLD = 20
+"""So many files that are left out are named one by one."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files and directories whose arrays are to be compared."""
+
+    paths: Sequence[str | os.PathLike[str]]
+    keys: Sequence[str] | None = None
+    """Which arrays; None means all."""
+    distances: bool = False
+    """Whether the arrays are distances between rows."""
+    layer_axis: LayerAxis = "guess"
+    """Which axis of an array of three dimensions counts its layers."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A representation that was looked at."""
+
+    place: Place
+    shape: tuple[int, ...]
+    fingerprint: str
+    """Names its content."""
+
+    @property
+    def outline(self) -> Representation:
+        """A representation of the same shape that takes no memory."""
+        return Representation(np.broadcast_to(np.float64(0.0), self.shape), 0.0)
+
+
+@dataclass
+class Index:
+    """What was found, by name, and what was left out."""
+
+    known: dict[str, Known] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Why files cannot be read."""
+    skipped: dict[tuple[str, str], int] = field(default_factory=dict)
+    """How many files hold an array of a name that is no representation, and why it is none."""
+    ignored: list[str] = field(default_factory=list)
+    """What else lies in the directories."""
+    like_distances: list[str] = field(default_factory=list)
+    """Arrays that are taken for features and look like distances."""
+
+    def tell(self) -> None:
+        """Warn of what is left out."""
+        for path, reason in list(self.left_out.items())[:_TOLD]:
+            warn(f"left out: {path}: {reason}", MeasureWarning)
+        if len(self.left_out) > _TOLD:
+            warn(f"left out: {len(self.left_out) - _TOLD} files more that cannot be read", MeasureWarning)
+        for (name, reason), n_files in self.skipped.items():
+            warn(f"skipped {name} in {n_files} file{'s' * (n_files > 1)}: {reason}", MeasureWarning)
+        if self.ignored:
+            warn(f"skipped {listed(self.ignored)}: not a kind of file that is read", MeasureWarning)
+        if self.like_distances:
+            names = listed(self.like_distances)
+            warn(f"distances between rows, by the looks of them: {names}; if so, use Rdm or --rdm", MeasureWarning)
+
+
+def index_files(files: Files, store: ResultStore) -> Index:
+    """Look at every array of every file; a file that cannot be read is left out, with its reason.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a path does not exist.
+    ValueError
+        If a path is given twice, or a directory holds no file that can be read.
+    """
+    found = Index()
+    # A store may lie among the files.
+    paths = list(_expanded(files.paths, found, store.path.name))
+    repeated = [str(path) for path in dict.fromkeys(paths) if paths.count(path) > 1]
+    if repeated:
+        raise ValueError(f"FILE must be given once each, got {', '.join(repeated)} repeatedly")
+    for path in track(paths, len(paths), "reading"):
+        for name, known in _arrays(path, files, store, found):
+            found.known[full_name(path, name, found.known, alone=len(paths) == 1)] = known
+    return found
+
+
+def index_mapping(representations: Mapping[Any, Any], store: ResultStore, *, hashed: bool) -> Index:
+    """Look at arrays, and at the arrays of files, by their names; without `hashed` every array counts as another."""
+    found = Index()
+    for label, given in representations.items():
+        name = str(label)
+        new = {name: _held(given, name, hashed)} if not _is_path(given) else _of_path(Path(given), name, store, found)
+        if {*new} & {*found.known}:
+            labels = ", ".join(map(repr, representations))
+            raise ValueError(f"representations must have names that differ when printed, got {labels}")
+        found.known |= new
+    return found
+
+
+def _is_path(given: Any) -> bool:
+    return isinstance(given, str | os.PathLike)
+
+
+def _held(given: Any, name: str, hashed: bool) -> Known:
+    source = Representation.of(given, name)
+    # Without a store the name is as good: it is looked at once.
+    return Known(Held(source), source.shape, fingerprint_of(source) if hashed else name)
+
+
+def _of_path(path: Path, label: str, store: ResultStore, found: Index) -> dict[str, Known]:
+    if is_folder(path):
+        raise IsADirectoryError(f"{label} must be an array or a file, got the directory {path}")
+    arrays = dict(_arrays(existing(path), Files([path]), store, found))
+    return {label if len(arrays) == 1 else f"{label}:{name}": known for name, known in arrays.items()}
+
+
+def _expanded(paths: Iterable[str | os.PathLike[str]], found: Index, own: str) -> Iterator[Path]:
+    """Yield files; a directory stands for those in it whose ending is known, sorted; the rest is noted."""
+    for given in paths:
+        path = existing(given)
+        if not is_folder(path):
+            yield path
+            continue
+        inside = [one for one in sorted(path.iterdir()) if not one.name.startswith((".", own))]
+        readable = [one for one in inside if one.suffix.lower() in ENDINGS]
+        if not readable:
+            raise ValueError(f"{path} must hold files that end in one of {', '.join(ENDINGS)}, got none")
+        found.ignored += [str(one) for one in inside if one not in readable]
+        yield from readable
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a directory of files, rather than one that counts as a file."""
+    return path.is_dir() and path.suffix.lower() not in ENDINGS
+
+
+def looks_like_distances(array: Any) -> bool:
+    """Whether a matrix is square and symmetric with a zero diagonal, but not zero."""
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) > 5000:
+        return False
+    values = np.asarray(array)
+    return bool((np.diagonal(values) == 0).all() and np.allclose(values, values.T) and values.any())
+
+
+def _arrays(path: Path, files: Files, store: ResultStore, found: Index) -> Iterator[tuple[str, Known]]:
+    """Yield the arrays of a file: those that the store remembers, if the file has not changed since."""
+    asked = [None if files.keys is None else list(files.keys), files.distances, files.layer_axis]
+    key = json.dumps([str(path.absolute()), *asked])
+    try:
+        stamp = stamp_of(path)
+        record = json.loads(store.get(FILES, key) or "{}")
+        if record.get("stamp") != stamp or record["reason"]:
+            record = {"stamp": stamp, "reason": "", **_looked_at(path, files)}
+            store.put(FILES, {key: json.dumps(record)})
+    except (OSError, ValueError, TypeError, ImportError, MemoryError) as error:
+        found.left_out[str(path)] = reason = str(error) or type(error).__name__
+        store.put(FILES, {key: json.dumps({"stamp": "", "reason": reason})})
+        return
+    for one in record["skipped"].items():
+        if files.keys is None:
+            found.skipped[one] = found.skipped.get(one, 0) + 1
+    for name, shape, fingerprint, like_distances in record["arrays"]:
+        if like_distances:
+            found.like_distances.append(name if name == path.stem else f"{path.stem}:{name}")
+        keys = (name,) if path.suffix.lower() not in _TABLES else None if files.keys is None else tuple(files.keys)
+        place = InFile(str(path.absolute()), name, keys, files.distances, files.layer_axis, stamp)
+        yield name, Known(place, tuple(shape), fingerprint)
+
+
+def _looked_at(path: Path, files: Files) -> dict[str, Any]:
+    contents = open_file(path, keys=files.keys, layer_axis=files.layer_axis)
+    make: Callable[[Any, str], Any] = Rdm if files.distances else lambda array, _: array
+    arrays = []
+    for name, array in contents.representations.items():
+        source = Representation.of(make(array, name), name)
+        like = not files.distances and looks_like_distances(array)
+        arrays.append([name, list(source.shape), fingerprint_of(source), like])
+    return {"arrays": arrays, "skipped": contents.skipped}

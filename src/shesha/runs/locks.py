@@ -1,0 +1,70 @@
+"""One writer per store: a lock that goes with its process, however that ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from shesha._sqlite import StoreError
+
+
+@contextmanager
+def only_writer(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Keep other processes from writing a store.
+
+    Parameters
+    ----------
+    path : Path
+        The store; the lock is a file beside it that names the process.
+    wait : bool
+        Wait while another process holds the lock, instead of raising StoreError.
+
+    Raises
+    ------
+    StoreError
+        If another process holds the lock, and `wait` is false.
+    OSError
+        If no file can be written beside the store.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> store = Path(tempfile.mkdtemp()) / "a.sqlite"
+    >>> with only_writer(store):
+    ...     store.with_name("a.sqlite.lock").read_text() == str(os.getpid())
+    True
+    """
+    # Importing the library must not pull it in.
+    from filelock import FileLock, Timeout
+
+    place = path.with_name(path.name + ".lock")
+    lock = FileLock(place)
+    try:
+        # The library waits for ever where a file cannot be made although its folder is there.
+        place.open("a").close()
+        lock.acquire(blocking=False)
+    except Timeout:
+        owner = f"another run (process {_owner(place)})"
+        if not wait:
+            raise StoreError(f"store must have one writer, got a second: {owner} is writing {path}") from None
+        print(f"shesha: {owner} is writing {path}: waiting for it to end", file=sys.stderr, flush=True)
+        lock.acquire()
+    except OSError as error:
+        raise type(error)(f"store must be in a folder that can be written, got {path}: {error}") from error
+    try:
+        # Some systems keep others off a locked file's content; the name is for messages alone.
+        with suppress(OSError):
+            place.write_text(str(os.getpid()))
+        yield
+    finally:
+        lock.release()
+
+
+def _owner(place: Path) -> str:
+    try:
+        return place.read_text().strip() or "unknown"
+    except OSError:
+        return "unknown"

@@ -1,0 +1,182 @@
+"""Doing jobs on workers that may die: submit, collect, survive."""
+
+from __future__ import annotations
+
+import errno
+from collections import deque
+from collections.abc import Callable, Collection, Hashable, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from shesha._warnings import NotEstimable
+from shesha.runs.executors import Executor, Here
+from shesha.runs.meter import Meter
+
+ATTEMPTS = 3
+"""A job whose worker died this many times is given up."""
+
+
+@dataclass(eq=False)
+class Job:
+    """A piece of work that any process can do."""
+
+    key: str
+    """Names it among the jobs of its plan."""
+    kind: Hashable
+    """Jobs of a kind take about equally long per amount."""
+    amount: float
+    call: Callable[..., Any]
+    """A function that other processes can import."""
+    arguments: tuple[Any, ...]
+    attempts: int = field(default=0, init=False)
+
+
+class Plan(Protocol):
+    """What is to be done, and what becomes of the results. All three are called in the process that runs the plan."""
+
+    def ready(self) -> Job | None:
+        """Return a job that can be started; None while there is none, or no more."""
+        ...
+
+    def done(self, job: Job, result: Any) -> float:
+        """Keep what a job returned, and return the seconds of one worker that it took."""
+        ...
+
+    def given_up(self, job: Job, reason: str) -> None:
+        """Keep why a job has no result: it raised an error, or its worker died too often."""
+        ...
+
+
+def run(plan: Plan, executor: Executor, meter: Meter | None = None) -> None:
+    """Do the jobs of a plan until none is ready and none is under way, and close the executor.
+
+    A worker that dies takes what is under way with it: these jobs are tried again one at a time, so that whichever
+    kills its worker shows, and that one is given up after three attempts. Ctrl-C, a full disk or a lost cluster end the
+    run; what the plan has kept stays.
+
+    Parameters
+    ----------
+    plan : Plan
+        Offers jobs and keeps results. Jobs may become ready when others are done.
+    executor : Executor
+        `Here()`, `LocalProcesses(n)` or `DaskWorkers(address)`.
+    meter : Meter, optional
+        Shows how far the run is, on a terminal; the plan tells it what to expect.
+
+    Examples
+    --------
+    >>> from shesha.runs import Here, Job, run
+    >>> class Squares:
+    ...     def __init__(self):
+    ...         self.left, self.found = [3, 4], {}
+    ...     def ready(self):
+    ...         return Job(str(self.left[0]), "square", 1, pow, (self.left.pop(0), 2)) if self.left else None
+    ...     def done(self, job, result):
+    ...         self.found[job.key] = result
+    ...         return 0.0
+    ...     def given_up(self, job, reason):
+    ...         self.found[job.key] = reason
+    >>> plan = Squares()
+    >>> run(plan, Here())
+    >>> plan.found
+    {'3': 9, '4': 16}
+    """
+    _Runner(plan, executor, Meter(executor.n_workers) if meter is None else meter)()
+
+
+class _Runner:
+    def __init__(self, plan: Plan, executor: Executor, meter: Meter) -> None:
+        self._plan, self._executor, self._meter = plan, executor, meter
+        self._under_way: dict[Future[Any], Job] = {}
+        self._suspects: deque[Job] = deque()
+        # A second job per worker waits at its door; what is done where it is submitted is kept before more is begun.
+        self._most = 1 if isinstance(executor, Here) else 2 * executor.n_workers
+
+    def __call__(self) -> None:
+        now = True
+        try:
+            with self._meter:
+                while self._fill():
+                    finished, _ = wait(self._under_way, timeout=1.0, return_when=FIRST_COMPLETED)
+                    self._collect(finished)
+                    self._meter.show()
+            now = False
+        finally:
+            self._executor.close(now=now)
+
+    def _fill(self) -> bool:
+        """Give the workers enough to do; False when nothing is left."""
+        if self._suspects:
+            # Whichever of them kills its worker shows when it is alone.
+            if not self._under_way:
+                self._submit(self._suspects.popleft())
+            return True
+        while len(self._under_way) < self._most and (job := self._plan.ready()) is not None:
+            self._submit(job)
+        return bool(self._under_way)
+
+    def _submit(self, job: Job) -> None:
+        try:
+            future = self._executor.submit(job.call, *job.arguments)
+        except BrokenExecutor:
+            self._executor.renew()
+            future = self._executor.submit(job.call, *job.arguments)
+        self._under_way[future] = job
+
+    def _collect(self, finished: Collection[Future[Any]]) -> None:
+        """Keep what is done. When workers died all their work ends at once, and what was under way is lost."""
+        jobs = [(self._under_way.pop(future), future) for future in finished]
+        dead = [job for job, future in jobs if isinstance(future.exception(), BrokenExecutor)]
+        for job, future in jobs:
+            if job not in dead:
+                self._finish(job, future)
+        if dead:
+            self._survive([*dead, *self._under_way.values()])
+
+    def _finish(self, job: Job, future: Future[Any]) -> None:
+        try:
+            result = future.result()
+        except Exception as error:  # Work reports its own failures; this is the worker's.
+            if disk_is_full(error):
+                raise
+            job.attempts += 1
+            if _lost(error) and job.attempts < ATTEMPTS:
+                self._suspects.append(job)
+            else:
+                self._give_up(job, no_reason(error))
+            return
+        self._meter.finish(job.kind, job.amount, self._plan.done(job, result))
+
+    def _survive(self, jobs: Sequence[Job]) -> None:
+        """Start new workers; what was under way is tried again, one at a time."""
+        self._under_way.clear()
+        self._executor.renew()
+        for job in jobs:
+            job.attempts += 1
+            if job.attempts < ATTEMPTS:
+                self._suspects.append(job)
+            else:
+                self._give_up(job, f"the worker died {ATTEMPTS} times (out of memory?)")
+
+    def _give_up(self, job: Job, reason: str) -> None:
+        self._plan.given_up(job, reason)
+        self._meter.finish(job.kind, job.amount, 0.0)
+
+
+def _lost(error: Exception) -> bool:
+    """Whether a cluster lost the work, rather than the work failing."""
+    return any(word in type(error).__name__ for word in ("Killed", "Cancelled", "Lost"))
+
+
+def no_reason(error: Exception) -> str:
+    """Say in one line why there is no value."""
+    text = str(error).strip().partition("\n")[0]
+    if isinstance(error, NotEstimable):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def disk_is_full(error: BaseException) -> bool:
+    """Whether an error means that nothing more can be written."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)

@@ -1,0 +1,113 @@
+"""A file of results: texts under keys, of several kinds, written by one process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from shesha import _sqlite as sqlite
+from shesha.runs.locks import only_writer
+
+LAYOUT = sqlite.Layout(
+    "`shesha compare --store`",
+    "1",
+    (
+        """CREATE TABLE result (
+    kind TEXT, key TEXT, value TEXT NOT NULL, PRIMARY KEY (kind, key)
+) WITHOUT ROWID""",
+    ),
+    program="results",
+)
+_LAST = "\U0010ffff"
+
+
+class ResultStore:
+    """Texts (of JSON, say) by kind and key, in one SQLite file or, without a path, in memory.
+
+    A process that is killed at any moment leaves all that `put` had returned from. One process writes at a time: see
+    `writing`.
+
+    Parameters
+    ----------
+    path : path, optional
+        The file.
+    create : bool
+        Make the file if it is not there; if not, it is only read.
+
+    Raises
+    ------
+    StoreError
+        If the file is of another kind or version.
+
+    Examples
+    --------
+    >>> with ResultStore() as store:
+    ...     store.put("square", {"3": "9", "4": "16"})
+    ...     store.get("square", "4"), store.get("cube", "4"), dict(store.items("square"))
+    ('16', None, {'3': '9', '4': '16'})
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, create: bool = True) -> None:
+        self.path = sqlite.MEMORY if path is None else Path(path)
+        self._connection = sqlite.connect(self.path, LAYOUT, create=create)
+
+    def __enter__(self) -> Self:
+        """Stay open for a while."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the store outlives this process."""
+        return self.path != sqlite.MEMORY
+
+    def put(self, kind: str, values: Mapping[str, str]) -> None:
+        """Write texts under their keys, all or nothing; earlier ones of these keys are replaced."""
+        with sqlite.transaction(self._connection, self.path):
+            rows = ((kind, key, value) for key, value in values.items())
+            self._connection.executemany("INSERT OR REPLACE INTO result VALUES (?, ?, ?)", rows)
+
+    def get(self, kind: str, key: str) -> str | None:
+        """Return the text under a key, None if there is none."""
+        query = "SELECT value FROM result WHERE kind = ? AND key = ?"
+        found = self._connection.execute(query, (kind, key)).fetchone()
+        return None if found is None else str(found[0])
+
+    def items(self, kind: str, prefix: str = "") -> Iterator[tuple[str, str]]:
+        """Yield keys and texts of a kind, in the order of the keys; those of keys that begin with the prefix."""
+        query = "SELECT key, value FROM result WHERE kind = ? AND key >= ? AND key < ? ORDER BY key"
+        yield from self._connection.execute(query, (kind, prefix, prefix + _LAST))
+
+    def forget(self, kind: str, keys: Iterable[str]) -> None:
+        """Remove what stands under keys, where there is something."""
+        with sqlite.transaction(self._connection, self.path):
+            self._connection.executemany("DELETE FROM result WHERE kind = ? AND key = ?", ((kind, key) for key in keys))
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str] | None, *, wait: bool = True) -> Iterator[ResultStore]:
+    """Open a store that no other process writes meanwhile; None: one in memory.
+
+    Parameters
+    ----------
+    path : path or None
+        The file; it is made if it is not there, its folder is not.
+    wait : bool
+        Wait while another process writes, instead of raising StoreError.
+    """
+    if path is None:
+        with ResultStore() as store:
+            yield store
+        return
+    sqlite.require_place(Path(path), LAYOUT.writer)
+    with only_writer(Path(path), wait=wait), ResultStore(path) as store:
+        yield store
