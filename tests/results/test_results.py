@@ -46,7 +46,15 @@ CHANCE = Chance(
 DRIFT = DriftPath(("day 1", "day 20"), (0.0, 0.25), (0.0, 0.125), "spearman", "cosine")
 FAULTS = Faults(2, (4, 9), (), tuple(range(7)), (1000,))
 ONE = RepresentationAudit(
-    "late", 60, 12, FAULTS, (), ESTIMATE, CHANCE, ESTIMATE, 5.0, 4.0, 0.5, {"variance_ratio": ESTIMATE}
+    "late",
+    60,
+    12,
+    FAULTS,
+    (),
+    {"feature_split": ESTIMATE, "basis_averaged_split": ESTIMATE},
+    {"feature_split": CHANCE},
+    {"effective_rank": 5.0, "participation_ratio": 4.0, "anisotropy": 0.5},
+    {"variance_ratio": ESTIMATE},
 )
 RESULTS = [ESTIMATE, CHANCE, DRIFT, FAULTS, ONE, Audit((ONE, replace(ONE, name="b")), DRIFT, "", {"seed": 7})]
 
