@@ -182,7 +182,7 @@ class Audit(Result):
         """Return plain values, ready for JSON."""
         plain = super().to_dict()
         del plain["meanings"]
-        return {**plain, "representations": [one.to_dict() for one in self.representations]}
+        return plain
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per representation, drift included."""
