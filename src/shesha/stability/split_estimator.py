@@ -145,13 +145,11 @@ def resampled_scores(
     """Scores of resampled rows; coarse ranks shift all alike, so deviations are added to the exact value."""
     if not cells or request.n_bootstrap == 0:
         return np.empty(0)
-    counts = request.resamples()
-    origin = float(next(resampling.resampled_correlations(cells, np.ones((n_rows, 1)), pairs))[1].mean())
+    # The rows as they are come first: all resamples are coarsened as they are.
+    counts = np.hstack([np.ones((n_rows, 1)), request.resamples()])
     groups = resampling.resampled_correlations(cells, counts, pairs)
-    scores = np.concatenate(
-        [table.mean(axis=0) for _, table in track(groups, request.n_bootstrap // 16 + 1, "resamples")]
-    )
-    return np.asarray(value + scores - origin)
+    scores = np.concatenate([table.mean(axis=0) for _, table in track(groups, counts.shape[1] // 16 + 1, "resamples")])
+    return np.asarray(value + scores[1:] - scores[0])
 
 
 def _from_pairs(request: Request, n_sampled: int) -> Evidence:
