@@ -3,7 +3,17 @@
 from shesha.calibration.corrections import benjamini_hochberg, holm
 from shesha.calibration.layers import calibrate_layers
 from shesha.calibration.many import calibrate_many
-from shesha.calibration.null import DrawError, null_scores
+from shesha.calibration.null import DrawError, null_scores, shared, side_by_side
 from shesha.calibration.scalar import calibrate
 
-__all__ = ["DrawError", "benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm", "null_scores"]
+__all__ = [
+    "DrawError",
+    "benjamini_hochberg",
+    "calibrate",
+    "calibrate_layers",
+    "calibrate_many",
+    "holm",
+    "null_scores",
+    "shared",
+    "side_by_side",
+]

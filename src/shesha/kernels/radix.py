@@ -18,6 +18,7 @@ Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 Keys = NDArray[np.uint64]
 Places = NDArray[np.uint32]
+Pairs = NDArray[np.uint32]
 
 _PIECE = 1 << 20
 """Entries that a thread takes at a time."""
@@ -80,6 +81,18 @@ def products(order: Index, first_ranks: Vector | None, second_ranks: Vector | No
         return sums
 
     return _total(parallel(some, range(0, n, _PIECE)))
+
+
+def correlation_within(rows: Pairs, order: Index, inside: NDArray[np.uint8], place: Places) -> float:
+    """Rank correlation of those pairs of rows that lie inside, given orders of all pairs that do not tie.
+
+    `rows` are the two rows of each pair in the first order, 16 bits each, `order` the places there of the pairs in
+    the second order, `place` is work memory.
+    """
+    out = np.empty(3, dtype=np.intp)
+    native.call("shesha_products_within", len(order), rows, order, inside, place, out)
+    n = float(out[2])
+    return float(np.clip(_total(iter([out])) / ((n**3 - n) / 12), -1.0, 1.0))
 
 
 def taken(values: Vector, order: Index, out: Vector) -> tuple[float, float]:

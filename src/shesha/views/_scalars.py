@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from shesha import _validate as check
 from shesha._random import Seed, generator
 from shesha._warnings import NotEstimable
 from shesha.kernels import halves
+from shesha.kernels import subsets as subset_scores
 from shesha.kernels.distances import METRICS, PANEL, Metric, panel, standard_rows
 from shesha.kernels.frames import Axes
 from shesha.kernels.precision import length_unit
@@ -112,6 +114,27 @@ class SplitStability(Scalar):
         if np.isnan(scores).all():
             raise NotEstimable("all distances are equal within a half of the features, in every split")
         return cls(float(np.nanmean(scores)))
+
+    @classmethod
+    def of_subsets(
+        cls,
+        source: Representation,
+        subsets: Sequence[Index],
+        *,
+        metric: Metric = "cosine",
+        n_splits: int = 30,
+        seed: Seed = None,
+        **options: Any,
+    ) -> list[SplitStability] | None:
+        """Order the distances of all rows once for all subsets."""
+        rows = source.standard(metric)
+        rng = generator(seed)
+        draws = [rng.permutation(rows.shape[1]) for _ in range(n_splits)]
+        try:
+            scores = subset_scores.scores(rows, metric, Axes(rows), draws, subsets)
+        except halves.UndirectedHalfError:
+            return None
+        return None if np.isnan(scores).all(axis=0).any() else [cls(float(one)) for one in np.nanmean(scores, axis=0)]
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
