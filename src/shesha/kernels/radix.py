@@ -28,6 +28,8 @@ _MOST_BITS = 11
 """Buckets that are dealt out to at a time: more lines of memory than the next cache holds take longer."""
 _WINDOW_BITS = 15
 """Places of a stretch that is written to in any order: it stays in the cache meanwhile."""
+MOST_PLACES = 1 << 32
+"""A place and a rank are written as one integer up to this many."""
 _KEEP_KEYS, _KEEP_INDICES, _PUT_PLACES, _MULTIPLY = range(4)
 
 
@@ -210,8 +212,8 @@ def _square(run: int) -> float:
 
 
 def _total(sums: Iterator[Index]) -> float:
-    """Of integers of which the first parts count 2**32 times; they are four times the products."""
-    return float(sum((int(some[0]) << 32) + int(some[1]) for some in sums)) / 4
+    """Of integers of which the first parts count 2**48 times; they are four times the products."""
+    return float(sum((int(some[0]) << 48) + int(some[1]) for some in sums)) / 4
 
 
 def _each(work: Callable[[int], None], pieces: range) -> None:

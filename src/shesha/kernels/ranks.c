@@ -19,7 +19,7 @@
 /* Entries that a count of 16 bits can count. */
 #define WIDE_BITS 8
 #define TOGETHER 256
-/* Products of ranks whose sum fits 64 bits. */
+/* Products of ranks below 2^27 whose sum fits 64 bits. */
 #define AHEAD 32
 /* Entries after the present one whose memory is asked for. */
 
@@ -196,18 +196,18 @@ INLINE exact products(int64_t n, const key *order, key mask, int64_t first, cons
         const int64_t place = order[i] & mask;
         const int64_t x = first_ranks == NULL ? 2 * place : (int64_t)(2 * first_ranks[place]);
         const int64_t y = second_ranks == NULL ? 2 * (first + i) : (int64_t)(2 * second_ranks[i]);
-        sum += (exact)((x - total + 1) * (y - total + 1));
+        sum += (exact)(x - total + 1) * (y - total + 1);
     }
     return sum;
 }
 
 INLINE void put(exact sum, int64_t *out)
 {
-    out[0] = (int64_t)(sum >> 32);
-    out[1] = (int64_t)(sum & 0xffffffff);
+    out[0] = (int64_t)(sum >> 48);
+    out[1] = (int64_t)(sum & (((exact)1 << 48) - 1));
 }
 
-/* Positions first to first + n of a vector of `total` entries; out: the sum divided by 2^32, and the rest. */
+/* Positions first to first + n of a vector of `total` entries; out: the sum divided by 2^48, and the rest. */
 void OWN(shesha_products)(int64_t n, const key *order, int64_t first, const double *first_ranks,
                           const double *second_ranks, int64_t total, int64_t *out)
 {

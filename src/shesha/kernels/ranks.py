@@ -155,7 +155,7 @@ def _scattered(found: Ordering, room: Vector, centre: float, scale: float) -> Ve
     """Write (rank - centre) scale to the place of each value, in the room or in the order's own memory."""
     if not native.available():
         return _scattered_plainly(found, room, centre, scale)
-    if len(room) > _CACHED:
+    if _CACHED < len(room) <= radix.MOST_PLACES:
         return radix.put_many_ranks(found.order, found.ranks, centre, float(scale), room.view(np.uint64))
     radix.put_ranks(found.order, found.ranks, centre, float(scale), room)
     return room

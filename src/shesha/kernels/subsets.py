@@ -17,8 +17,8 @@ Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-_MOST_ROWS = 1 << 16
-"""Numbers of rows fit 16 bits."""
+_MOST_ROWS = 1 << 14
+"""Numbers of rows fit 16 bits, and sums of products of ranks 64."""
 
 
 def scores(rows: Matrix, metric: Metric, frame: Frame, draws: Sequence[object], subsets: Sequence[Index]) -> Matrix:
