@@ -151,11 +151,15 @@ def pair_distances(rows: Matrix, i: Index, j: Index, metric: Metric, *, squared:
     """Distances of the given pairs of standard rows."""
     out = np.empty(len(i))
     step = max(1, _PAIRS_AT_ONCE // rows.shape[1])
-    for at in range(0, len(i), step):
+
+    def fill(at: int) -> None:
         a, b = rows[i[at : at + step]], rows[j[at : at + step]]
         if metric == "euclidean":
             a -= b
             out[at : at + step] = np.einsum("ij,ij->i", a, a)
         else:
             out[at : at + step] = np.clip(1.0 - np.einsum("ij,ij->i", a, b), 0.0, 2.0)
+
+    for _ in parallel(fill, range(0, len(i), step)):
+        pass
     return np.sqrt(out) if metric == "euclidean" and not squared else out

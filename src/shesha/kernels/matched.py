@@ -1,12 +1,12 @@
-"""Halves of the features whose rows are matched at random, for any number of rows: pairs come from small blocks.
+"""Halves of the features whose rows are matched at random: pairs come from small blocks of rows.
 
-A block of 16 rows has 120 pairs but reads 16 rows, where as many independent pairs would read 240; each pair then
+A block of 16 rows has 120 pairs but gathers 16 rows, where as many independent pairs would gather 240; each pair then
 shares a row with 28 others, which widens a null a little and never narrows it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from shesha._types import Index, Matrix, Vector
 from shesha.kernels import ranks
 from shesha.kernels.distances import Metric
 from shesha.kernels.precision import ROUNDING
-from shesha.kernels.sampled import Masks, Planes, Rows
+from shesha.kernels.sampled import Masks, Planes
 
 Cube = NDArray[np.float64]
 
@@ -26,54 +26,54 @@ _ENTRIES = 1 << 20
 """Numbers gathered at once. Fixed, so that sums do not depend on the memory at hand."""
 
 
-def matched_correlation(
-    rows: Rows,
-    shape: tuple[int, int],
+def matched_correlations(
+    rows: Matrix,
     n_pairs: int,
     metric: Metric,
     draw: Masks | Planes,
-    partners: Index,
+    partners: Sequence[Index],
     rng: np.random.Generator,
-) -> float:
-    """Rank correlation of distances in the first half with those of the partners in the second.
+) -> Vector:
+    """Rank correlation of distances in the first half with those of each row's partner in the second.
 
     Parameters
     ----------
-    rows : function
-        Reads the rows of the given numbers.
-    shape : (int, int)
-        Number of rows and of features.
+    rows : array of shape (n_rows, n_features)
+        Finite.
     n_pairs : int
-        Pairs of rows, at least.
+        Pairs of rows, at least, the same for all matchings.
     metric : {'cosine', 'correlation', 'euclidean'}
         Within the halves.
     draw : Masks or Planes
         A single partition.
-    partners : array of shape (n_rows,)
+    partners : sequence of arrays of shape (n_rows,)
         The row whose second half is matched with the first half of each row.
+
+    Returns
+    -------
+    array of shape (n_partners,)
+        NaN where fewer than two pairs are defined, or all distances are equal.
     """
-    ids = rng.integers(shape[0], size=(-(-n_pairs // _PER_BLOCK), BLOCK))
-    step = max(1, _ENTRIES // (BLOCK * shape[1]))
-    parts = [_both(rows, ids[start : start + step], metric, draw, partners) for start in range(0, len(ids), step)]
-    first, second = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
-    kept = np.isfinite(first) & np.isfinite(second)
-    first, second = first[kept], second[kept]
-    if len(first) < 2:
-        return float("nan")
-    return ranks.spearman(first, second, (_level(first, metric), _level(second, metric)))
-
-
-def _both(rows: Rows, ids: Index, metric: Metric, draw: Masks | Planes, partners: Index) -> tuple[Vector, Vector]:
-    """Closeness of the pairs of each block in one half, and of their partners in the other; NaN where undefined."""
+    ids = rng.integers(len(rows), size=(-(-n_pairs // _PER_BLOCK), BLOCK))
     i, j = np.triu_indices(BLOCK, k=1)
-    found = []
-    for chosen, half in ((ids, _first_half), (partners[ids], _second_half)):
-        # Rows that a block holds twice are read once.
-        unique, places = np.unique(chosen, return_inverse=True)
-        closeness = _closeness(half(rows(unique), draw), metric)(places.reshape(ids.shape))[:, i, j]
-        closeness[ids[:, i] == ids[:, j]] = np.nan
-        found.append(closeness.ravel())
-    return found[0], found[1]
+    of_first = _closeness(_first_half(rows, draw), metric)
+    of_second = _closeness(_second_half(rows, draw), metric)
+    different = (ids[:, i] != ids[:, j]).ravel()
+
+    def closeness(of_half: Callable[[Index], Cube], blocks: Index) -> Vector:
+        step = max(1, _ENTRIES // (BLOCK * rows.shape[1]))
+        parts = [of_half(blocks[start : start + step])[:, i, j] for start in range(0, len(blocks), step)]
+        return np.concatenate(parts).ravel()
+
+    first = closeness(of_first, ids)
+
+    def correlation(order: Index) -> float:
+        second = closeness(of_second, order[ids])
+        kept = different & np.isfinite(first) & np.isfinite(second)
+        a, b = first[kept], second[kept]
+        return ranks.spearman(a, b, (_level(a, metric), _level(b, metric))) if len(a) > 1 else float("nan")
+
+    return np.array([correlation(order) for order in partners])
 
 
 def _first_half(x: Matrix, draw: Masks | Planes) -> Matrix:

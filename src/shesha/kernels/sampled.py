@@ -22,6 +22,10 @@ Rows = Callable[[Index], Matrix]
 _ENTRIES = 1 << 20
 """Numbers gathered at once. Fixed, so that sums do not depend on the memory at hand."""
 _DIRECT = 1 / 16
+_OFTEN = 0.5
+"""Share of different rows among those drawn below which each is looked at once."""
+_HELD = 1 << 24
+"""Numbers of such rows that are held at most."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +59,15 @@ class Masks:
         """Number of features in the first half."""
         return len(self.first) // 2
 
-    def inner(self, x: Matrix, y: Matrix) -> Matrix:
+    def projected(self, x: Matrix) -> tuple[Matrix, ...]:
+        """What `inner` needs of rows: the first half of their features, or all where there are several draws."""
+        return (np.ascontiguousarray(x[:, self.first[:, 0] > 0]) if len(self) == 1 else x,)
+
+    def inner(self, x: tuple[Matrix, ...], y: tuple[Matrix, ...]) -> Matrix:
         """Inner products of paired rows over the first half of each draw."""
-        return np.asarray((x * y) @ self.first)
+        if len(self) == 1:
+            return np.asarray(np.einsum("ij,ij->i", x[0], y[0])[:, None])
+        return np.asarray((x[0] * y[0]) @ self.first)
 
     def second_half(self, x: Matrix, draw: int, metric: Metric) -> Matrix:
         """Rows restricted to the second half of one draw."""
@@ -91,11 +101,13 @@ class Planes:
         basis = self.bases[draw]
         return x - (x @ basis) @ basis.T
 
-    def inner(self, x: Matrix, y: Matrix) -> Matrix:
+    def projected(self, x: Matrix) -> tuple[Matrix, ...]:
+        """Coordinates of rows in each plane."""
+        return tuple(x @ basis for basis in self.bases)
+
+    def inner(self, x: tuple[Matrix, ...], y: tuple[Matrix, ...]) -> Matrix:
         """Inner products of paired rows within each plane."""
-        return np.stack(
-            [np.einsum("ij,ij->i", x @ basis, x @ basis if y is x else y @ basis) for basis in self.bases], axis=1
-        )
+        return np.stack([np.einsum("ij,ij->i", a, b) for a, b in zip(x, y, strict=True)], axis=1)
 
 
 def draw_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Index, Index]:
@@ -111,11 +123,18 @@ def closeness(rows: Rows, n_features: int, i: Index, j: Index, metric: Metric, d
     memory.require(16 * len(draws) * len(i), f"{len(i):,} pairs in {len(draws)} draws", "pass fewer pairs")
     first, second = (np.empty((len(draws), len(i))) for _ in range(2))
     step = max(1, _ENTRIES // n_features)
+    often = _often_drawn(rows, n_features, i, j, metric, draws)
 
     def fill(start: int) -> None:
         stretch = slice(start, start + step)
-        x, y = rows(i[stretch]), rows(j[stretch])
-        a, b = _distances(x, y, draws) if metric == "euclidean" else _cosines(x, y, metric, draws)
+        if metric == "euclidean":
+            a, b = _distances(rows(i[stretch]), rows(j[stretch]), draws)
+        elif often is not None:
+            side, of_i, of_j = often
+            a, b = _cosines(side.at(of_i[stretch]), side.at(of_j[stretch]), metric, draws)
+        else:
+            x, y = (_Side.of(rows(ids[stretch]), metric, draws) for ids in (i, j))
+            a, b = _cosines(x, y, metric, draws)
         first[:, stretch], second[:, stretch] = a.T, b.T
 
     for _ in parallel(fill, range(0, len(i), step)):
@@ -125,7 +144,8 @@ def closeness(rows: Rows, n_features: int, i: Index, j: Index, metric: Metric, d
 
 def _distances(x: Matrix, y: Matrix, draws: Masks | Planes) -> tuple[Matrix, Matrix]:
     x -= y
-    first = draws.inner(x, x)
+    projected = draws.projected(x)
+    first = draws.inner(projected, projected)
     second = np.einsum("ij,ij->i", x, x)[:, None] - first
     return -first, -np.maximum(second, 0.0)
 
@@ -142,10 +162,48 @@ class _Directions:
     few: NDArray[np.bool_]
     """Rows that lie almost wholly in the first half: their second half must be computed, not subtracted."""
 
+    def at(self, rows: Index) -> _Directions:
+        """Those of some rows."""
+        sums = None if self.sums is None else self.sums[rows]
+        return _Directions(self.inverse_first[rows], self.inverse_second[rows], sums, self.few[rows])
 
-def _directions_of(x: Matrix, metric: Metric, draws: Masks | Planes) -> _Directions:
+
+@dataclass(frozen=True)
+class _Side:
+    """Rows with all that their cosines need, whichever rows they are paired with."""
+
+    rows: Matrix
+    projected: tuple[Matrix, ...]
+    directions: _Directions
+
+    @classmethod
+    def of(cls, x: Matrix, metric: Metric, draws: Masks | Planes) -> _Side:
+        """Work out what does not depend on the other row."""
+        if metric == "correlation":
+            x -= x.mean(axis=1, keepdims=True)
+        projected = draws.projected(x)
+        return cls(x, projected, _directions_of(x, projected, metric, draws))
+
+    def at(self, rows: Index) -> _Side:
+        """The same of some rows, in any order."""
+        return _Side(self.rows[rows], tuple(one[rows] for one in self.projected), self.directions.at(rows))
+
+
+def _often_drawn(
+    rows: Rows, n_features: int, i: Index, j: Index, metric: Metric, draws: Masks | Planes
+) -> tuple[_Side, Index, Index] | None:
+    """Rows that stand in several pairs, looked at once, and their places; None where most rows stand in one or two."""
+    if metric == "euclidean" or len(draws) > 1:
+        return None
+    unique, places = np.unique(np.concatenate([i, j]), return_inverse=True)
+    if len(unique) > _OFTEN * len(places) or len(unique) * n_features > _HELD:
+        return None
+    return _Side.of(rows(unique), metric, draws), places[: len(i)], places[len(i) :]
+
+
+def _directions_of(x: Matrix, projected: tuple[Matrix, ...], metric: Metric, draws: Masks | Planes) -> _Directions:
     whole = np.einsum("ij,ij->i", x, x)[:, None]
-    first = draws.inner(x, x)
+    first = draws.inner(projected, projected)
     second = whole - first
     sums = None
     if metric == "correlation" and isinstance(draws, Masks):
@@ -166,16 +224,9 @@ def _inverse_length(squared: Matrix, whole: Matrix, metric: Metric) -> Matrix:
     return np.where(defined, 1.0 / np.sqrt(np.where(defined, squared, 1.0)), np.nan)
 
 
-def _centred(x: Matrix, metric: Metric) -> Matrix:
-    if metric == "correlation":
-        x -= x.mean(axis=1, keepdims=True)
-    return x
-
-
-def _cosines(x: Matrix, y: Matrix, metric: Metric, draws: Masks | Planes) -> tuple[Matrix, Matrix]:
-    x, y = _centred(x, metric), _centred(y, metric)
-    of_x, of_y = _directions_of(x, metric, draws), _directions_of(y, metric, draws)
-    first = draws.inner(x, y)
+def _cosines(a: _Side, b: _Side, metric: Metric, draws: Masks | Planes) -> tuple[Matrix, Matrix]:
+    x, y, of_x, of_y = a.rows, b.rows, a.directions, b.directions
+    first = draws.inner(a.projected, b.projected)
     second = np.einsum("ij,ij->i", x, y)[:, None] - first
     if of_x.sums is not None and of_y.sums is not None and isinstance(draws, Masks):
         product = of_x.sums * of_y.sums

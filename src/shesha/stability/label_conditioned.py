@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from shesha import _validate as check
 from shesha._progress import track
 from shesha._random import generator, spawn
-from shesha._types import Index, Matrix, Seed, Vector
+from shesha._types import Index, Mask, Matrix, Seed, Vector
 from shesha._warnings import NotEstimable
 from shesha.kernels.centroids import agreements, half_counts, random_halves
 from shesha.kernels.distances import METRICS, Metric
-from shesha.kernels.threads import single_threaded_blas
+from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.stability._registry import stability
 from shesha.stability.evidence import RESAMPLING, Classes, Evidence, Request
 from shesha.views import Plain
 
 _MIN_CLASSES = 3
 """Two classes have one distance, and one number cannot be correlated."""
+_TOGETHER = 8
+"""Resamples that are held at a time."""
 _FEWEST = 2
 """Rows of a class that can be cut in two."""
 _NOTHING = "the centroids have equal distances, or a class has one row"
@@ -32,18 +36,13 @@ def estimate_label_conditioned(request: Request) -> Evidence:
     if np.isnan(draws).all():
         return Evidence(float("nan"), draws, null=np.full(request.n_permutations, np.nan), reason=_NOTHING)
     rng = spawn(request.seed, RESAMPLING)
-    resampled = [
-        _mean(splits.scores(y, _places(request, rng), rng))
-        for _ in track(range(request.n_bootstrap), request.n_bootstrap, "resamples")
-    ]
+    resampled = splits.resampled(y, lambda: _places(request, rng), request.n_bootstrap, rng)
     whole = [np.arange(len(own)) for own in y.members]
     null = [
         _mean(splits.scores(y.at(order), whole, generator(request.seed)))
         for order in track(request.orders(), request.n_permutations, "matchings")
     ]
-    return Evidence(
-        _mean(draws), draws if len(draws) > 1 else np.empty(0), resampled=np.array(resampled), null=np.array(null)
-    )
+    return Evidence(_mean(draws), draws if len(draws) > 1 else np.empty(0), resampled=resampled, null=np.array(null))
 
 
 def _places(request: Request, rng: np.random.Generator) -> list[Index]:
@@ -122,29 +121,53 @@ def label_conditioned_split(
     return float(np.nanmean(scores))
 
 
+_Drawn = tuple[list[Index], list[Mask]]
+"""Which row stands at each place of each class, and which places belong to the first half of each split."""
+
+
 class _Splits:
     """Random class-balanced splits of the rows, or of resamples of them."""
 
     def __init__(self, X: Matrix, n_splits: int, metric: Metric) -> None:
         self._X, self._n_splits, self._metric = X, n_splits, metric
 
+    def drawn(self, places: list[Index], rng: np.random.Generator) -> _Drawn | None:
+        """Draw the halves; None where a class cannot be cut in two."""
+        if min(map(len, places)) < _FEWEST:
+            return None
+        return places, random_halves([len(own) for own in places], self._n_splits, rng)
+
     def scores(self, y: Classes, places: list[Index], rng: np.random.Generator) -> Vector:
         """Agreement of the centroids in each split; `places` says which row of a class stands at each of its places."""
-        if min(map(len, places)) < _FEWEST:
+        return self.of(self.members(y), self.drawn(places, rng))
+
+    def members(self, y: Classes) -> list[Matrix]:
+        """Rows of each class."""
+        return [self._X[own] for own in y.members]
+
+    def of(self, members: list[Matrix], drawn: _Drawn | None) -> Vector:
+        """Agreement of the centroids in each of the splits that were drawn."""
+        if drawn is None:
             return np.full(self._n_splits, np.nan)
-        chosen = random_halves([len(own) for own in places], self._n_splits, rng)
-        shape = self._n_splits, y.n_classes, self._X.shape[1]
+        shape = self._n_splits, len(members), self._X.shape[1]
         first, second = np.empty(shape), np.empty(shape)
-        for label, (mask, rows, own) in enumerate(zip(chosen, places, y.members, strict=True)):
-            counts = half_counts(mask, rows, len(own))
-            members = self._X[own]
-            for out, count, size in zip(
-                (first, second), counts, (len(rows) // 2, len(rows) - len(rows) // 2), strict=True
-            ):
+        for label, (rows, places, mask) in enumerate(zip(members, *drawn, strict=True)):
+            counts = half_counts(mask, places, len(rows))
+            sizes = len(places) // 2, len(places) - len(places) // 2
+            for out, count, size in zip((first, second), counts, sizes, strict=True):
                 with single_threaded_blas():
-                    out[:, label] = count @ members
+                    out[:, label] = count @ rows
                 out[:, label] /= size
         return agreements(first, second, self._metric)
+
+    def resampled(self, y: Classes, draw: Callable[[], list[Index]], count: int, rng: np.random.Generator) -> Vector:
+        """Mean agreement of each of many resamples: drawn one after another, scored side by side."""
+        members = self.members(y)
+        found: list[float] = []
+        for start in track(range(0, count, _TOGETHER), -(-count // _TOGETHER), "resamples"):
+            drawn = [self.drawn(draw(), rng) for _ in range(min(_TOGETHER, count - start))]
+            found += list(parallel(lambda one: _mean(self.of(members, one)), drawn))
+        return np.array(found)
 
 
 def _mean(scores: Vector) -> float:

@@ -8,36 +8,62 @@ import numpy as np
 
 from shesha._progress import track
 from shesha._random import spawn
-from shesha._types import Vector
+from shesha._types import Index, Vector
 from shesha.kernels.threads import parallel
+from shesha.nulls.exchange import Exchange
 from shesha.stability.evidence import MATCHING, Request
 from shesha.stability.matchings import partitions_per_matching
 from shesha.views._sampled_halves import FEWEST_PAIRS, SampledHalves
 from shesha.views._split_halves import Draw
 
 NULL_PAIRS = 100_000
-"""Pairs per matching when all do not fit the memory budget: each matching reads them anew."""
+"""Pairs per matching when all do not fit the memory budget."""
+NULL_ROWS = 4096
+"""Rows that are matched, where there are more: the null of fewer rows is wider, never narrower."""
 
 
 def null(halves: SampledHalves, request: Request) -> Vector:
     """Correlate the first half of random pairs with the second half of the pairs that they are matched with."""
     if not request.n_permutations:
         return np.empty(0)
-    design, d = request.exchange, halves.rows.shape[1]
+    rng = spawn(request.seed, MATCHING)
+    chosen = _rows(request.exchange, rng)
+    design, rows = request.exchange.at(chosen), halves.reader()(chosen)
     next_draw = halves.sampler(request.seed)
     draws = [next_draw() for _ in range(request.options["n_draws"])]
-    together = partitions_per_matching(d, len(draws))
+    together = partitions_per_matching(halves.rows.shape[1], len(draws))
+    n_turns = -(-len(draws) // together)
     per_draw = max(FEWEST_PAIRS, (request.pairs or NULL_PAIRS) // together)
+    orders = design.draws(request.n_permutations, rng)
+    streams = rng.spawn(n_turns)
 
-    def score(task: tuple[int, np.random.Generator]) -> float:
-        turn, rng = task
-        partners = design.draw(rng)
-        chosen = [draws[(turn * together + k) % len(draws)] for k in range(together)]
-        scores = [halves.matched(_restarted(draw), partners, per_draw, rng) for draw in chosen]
-        return float(np.nanmean(scores)) if np.isfinite(scores).any() else float("nan")
+    def score(turn: int) -> Vector:
+        own = [draws[(turn * together + k) % len(draws)] for k in range(together)]
+        matched = orders[turn::n_turns]
+        scores = np.array([halves.matched(rows, _restarted(one), matched, per_draw, streams[turn]) for one in own])
+        known = np.isfinite(scores)
+        total = np.where(known, scores, 0.0).sum(axis=0)
+        return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)
 
-    tasks = list(enumerate(spawn(request.seed, MATCHING).spawn(request.n_permutations)))
-    return np.array(list(track(parallel(score, tasks), len(tasks), "matchings")))
+    out = np.empty(len(orders))
+    # Matchings take turns through the partitions, so that the null is that of a typical one.
+    for turn, scores in enumerate(track(parallel(score, range(n_turns)), n_turns, "matchings")):
+        out[turn::n_turns] = scores
+    return out
+
+
+def _rows(design: Exchange, rng: np.random.Generator) -> Index:
+    """Choose the rows that are matched: random ones, whole groups, or a stretch of a series."""
+    n = design.n_rows
+    if n <= NULL_ROWS:
+        return np.arange(n)
+    if design.shift or design.block_length:
+        start = int(rng.integers(n - NULL_ROWS + 1))
+        return np.arange(start, start + NULL_ROWS)
+    sizes = np.bincount(design.clusters)
+    order = rng.permutation(len(sizes))
+    wanted = order[: max(2, int(np.searchsorted(np.cumsum(sizes[order]), NULL_ROWS, side="right")))]
+    return np.flatnonzero(np.isin(design.clusters, wanted))
 
 
 def _restarted(draw: Draw) -> Draw:

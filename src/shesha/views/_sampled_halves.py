@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shesha import _validate as check
 from shesha._random import generator
-from shesha._types import Index, Matrix, Seed
+from shesha._types import Index, Matrix, Seed, Vector
 from shesha.kernels import matched, sampled
 from shesha.kernels.distances import Metric, undirected_rows
 from shesha.kernels.precision import length_unit
@@ -47,11 +47,11 @@ class SampledHalves:
         pairs = sampled.draw_pairs(n, n_pairs, rng)
         return sampled.score(self.reader(), d, pairs, self._within, self._plan(draw))
 
-    def matched(self, draw: Draw, partners: Index, n_pairs: int, rng: np.random.Generator) -> float:
-        """Correlate the first half of random pairs with the second half of their partners."""
-        return matched.matched_correlation(
-            self.reader(), self.rows.shape, n_pairs, self._within, self._plan(draw), partners, rng
-        )
+    def matched(
+        self, chosen: Matrix, draw: Draw, partners: Sequence[Index], n_pairs: int, rng: np.random.Generator
+    ) -> Vector:
+        """Correlate the first half of random pairs of some rows with the second half of their partners."""
+        return matched.matched_correlations(chosen, n_pairs, self._within, self._plan(draw), partners, rng)
 
     def _plan(self, draw: Draw) -> sampled.Masks | sampled.Planes:
         if isinstance(draw, np.random.Generator):
