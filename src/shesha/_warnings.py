@@ -26,7 +26,7 @@ class CalibrationWarning(UserWarning):
 
 
 class MeasureWarning(UserWarning):
-    """Some measures of a comparison are left out; the message says which and why."""
+    """Some measures of a comparison, or what another package offers, are left out; the message says which and why."""
 
 
 class GuessedLayersWarning(UserWarning):

@@ -16,6 +16,7 @@ from shesha.cli.compare import compare_command
 from shesha.cli.demo import demo_command
 from shesha.cli.layers import layers_command
 from shesha.cli.measures import measures_command
+from shesha.cli.scores import scores_command
 
 BAD_INPUT = 2
 
@@ -32,6 +33,7 @@ app.command("compare")(compare_command)
 app.command("demo")(demo_command)
 app.command("layers")(layers_command)
 app.command("measures")(measures_command)
+app.command("scores")(scores_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,5 +1,6 @@
 """How stable is the geometry of a representation?"""
 
+from shesha.stability._cards import card
 from shesha.stability._registry import Variant, registered, stability
 from shesha.stability.chance import chance
 from shesha.stability.discriminant import lda_stability, lda_subspace_stability
@@ -19,6 +20,7 @@ __all__ = [
     "anchor_profile_stability",
     "anchor_stability",
     "basis_averaged_split",
+    "card",
     "chance",
     "class_separation_ratio",
     "compute_rdm",

@@ -74,6 +74,11 @@ def chance(
     """
     require_reachable(n_permutations, alpha)
     request = requested(X, y, variant, options, n_permutations=n_permutations, pairs=pairs, seed=seed)
+    if not request.variant.has_chance:
+        raise ValueError(
+            f"variant must have a null for chance, labels that can be shuffled or an estimator of its own, got "
+            f"{request.variant.name!r}, which has neither"
+        )
     return as_chance(request, measured(request), alpha)
 
 
