@@ -15,7 +15,7 @@ from shesha import _validate as check
 from shesha._offers import load_marks
 from shesha._warnings import NotEstimable
 from shesha.kernels.threads import single_threaded_blas
-from shesha.views import Representation, Rows, View
+from shesha.views import Representation, Rows, View, rows_or_distances
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=View)
@@ -52,6 +52,13 @@ class Descriptor:
         """The options of the function, with their defaults."""
         found = inspect.signature(self.function).parameters.values()
         return {one.name: one.default for one in found if one.kind is one.KEYWORD_ONLY}
+
+    def rows_of(self, X: Data) -> Rows:
+        """Check what is to be described; values are checked when they are read."""
+        found = rows_or_distances(X, min_rows=2)
+        if not isinstance(found, Rows):
+            raise TypeError(f"X must be features for {self.name}, got distances between rows")
+        return found
 
     def of(self, source: Rows, **options: Any) -> float:
         """Describe checked data; NotEstimable tells why there is no value."""
@@ -95,7 +102,7 @@ def descriptor(
             if args:
                 raise TypeError(f"{function.__name__}() takes one representation; options are keyword-only")
             try:
-                return found.of(Rows(X, min_rows=2), **options)
+                return found.of(found.rows_of(X), **options)
             except NotEstimable as reason:
                 return check.not_estimable(str(reason))
 

@@ -51,7 +51,8 @@ class Variant:
     reference: str = field(repr=False)
     needs: Needs = "rows"
     invariant: frozenset[str] = frozenset()
-    """Changes of the representation that leave the value alone: scaling, translation, orthogonal."""
+    """Changes of the representation that, with the default options, leave the value alone: scaling, translation,
+    orthogonal."""
     estimator: Callable[..., Any] | None = field(default=None, repr=False)
     """Gives value, interval and null in one pass; None: rows are resampled and labels shuffled one by one."""
     estimand: bool = True
