@@ -14,7 +14,7 @@ class NotEstimableWarning(UserWarning):
 
 
 class NotEstimable(Exception):
-    """Raised inside the library where the data cannot give a score; callers see NaN and the reason."""
+    """Raised by a measure or score where the data cannot give it; callers see NaN and the reason."""
 
 
 class NotIdentifiableWarning(UserWarning):
