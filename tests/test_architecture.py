@@ -15,7 +15,7 @@ ORDER = [
     {"_types"},
     {"_arrays", "_warnings", "_optional", "_atomic", "_sqlite"},
     {"plots", "report"},
-    {"results", "_validate", "_random", "_progress", "_memory", "_layers"},
+    {"results", "_validate", "_random", "_progress", "_memory", "_layers", "_offers"},
     {"kernels", "io", "data"},
     {"extract", "runs"},
     {"nulls"},

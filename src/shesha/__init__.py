@@ -7,6 +7,7 @@ from shesha._warnings import (
     CalibrationWarning,
     GuessedLayersWarning,
     MeasureWarning,
+    NotEstimable,
     NotEstimableWarning,
     NotIdentifiableWarning,
 )
@@ -93,6 +94,7 @@ __all__ = [
     "GuessedLayersWarning",
     "LayerComparison",
     "MeasureWarning",
+    "NotEstimable",
     "NotEstimableWarning",
     "NotIdentifiableWarning",
     "PairwiseComparison",

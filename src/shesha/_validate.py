@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, cast
+import difflib
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -166,6 +167,41 @@ def choice(value: str, known: Sequence[str], name: str) -> str:
     if value not in known:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
     return value
+
+
+class _Called(Protocol):
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it goes by, its own name first."""
+        ...
+
+
+C = TypeVar("C", bound=_Called)
+
+
+def by_name(text: Any, known: Iterable[C], name: str, where: str) -> C:
+    """Return what goes by a name, whatever its case and punctuation, or list those of a close name, or all."""
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be a name, got {text!r}")
+    called = {_plain(one): found for found in known for one in reversed(found.names)}
+    if _plain(text) in called:
+        return called[_plain(text)]
+    close = difflib.get_close_matches(_plain(text), called, n=3, cutoff=0.6) or list(called)
+    listed_names = ", ".join(dict.fromkeys(called[one].names[0] for one in close))
+    raise ValueError(f"{name} must be one of {listed_names}, got {text!r} ({where} lists all)")
+
+
+def _plain(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum())
+
+
+CHANGES = ("scaling", "translation", "orthogonal")
+"""Changes of a representation that can leave a number of it alone."""
+
+
+def changes(names: Collection[str]) -> frozenset[str]:
+    """Return the changes that are declared to leave a number alone."""
+    return frozenset(choice(one, CHANGES, "invariant") for one in names)
 
 
 def count(value: int, name: str, *, minimum: int = 1) -> int:

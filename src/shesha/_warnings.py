@@ -14,7 +14,7 @@ class NotEstimableWarning(UserWarning):
 
 
 class NotEstimable(Exception):
-    """Raised inside the library where the data cannot give a score; callers see NaN and the reason."""
+    """Raised by a measure or score where the data cannot give it; callers see NaN and the reason."""
 
 
 class NotIdentifiableWarning(UserWarning):
@@ -26,7 +26,7 @@ class CalibrationWarning(UserWarning):
 
 
 class MeasureWarning(UserWarning):
-    """Some measures of a comparison are left out; the message says which and why."""
+    """Some measures of a comparison, or what another package offers, are left out; the message says which and why."""
 
 
 class GuessedLayersWarning(UserWarning):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
 
+from shesha._offers import offered
+from shesha._warnings import MeasureWarning, warn
 from shesha.cli._files import INTERRUPTED
 from shesha.cli.audit import audit_command
 from shesha.cli.bench import bench
@@ -16,8 +19,11 @@ from shesha.cli.compare import compare_command
 from shesha.cli.demo import demo_command
 from shesha.cli.layers import layers_command
 from shesha.cli.measures import measures_command
+from shesha.cli.scores import scores_command
 
 BAD_INPUT = 2
+COMMANDS = "shesha.commands"
+"""Group of functions that other packages offer as commands."""
 
 app = typer.Typer(
     name="shesha",
@@ -32,6 +38,7 @@ app.command("compare")(compare_command)
 app.command("demo")(demo_command)
 app.command("layers")(layers_command)
 app.command("measures")(measures_command)
+app.command("scores")(scores_command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -56,9 +63,33 @@ def _tell(message: Warning | str, *_: object, **__: object) -> None:
     typer.echo(f"shesha: {message}", err=True)
 
 
+@cache
+def _add_offered() -> None:
+    """Add the commands of other packages; none takes the place of another, and what is no command is told."""
+    taken = set(typer.main.get_group(app).commands)
+    for name, function in offered(COMMANDS, "command"):
+        if reason := "the name is taken" if name in taken else _why_no_command(name, function):
+            warn(f"command {name} is left out: {reason}", MeasureWarning)
+        else:
+            app.command(name)(function)
+            taken.add(name)
+
+
+def _why_no_command(name: str, function: Any) -> str:
+    """Say why a function cannot be a command, or nothing if it can."""
+    alone = typer.Typer(add_completion=False)
+    try:
+        alone.command(name)(function)
+        typer.main.get_command(alone)
+    except Exception as error:  # Whatever another package offers must not take the program down.
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
 def main() -> None:
     """Run the program: bad input ends with status 2 and a message (with SHESHA_DEBUG set, a traceback)."""
     warnings.showwarning = _tell
+    _add_offered()
     try:
         app()
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:

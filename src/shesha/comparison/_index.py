@@ -18,7 +18,7 @@ from shesha.comparison._places import Held, InFile, Place, fingerprint_of, stamp
 from shesha.io import open_file
 from shesha.io._files import existing, listed
 from shesha.io._names import full_name
-from shesha.io._open import ENDINGS
+from shesha.io._open import formats
 from shesha.runs import ResultStore
 from shesha.views import Rdm, Representation
 
@@ -147,16 +147,17 @@ def _expanded(paths: Iterable[str | os.PathLike[str]], found: Index, own: str) -
             yield path
             continue
         inside = [one for one in sorted(path.iterdir()) if not one.name.startswith((".", own))]
-        readable = [one for one in inside if one.suffix.lower() in ENDINGS]
+        endings = formats()
+        readable = [one for one in inside if one.suffix.lower() in endings]
         if not readable:
-            raise ValueError(f"{path} must hold files that end in one of {', '.join(ENDINGS)}, got none")
+            raise ValueError(f"{path} must hold files that end in one of {', '.join(endings)}, got none")
         found.ignored += [str(one) for one in inside if one not in readable]
         yield from readable
 
 
 def is_folder(path: Path) -> bool:
     """Whether a path is a directory of files, rather than one that counts as a file."""
-    return path.is_dir() and path.suffix.lower() not in ENDINGS
+    return path.is_dir() and path.suffix.lower() not in formats()
 
 
 def looks_like_distances(array: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
+from shesha._offers import load_marks
 from shesha._warnings import NotEstimable
 from shesha.kernels.threads import single_threaded_blas
-from shesha.views import Representation, Rows, View
+from shesha.views import Representation, Rows, View, rows_or_distances
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=View)
@@ -41,12 +42,30 @@ class Descriptor:
     audited: bool = False
     """Whether it is part of every audit."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it goes by, its own name first."""
+        return self.name, self.title
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the function, with their defaults."""
+        found = inspect.signature(self.function).parameters.values()
+        return {one.name: one.default for one in found if one.kind is one.KEYWORD_ONLY}
+
+    def rows_of(self, X: Data) -> Rows:
+        """Check what is to be described; values are checked when they are read."""
+        found = rows_or_distances(X, min_rows=2)
+        if not isinstance(found, Rows):
+            raise TypeError(f"X must be features for {self.name}, got distances between rows")
+        return found
+
     def of(self, source: Rows, **options: Any) -> float:
         """Describe checked data; NotEstimable tells why there is no value."""
         with single_threaded_blas():
-            value = float(self.function(source.view(self.view), **options))
+            value = check.real_number(self.function(source.view(self.view), **options), f"the value of {self.name}")
         if np.isnan(value):
-            raise NotEstimable("all rows are equal")
+            raise NotEstimable(f"{self.name} gave no number")
         return value
 
 
@@ -69,10 +88,10 @@ def descriptor(
     >>> [name for name in shesha.descriptors.descriptors()]
     ['effective_rank', 'participation_ratio', 'anisotropy']
     """
+    fields = {**declared, "invariant": check.changes(declared.get("invariant", ()))}
 
     def mark(function: Callable[Concatenate[V, P], float]) -> Callable[Concatenate[Data, P], float]:
-        invariant: Collection[str] = declared.pop("invariant", ())
-        found = Descriptor(function.__name__, function, invariant=frozenset(invariant), **declared)
+        found = Descriptor(function.__name__, function, **fields)
         taken = _descriptors.get(found.name)
         if taken is not None and taken.function.__module__ != function.__module__:
             raise ValueError(f"name must be one that no descriptor has, got {found.name!r}")
@@ -83,7 +102,7 @@ def descriptor(
             if args:
                 raise TypeError(f"{function.__name__}() takes one representation; options are keyword-only")
             try:
-                return found.of(Rows(X, min_rows=2), **options)
+                return found.of(found.rows_of(X), **options)
             except NotEstimable as reason:
                 return check.not_estimable(str(reason))
 
@@ -99,5 +118,6 @@ def descriptor(
 
 
 def descriptors() -> dict[str, Descriptor]:
-    """All marked descriptors by name, in the order of registration."""
+    """All marked descriptors by name, those of other packages included, in the order of registration."""
+    load_marks()
     return dict(_descriptors)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shesha._types import Vector
+from shesha._warnings import NotEstimable
 from shesha.descriptors._registry import descriptor
 from shesha.kernels import spectrum
 from shesha.views import Variances
@@ -38,14 +40,14 @@ def effective_rank(view: Variances) -> float:
     >>> round(effective_rank(np.eye(5)), 6)
     4.0
     """
-    return spectrum.effective_rank(view.shares)
+    return spectrum.effective_rank(_shares(view))
 
 
 @descriptor(
     view=Variances,
     title="Participation ratio",
     bounds=(1, float("inf")),
-    means="The same, counting mostly the largest directions.",
+    means="How many directions carry the spread, counting mostly the largest.",
     means_not="Well below the effective rank: a few directions dominate a long tail.",
     reference="Gao et al. 2017",
     invariant=("scaling", "translation", "orthogonal"),
@@ -70,7 +72,7 @@ def participation_ratio(view: Variances) -> float:
     >>> round(participation_ratio(np.diag([3.0, 0.1, 0.1])), 2)
     1.0
     """
-    return spectrum.participation_ratio(view.shares)
+    return spectrum.participation_ratio(_shares(view))
 
 
 @descriptor(
@@ -102,4 +104,10 @@ def anisotropy(view: Variances) -> float:
     >>> round(anisotropy(np.outer(np.arange(5.0), [1, 2, 3])), 6)
     1.0
     """
-    return spectrum.anisotropy(view.shares)
+    return spectrum.anisotropy(_shares(view))
+
+
+def _shares(view: Variances) -> Vector:
+    if not view.shares.any():
+        raise NotEstimable("all rows are equal")
+    return view.shares

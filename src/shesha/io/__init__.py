@@ -2,7 +2,8 @@
 
 from shesha.io._contents import Contents
 from shesha.io._files import UnreadableFileError
+from shesha.io._formats import reader
 from shesha.io._open import open_file, read, read_labels
 from shesha.io._save import save
 
-__all__ = ["Contents", "UnreadableFileError", "open_file", "read", "read_labels", "save"]
+__all__ = ["Contents", "UnreadableFileError", "open_file", "read", "read_labels", "reader", "save"]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -14,63 +13,47 @@ from shesha._types import Array
 from shesha._warnings import GuessedLayersWarning, warn
 from shesha.io._anndata import labels_of_h5ad, open_h5ad
 from shesha.io._arrays import npy_arrays, npz_arrays
-from shesha.io._contents import Contents, Keys, StoredArray, contents
+from shesha.io._contents import Contents
 from shesha.io._files import existing, one_file
-from shesha.io._labels import labels_of_arrays, read_lines
+from shesha.io._formats import Format, of_arrays, of_table, own_formats
+from shesha.io._labels import read_lines
 from shesha.io._safetensors import safetensors_arrays
-from shesha.io._tables import Table, csv_table, labels_of_table, matrix_of_table, parquet_table
+from shesha.io._tables import csv_table, parquet_table
 from shesha.io._zarr import labels_of_zarr, open_zarr
 
 Reader = TypeVar("Reader")
 
-_DIRECTORIES = {".zarr"}
-
-
-@dataclass(frozen=True)
-class _Format:
-    """How files of one ending are read."""
-
-    labels: Callable[[Path, str | None], Array]
-    contents: Callable[[Path, Keys, str | Sequence[str] | None, LayerAxis], Contents]
-
-
-def _of_arrays(describe: Callable[[Path], dict[str, StoredArray]]) -> _Format:
-    return _Format(
-        labels=lambda path, column: labels_of_arrays(path, describe(path), column),
-        contents=lambda path, keys, _, layer_axis: contents(path, describe(path), keys, layer_axis),
-    )
-
-
-def _of_table(describe: Callable[[Path], Table]) -> _Format:
-    return _Format(
-        labels=lambda path, column: labels_of_table(path, describe(path), column),
-        contents=lambda path, keys, labels, _: matrix_of_table(path, describe(path), keys, labels),
-    )
-
-
-_FORMATS = {
-    ".npy": _of_arrays(npy_arrays),
-    ".npz": _of_arrays(npz_arrays),
-    ".safetensors": _of_arrays(safetensors_arrays),
-    ".parquet": _of_table(parquet_table),
-    ".csv": _of_table(partial(csv_table, separator=",")),
-    ".tsv": _of_table(partial(csv_table, separator="\t")),
-    ".h5ad": _Format(labels_of_h5ad, lambda path, keys, *_: open_h5ad(path, keys)),
-    ".zarr": _Format(labels_of_zarr, lambda path, keys, _, layer_axis: open_zarr(path, keys, layer_axis)),
+FORMATS: dict[str, Format] = {
+    ".npy": of_arrays(npy_arrays),
+    ".npz": of_arrays(npz_arrays),
+    ".safetensors": of_arrays(safetensors_arrays),
+    ".parquet": of_table(parquet_table),
+    ".csv": of_table(partial(csv_table, separator=",")),
+    ".tsv": of_table(partial(csv_table, separator="\t")),
+    ".h5ad": Format(labels_of_h5ad, lambda path, keys, *_: open_h5ad(path, keys)),
+    ".zarr": Format(labels_of_zarr, lambda path, keys, _, layer_axis: open_zarr(path, keys, layer_axis), folder=True),
 }
-_READERS = {ending: known.contents for ending, known in _FORMATS.items()}
-ENDINGS = tuple(_READERS)
-"""How the names of files end that hold representations."""
-_LABEL_READERS = {ending: known.labels for ending, known in _FORMATS.items()} | {".txt": read_lines}
+"""The formats that ship, by the ending of a file's name."""
 
 
-def _locate(path: str | os.PathLike[str], readers: Mapping[str, Reader]) -> tuple[Path, Reader]:
+def formats() -> dict[str, Format]:
+    """Return all formats by ending, those marked elsewhere included."""
+    return FORMATS | own_formats()
+
+
+def _locate(
+    path: str | os.PathLike[str], readers: Mapping[str, Reader], folders: Collection[str]
+) -> tuple[Path, Reader]:
     """Return an existing path and what reads it."""
     found = existing(path)
     ending = found.suffix.lower()
     if ending not in readers:
         raise ValueError(f"path must end in one of {', '.join(readers)}, got {str(found)!r}")
-    return found if ending in _DIRECTORIES else one_file(found), readers[ending]
+    return found if ending in folders else one_file(found), readers[ending]
+
+
+def _folders(known: Mapping[str, Format]) -> set[str]:
+    return {ending for ending, one in known.items() if one.folder}
 
 
 def open_file(
@@ -85,8 +68,8 @@ def open_file(
     Parameters
     ----------
     path : str or path
-        A .npy, .npz, .safetensors, .parquet, .csv, .tsv or .h5ad file, or a .zarr directory. Nothing is ever
-        unpickled. A .npy file is mapped, not loaded.
+        A .npy, .npz, .safetensors, .parquet, .csv, .tsv or .h5ad file, a .zarr directory, or a file of an ending
+        that a `reader` is marked with. Nothing is ever unpickled. A .npy file is mapped, not loaded.
     keys : sequence of str, optional
         What to read, in this order: names of arrays (or of single layers, such as ``hidden[3]``), columns of a table,
         or ``X``, ``layers/NAME`` and ``obsm/KEY`` of AnnData. Default: every representation; of a table, every numeric
@@ -116,7 +99,8 @@ def open_file(
     >>> found.labels_available
     ('label',)
     """
-    found, reader = _locate(path, _READERS)
+    known = formats()
+    found, reader = _locate(path, {ending: one.contents for ending, one in known.items()}, _folders(known))
     return reader(found, keys, labels_column, normalise_axis(layer_axis))
 
 
@@ -177,5 +161,7 @@ def read_labels(path: str | os.PathLike[str], column: str | None = None) -> Arra
     """
     if not isinstance(column, str | None):
         raise TypeError(f"column must be a name or None, got {column!r}")
-    found, reader = _locate(path, _LABEL_READERS)
+    known = formats()
+    readers = {ending: one.labels for ending, one in known.items()} | {".txt": read_lines}
+    found, reader = _locate(path, readers, _folders(known))
     return reader(found, column)

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import textwrap
 
 from shesha.measures._lookup import load_entry_points
-from shesha.measures._registry import IMPLIED, INVARIANCES, Measure, registered
-from shesha.report import columns, markdown_table
+from shesha.measures._registry import IMPLIED, Measure, registered
+from shesha.report import CHANGES, changes_in_words, columns, markdown_table, options_in_words, range_in_words
+from shesha.report import card as as_card
 
-_WIDTH = 100
-_CHANGES = {
-    "affine": "any invertible affine map",
-    "linear": "any invertible linear map",
-    "orthogonal": "rotations and reflections",
-    "permutation": "reordering features",
-    "scaling": "one scale for all features",
-    "translation": "a common offset of all rows",
-}
 _COSTS = {
     "n d": "one pass over the features",
     "n d^2": "n d^2: a decomposition of the features",
@@ -29,10 +20,7 @@ _COSTS = {
 
 def card(measure: Measure) -> str:
     """Return what a reader must know of a measure, as text."""
-    return "\n".join(
-        [*textwrap.wrap(f"{measure.name}: {meaning(measure)}", _WIDTH), ""]
-        + [line for title, text in facts(measure) for line in _entry(title, text)]
-    )
+    return as_card(f"{measure.name}: {meaning(measure)}", facts(measure))
 
 
 def meaning(measure: Measure) -> str:
@@ -42,11 +30,9 @@ def meaning(measure: Measure) -> str:
 
 def facts(measure: Measure) -> list[tuple[str, str]]:
     """Return the lines of a card: what is declared of the measure, and tested."""
-    low, high = measure.bounds
-    range_ = f"{low:.4g} and up" if high == float("inf") else f"{low:.4g} to {high:.4g}"
     found = [
         ("formula", measure.formula),
-        ("read it", f"{measure.closer} is closer, {range_}"),
+        ("read it", f"{measure.closer} is closer, {range_in_words(measure.bounds)}"),
         ("itself", "not one number" if measure.self_value is None else f"{measure.self_value:g}"),
         ("order", "f(X, Y) = f(Y, X)" if measure.symmetric else "f(X, Y) is not f(Y, X)"),
         ("unchanged by", _invariances(measure)),
@@ -54,7 +40,7 @@ def facts(measure: Measure) -> list[tuple[str, str]]:
         ("rows", "must correspond" if measure.paired else "need not correspond; their numbers may differ"),
         ("cost", _COSTS[measure.cost]),
         ("looks at", f"{measure.view.__name__}: {_first_line(measure.view)}"),
-        ("options", _options(measure)),
+        ("options", options_in_words(measure.parameters)),
         ("family", measure.family),
         ("reference", measure.reference),
         ("call it", f"{_place(measure)}.{measure.function.__name__}(X, Y)"),
@@ -106,18 +92,14 @@ def _escape(text: str) -> str:
     return text.replace("*", "\\*").replace("_", "\\_").replace("<", "&lt;")
 
 
-def _entry(title: str, text: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, initial_indent=f"  {title:<14}", subsequent_indent=" " * 16)
-
-
 def _invariances(measure: Measure) -> str:
     implied = {more for change in measure.invariant for more in IMPLIED.get(change, ())}
-    return ", ".join(_CHANGES[c] for c in INVARIANCES if c in measure.invariant and c not in implied) or "nothing"
+    return changes_in_words(measure.invariant - implied)
 
 
 def _others(measure: Measure) -> str:
     simple = ("orthogonal", "permutation", "scaling", "translation")
-    return ", ".join(_CHANGES[change] for change in simple if change not in measure.invariant)
+    return ", ".join(CHANGES[change] for change in simple if change not in measure.invariant)
 
 
 def _place(measure: Measure) -> str:
@@ -127,7 +109,3 @@ def _place(measure: Measure) -> str:
 
 def _first_line(view: type) -> str:
     return (inspect.getdoc(view) or "").split("\n\n")[0].replace("\n", " ")
-
-
-def _options(measure: Measure) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in measure.parameters.items())

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from shesha._offers import load_marks, offered
 from shesha.measures._own import PlainMeasure, plain
 from shesha.measures._registry import INVARIANCES, Measure, by_alias, registered
 
@@ -168,15 +169,9 @@ def _line(measure: Measure) -> dict[str, Any]:
 @cache
 def load_entry_points() -> None:
     """Import what other packages offer; one that cannot be imported is told, and does not stop the others."""
-    from importlib.metadata import entry_points
-
-    from shesha._warnings import MeasureWarning, warn
-
-    for point in entry_points(group=ENTRY_POINTS):
-        try:
-            point.load()
-        except Exception as error:  # Whatever another package raises must not take the library down.
-            warn(f"measure {point.name} of {point.value} could not be loaded: {error!r}", MeasureWarning)
+    load_marks()
+    for _ in offered(ENTRY_POINTS, "measure"):
+        pass
 
 
 def _parse(text: str) -> tuple[str, dict[str, Any]]:

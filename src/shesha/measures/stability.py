@@ -27,6 +27,9 @@ from shesha.views._rdm import Method
 def rdm_drift(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine", method: Method = "spearman") -> float:
     """One minus the correlation between the distances of two representations.
 
+    The number of `shesha.rdm_drift`, to the last bit. A row without a direction under the metric gives NaN with a
+    warning, as for every measure; there it raises.
+
     Parameters
     ----------
     metric : {'cosine', 'correlation', 'euclidean'}

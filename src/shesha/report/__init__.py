@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from shesha.report._cards import CHANGES, card, changes_in_words, options_in_words, range_in_words
 from shesha.report._columns import columns
 from shesha.report._markdown import markdown_line, markdown_table
 from shesha.report.sections import Section
 from shesha.report.text import as_text
 
-__all__ = ["Section", "as_text", "columns", "markdown_line", "markdown_table"]
+__all__ = [
+    "CHANGES",
+    "Section",
+    "as_text",
+    "card",
+    "changes_in_words",
+    "columns",
+    "markdown_line",
+    "markdown_table",
+    "options_in_words",
+    "range_in_words",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast, overload
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
+from shesha._offers import load_marks
 from shesha._random import generator
 from shesha._warnings import NotEstimable
 from shesha.stability.evidence import Classes
@@ -50,7 +51,8 @@ class Variant:
     reference: str = field(repr=False)
     needs: Needs = "rows"
     invariant: frozenset[str] = frozenset()
-    """Changes of the representation that leave the value alone: scaling, translation, orthogonal."""
+    """Changes of the representation that, with the default options, leave the value alone: scaling, translation,
+    orthogonal."""
     estimator: Callable[..., Any] | None = field(default=None, repr=False)
     """Gives value, interval and null in one pass; None: rows are resampled and labels shuffled one by one."""
     estimand: bool = True
@@ -70,6 +72,16 @@ class Variant:
     """Where it stands among the others, smallest first."""
     alias: str = ""
     """Short name in the documented interface."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it goes by, its own name first."""
+        return tuple(filter(None, (self.name, self.alias, self.title)))
+
+    @property
+    def has_chance(self) -> bool:
+        """Whether there is a null: labels that can be shuffled, or an estimator that makes one."""
+        return self.estimand and (self.needs_labels or (self.needs == "rows" and self.estimator is not None))
 
     @property
     def needs_labels(self) -> bool:
@@ -129,7 +141,14 @@ class Variant:
     def score(self, source: Rows | Rdm, classes: Classes | None, options: Mapping[str, Any]) -> float:
         """Score checked data; NotEstimable tells why there is no value."""
         labels = () if classes is None else (classes,)
-        return float(self.function(self.look(source, options), *labels, **options))
+        return self.number(self.look(source, options), *labels, **options)
+
+    def number(self, *data: Any, **options: Any) -> float:
+        """Call the function; a number that is none has a reason."""
+        found = check.real_number(self.function(*data, **options), f"the value of {self.name}")
+        if np.isnan(found):
+            raise NotEstimable(f"{self.name} gave no number")
+        return found
 
 
 _LEADING: Mapping[Needs, int] = {"rows": 1, "labels": 2, "replicates": 2}
@@ -171,11 +190,10 @@ def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[.
     (-1, 1)
     """
     check.choice(needs, tuple(_LEADING), "needs")
+    fields = {**declared, "invariant": check.changes(declared.get("invariant", ()))}
 
     def mark(function: Callable[..., float]) -> Callable[..., float]:
-        invariant: Collection[str] = declared.pop("invariant", ())
-        name = declared.pop("name", function.__name__)
-        found = Variant(name, function, needs=needs, invariant=frozenset(invariant), **declared)
+        found = Variant(**{"name": function.__name__, "function": function, "needs": needs, **fields})
         taken = _variants.get(found.name)
         if taken is not None and taken.function.__module__ != function.__module__:
             raise ValueError(f"name must be one that no variant has, got {found.name!r}")
@@ -186,7 +204,8 @@ def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[.
 
 
 def registered() -> dict[str, Variant]:
-    """All marked scores by name, in the order of their places."""
+    """All marked scores by name, those of other packages included, in the order of their places."""
+    load_marks()
     return {one.name: one for one in sorted(_variants.values(), key=lambda one: one.place)}
 
 
@@ -252,7 +271,7 @@ def between(found: Variant, a: Rows | Rdm, b: Rows | Rdm, options: Mapping[str, 
     for side, name in ((a, "X_a"), (b, "X_b")):
         with told_to_the_caller(name):
             views.append(found.look(side, options))
-    return float(found.function(*views, **options))
+    return found.number(*views, **options)
 
 
 def _n_rows(source: Rows | Rdm) -> int:

@@ -90,6 +90,11 @@ def chance(
         "block_length": block_length,
     }
     request = requested(X, y, variant, options, n_permutations=n_permutations, pairs=pairs, seed=seed, design=design)
+    if not request.variant.has_chance:
+        raise ValueError(
+            f"variant must have a null for chance, labels that can be shuffled or an estimator of its own, got "
+            f"{request.variant.name!r}, which has neither"
+        )
     if request.design is not None:
         request.design.require_enough(n_permutations, alpha)
     return as_chance(request, measured(request), alpha)

@@ -32,6 +32,7 @@ def _require_two(y: Classes) -> None:
     means="Do resamples of the rows agree on the direction that separates two classes?",
     means_not="A stable direction may separate badly; random directions agree the better the fewer features there are.",
     reference="Raju 2026, section 3.3",
+    invariant=("translation", "orthogonal"),
     estimator=estimate_lda,
     settings=_SETTINGS,
     require_classes=_require_two,
@@ -79,6 +80,7 @@ def lda_stability(
     means="Do resamples of the rows agree on the directions that separate the classes?",
     means_not="A stable subspace may separate badly; random ones agree the better the fewer features there are.",
     reference="Raju 2026, section 3.3, for any number of classes",
+    invariant=("translation", "orthogonal"),
     estimator=estimate_lda,
     settings=_SETTINGS,
 )

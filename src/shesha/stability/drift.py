@@ -109,7 +109,8 @@ def rdm_drift(X: Data, Y: Data, method: Method = "spearman", metric: Metric = "c
     Returns
     -------
     float
-        In [0, 2]: 0 the same geometry, 1 unrelated, 2 inverted; NaN as for `rdm_similarity`.
+        In [0, 2]: 0 the same geometry, 1 unrelated, 2 inverted; NaN as for `rdm_similarity`. The number of
+        `shesha.measures.rdm_drift`, to the last bit; a row without a direction raises here, there it gives NaN.
 
     Examples
     --------

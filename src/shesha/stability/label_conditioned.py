@@ -69,7 +69,7 @@ def _require_splittable(y: Classes) -> None:
     means="Do halves of each class agree on which classes are close?",
     means_not="It says nothing of single rows, and is rough for few classes.",
     reference="Raju 2026, section 3.3",
-    invariant=("scaling",),
+    invariant=("scaling", "orthogonal"),
     estimator=estimate_label_conditioned,
     settings={"metric": "cosine", "n_draws": 30},
     min_classes=_MIN_CLASSES,

@@ -25,7 +25,7 @@ _FEWEST_ANCHORS, _FEWEST_PROBES = 10, 20
     means="Kept as documented.",
     means_not="No stability: it correlates distances of different pairs of rows, so its expected value is about 0.",
     reference="Raju 2026, section 3.2",
-    invariant=("scaling",),
+    invariant=("scaling", "orthogonal"),
     estimand=False,
 )
 def sample_split(
@@ -100,7 +100,7 @@ def sample_split(
     means="Kept as documented.",
     means_not="No stability: it correlates distances of different pairs of rows, so its expected value is about 0.",
     reference="Raju 2026, section 3.2",
-    invariant=("scaling",),
+    invariant=("scaling", "orthogonal"),
     estimand=False,
     alias="anchor",
 )

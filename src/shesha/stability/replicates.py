@@ -15,7 +15,7 @@ from shesha.stability._registry import stability
 from shesha.views import RankedRdm, Standard
 from shesha.views._rdm import METHODS, Method
 
-_REPLICATES = "The same rows, measured twice or encoded by two fits: the share of the geometry that survives."
+_NOT_CORRECT = "Two fits may agree and both be wrong; low may be noise in one of them alone."
 
 
 @stability(
@@ -24,7 +24,7 @@ _REPLICATES = "The same rows, measured twice or encoded by two fits: the share o
     title="Replicate stability",
     bounds=(-1, 1),
     means="Do two replicates of the same rows agree on all distances?",
-    means_not=_REPLICATES,
+    means_not=_NOT_CORRECT,
     reference="Raju 2026, section 3.2",
     invariant=("scaling", "orthogonal"),
 )
@@ -69,7 +69,7 @@ def replicate_stability(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine"
     title="Anchor-profile stability",
     bounds=(-1, 1),
     means="Do fixed anchor rows see the other rows at the same distances in both replicates?",
-    means_not=_REPLICATES,
+    means_not=_NOT_CORRECT,
     reference="Raju 2026, section 3.2",
     invariant=("scaling", "orthogonal"),
 )

@@ -69,7 +69,7 @@ def ratios(rows: Standard, y: Classes, counts: Matrix) -> Vector:
     means="Mean distance between classes over mean distance within; 1 is none.",
     means_not="In many dimensions even good classes come close to 1.",
     reference="Raju 2026, section 3.3",
-    invariant=("scaling",),
+    invariant=("scaling", "translation", "orthogonal"),
     estimator=estimate_separation,
     settings={"metric": "euclidean"},
     audited=True,

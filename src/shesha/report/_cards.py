@@ -1,0 +1,71 @@
+"""All that is declared of one thing, as text: a head, and entries with a title each."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Collection, Iterable, Mapping
+from inspect import Parameter
+from typing import Any
+
+WIDTH = 100
+CHANGES = {
+    "affine": "any invertible affine map",
+    "linear": "any invertible linear map",
+    "orthogonal": "rotations and reflections",
+    "permutation": "reordering features",
+    "scaling": "one scale for all features",
+    "translation": "a common offset of all rows",
+}
+"""What the changes of a representation are called that may leave a number alone."""
+
+
+def card(head: str, entries: Iterable[tuple[str, str]]) -> str:
+    """Return a head and, below it, a title and a text for each entry; those without a text are left out.
+
+    Examples
+    --------
+    >>> print(card("CKA: alignment of kernels.", [("read it", "higher is closer"), ("options", "")]))
+    CKA: alignment of kernels.
+    <BLANKLINE>
+      read it       higher is closer
+    """
+    lines = [line for title, text in entries for line in _entry(title, text)]
+    return "\n".join([*textwrap.wrap(head, WIDTH), "", *lines])
+
+
+def _entry(title: str, text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=f"  {title:<14}", subsequent_indent=" " * 16)
+
+
+def range_in_words(bounds: tuple[float, float]) -> str:
+    """Return the values that are possible.
+
+    Examples
+    --------
+    >>> range_in_words((0, 1)), range_in_words((1, float("inf")))
+    ('0 to 1', '1 and up')
+    """
+    low, high = bounds
+    return f"{low:.4g} and up" if high == float("inf") else f"{low:.4g} to {high:.4g}"
+
+
+def changes_in_words(names: Collection[str]) -> str:
+    """Return what leaves a number alone, in the order in which it is always told.
+
+    Examples
+    --------
+    >>> changes_in_words({"scaling", "orthogonal"}), changes_in_words(())
+    ('rotations and reflections, one scale for all features', 'nothing')
+    """
+    return ", ".join(words for name, words in CHANGES.items() if name in names) or "nothing"
+
+
+def options_in_words(options: Mapping[str, Any]) -> str:
+    """Return options with their defaults; those without must be given.
+
+    Examples
+    --------
+    >>> options_in_words({"metric": "cosine", "ids": Parameter.empty})
+    "metric='cosine', ids"
+    """
+    return ", ".join(name if value is Parameter.empty else f"{name}={value!r}" for name, value in options.items())

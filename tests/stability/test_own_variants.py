@@ -1,0 +1,100 @@
+"""Scores of one's own: intervals for all, chance where labels can be shuffled, refusals that say why."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import shesha
+from shesha._warnings import NotEstimable
+from shesha.stability import _registry, stability
+from shesha.views import Plain
+
+DECLARED = {
+    "view": Plain,
+    "title": "Own score",
+    "bounds": (0, np.inf),
+    "means": "How long is the mean row?",
+    "means_not": "Nothing else.",
+    "reference": "nobody 2026",
+}
+
+
+@pytest.fixture(autouse=True)
+def registry(monkeypatch):
+    """Whatever a test registers is gone after it."""
+    monkeypatch.setattr(_registry, "_variants", dict(_registry._variants))
+
+
+def mean_length(data: Plain, power: float = 1.0) -> float:
+    """Length of the mean row."""
+    return float(np.linalg.norm(data.rows.mean(axis=0)) ** power)
+
+
+def class_gap(data, y):
+    """Distance between the means of the first two classes."""
+    return float(np.linalg.norm(data.rows[y.codes == 0].mean(axis=0) - data.rows[y.codes == 1].mean(axis=0)))
+
+
+def test_a_score_of_rows_has_an_interval_and_no_chance(rng):
+    score = stability(**DECLARED)(mean_length)
+    X = rng.standard_normal((50, 4)) + 1
+    found = shesha.estimate(X, variant="mean_length", seed=0, power=2.0)
+    assert found.value == score(X, power=2.0) == pytest.approx((X.mean(axis=0) ** 2).sum())
+    assert found.low < found.value < found.high and found.n_bootstrap == 200
+    # The bootstrap's spread of the mean of normal rows.
+    assert found.standard_error == pytest.approx(2 * np.sqrt(found.value / 50), rel=0.4)
+    message = (
+        "variant must have a null for chance, labels that can be shuffled or an estimator of its own, "
+        "got 'mean_length', which has neither"
+    )
+    with pytest.raises(ValueError, match=message):
+        shesha.chance(X, variant="mean_length", seed=0)
+
+
+def test_a_score_of_labels_has_both(rng):
+    score = stability(needs="labels", **DECLARED)(class_gap)
+    y = np.repeat(["a", "b"], 20)
+    X = rng.standard_normal((40, 4))
+    X[:20] += 1
+    found = shesha.chance(X, y, "class_gap", seed=0)
+    assert found.observed == score(X, y) == shesha.estimate(X, y, "class_gap", seed=0).value
+    assert found.p_value == pytest.approx(1 / 201) and len(found.null) == 200
+    # Each matching is the score of labels in another order.
+    assert min(found.null) > 0 and found.level < found.observed
+
+
+def test_no_number_has_a_reason(rng):
+    score = stability(**DECLARED)(mean_length)
+    X = rng.standard_normal((8, 3))
+    with pytest.warns(shesha.NotEstimableWarning, match="not estimable: mean_length gave no number"):
+        assert np.isnan(score(X, power=np.nan))
+    assert shesha.estimate(X, variant="mean_length", power=np.nan).reason == "mean_length gave no number"
+
+    def refuses(data):
+        raise NotEstimable("the moon is not full")
+
+    stability(**DECLARED)(refuses)
+    found = shesha.estimate(X, variant="refuses")
+    assert np.isnan(found.value) and found.reason == "the moon is not full"
+
+
+def test_what_is_no_number_is_refused(rng):
+    def pair(data):
+        return np.ones(2)
+
+    score = stability(**DECLARED)(pair)
+    with pytest.raises(TypeError, match=r"the value of pair must be one real number, got an array of shape \(2,\)"):
+        score(rng.standard_normal((8, 3)))
+
+
+def test_what_is_no_declaration_is_refused():
+    with pytest.raises(ValueError, match="invariant must be one of 'scaling', 'translation', 'orthogonal', got 'lin'"):
+        stability(**DECLARED, invariant=("lin",))
+    with pytest.raises(ValueError, match="needs must be one of 'rows', 'labels', 'replicates', got 'luck'"):
+        stability(needs="luck", **DECLARED)
+
+
+def test_a_name_can_be_taken_once():
+    with pytest.raises(ValueError, match="name must be one that no variant has, got 'feature_split'"):
+        stability(name="feature_split", **DECLARED)(mean_length)
