@@ -1,8 +1,10 @@
 """The order of the modules, the public names and the cost of importing, as docs/design.md states them."""
 
 import ast
+import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -126,3 +128,31 @@ def test_every_function_of_the_library_has_a_seeded_example() -> None:
     functions = [getattr(shesha, name) for name in shesha.__all__ if callable(getattr(shesha, name)) and name.islower()]
     missing = [f.__name__ for f in functions if ">>>" not in (f.__doc__ or "")]
     assert not missing
+
+
+def named_in_the_walks() -> list[str]:
+    page = (SOURCE.parents[1] / "docs" / "design.md").read_text(encoding="utf-8")
+    walks = page.split("### Three walks")[1].split("### ")[0]
+    return [name for name in re.findall(r"`([\w.]+)`", walks) if "." in name]
+
+
+def test_the_walks_pass_functions_that_exist_and_none_twice() -> None:
+    names = named_in_the_walks()
+    assert len(names) > 40
+    assert sorted(set(names)) == sorted(names)
+    for name in names:
+        assert resolved(name) is not None, name
+
+
+def resolved(name: str) -> object:
+    parts = name.removeprefix("shesha.").split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            found = import_module(".".join(["shesha", *parts[:cut]]))
+        except ImportError:
+            continue
+        for part in parts[cut:]:
+            found = getattr(found, part, None)
+        if found is not None:
+            return found
+    return getattr(shesha, name.removeprefix("shesha."), None)

@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal, spearmanr
 
-from shesha.kernels.sampled import draw_pairs, spearman_influence, standard_errors
+from shesha.kernels.influence import spearman_influence, standard_errors
+from shesha.kernels.sampled import draw_pairs
 
 N = 400
 

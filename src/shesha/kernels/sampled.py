@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from shesha import _memory as memory
 from shesha._types import Index, Matrix, Vector
-from shesha.kernels import ranks
 from shesha.kernels.distances import Metric
 from shesha.kernels.frames import haar_columns
+from shesha.kernels.influence import spearman_influence
 from shesha.kernels.precision import ROUNDING
 from shesha.kernels.threads import parallel
 
@@ -282,52 +282,3 @@ def score(
 
 def _level(closeness: Vector, metric: Metric) -> float:
     return ROUNDING if metric != "euclidean" else ROUNDING * -float(np.median(closeness))
-
-
-def spearman_influence(a: Vector, b: Vector, tolerance: tuple[float, float]) -> tuple[float, Vector]:
-    """Rank correlation and the influence of each entry on it; the vectors are overwritten.
-
-    With u, v the ranks scaled to (0, 1): 12 [(u - 1/2)(v - 1/2) + A(u) + B(v)] - 3 rho, where A(u) is the
-    mean of (v' - 1/2) over entries with u' >= u and B the same with roles changed. Ties, where there are
-    any, are broken as they fall: they are rare among distances of distinct rows.
-    """
-    n = len(a)
-    first = ranks.ordering(a, tolerance[0], np.empty(n, dtype=np.uint64))
-    if first.variance == 0:
-        return float("nan"), a
-    np.take(b, first.order, out=a, mode="clip")
-    second = ranks.ordering(a, tolerance[1], b.view(np.uint64))
-    if second.variance == 0:
-        return float("nan"), a
-    rho = ranks.correlation(first, second)
-    u = (np.arange(n) + (0.5 - n / 2)) / n
-    v, by_second, total = a, np.take(u, second.order), np.empty(n)
-    v[second.order] = u
-    _mean_above(v, out=total)
-    v *= u
-    total += v
-    _mean_above(by_second, out=by_second)
-    v[second.order] = by_second
-    total += v
-    total *= 12
-    total -= 3 * rho
-    v[first.order] = total
-    return rho, v
-
-
-def _mean_above(values: Vector, out: Vector) -> None:
-    np.cumsum(values[::-1], out=out[::-1])
-    out /= len(values)
-
-
-def standard_errors(influence: Vector, i: Index, j: Index) -> tuple[float, float]:
-    """Standard error of the mean from the sampling of pairs, and from that of the rows as well.
-
-    The first treats the pairs as independent draws from all pairs of these rows. The second adds the
-    products of pairs that share a row (dyadic-robust: Aronow, Samii and Assenova 2015).
-    """
-    own = float((influence**2).sum())
-    _, codes = np.unique(np.concatenate([i, j]), return_inverse=True)
-    per_row = np.bincount(codes, weights=np.concatenate([influence, influence]))
-    shared = float((per_row**2).sum()) - own
-    return np.sqrt(own) / len(influence), np.sqrt(max(shared, own)) / len(influence)

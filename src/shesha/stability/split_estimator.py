@@ -13,7 +13,7 @@ from shesha._progress import track
 from shesha._random import spawn
 from shesha._types import Index, Vector
 from shesha.kernels import halves as halves_kernel
-from shesha.kernels import resampling, sampled
+from shesha.kernels import influence, resampling, sampled
 from shesha.kernels.distances import n_pairs
 from shesha.kernels.partitions import Partition
 from shesha.kernels.threads import parallel
@@ -172,9 +172,9 @@ def _from_pairs(request: Request, n_sampled: int) -> Evidence:
     null = sampled_chance.null(halves, request)
     if not defined:
         return Evidence(float("nan"), scores, null=null, reason=CONSTANT, n_pairs=per_draw * len(parts))
-    i, j, influence = (np.concatenate([getattr(part, name) for part in defined]) for name in ("i", "j", "influence"))
+    i, j, effect = (np.concatenate([getattr(part, name) for part in defined]) for name in ("i", "j", "influence"))
     clusters = request.exchange.clusters
-    pair_error, row_error = sampled.standard_errors(influence, clusters[i], clusters[j])
+    pair_error, row_error = influence.standard_errors(effect, clusters[i], clusters[j])
     n_used = per_draw * len(parts)
     note = f"{n_used:,} random pairs of the {n_pairs(n):,} were used; the interval is analytic (dyadic-robust)"
     return Evidence(

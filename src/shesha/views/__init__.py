@@ -5,22 +5,13 @@ Every view can be permuted: relabelling the rows is gathering, so null distribut
 
 from shesha.views._basis import Basis
 from shesha.views._features import Features
+from shesha.views._given import Rdm, UndirectedRowsError
 from shesha.views._gram import Gram
 from shesha.views._heat_trace import HeatTrace
 from shesha.views._neighbours import Neighbours
 from shesha.views._plain import Plain
 from shesha.views._rdm import Distances, RankedRdm
-from shesha.views._representation import (
-    Rdm,
-    Representation,
-    Symmetric,
-    UndirectedRowsError,
-    View,
-    aligned,
-    folding_for,
-    named,
-    together,
-)
+from shesha.views._representation import Representation, Symmetric, View, aligned, folding_for, named, together
 from shesha.views._rows import Rows, rows_or_distances, source_of
 from shesha.views._sampled_halves import SampledHalves
 from shesha.views._scalars import Concentricity, Magnitude, Scalar, SplitStability, Uniformity

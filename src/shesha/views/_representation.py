@@ -19,61 +19,14 @@ from shesha._types import Index, Matrix, Vector
 from shesha._warnings import NotEstimable
 from shesha.kernels.distances import METRICS, Metric, condensed, rounding_level, standard_rows, undirected_rows
 from shesha.kernels.folding import ROWS, Folding, folded, pooled
-from shesha.kernels.permuted import among
 from shesha.kernels.precision import ROUNDING
+from shesha.views._given import Rdm, UndirectedRowsError, stored_precision
 
 V = TypeVar("V", bound="View")
 Result = TypeVar("Result")
 
 Standard = Literal["dot", "cosine", "correlation", "euclidean"]
 """How rows are compared: by inner product, or by a distance."""
-
-
-class UndirectedRowsError(NotEstimable):
-    """Some rows have no direction under the metric."""
-
-    def __init__(self, rows: Index, metric: str, name: str = "X") -> None:
-        super().__init__(rows, metric, name)
-        self.rows, self.metric, self.name = rows, metric, name
-
-    @property
-    def kind(self) -> str:
-        """What is wrong with the rows."""
-        return "zero" if self.metric == "cosine" else "constant"
-
-    def __str__(self) -> str:
-        """Name the rows."""
-        return f"{self.kind} rows have no {self.metric} distance: rows {check.listed(self.rows)}"
-
-
-class Rdm:
-    """Distances between rows, to be compared as they are (a representational dissimilarity matrix).
-
-    Accepted wherever a representation is; measures that need the features themselves say so.
-
-    Parameters
-    ----------
-    D : array of shape (n_samples, n_samples) or (n_samples * (n_samples - 1) / 2,)
-        Square and symmetric with a zero diagonal, or condensed; finite and not negative.
-    name : str
-        What error messages call it.
-
-    Examples
-    --------
-    >>> Rdm([[0, 1, 2], [1, 0, 1], [2, 1, 0]])
-    Rdm(3 rows)
-    """
-
-    def __init__(self, D: ArrayLike, name: str = "D") -> None:
-        self.condensed, self.n_rows = check.rdm(D, name)
-        self.precision = stored_precision(D)
-
-    def __repr__(self) -> str:
-        return f"Rdm({self.n_rows} rows)"
-
-    def rows_at(self, chosen: Index) -> Rdm:
-        """The distances between some rows only."""
-        return Rdm(among(self.condensed, chosen, self.n_rows))
 
 
 @dataclass(frozen=True)
@@ -309,13 +262,3 @@ def folding_for(a: Representation, b: Representation, folding: Folding) -> Foldi
     """Where positions go: they can become inputs only where both have them, else they are features of their input."""
     kinds = {len(a.shape), len(b.shape)}
     return "columns" if len(kinds) > 1 else "rows" if kinds == {3} else folding
-
-
-def stored_precision(X: Any) -> float:
-    """Relative rounding of an array's numbers as they were stored."""
-    if arrays.stays(X):
-        xp = arrays.namespace(X)
-        kind = X.dtype if xp.isdtype(X.dtype, "real floating") else xp.float64
-        return float(xp.finfo(kind).eps)
-    dtype = arrays.to_host(X).dtype
-    return float(np.finfo(dtype if dtype.kind == "f" else float).eps)

@@ -11,7 +11,8 @@ import numpy as np
 from shesha import _memory as memory
 from shesha import _validate as check
 from shesha._types import Array, Index, Matrix
-from shesha.views._representation import Rdm, Representation, View, stored_precision
+from shesha.views._given import Rdm, stored_precision
+from shesha.views._representation import Representation, View
 
 V = TypeVar("V", bound=View)
 _SOME = 4096

@@ -14,7 +14,7 @@ from shesha._types import Index, Matrix, Seed, Vector
 from shesha.kernels import matched, sampled
 from shesha.kernels.distances import Metric, undirected_rows
 from shesha.kernels.precision import length_unit
-from shesha.views._representation import UndirectedRowsError
+from shesha.views._given import UndirectedRowsError
 from shesha.views._rows import Rows
 from shesha.views._split_halves import Draw, draw_sampler, metric_within
 

@@ -21,7 +21,8 @@ from shesha.kernels.distances import (
     undirected_rows,
 )
 from shesha.kernels.precision import ROUNDING, length_unit
-from shesha.views._representation import Representation, UndirectedRowsError, View
+from shesha.views._given import UndirectedRowsError
+from shesha.views._representation import Representation, View
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,71 @@
+"""What is given: distances instead of features, numbers of some precision, rows without a direction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha import _arrays as arrays
+from shesha import _validate as check
+from shesha._types import Index
+from shesha._warnings import NotEstimable
+from shesha.kernels.permuted import among
+
+
+class UndirectedRowsError(NotEstimable):
+    """Some rows have no direction under the metric."""
+
+    def __init__(self, rows: Index, metric: str, name: str = "X") -> None:
+        super().__init__(rows, metric, name)
+        self.rows, self.metric, self.name = rows, metric, name
+
+    @property
+    def kind(self) -> str:
+        """What is wrong with the rows."""
+        return "zero" if self.metric == "cosine" else "constant"
+
+    def __str__(self) -> str:
+        """Name the rows."""
+        return f"{self.kind} rows have no {self.metric} distance: rows {check.listed(self.rows)}"
+
+
+class Rdm:
+    """Distances between rows, to be compared as they are (a representational dissimilarity matrix).
+
+    Accepted wherever a representation is; measures that need the features themselves say so.
+
+    Parameters
+    ----------
+    D : array of shape (n_samples, n_samples) or (n_samples * (n_samples - 1) / 2,)
+        Square and symmetric with a zero diagonal, or condensed; finite and not negative.
+    name : str
+        What error messages call it.
+
+    Examples
+    --------
+    >>> Rdm([[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    Rdm(3 rows)
+    """
+
+    def __init__(self, D: ArrayLike, name: str = "D") -> None:
+        self.condensed, self.n_rows = check.rdm(D, name)
+        self.precision = stored_precision(D)
+
+    def __repr__(self) -> str:
+        return f"Rdm({self.n_rows} rows)"
+
+    def rows_at(self, chosen: Index) -> Rdm:
+        """The distances between some rows only."""
+        return Rdm(among(self.condensed, chosen, self.n_rows))
+
+
+def stored_precision(X: Any) -> float:
+    """Relative rounding of an array's numbers as they were stored."""
+    if arrays.stays(X):
+        xp = arrays.namespace(X)
+        kind = X.dtype if xp.isdtype(X.dtype, "real floating") else xp.float64
+        return float(xp.finfo(kind).eps)
+    dtype = arrays.to_host(X).dtype
+    return float(np.finfo(dtype if dtype.kind == "f" else float).eps)
