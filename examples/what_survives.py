@@ -9,6 +9,7 @@ import csv
 import itertools
 import os
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ FOLDER = Path(os.environ.get("SHESHA_DATA", "data"))
 MEASURES = ("CKA", "unbiased CKA", "RSA", "DistCorr", "SVCCA", "mutual kNN(metric=cosine)")
 N_SHUFFLES = 2000
 N_WORDS = 1000
-N_TRIALS_PER_BLOCK = 25
+N_SHIFTS = 446
 
 
 def load(*parts: str) -> dict[str, np.ndarray]:
@@ -47,11 +48,21 @@ def table(
     print()
 
 
+def both(title: str, pairs: dict[str, tuple[np.ndarray, np.ndarray]], measures: tuple[str, ...]) -> None:
+    """The table for rows permuted freely, and for rows in order: turning them round keeps what neighbours share."""
+    with warnings.catch_warnings():
+        # That rows depend on one another is what the two tables show.
+        warnings.simplefilter("ignore", shesha.CalibrationWarning)
+        table(f"{title}, permuted freely", pairs, measures)
+    table(f"{title}, turned round (circular shifts)", pairs, measures, shift=True, n_permutations=N_SHIFTS)
+
+
 def networks() -> None:
     arrays = load("svcca_activations", "svcca_activations.npz")
     if arrays:
         a, b = arrays["svhn_model0"], arrays["svhn_model1"]
-        table("Two networks on the same 1,000 images", {"same images": (a, b)}, MEASURES)
+        # Images follow one another as in their data set, where neighbours are alike.
+        both("Two networks on the same 1,000 images", {"same images": (a, b)}, MEASURES)
         rng = np.random.default_rng(0)
         hits = sum(
             shesha.calibrate(a, b[rng.permutation(len(b))], "CKA", n_permutations=19, seed=rng).significant
@@ -101,10 +112,7 @@ def areas() -> None:
     pairs = {f"{a} and {b}": (rates[a], rates[b]) for a, b in itertools.combinations(named, 2)}
     title = f"Areas of a mouse brain, {len(counts)} trials"
     measures = ("CKA", "unbiased CKA", "RSA")
-    table(f"{title}, permuted freely", pairs, measures)
-    # Trials drift together over the session: exchange them only with trials of the same stretch of time.
-    blocks = np.arange(len(counts)) // N_TRIALS_PER_BLOCK
-    table(f"{title}, permuted within {N_TRIALS_PER_BLOCK} consecutive trials", pairs, measures, blocks=blocks)
+    both(title, pairs, measures)
 
 
 if __name__ == "__main__":

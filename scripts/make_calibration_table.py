@@ -175,7 +175,7 @@ ConcDiff, UnifDiff, IMD, MMD, sliced Wasserstein, eigenspectrum similarity, stab
 null.
 
 Freely permuted, clustered rows are "significant" although X and Y are related through the clusters alone: where rows
-depend on one another, say so with `blocks` or `groups`.
+depend on one another, say so with `shift`, `groups` or `blocks`.
 """
 
 

@@ -107,8 +107,8 @@ def test_given_distances_are_relabelled_on_both_sides(small, name):
 def test_factors_and_triangles_give_the_same_null(small, monkeypatch, name, n, p, q, gathers):
     X, Y = data(n, p, q)
     measure, orders, taken = small(name), drawn(n, 25), []
-    whole = null_kernel._by_products
-    monkeypatch.setattr(null_kernel, "_by_products", lambda *args: taken.append(args) or whole(*args))
+    whole = null_kernel._products
+    monkeypatch.setattr(null_kernel, "_products", lambda *args: taken.append(args) or whole(*args))
     found = calibrate(X, Y, measure, permutations=orders)
     assert bool(taken) == gathers
     assert_allclose(found.null, [measure.between(X, Y[order]) for order in orders], **EXACT)

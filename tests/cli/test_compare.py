@@ -254,3 +254,87 @@ def test_no_traceback_reaches_the_terminal(process, folder):
     ended = process("compare", "X.npy", "short.npy")
     assert ended == (type(ended))(2, "", ended.err)
     assert re.fullmatch(r"shesha: representations must have the same rows, .*\n", ended.err)
+
+
+def test_a_directory_stands_for_the_files_in_it(invoke, folder, tmp_path, arrays):
+    steps = tmp_path / "steps"
+    steps.mkdir()
+    for name, array in arrays.items():
+        np.save(steps / f"{name}.npy", array)
+    ended = invoke("compare", steps, *FEW)
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out == f"{shesha.compare_all(arrays, ['CKA', 'LinReg'])}\n"
+
+
+def test_a_store_keeps_what_was_compared(invoke, strict_json, folder, monkeypatch):
+    args = ("compare", folder / "X.npy", folder / "Y.npy", *FEW, "--store", folder / "a.sqlite", "--json", "-")
+    first = strict_json(invoke(*args).out)
+    assert strict_json(invoke(*args).out) == first
+    more = ("compare", folder / "Z.npy", *args[1:])
+    second = strict_json(invoke(*more).out)
+    assert [one for one in second["scores"] if "Z" not in (one["first"], one["second"])] == first["scores"]
+    assert len(second["scores"]) == 3 + 6
+    assert second["names"] == ["Z", "X", "Y"]
+
+
+def test_distances_and_keys_reach_a_store(invoke, strict_json, folder, arrays):
+    args = ("--measures", "RSA", "--store", folder / "a.sqlite", "--json", "-")
+    ended = invoke("compare", folder / "dX.npy", folder / "dY.npy", "--rdm", *args)
+    given = [shesha.Rdm(np.load(folder / f"d{name}.npy")) for name in "XY"]
+    assert strict_json(ended.out)["scores"][0]["score"]["value"] == measures.rsa(*given)
+    ended = invoke("compare", folder / "layers.npz", "--key", "third", "--key", "first", *args)
+    assert (ended.status, ended.err) == (0, "")
+    (score,) = strict_json(ended.out)["scores"]
+    assert (score["first"], score["second"]) == ("third", "first")
+    assert score["score"]["value"] == measures.rsa(arrays["Z"], arrays["X"])
+
+
+def test_what_is_left_out_is_a_line_each(process, folder):
+    steps = folder / "steps"
+    steps.mkdir()
+    for name in "XYZ":
+        (folder / f"{name}.npy").rename(steps / f"{name}.npy")
+    (steps / "half.npy").write_bytes((steps / "X.npy").read_bytes()[:200])
+    (steps / "notes.md").touch()
+    ended = process("compare", "steps", "--measures", "MagDiff", "--store", "steps/a.sqlite")
+    assert ended.status == 0
+    left_out, skipped = ended.err.splitlines()
+    assert re.fullmatch(r"shesha: left out: steps/half.npy: steps/half.npy must be a whole .npy file, got .*", left_out)
+    assert skipped == "shesha: skipped steps/notes.md: not a kind of file that is read"
+    # The store beside the files is none of them.
+    assert process("compare", "steps", "--measures", "MagDiff", "--store", "steps/a.sqlite") == ended
+
+
+BAD_STORED = {
+    "an empty directory": (["empty"], "empty must hold files that end in one of .npy, .*, got none"),
+    "no store": (["X.npy", "Y.npy", "--store", "X.npy"], "store must be a file written by `shesha compare --store`"),
+    "a folder as store": (["X.npy", "Y.npy", "--store", "empty"], "store must be a file, got the folder empty"),
+    "no folder of the store": (["X.npy", "Y.npy", "--store", "none/a.sqlite"], "the folder of the store must exist"),
+    "workers and a scheduler": (
+        ["X.npy", "Y.npy", "--workers", "2", "--scheduler", "tcp://127.0.0.1:1"],
+        "workers must not be given with a scheduler",
+    ),
+    "nobody at the address": (
+        ["X.npy", "Y.npy", "--scheduler", "tcp://127.0.0.1:1"],
+        "scheduler must be the address of",
+    ),
+    "a calibration": (
+        ["X.npy", "Y.npy", "--calibrate", "--store", "a.sqlite"],
+        "--calibrate needs two representations",
+    ),
+    "other rows": (
+        ["X.npy", "short.npy", "--store", "a.sqlite"],
+        r"must have the same rows, .* X \(40\), short \(30\)",
+    ),
+    "one array": (["X.npy", "--store", "a.sqlite"], "representations must be at least two, got X"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_STORED)
+def test_bad_input_to_a_store_is_one_line_and_status_2(invoke_main, folder, monkeypatch, case):
+    monkeypatch.chdir(folder)
+    (folder / "empty").mkdir()
+    args, message = BAD_STORED[case]
+    ended = invoke_main("compare", *args)
+    assert (ended.status, ended.out) == (2, "")
+    assert re.fullmatch(rf"shesha: .*{message}.*\n", ended.err)

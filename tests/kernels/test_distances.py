@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import pdist
 
-from shesha.kernels import distances
+from shesha.kernels import distances, native
 from shesha.kernels.distances import METRICS, PANEL, condensed, pair_distances, standard_rows, undirected_rows
 from shesha.kernels.precision import length_unit
 
@@ -129,3 +129,16 @@ def test_condensed_refuses_in_advance_what_does_not_fit(monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", "1M")
     with pytest.raises(ValueError, match=r"the 499,500 distances of 1,000 rows must fit the memory budget of 1 MiB"):
         condensed(np.ones((1000, 1)), "euclidean")
+
+
+@pytest.mark.skipif(not native.available(), reason="compiled loops were not built, or are switched off")
+@pytest.mark.parametrize("kind", ["plain", "near duplicates"])
+@pytest.mark.parametrize("squared", [True, False])
+def test_compiled_distances_are_those_of_numpy(rng, monkeypatch, metric, kind, squared):
+    X = rng.standard_normal((PANEL + 40, 9))
+    if kind == "near duplicates":
+        X[7::9] = X[3] + 1e-7 * rng.standard_normal(X[7::9].shape)
+    rows = standard_rows(X, metric)
+    compiled = condensed(rows, metric, squared=squared)
+    monkeypatch.setenv("SHESHA_NATIVE", "0")
+    assert np.array_equal(compiled, condensed(rows, metric, squared=squared))

@@ -7,6 +7,8 @@ import importlib.util
 import shutil
 import subprocess
 import sys
+import sysconfig
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -169,6 +171,87 @@ def hook():
     return module
 
 
+@pytest.fixture
+def tree(hook, tmp_path, monkeypatch):
+    """A small project that is built as this one is."""
+    root = tmp_path / "tree"
+    kernels = root / "src/shesha/kernels"
+    kernels.mkdir(parents=True)
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, root)
+    for folder in (kernels.parent, kernels):
+        (folder / "__init__.py").write_text("", encoding="utf-8")
+    (kernels / "native.c").write_text(
+        "#ifndef __AVX2__\nint shesha_abi(void) { return 7; }\n#endif\n", encoding="utf-8"
+    )
+    monkeypatch.delenv("SHESHA_NATIVE", raising=False)
+    return root
+
+
+def built(root):
+    """Build the wheel; return its tag, the library in it, and which files the tree has gained."""
+    from hatchling.builders.wheel import WheelBuilder
+
+    def files():
+        return {path.relative_to(root).as_posix() for path in root.rglob("*") if "__pycache__" not in path.parts}
+
+    before = files()
+    (path,) = WheelBuilder(str(root)).build(directory=str(root.parent / "wheels"), versions=["standard"])
+    with zipfile.ZipFile(path) as wheel:
+        library = wheel.read(INSIDE) if INSIDE in wheel.namelist() else None
+        (record,) = [wheel.read(name).decode() for name in wheel.namelist() if name.endswith("WHEEL")]
+    tag = Path(path).stem.split("-", 2)[2]
+    assert f"Tag: {tag}" in record
+    return tag, library, sorted(files() - before)
+
+
+INSIDE = "shesha/kernels/libshesha.so"
+COMPILER = pytest.mark.skipif(shutil.which("cc") is None or sys.platform == "win32", reason="there is no C compiler")
+
+
+@COMPILER
+@pytest.mark.parametrize("stale", [True, False])
+def test_a_wheel_with_the_library_serves_every_python_of_the_platform(tree, tmp_path, stale):
+    if stale:
+        (tree / "src" / INSIDE).write_bytes(b"left by an editable install")
+    tag, library, gained = built(tree)
+    assert tag.startswith("py3-none-") and tag != "py3-none-any"
+    assert sysconfig.get_platform().split("-")[0] in tag
+    assert not gained
+    (tmp_path / "libshesha.so").write_bytes(library)
+    assert ctypes.CDLL(str(tmp_path / "libshesha.so")).shesha_abi() == 7
+
+
+@pytest.mark.parametrize(("name", "value"), [("SHESHA_NATIVE", "0"), ("CC", "no-such-compiler")])
+@pytest.mark.parametrize("stale", [True, False])
+def test_a_wheel_without_the_library_serves_every_platform(tree, monkeypatch, name, value, stale):
+    if stale:
+        (tree / "src" / INSIDE).write_bytes(b"left by an editable install")
+    monkeypatch.setenv(name, value)
+    assert built(tree) == ("py3-none-any", None, [])
+
+
+@COMPILER
+def test_an_editable_install_puts_the_library_beside_its_sources(hook, tree, monkeypatch):
+    def install():
+        made = hook.CustomBuildHook(str(tree), {}, None, None, "", "wheel")
+        data = {"force_include": {}}
+        made.initialize("editable", data)
+        made.finalize("editable", data, "")
+        assert data == {"force_include": {}}
+
+    install()
+    assert ctypes.CDLL(str(tree / "src" / INSIDE)).shesha_abi() == 7
+    assert sorted(path.name for path in (tree / "src" / INSIDE).parent.iterdir()) == [
+        "__init__.py",
+        "libshesha.so",
+        "native.c",
+    ]
+    monkeypatch.setenv("SHESHA_NATIVE", "0")
+    install()
+    assert not (tree / "src" / INSIDE).exists()
+
+
 def test_without_a_compiler_nothing_is_built(hook, monkeypatch, tmp_path):
     source = tmp_path / "native.c"
     source.write_text("int shesha_abi(void) { return 1; }\n", encoding="utf-8")
@@ -177,7 +260,7 @@ def test_without_a_compiler_nothing_is_built(hook, monkeypatch, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["native.c"]
 
 
-@pytest.mark.skipif(shutil.which("cc") is None or sys.platform == "win32", reason="there is no C compiler")
+@COMPILER
 def test_what_does_not_compile_is_not_built(hook, monkeypatch, tmp_path):
     source = tmp_path / "native.c"
     source.write_text("this is not C\n", encoding="utf-8")
@@ -186,7 +269,7 @@ def test_what_does_not_compile_is_not_built(hook, monkeypatch, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["native.c"]
 
 
-@pytest.mark.skipif(shutil.which("cc") is None or sys.platform == "win32", reason="there is no C compiler")
+@COMPILER
 @pytest.mark.parametrize("source", sorted(Path(native.__file__).parent.glob("*.c")), ids=lambda path: path.name)
 def test_the_source_compiles_without_a_warning(source):
     options = ["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shesha.kernels import native
+from shesha.kernels import neighbours as kernel
 from shesha.kernels.distances import PANEL
 from shesha.kernels.neighbours import _SPARE, nearest_by_distance, nearest_by_product, nearest_of_distances
 
@@ -130,3 +132,36 @@ def test_a_few_rows_far_from_most(rng, gap):
     rows = rng.standard_normal((60, 5))
     rows[45:] += gap
     assert np.array_equal(nearest_by_distance(rows, 5).lists, by_hand(squared_distances(rows), 5))
+
+
+@pytest.mark.skipif(not native.available(), reason="compiled loops were not built, or are switched off")
+@pytest.mark.parametrize("m", [1, 7, 31, 256])
+@pytest.mark.parametrize("n", [33, 257, 1000])
+@pytest.mark.parametrize("kind", ["normal", "ties", "falling", "infinite"])
+def test_the_smallest_entries_are_those_of_numpy(rng, monkeypatch, m, n, kind):
+    if m >= n:
+        pytest.skip("all are the smallest")
+    block = {
+        "normal": rng.standard_normal((9, n)),
+        "ties": rng.integers(0, 5, (9, n)) * 1.0,
+        "falling": -np.arange(9.0 * n).reshape(9, n),
+        "infinite": np.where(rng.random((9, n)) < 0.9, np.inf, rng.standard_normal((9, n))),
+    }[kind]
+    found = kernel._smallest(block, m)
+    assert all(len(set(row)) == m for row in found.tolist())
+    values = np.sort(np.take_along_axis(block, found, axis=1), axis=1)
+    assert np.array_equal(values, np.sort(block, axis=1)[:, :m])
+    monkeypatch.setenv("SHESHA_NATIVE", "0")
+    assert np.array_equal(np.sort(np.take_along_axis(block, kernel._smallest(block, m), axis=1), axis=1), values)
+
+
+@pytest.mark.skipif(not native.available(), reason="compiled loops were not built, or are switched off")
+@pytest.mark.parametrize("search", ["distance", "product"])
+def test_lists_and_ties_are_those_of_numpy(rng, monkeypatch, search):
+    rows = np.round(rng.standard_normal((600, 3)), 1)
+    find = kernel.nearest_by_distance if search == "distance" else kernel.nearest_by_product
+    found = find(rows, 8)
+    monkeypatch.setenv("SHESHA_NATIVE", "0")
+    expected = find(rows, 8)
+    assert np.array_equal(found.lists, expected.lists)
+    assert found.tied == expected.tied

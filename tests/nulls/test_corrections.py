@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
-from shesha import benjamini_hochberg, holm
+from shesha import CalibrationWarning, benjamini_hochberg, calibrate_many, holm
+from shesha.nulls.corrections import fewest_permutations
 
 
 def test_holm_by_hand():
@@ -71,3 +72,24 @@ def test_nan_is_no_test_and_stays(correct, p_values, at):
 @given(P_VALUES)
 def test_holm_is_the_stricter(p_values):
     assert np.all(holm(p_values) >= benjamini_hochberg(p_values) - 1e-15)
+
+
+def test_enough_permutations_let_one_of_many_stand_out():
+    for n_tests in (1, 2, 10, 11, 45):
+        k = fewest_permutations(n_tests, 0.05)
+        smallest = np.array([1 / (k + 1), *[1.0] * (n_tests - 1)])
+        assert holm(smallest)[0] <= 0.05 * (1 + 1e-9) and benjamini_hochberg(smallest)[0] <= 0.05 * (1 + 1e-9)
+        fewer = np.array([1 / k, *[1.0] * (n_tests - 1)])
+        assert holm(fewer)[0] > 0.05
+
+
+def test_many_pairs_get_as_many_draws_as_their_correction_needs(rng):
+    X = rng.standard_normal((30, 4))
+    pairs = {"kin": (X, X + rng.standard_normal((30, 4)))}
+    pairs |= {f"strangers {k}": (X, rng.standard_normal((30, 4))) for k in range(11)}
+    found = calibrate_many(pairs, seed=0)
+    assert found.results[0].n_permutations == 239
+    assert found.holm[0] <= 0.05 and found.benjamini_hochberg[0] <= 0.05
+    assert calibrate_many(dict(list(pairs.items())[:10]), seed=0).results[0].n_permutations == 200
+    with pytest.warns(CalibrationWarning, match="100 permutations cannot make one of 12 pairs significant by itself"):
+        calibrate_many(pairs, seed=0, n_permutations=100, correction="holm")

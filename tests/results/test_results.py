@@ -10,6 +10,7 @@ from dataclasses import FrozenInstanceError, fields, replace
 import pytest
 
 from shesha.results import Audit, Chance, DriftPath, Estimate, Faults, RepresentationAudit
+from shesha.results._base import Result
 
 NAN = float("nan")
 ESTIMATE = Estimate(
@@ -46,7 +47,15 @@ CHANCE = Chance(
 DRIFT = DriftPath(("day 1", "day 20"), (0.0, 0.25), (0.0, 0.125), "spearman", "cosine")
 FAULTS = Faults(2, (4, 9), (), tuple(range(7)), (1000,))
 ONE = RepresentationAudit(
-    "late", 60, 12, FAULTS, (), ESTIMATE, CHANCE, ESTIMATE, 5.0, 4.0, 0.5, {"variance_ratio": ESTIMATE}
+    "late",
+    60,
+    12,
+    FAULTS,
+    (),
+    {"feature_split": ESTIMATE, "basis_averaged_split": ESTIMATE},
+    {"feature_split": CHANCE},
+    {"effective_rank": 5.0, "participation_ratio": 4.0, "anisotropy": 0.5},
+    {"variance_ratio": ESTIMATE},
 )
 RESULTS = [ESTIMATE, CHANCE, DRIFT, FAULTS, ONE, Audit((ONE, replace(ONE, name="b")), DRIFT, "", {"seed": 7})]
 
@@ -133,7 +142,8 @@ def test_a_table_of_one_row_holds_every_field(result):
 @everything
 def test_plain_values_are_json_and_a_copy(result):
     plain = result.to_dict()
-    assert list(plain) == [*(field.name for field in fields(result)), *result.aliases]
+    if type(result).to_dict is Result.to_dict:
+        assert list(plain) == [*(field.name for field in fields(result)), *result.aliases]
     text = json.dumps(plain, allow_nan=False)
     assert json.dumps(result.to_dict()) == text
     for value in plain.values():
@@ -160,7 +170,7 @@ def test_results_travel_between_processes(result):
 def test_the_ranking_leaves_out_what_has_no_score_and_keeps_the_order_of_ties():
     scores = {"low": 0.1, "none": None, "tie": 0.5, "nan": NAN, "other tie": 0.5, "negative": -0.25, "high": 0.75}
     found = tuple(
-        replace(ONE, name=name, feature_split=None if score is None else replace(ESTIMATE, value=score))
+        replace(ONE, name=name, scores={} if score is None else {"feature_split": replace(ESTIMATE, value=score)})
         for name, score in scores.items()
     )
     assert Audit(found).ranking == ("high", "tie", "other tie", "low", "negative")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
+from shesha._layers import LayerAxis, split_layers
 from shesha._progress import muted, track
 from shesha._random import generator
 from shesha._types import Seed
@@ -17,9 +18,11 @@ from shesha._warnings import NotEstimableWarning
 from shesha.auditing.findings import Settings, audited, meanings, size
 from shesha.auditing.movement import movement
 from shesha.kernels.distances import METRICS, Metric
+from shesha.nulls.orders import asked_for
 from shesha.results import Audit
 from shesha.views import Rdm, Representation, Rows, rows_or_distances
 
+_RECORDED = ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs")
 Data = ArrayLike | Rdm | Representation | Rows
 _MANY_CLASSES = 0.5
 """With more classes than this share of the rows the labels are row names, not classes."""
@@ -34,6 +37,12 @@ def audit(
     n_bootstrap: int = 200,
     n_permutations: int = 200,
     pairs: int | None = None,
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    within: ArrayLike | None = None,
+    shift: bool = False,
+    block_length: int | None = None,
+    layer_axis: LayerAxis = "guess",
     seed: Seed = 0,
 ) -> Audit:
     """Audit representations: faults, stability with interval and chance, spectrum, labels, drift.
@@ -59,6 +68,11 @@ def audit(
         Resamples behind each interval, and random matchings behind the chance level.
     pairs : int, optional
         Use this many random pairs of rows in the split scores (see `estimate`).
+    blocks, groups, within, shift, block_length
+        Which rows may take each other's place, and which are resampled together: as for `shesha.nulls.exchange`. Where
+        none is given and rows look dependent, the report says so and what to pass.
+    layer_axis : int, None or 'guess'
+        Which axis of a 3-D array counts layers, each a representation: as for `compare_all`.
     seed : int, Generator or None
         For everything random; 0 unless told otherwise, so that an audit can be repeated.
 
@@ -89,8 +103,15 @@ def audit(
         n_permutations=check.count(n_permutations, "n_permutations", minimum=19),
         pairs=check.optional_count(pairs, "pairs", minimum=100),
         seed=int(seed) if isinstance(seed, int | np.integer) else seed,
+        design={
+            "blocks": blocks,
+            "groups": groups,
+            "within": within,
+            "shift": shift,
+            "block_length": block_length,
+        },
     )
-    named = _named(representations)
+    named = _named(representations, layer_axis)
     if y is not None:
         _require_usable_labels(y, named)
     found = []
@@ -102,17 +123,21 @@ def audit(
             warnings.simplefilter("ignore", NotEstimableWarning)
             found.append(audited(name, X, y, settings))
     drift, reason = movement(named, found, metric)
-    plain = {**vars(settings), "seed": settings.seed if isinstance(settings.seed, int) else None}
+    plain = {name: getattr(settings, name) for name in _RECORDED}
+    plain["seed"] = settings.seed if isinstance(settings.seed, int) else None
+    if asked_for(settings.design):
+        plain["design"] = tuple(asked_for(settings.design))
     return Audit(tuple(found), drift, reason, plain, meanings())
 
 
-def _named(representations: Data | Mapping[str, Data]) -> dict[str, Rows | Rdm]:
+def _named(representations: Data | Mapping[str, Data], layer_axis: LayerAxis) -> dict[str, Rows | Rdm]:
     if isinstance(representations, list | tuple) and all(np.ndim(one) == 2 for one in representations):
         raise TypeError(f"representations must be a mapping of names to matrices, got a list of {len(representations)}")
     if not isinstance(representations, Mapping):
         representations = {"X": representations}
     if not representations:
         raise ValueError("representations must hold at least one matrix, got none")
+    representations = split_layers(representations, layer_axis)
     names = [str(name) for name in representations]
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:

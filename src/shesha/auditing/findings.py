@@ -14,11 +14,14 @@ from shesha._warnings import NotEstimable
 from shesha.auditing.faults import find_faults
 from shesha.descriptors import Descriptor, descriptors
 from shesha.kernels.distances import Metric, undirected_rows
+from shesha.nulls.dependence import dependence
+from shesha.nulls.exchange import Exchange
+from shesha.nulls.orders import Design
 from shesha.results import Chance, Estimate, Faults, Meaning, RepresentationAudit
 from shesha.stability import Variant, registered
 from shesha.stability.chance import as_chance
 from shesha.stability.estimate import as_estimate
-from shesha.stability.measured import measured, requested
+from shesha.stability.measured import design_of, measured, requested
 from shesha.views import Rdm, Rows
 
 _MIN_ROWS = 4
@@ -38,6 +41,10 @@ class Settings:
     n_permutations: int
     pairs: int | None
     seed: int | np.random.Generator | None
+    design: Design
+    """Which rows may take each other's place, as it was asked for."""
+    exchange: Exchange | None = None
+    """The same for the rows of one representation that are scored."""
 
 
 def meanings() -> dict[str, Meaning]:
@@ -60,16 +67,21 @@ def audited(name: str, X: Rows | Rdm, y: ArrayLike | None, settings: Settings) -
     n, d = X.shape
     faults = find_faults(X) if n and d else Faults()
     found = RepresentationAudit(name, n, d, faults)
+    design = design_of(settings.design, n)
     if faults.not_finite:
         return replace(found, reason=f"NaN or infinite entries ({faults.not_finite:,}) must be removed or filled first")
     bad = undirected(X, faults, settings.metric)
+    kept = np.setdiff1d(np.arange(n), bad)
     used = X.without(bad)
     least = max(variant.min_columns for variant in registered().values() if variant.audited)
     if len(used) < _MIN_ROWS or d < least:
         reason = f"it needs {_MIN_ROWS} rows with a direction and {least} columns, got {len(used)} and {d}"
         return replace(found, reason=reason)
     try:
-        return _scored(replace(found, left_out=tuple(map(int, bad))), used, y, bad, settings)
+        if design is None:
+            found = replace(found, dependence=dependence(used.sample))
+        own = replace(settings, design={}, exchange=None if design is None else design.at(kept))
+        return _scored(replace(found, left_out=tuple(map(int, bad))), used, y, bad, own)
     except MemoryBudgetError as error:
         return replace(found, reason=str(error))
 
@@ -113,6 +125,7 @@ def _score(variant: Variant, used: Rows | Rdm, y: Any, settings: Settings) -> tu
         n_permutations=settings.n_permutations if leads else 0,
         pairs=settings.pairs if variant.samples_pairs else None,
         seed=settings.seed,
+        design=settings.exchange,
     )
     evidence = measured(request)
     estimate = as_estimate(request, evidence, settings.confidence)
@@ -159,4 +172,5 @@ def _of_distances(name: str, X: Rdm, y: ArrayLike | None, settings: Settings) ->
     if y is None:
         return replace(found, reason="of distances between rows only agreement with labels and drift can be told")
     nobody = np.empty(0, dtype=np.intp)
+    settings = replace(settings, exchange=design_of(settings.design, X.n_rows))
     return replace(found, supervised=_supervised(X, y, nobody, X.n_rows, settings))

@@ -2,8 +2,18 @@
 
 from shesha.calibration.layers import calibrate_layers
 from shesha.calibration.many import calibrate_many
-from shesha.calibration.null import DrawError, null_scores
+from shesha.calibration.null import DrawError, null_scores, shared, side_by_side
 from shesha.calibration.scalar import calibrate
 from shesha.nulls.corrections import benjamini_hochberg, holm
 
-__all__ = ["DrawError", "benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm", "null_scores"]
+__all__ = [
+    "DrawError",
+    "benjamini_hochberg",
+    "calibrate",
+    "calibrate_layers",
+    "calibrate_many",
+    "holm",
+    "null_scores",
+    "shared",
+    "side_by_side",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from shesha.measures import Measure
 from shesha.nulls.orders import identity_first
 from shesha.views import Gram, RankedRdm, Symmetric, View
 
+Result = TypeVar("Result")
+Outcome = float | Exception
+"""A score, or why there is none."""
 _GATHER = 15
 """A cross-product of p x q features is cheaper than gathering a triangle below p q = this many times n."""
 _AT_ONCE = 8
@@ -40,9 +43,46 @@ class _Inner:
 
 def grids(measure: Measure, rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]) -> Iterator[Matrix]:
     """For each order, yield the scores of every row view with every column view relabelled."""
-    if measure.inner_product and _gathers(rows[0], columns[0]) and _fits(rows, columns):
-        return _by_products(measure, rows, columns, orders)
+    if _multiplies(measure, rows, columns):
+        totals = _products(rows, columns, orders)
+        return (np.asarray(_of_products(measure, total), dtype=np.float64) for total in totals)
     return _one_by_one(measure, rows, columns, orders)
+
+
+def shared(measures: Sequence[Measure], a: View, b: View) -> list[list[Measure]]:
+    """Put measures of one kind of view together that do best to go through the draws side by side."""
+    products = [measure for measure in measures if _multiplies(measure, [a], [b])]
+    others = [measure for measure in measures if measure not in products]
+    return [some for some in (products, others) if some]
+
+
+def side_by_side(measures: Sequence[Measure], a: View, b: View, orders: Sequence[Index]) -> Iterator[list[Outcome]]:
+    """Yield the observed scores of measures that `shared` puts together, then those of each order.
+
+    What several of them need of two views is worked out once. A failure is handed out in place of a score.
+    """
+    orders = identity_first(orders)
+    if _multiplies(measures[0], [a], [b]):
+        for total in _products([a], [b], orders):
+            yield [_outcome(lambda m=m, t=total: float(_of_products(m, t)[0, 0])) for m in measures]  # type: ignore[misc]
+        return
+
+    def scores(order: Index) -> list[Outcome]:
+        moved = b.permuted(order)
+        return [_outcome(lambda m=measure: _score(m, a, moved)) for measure in measures]  # type: ignore[misc]
+
+    yield from _drawn(scores, orders)
+
+
+def _outcome(score: Callable[[], float]) -> Outcome:
+    try:
+        return score()
+    except Exception as error:  # One measure's failure must not stop the others.
+        return error
+
+
+def _multiplies(measure: Measure, rows: Sequence[View], columns: Sequence[View]) -> bool:
+    return measure.inner_product and _gathers(rows[0], columns[0]) and _fits(rows, columns)
 
 
 def lighten(view: View) -> View:
@@ -64,9 +104,8 @@ def _fits(rows: Sequence[View], columns: Sequence[View]) -> bool:
     return bool(8 * n * n * (len(rows) / 2 + len(columns)) <= memory.memory_budget())
 
 
-def _by_products(
-    measure: Measure, rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]
-) -> Iterator[Matrix]:
+def _products(rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]) -> Iterator[Matrix]:
+    """For each order, yield the inner products of every row view with every column view relabelled."""
     left, right = ([_symmetric(view) for view in side] for side in (rows, columns))
     n: int = rows[0].n_rows  # type: ignore[attr-defined]
     triangles = permuted_grids([one.triangle for one in left], [one.triangle for one in right], n, orders)
@@ -76,8 +115,12 @@ def _by_products(
         total = weight * products
         if own is not None and other is not None:
             total += own @ other[:, order].T
-        both = _Inner(total)
-        yield np.asarray(measure.function(both, both, **measure.parameters), dtype=np.float64)
+        yield total
+
+
+def _of_products(measure: Measure, total: Matrix) -> Any:
+    both = _Inner(total)
+    return measure.function(both, both, **measure.parameters)
 
 
 def _diagonals(side: Sequence[Symmetric]) -> Matrix | None:
@@ -93,12 +136,18 @@ def _symmetric(view: View) -> Symmetric:
 def _one_by_one(
     measure: Measure, rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]
 ) -> Iterator[Matrix]:
-    def some(start: int) -> list[Matrix]:
-        return [grid(order) for order in orders[start : start + _AT_ONCE]]
-
     def grid(order: Index) -> Matrix:
         moved = [view.permuted(order) for view in columns]
         return np.array([[_score(measure, a, b) for b in moved] for a in rows])
+
+    return _drawn(grid, orders)
+
+
+def _drawn(work: Callable[[Index], Result], orders: Sequence[Index]) -> Iterator[Result]:
+    """Do the work for each order, in order: in threads unless a draw is short."""
+
+    def some(start: int) -> list[Result]:
+        return [work(order) for order in orders[start : start + _AT_ONCE]]
 
     rest = range(_AT_ONCE, len(orders), _AT_ONCE)
     with single_threaded_blas():

@@ -67,8 +67,8 @@ def calibrate(
         Labels: whole groups take each other's place, their rows in order (trials of a subject); only equally large ones
         can (`shesha.nulls.equal_groups` makes them so).
     within : array of shape (n_samples,), optional
-        A covariate that both depend on (depth, length, norm), as numbers, which are cut into deciles, or as labels:
-        rows are permuted within strata only.
+        A covariate that both depend on (depth, length, norm), as numbers, which are cut into strata of about ten rows,
+        or as labels: rows are permuted within strata only.
     shift : bool
         Rows are a series (each block one of its own): it is turned round, its end joined to its beginning. Where there
         are no more than K shifts, each is taken once, and p is exact.

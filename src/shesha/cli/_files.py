@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,7 +26,10 @@ PICTURES = (".png", ".pdf", ".svg")
 
 
 def read_representations(
-    files: list[Path], keys: list[str] | None, labels_inside: str | None = None, layer_axis: str = "guess"
+    files: list[Path],
+    keys: list[str] | None,
+    labels_inside: str | Sequence[str] | None = None,
+    layer_axis: str = "guess",
 ) -> dict[str, Any]:
     """Read every array of every file; a name that two files use is told apart by its file.
 
@@ -47,7 +51,7 @@ def read_representations(
             found[full_name(path, name, found, alone=len(files) == 1)] = array
         if keys is None:
             for name, reason in contents.skipped.items():
-                if name != labels_inside:
+                if name != labels_inside and name not in (labels_inside or ()):
                     typer.echo(f"{path}: skipped {name}: {reason}", err=True)
         for name, split in contents.split.items():
             if split.doubtful:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shesha.cli import _files
+from shesha.cli import _exchange, _files
 
 if TYPE_CHECKING:
     from shesha.results import Audit, RepresentationAudit
@@ -39,6 +39,12 @@ def audit_command(
     bootstrap: Annotated[int, typer.Option(help="Resamples of the rows behind each interval; 0 for none.")] = 200,
     permutations: Annotated[int, typer.Option(help="Random matchings behind the chance level.")] = 200,
     pairs: Annotated[int | None, typer.Option(help="Use this many random pairs of rows instead of all.")] = None,
+    blocks: _exchange.Blocks = None,
+    groups: _exchange.Groups = None,
+    within: _exchange.Within = None,
+    shift: _exchange.Shift = False,
+    block_length: _exchange.BlockLength = None,
+    layer_axis: _files.LayerAxis = "guess",
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the scores to this file.")] = None,
@@ -53,7 +59,8 @@ def audit_command(
     _files.require_writable(json)
     _files.require_writable(plot)
     _files.require_picture(plot)
-    representations, y = load(files, labels, label_column, key)
+    exchanged = _exchange.asked(files, blocks, groups, within, shift, block_length)
+    representations, y = load(files, labels, label_column, key, exchanged.columns, layer_axis)
     found = audit(
         representations,
         y,
@@ -62,20 +69,28 @@ def audit_command(
         n_bootstrap=bootstrap,
         n_permutations=permutations,
         pairs=pairs,
+        **exchanged.design,
+        layer_axis=None,
         seed=seed,
     )
     show(found, json, plot)
 
 
 def load(
-    files: list[Path], labels: Path | None, label_column: str | None, keys: list[str] | None
+    files: list[Path],
+    labels: Path | None,
+    label_column: str | None,
+    keys: list[str] | None,
+    no_features: tuple[str, ...],
+    layer_axis: str,
 ) -> tuple[dict[str, Any], Any]:
-    """Read the representations of all files, and the labels."""
+    """Read the representations of all files, and the labels; some columns are no features."""
     from shesha.io import read_labels
 
     source = labels if labels is not None else (files[0] if label_column is not None else None)
     y = None if source is None else read_labels(source, label_column)
-    return _files.read_representations(files, keys, label_column if labels is None else None), y
+    inside = (*no_features, *((label_column,) if label_column is not None and labels is None else ()))
+    return _files.read_representations(files, keys, inside, layer_axis), y
 
 
 def show(found: Audit, json: Path | None, plot: Path | None) -> None:

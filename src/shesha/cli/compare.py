@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shesha.cli import _files
+from shesha.cli import _exchange, _files
 
 if TYPE_CHECKING:
     from shesha.comparison._index import Files
@@ -53,6 +53,11 @@ def compare_command(
         ),
     ] = None,
     layer_axis: _files.LayerAxis = "guess",
+    blocks: _exchange.Blocks = None,
+    groups: _exchange.Groups = None,
+    within: _exchange.Within = None,
+    shift: _exchange.Shift = False,
+    block_length: _exchange.BlockLength = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a heat map of the first measure to this file.")] = None,
@@ -63,6 +68,7 @@ def compare_command(
     """
     from shesha.comparison import compare, compare_all
     from shesha.comparison._index import Files
+    from shesha.comparison.compare import require_calibrate
 
     _files.require_writable(json)
     _files.require_writable(plot)
@@ -76,7 +82,8 @@ def compare_command(
         given = Files(files, key, rdm, _files.layer_axis_of(layer_axis))
         _show(_compared_as_needed(given, chosen, workers, scheduler, store, seed), json, plot)
         return
-    arrays = _read(files, key, rdm, layer_axis)
+    exchanged = _exchange.asked(files, blocks, groups, within, shift, block_length)
+    arrays = _read(files, key, rdm, layer_axis, exchanged.columns)
     if len(arrays) < 2:
         raise ValueError(f"FILE must hold at least two representations together, got {', '.join(arrays) or 'none'}")
     if len(arrays) == 2:
@@ -89,6 +96,7 @@ def compare_command(
             calibrate=calibrate,
             confidence=confidence,
             n_permutations=permutations,
+            **exchanged.design,
             seed=seed,
         )
         _files.emit(str(found), found.to_dict(), json)
@@ -99,11 +107,7 @@ def compare_command(
     elif calibrate:
         raise ValueError(f"--calibrate needs exactly two representations, got {len(arrays)}: choose them with --key")
     else:
-        pairs = compare_all(arrays, chosen, workers=workers, seed=seed, layer_axis=None)
-        _files.emit(str(pairs), pairs.to_dict(), json)
-        if plot is not None:
-            _files.save_picture(plot, pairs.plot(pairs.measures[0]))
-        _finish(pairs, [pair.score.estimated for pair in pairs.scores])
+        require_calibrate(exchanged.design, None)
         _show(compare_all(arrays, chosen, workers=workers, seed=seed, layer_axis=None), json, plot)
 
 
@@ -155,11 +159,13 @@ def _split(names: list[str]) -> list[str]:
     return [name.strip() for name in found if name.strip()]
 
 
-def _read(files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str) -> dict[str, Any]:
+def _read(
+    files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str, labels: tuple[str, ...] = ()
+) -> dict[str, Any]:
     from shesha.comparison._index import looks_like_distances
     from shesha.views import Rdm
 
-    arrays = _files.read_representations(files, keys, layer_axis=layer_axis)
+    arrays = _files.read_representations(files, keys, labels, layer_axis)
     if rdm:
         return {name: Rdm(array, name) for name, array in arrays.items()}
     for name, array in arrays.items():

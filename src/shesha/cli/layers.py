@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shesha.cli import _files
+from shesha.cli import _exchange, _files
 
 
 def layers_command(
@@ -18,6 +18,11 @@ def layers_command(
     permutations: Annotated[int, typer.Option(help="Random matchings of the rows, the same in all layers.")] = 200,
     alpha: Annotated[float, typer.Option(help="Level of the threshold.")] = 0.05,
     layer_axis: _files.LayerAxis = "guess",
+    blocks: _exchange.Blocks = None,
+    groups: _exchange.Groups = None,
+    within: _exchange.Within = None,
+    shift: _exchange.Shift = False,
+    block_length: _exchange.BlockLength = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write the grid as a heat map to this file.")] = None,
@@ -28,8 +33,11 @@ def layers_command(
     _files.require_writable(json)
     _files.require_writable(plot)
     _files.require_picture(plot)
-    a, b = (_files.read_representations([path], None, layer_axis=layer_axis) for path in (first, second))
-    found = calibrate_layers(a, b, measure, aggregate, n_permutations=permutations, alpha=alpha, seed=seed)
+    exchanged = _exchange.asked([first], blocks, groups, within, shift, block_length)
+    a, b = (_files.read_representations([path], None, exchanged.columns, layer_axis) for path in (first, second))
+    found = calibrate_layers(
+        a, b, measure, aggregate, n_permutations=permutations, alpha=alpha, **exchanged.design, seed=seed
+    )
     _files.emit(str(found), found.to_dict(), json)
     if plot is not None:
         _files.save_picture(plot, found.plot())

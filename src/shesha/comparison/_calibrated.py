@@ -7,6 +7,7 @@ from itertools import repeat
 
 import numpy as np
 
+from shesha.calibration.null import Outcome
 from shesha.comparison._engine import Group, Pair, Skipped, Sources, Stretch, failure, stretches
 from shesha.comparison._evidence import Evidence, noted
 from shesha.measures import Measure
@@ -74,9 +75,10 @@ def _pair_steps(
     for measure in measures:
         score = scores[measure.name]
         yield PairScore(*pair, noted(score, _BEFORE_CHANCE) if measure.paired else score)
-    for measure in measures:
-        if measure.paired:
-            score = yield from _with_chance(stretch, pair, measure, scores[measure.name], evidence)
+    paired = [measure for measure in measures if measure.paired]
+    for together in evidence.passes(paired, stretch.sides[pair]):
+        with_chance = yield from _with_chances(stretch, pair, together, scores, evidence)
+        for score in with_chance:
             yield PairScore(*pair, score)
 
 
@@ -97,14 +99,24 @@ def _with_intervals(
     }
 
 
-def _with_chance(
-    stretch: Stretch, pair: Pair, measure: Measure, score: Score, evidence: Evidence
-) -> Generator[None, None, Score]:
+def _with_chances(
+    stretch: Stretch, pair: Pair, measures: list[Measure], scores: dict[str, Score], evidence: Evidence
+) -> Generator[None, None, list[Score]]:
+    """Go through the draws once for all measures; a draw is a step of each."""
+    known = [scores[measure.name] for measure in measures]
     draws = []
     try:
-        for draw in evidence.draws(measure, stretch.sides[pair]):
+        for draw in evidence.draws(measures, stretch.sides[pair]):
             draws.append(draw)
-            yield
+            yield from repeat(None, len(measures))
+    except Exception as error:  # The values themselves are known.
+        return [noted(score, f"no chance level: {failure(error)}") for score in known]
+    columns = zip(*draws, strict=True)
+    return [_with_chance(*one, evidence) for one in zip(measures, known, columns, strict=True)]
+
+
+def _with_chance(measure: Measure, score: Score, draws: Sequence[Outcome], evidence: Evidence) -> Score:
+    try:
         return evidence.with_chance(measure, score, draws)
     except Exception as error:  # The value itself is known.
         return noted(score, f"no chance level: {failure(error)}")

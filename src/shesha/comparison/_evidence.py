@@ -12,7 +12,8 @@ from shesha import _validate as check
 from shesha._random import spawn
 from shesha._types import Index, Seed, Vector
 from shesha._warnings import NotEstimable
-from shesha.calibration import null_scores
+from shesha.calibration import shared, side_by_side
+from shesha.calibration.null import Outcome
 from shesha.comparison._engine import Group, Sides
 from shesha.comparison._intervals import FEWEST_CLUSTERS, drawn_clusters, drawn_subsets, interval, n_kept
 from shesha.measures import Measure
@@ -64,15 +65,26 @@ class Evidence:
             return cls(n, tuple(orders), drawn_subsets(n, rng), alpha, confidence, exchanged)
         return cls(n, tuple(orders), drawn_clusters(clusters, rng), alpha, confidence, exchanged, n_clusters)
 
-    def draws(self, measure: Measure, sides: Sides) -> Iterator[float]:
-        """Yield the observed score, then that of each permutation of the rows."""
-        for grid in null_scores(measure, measure.look(sides[0]), measure.look(sides[1]), self.orders):
-            yield float(grid[0, 0])
+    def passes(self, measures: Sequence[Measure], sides: Sides) -> list[list[Measure]]:
+        """Divide the measures of a group into those that go through the draws together."""
+        if not measures:
+            return []
+        a, b = (measures[0].look(side) for side in sides)
+        return shared(measures, a, b)
 
-    def with_chance(self, measure: Measure, score: Score, draws: Sequence[float]) -> Score:
-        """Add the chance level, the p-value and the calibrated score."""
+    def draws(self, measures: Sequence[Measure], sides: Sides) -> Iterator[list[Outcome]]:
+        """Yield the observed scores of such measures, then those of each permutation of the rows."""
+        a, b = (measures[0].look(side) for side in sides)
+        yield from side_by_side(measures, a, b, self.orders)
+
+    def with_chance(self, measure: Measure, score: Score, draws: Sequence[Outcome]) -> Score:
+        """Add the chance level, the p-value and the calibrated score; a draw that failed is an error."""
+        for draw in draws:
+            if isinstance(draw, Exception):
+                raise draw
+        values = [float(draw) for draw in draws if not isinstance(draw, Exception)]
         best = best_value(measure.closer, measure.bounds, None)
-        found = summarise(draws[0], np.array(draws[1:]), measure.closer, self.alpha, best)
+        found = summarise(values[0], np.array(values[1:]), measure.closer, self.alpha, best)
         names = [one.name for one in fields(BesideNull)]
         return replace(score, **{name: getattr(found, name) for name in names})
 
@@ -86,6 +98,11 @@ class Evidence:
                 return [np.nan] * len(measures)
             return [_or_nan(measure, *views) for measure in measures]
 
+        kind, options = measures[0].view_key
+        first, second = (kind.of_subsets(side, self.subsets, **dict(options)) for side in sides)
+        if first is not None and second is not None:
+            yield from ([_or_nan(measure, a, b) for measure in measures] for a, b in zip(first, second, strict=True))
+            return
         yield from group.side_by_side(scores, self.subsets, sides)
 
     def with_interval(self, score: Score, on_subsets: Vector) -> Score:

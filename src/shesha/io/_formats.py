@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ class Format:
     """How files of one ending are read."""
 
     labels: Callable[[Path, str | None], Array]
-    contents: Callable[[Path, Keys, str | None, LayerAxis], Contents]
+    contents: Callable[[Path, Keys, str | Sequence[str] | None, LayerAxis], Contents]
     folder: bool = False
     """Whether such a file is a directory."""
 

@@ -60,7 +60,7 @@ def open_file(
     path: str | os.PathLike[str],
     *,
     keys: Sequence[str] | None = None,
-    labels_column: str | None = None,
+    labels_column: str | Sequence[str] | None = None,
     layer_axis: LayerAxis = "guess",
 ) -> Contents:
     """Read the representations of a file, and say what else it holds.
@@ -74,12 +74,12 @@ def open_file(
         What to read, in this order: names of arrays (or of single layers, such as ``hidden[3]``), columns of a table,
         or ``X``, ``layers/NAME`` and ``obsm/KEY`` of AnnData. Default: every representation; of a table, every numeric
         column that is not named as labels are; of AnnData, the embeddings in obsm, or X if there are none.
-    labels_column : str, optional
-        The column of a table that holds the labels, and so is no feature whatever its name.
     layer_axis : int, None or 'guess'
         Which axis of a 3-D array counts layers, each a representation; None: the array is one representation, of token
         sequences. 'guess': (rows, layers, features), or (layers, rows, features) if the first axis is at most a third
         as long as the second; no more than 300 layers, and floats only. `split` of the result says how each was read.
+    labels_column : str or sequence of them, optional
+        The columns of a table that hold labels, and so are no features whatever their names.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Under a temporary name first, then renamed: what is written is there whole or not at all."""
+"""The place of a file or of a Zarr store, taken by what is whole; never the place of anything else."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from shesha import _atomic
 
 _STORES = ("zarr.json", ".zgroup", ".zarray")
 """What the folder of a Zarr store holds."""
@@ -21,17 +23,10 @@ def replacing(target: Path, *, overwrite: bool, folder: bool) -> Iterator[Path]:
     """
     target = target.resolve()
     _require_replaceable(target, folder)
-    temporary = _beside(target)
-    try:
-        yield temporary
+    with _folder(target) if folder else _atomic.replacing(target) as draft:
+        yield draft
         if os.path.lexists(target) and not overwrite:
             raise FileExistsError(f"path must be new unless overwrite=True, got {target}")
-        if target.is_dir():
-            _exchange(temporary, target)
-        else:
-            temporary.replace(target)
-    finally:
-        _remove(temporary)
 
 
 def _require_replaceable(target: Path, folder: bool) -> None:
@@ -42,25 +37,19 @@ def _require_replaceable(target: Path, folder: bool) -> None:
         raise NotADirectoryError(f"path must be a Zarr store, which is a directory, got the file {target}")
 
 
-def _beside(target: Path) -> Path:
-    # A name of its own, since two may write the same file at once, and short, since names have limits.
-    return target.with_name(f".{secrets.token_hex(8)}.part")
-
-
-def _exchange(temporary: Path, target: Path) -> None:
-    """Put one folder in the place of another: a folder can be renamed only to where there is none."""
-    old = _beside(target)
-    target.rename(old)
+@contextmanager
+def _folder(target: Path) -> Iterator[Path]:
+    """Yield another name beside the folder; what is written there takes the folder's place, unless an error comes."""
+    draft, old = (target.with_name(f".{secrets.token_hex(8)}.draft") for _ in range(2))
     try:
-        temporary.rename(target)
-    except OSError:
-        old.rename(target)
-        raise
-    shutil.rmtree(old)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+        yield draft
+        # A folder can be renamed only to where there is none.
+        if target.is_dir():
+            target.rename(old)
+        draft.rename(target)
+    finally:
+        if old.is_dir() and not target.is_dir():
+            old.rename(target)
+        for left in (draft, old):
+            if left.is_dir():
+                shutil.rmtree(left)

@@ -36,11 +36,12 @@ class Table:
         return [name for name in self.names if not is_unnamed(name)]
 
 
-def matrix_of_table(path: Path, table: Table, keys: Keys, labels_column: str | None = None) -> Contents:
+def matrix_of_table(path: Path, table: Table, keys: Keys, labels_column: str | Sequence[str] | None = None) -> Contents:
     """Read the numeric columns as one matrix named after the file; keys name the columns to use."""
     skipped = dict(table.skipped)
-    if labels_column in table.names and (keys is None or labels_column not in keys):
-        skipped.setdefault(labels_column, "holds the labels")
+    for column in [labels_column] if isinstance(labels_column, str) else labels_column or ():
+        if column in table.names and (keys is None or column not in keys):
+            skipped.setdefault(column, "holds the labels")
     labels = named_as_labels(name for name in table.names if name not in skipped)
     if keys is None:
         # A class code among the features would answer the very question that is asked of them.

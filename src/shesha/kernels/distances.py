@@ -9,10 +9,10 @@ import numpy as np
 from shesha import _memory as memory
 from shesha._arrays import column_medians, elsewhere, namespace, squared_lengths, to_host
 from shesha._types import Index, Matrix, Vector
-from shesha.kernels import devices
+from shesha.kernels import devices, native
 from shesha.kernels.precision import CLOSE, ROUNDING, length_unit
 from shesha.kernels.threads import parallel
-from shesha.kernels.triangles import put_rows
+from shesha.kernels.triangles import put_rows, row_start
 
 Metric = Literal["cosine", "correlation", "euclidean"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
@@ -95,21 +95,35 @@ def condensed(rows: Matrix, metric: Metric, *, squared: bool = False) -> Vector:
     n = len(rows)
     memory.require(8 * n_pairs(n), f"the {n_pairs(n):,} distances of {n:,} rows", "pass fewer rows")
     out = np.empty(n_pairs(n))
-    for _ in parallel(lambda start: _fill_panel(out, rows, metric, start), range(0, n, PANEL)):
+    lengths = np.einsum("ij,ij->i", rows, rows) if metric == "euclidean" else None
+    root = metric == "euclidean" and not squared
+
+    def fill(start: int) -> None:
+        stop = min(start + PANEL, n)
+        block = rows[start:stop] @ rows[start:].T
+        own = out[row_start(start, n) : row_start(stop, n)]
+        if native.available() and _put_compiled(block, None if lengths is None else lengths[start:], root, own):
+            return
+        put_rows(out, n, start, stop, _distances(block, rows, metric, start))
+        if root:
+            np.sqrt(own, out=own)
+
+    for _ in parallel(fill, range(0, n, PANEL)):
         pass
-    if metric == "euclidean" and not squared:
-        np.sqrt(out, out=out)
     return out
 
 
-def _fill_panel(out: Vector, rows: Matrix, metric: Metric, start: int) -> None:
-    n = len(rows)
-    put_rows(out, n, start, min(start + PANEL, n), panel(rows, metric, start))
+def _put_compiled(block: Matrix, lengths: Vector | None, root: bool, out: Vector) -> bool:
+    """Write the distances, all passes at once; returns whether they keep their digits."""
+    return native.call("shesha_put_distances", *block.shape, block, lengths, CLOSE, int(root), out) == 0
 
 
 def panel(rows: Matrix, metric: Metric, start: int) -> Matrix:
     """(Squared) distances of the panel's rows to themselves and all later rows."""
-    block = rows[start : start + PANEL] @ rows[start:].T
+    return _distances(rows[start : start + PANEL] @ rows[start:].T, rows, metric, start)
+
+
+def _distances(block: Matrix, rows: Matrix, metric: Metric, start: int) -> Matrix:
     if metric != "euclidean":
         np.subtract(1.0, block, out=block)
         return np.clip(block, 0.0, 2.0, out=block)

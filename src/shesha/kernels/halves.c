@@ -44,3 +44,38 @@ void OWN(shesha_halves)(int64_t n, const double *whole, const double *gram, cons
         out_2 += rest;
     }
 }
+
+/* Distances of n_rows rows to all later ones, of which there are n_columns - 1 for the first, in condensed order.
+ *
+ * block: (n_rows, n_columns) inner products; column j is row j counted from the first. Without lengths: one minus the
+ * inner product, in 0 to 2. With squared lengths of the rows from the first on: the squared Euclidean distance, or with
+ * `root` the distance. Returns how many of these are at most `close` of the squared lengths: they have lost digits.
+ */
+int64_t OWN(shesha_put_distances)(int64_t n_rows, int64_t n_columns, const double *block, const double *lengths,
+                                  double close, int64_t root, double *restrict out)
+{
+    int64_t lost = 0;
+    for (int64_t i = 0; i < n_rows; i++) {
+        const int64_t rest = n_columns - i - 1;
+        const double *own = block + i * n_columns + i + 1;
+        if (lengths == NULL) {
+            for (int64_t j = 0; j < rest; j++) {
+                const double distance = 1.0 - own[j];
+                const double above = distance < 0.0 ? 0.0 : distance;
+                out[j] = above > 2.0 ? 2.0 : above;
+            }
+        } else {
+            const double *to = lengths + i + 1;
+            for (int64_t j = 0; j < rest; j++) {
+                const double scale = lengths[i] + to[j], squared = -2.0 * own[j] + scale;
+                lost += squared <= scale * close;
+                out[j] = squared;
+            }
+            if (root && lost == 0)
+                for (int64_t j = 0; j < rest; j++)
+                    out[j] = __builtin_sqrt(out[j]);
+        }
+        out += rest;
+    }
+    return lost;
+}

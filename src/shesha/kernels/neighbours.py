@@ -14,7 +14,7 @@ import numpy as np
 
 from shesha._arrays import beside, elsewhere, namespace, on_host, smallest, squared_lengths, to_host
 from shesha._types import Index, Matrix, Vector
-from shesha.kernels import devices
+from shesha.kernels import devices, native
 from shesha.kernels.distances import PANEL
 from shesha.kernels.threads import parallel
 from shesha.kernels.triangles import square
@@ -24,8 +24,8 @@ _SPARE = 6
 _GRAM_ERROR = 2.0**-45
 """Rounding of a squared distance from a Gram matrix, relative to the squared lengths of the rows."""
 _EPS = float(np.finfo(float).eps)
-
-
+_FEW = 256
+"""Up to this many candidates are kept in order while a row is read; more are found by partitioning it."""
 _KEPT_TIES = 1 << 23
 """Up to this many candidates of tied rows are kept, so that ties can be broken anew without another search."""
 
@@ -79,8 +79,8 @@ def nearest_by_distance(rows: Matrix, k: int) -> Found:
     unit = (4 + np.sqrt(rows.shape[1])) * _EPS
 
     def panel(start: int) -> Any:
-        block = _panel(rows, start) @ rows.T
-        block *= -2.0
+        # Doubling rounds nothing, and a panel is smaller than its products.
+        block = (_panel(rows, start) * -2.0) @ rows.T
         block += squared
         return block
 
@@ -98,9 +98,7 @@ def nearest_by_product(rows: Matrix, k: int, *, include_self: bool = False) -> F
     unit = (4 + np.sqrt(rows.shape[1])) * _EPS
 
     def panel(start: int) -> Any:
-        block = _panel(rows, start) @ rows.T
-        block *= -1.0
-        return block
+        return (_panel(rows, start) * -1.0) @ rows.T
 
     def exact(start: int, candidates: Index, near: Matrix) -> tuple[Matrix, Matrix]:
         return near, unit * lengths[start : start + len(candidates), None] * lengths[candidates]
@@ -167,7 +165,7 @@ def _without_self(block: Any, start: int) -> Any:
 def _nearest(search: _Search, block: Any, k: int, start: int, n_others: int) -> tuple[Index, _Tied]:
     n_candidates = min(k + _SPARE, n_others)
     if n_candidates < block.shape[1]:
-        candidates = smallest(block, n_candidates)
+        candidates = _smallest(block, n_candidates)
         # In the order of their numbers, so that a stable sort leaves equal ones in it.
         candidates.sort(axis=1)
     else:
@@ -189,6 +187,15 @@ def _nearest(search: _Search, block: Any, k: int, start: int, n_others: int) -> 
         if levels:
             tied[start + i] = competing[0, order[0]], levels[0]
     return found, tied
+
+
+def _smallest(block: Any, m: int) -> Index:
+    """Columns of the m smallest entries of each row, in any order; which of equal ones is left open."""
+    if not on_host(block) or m > _FEW or m >= block.shape[1] or not native.available():
+        return smallest(block, m)
+    columns = np.empty((len(block), m), dtype=np.intp)
+    native.call("shesha_smallest", *block.shape, np.ascontiguousarray(block), m, np.empty(m), columns)
+    return columns
 
 
 @elsewhere(devices.squared_distances_at)

@@ -16,6 +16,7 @@ from shesha.kernels import native
 from shesha.kernels.threads import parallel
 
 Places = NDArray[np.uint32]
+Pairs = NDArray[np.uint32]
 
 _PIECE = 1 << 20
 """Entries that a thread takes at a time."""
@@ -25,6 +26,8 @@ _MOST_BITS = 11
 """Buckets that are dealt out to at a time: more lines of memory than the next cache holds take longer."""
 _WINDOW_BITS = 15
 """Places of a stretch that is written to in any order: it stays in the cache meanwhile."""
+MOST_PLACES = 1 << 32
+"""A place and a rank are written as one integer up to this many."""
 _KEEP_KEYS, _KEEP_INDICES, _PUT_PLACES, _MULTIPLY = range(4)
 
 
@@ -78,6 +81,18 @@ def products(order: Index, first_ranks: Vector | None, second_ranks: Vector | No
         return sums
 
     return _total(parallel(some, range(0, n, _PIECE)))
+
+
+def correlation_within(rows: Pairs, order: Index, inside: NDArray[np.uint8], place: Places) -> float:
+    """Rank correlation of those pairs of rows that lie inside, given orders of all pairs that do not tie.
+
+    `rows` are the two rows of each pair in the first order, 16 bits each, `order` the places there of the pairs in
+    the second order, `place` is work memory.
+    """
+    out = np.empty(3, dtype=np.intp)
+    native.call("shesha_products_within", len(order), rows, order, inside, place, out)
+    n = float(out[2])
+    return float(np.clip(_total(iter([out])) / ((n**3 - n) / 12), -1.0, 1.0))
 
 
 def taken(values: Vector, order: Index, out: Vector) -> tuple[float, float]:
@@ -195,8 +210,8 @@ def _square(run: int) -> float:
 
 
 def _total(sums: Iterator[Index]) -> float:
-    """Of integers of which the first parts count 2**32 times; they are four times the products."""
-    return float(sum((int(some[0]) << 32) + int(some[1]) for some in sums)) / 4
+    """Of integers of which the first parts count 2**48 times; they are four times the products."""
+    return float(sum((int(some[0]) << 48) + int(some[1]) for some in sums)) / 4
 
 
 def _each(work: Callable[[int], None], pieces: range) -> None:

@@ -18,6 +18,8 @@
 #define COUNTED 65535
 /* Entries that a count of 16 bits can count. */
 #define WIDE_BITS 8
+#define TOGETHER 256
+/* Products of ranks below 2^27 whose sum fits 64 bits. */
 #define AHEAD 32
 /* Entries after the present one whose memory is asked for. */
 
@@ -194,18 +196,18 @@ INLINE exact products(int64_t n, const key *order, key mask, int64_t first, cons
         const int64_t place = order[i] & mask;
         const int64_t x = first_ranks == NULL ? 2 * place : (int64_t)(2 * first_ranks[place]);
         const int64_t y = second_ranks == NULL ? 2 * (first + i) : (int64_t)(2 * second_ranks[i]);
-        sum += (exact)((x - total + 1) * (y - total + 1));
+        sum += (exact)(x - total + 1) * (y - total + 1);
     }
     return sum;
 }
 
 INLINE void put(exact sum, int64_t *out)
 {
-    out[0] = (int64_t)(sum >> 32);
-    out[1] = (int64_t)(sum & 0xffffffff);
+    out[0] = (int64_t)(sum >> 48);
+    out[1] = (int64_t)(sum & (((exact)1 << 48) - 1));
 }
 
-/* Positions first to first + n of a vector of `total` entries; out: the sum divided by 2^32, and the rest. */
+/* Positions first to first + n of a vector of `total` entries; out: the sum divided by 2^48, and the rest. */
 void OWN(shesha_products)(int64_t n, const key *order, int64_t first, const double *first_ranks,
                           const double *second_ranks, int64_t total, int64_t *out)
 {
@@ -302,4 +304,35 @@ void OWN(shesha_put_dealt_ranks)(int64_t n, const key *pairs, const double *rank
         const double rank = ranks == NULL ? (double)position : ranks[position];
         out[pairs[i] >> 32] = (rank - centre) * scale;
     }
+}
+
+/* Of some rows: sum of products of the ranks that their pairs have among themselves in two orders of all pairs.
+ *
+ * rows: the two rows of each pair in the first order, 16 bits each; order: places in the first order of the pairs in
+ * the second one; inside: which rows count; place: work memory. out: the sum as above, and the number of pairs.
+ */
+void OWN(shesha_products_within)(int64_t n, const uint32_t *rows, const int64_t *order, const uint8_t *inside,
+                                 uint32_t *place, int64_t *out)
+{
+    /* No branches: which pairs count is as good as random. */
+    uint32_t count = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const uint32_t both = inside[rows[i] & 0xffff] & inside[rows[i] >> 16];
+        place[i] = count | (both - 1);
+        count += both;
+    }
+    const uint32_t nowhere = ~(uint32_t)0;
+    exact sum = 0;
+    for (int64_t start = 0, y = 1 - (int64_t)count; start < n; start += TOGETHER) {
+        int64_t some = 0;
+        for (int64_t i = start; i < start + TOGETHER && i < n; i++) {
+            const uint32_t own = place[order[i]];
+            const int64_t counts = own != nowhere;
+            some += (2 * (int64_t)own - count + 1) * y & -counts;
+            y += 2 * counts;
+        }
+        sum += some;
+    }
+    put(sum, out);
+    out[2] = count;
 }

@@ -90,9 +90,8 @@ def _without_ties(a: Vector, b: Vector, tolerance: tuple[float, float], keys: Ke
     if not _may_stay(squares, forms[0], spreads[0], tolerance[0], n):
         return None
     product, squares = radix.summed_products(b, forms[1], keys, places=places)
-    if not _may_stay(squares, forms[1], spreads[1], tolerance[1], n):
-        return None
-    return _coefficient(product, _variance(n), _variance(n))
+    trusted = _may_stay(squares, forms[1], spreads[1], tolerance[1], n)
+    return _coefficient(product, _variance(n), _variance(n)) if trusted else None
 
 
 def _spread(values: Vector) -> tuple[float, float]:
@@ -109,10 +108,8 @@ def _taken(values: Vector, order: Index, out: Vector) -> tuple[float, float]:
 
 def correlation(first: Ordering, second: Ordering) -> float:
     """Rank correlation of a vector's ordering and that of a vector arranged in the first one's order."""
-    if native.available():
-        product = radix.products(second.order, first.ranks, second.ranks)
-        return _coefficient(product, first.variance, second.variance)
-    return _coefficient(_product(first, second), first.variance, second.variance)
+    total = radix.products(second.order, first.ranks, second.ranks) if native.available() else _product(first, second)
+    return _coefficient(total, first.variance, second.variance)
 
 
 def _coefficient(product: float, first_variance: float, second_variance: float) -> float:
@@ -152,7 +149,7 @@ def _scattered(found: Ordering, room: Vector, centre: float, scale: float) -> Ve
     """Write (rank - centre) scale to the place of each value, in the room or in the order's own memory."""
     if not native.available():
         return _scattered_plainly(found, room, centre, scale)
-    if len(room) > _CACHED:
+    if _CACHED < len(room) <= radix.MOST_PLACES:
         return radix.put_many_ranks(found.order, found.ranks, centre, float(scale), room.view(np.uint64))
     radix.put_ranks(found.order, found.ranks, centre, float(scale), room)
     return room

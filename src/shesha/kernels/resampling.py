@@ -24,6 +24,8 @@ CELLS = 128
 """Cells per axis: the table of 128 x 128 cells for 16 resamples stays in cache."""
 _TOGETHER = 16
 _BLOCK = 1 << 17
+COMPILED_TOGETHER = 16
+"""Resamples that the compiled loops (cells.c) take at once."""
 UNDEFINED = CELLS * CELLS
 """Cell of the pairs that are left out."""
 
@@ -57,28 +59,44 @@ def resampled_correlations(
 
     `cells` holds the cell of each pair, one array per draw; `counts` the rows' counts, a column per resample.
     """
-    # Products of counts, and their sums, are integers: the compiled loop has the same ones in half the space.
-    compiled = native.available() and len(pairs[0]) * counts.max(initial=0.0) ** 2 < 2**31
-    tables = _compiled_tables if compiled else _tables
+    # Products of counts, and their sums, are integers: the compiled loops have the same ones in half the space.
+    if native.available() and len(pairs[0]) * counts.max(initial=0.0) ** 2 < 2**31:
+        yield from _compiled(cells, counts, pairs)
+        return
     for start in range(0, counts.shape[1], _TOGETHER):
         group = np.ascontiguousarray(counts[:, start : start + _TOGETHER])
-        yield start, np.array(list(tables(cells, group, pairs)))
+        yield start, np.array(list(_tables(cells, group, pairs)))
 
 
-def _compiled_tables(
-    cells: Sequence[Cells], group: Matrix, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]
-) -> Iterator[Vector]:
-    """Correlations of the resamples of a group, draw by draw."""
-    weights = np.zeros((len(group), _TOGETHER), dtype=np.int32)
-    weights[:, : group.shape[1]] = group
+def _compiled(
+    cells: Sequence[Cells], counts: Matrix, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]
+) -> Iterator[tuple[int, Matrix]]:
+    """The same in compiled code: a draw's pairs are sorted by their cells once, for all resamples."""
+    firsts = range(0, counts.shape[1], COMPILED_TOGETHER)
+    groups = [_weights(counts[:, first : first + COMPILED_TOGETHER]) for first in firsts]
     i, j = (np.ascontiguousarray(side, dtype=np.int64) for side in pairs)
 
     def correlations(draw: Cells) -> Vector:
-        table = np.zeros((UNDEFINED + 1, _TOGETHER), dtype=np.int32)
-        native.call("shesha_cells", len(i), i, j, np.ascontiguousarray(draw, dtype=np.int32), weights, table)
-        return _table_correlation(table[:UNDEFINED, : group.shape[1]].astype(np.float64))
+        starts, own = np.zeros(UNDEFINED + 3, dtype=np.int64), np.empty((len(i), 2), dtype=np.int32)
+        cell = np.ascontiguousarray(draw, dtype=np.int32)
+        native.call("shesha_sort_pairs", len(i), UNDEFINED + 1, i, j, cell, starts, own)
+        out = np.empty((len(groups), COMPILED_TOGETHER))
+        table = np.empty((UNDEFINED, COMPILED_TOGETHER), dtype=np.int32)
+        for weights, found in zip(groups, out, strict=True):
+            native.call("shesha_cells", UNDEFINED, starts, own, weights, table)
+            native.call("shesha_cell_correlations", table, found)
+        return out.ravel()[: counts.shape[1]]
 
-    return parallel(correlations, cells)
+    scores = np.array(list(parallel(correlations, cells)))
+    for first in firsts:
+        yield first, scores[:, first : first + COMPILED_TOGETHER]
+
+
+def _weights(counts: Matrix) -> NDArray[np.int32]:
+    """Counts of a group of resamples, filled up with zeros."""
+    found = np.zeros((len(counts), COMPILED_TOGETHER), dtype=np.int32)
+    found[:, : counts.shape[1]] = counts
+    return found
 
 
 def _tables(

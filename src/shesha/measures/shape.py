@@ -6,7 +6,6 @@ import numpy as np
 
 from shesha import _validate as check
 from shesha._arrays import gathered, namespace, norm, singular_values, thin_svd, to_host
-from shesha._types import Matrix
 from shesha._warnings import NotEstimable
 from shesha.kernels.distances import standard_rows
 from shesha.measures._registry import measure
@@ -15,15 +14,11 @@ from shesha.views import Features
 FAMILY = "shape"
 
 
-def _nuclear_norm(a: Matrix, b: Matrix) -> float:
-    return float(singular_values(a.T @ b).sum())
-
-
 def _shape_cosine(a: Features, b: Features) -> float:
     """Nuclear norm of the cross-product of centred rows of unit norm."""
     if a.centred_norm == 0 or b.centred_norm == 0:
         raise NotEstimable("all rows are equal")
-    return min(1.0, _nuclear_norm(a.compact, b.compact) / (a.centred_norm * b.centred_norm))
+    return min(1.0, a.nuclear_norm(b) / (a.centred_norm * b.centred_norm))
 
 
 @measure(
@@ -206,7 +201,7 @@ def _uncentred_similarity(a: Features, b: Features, scale: bool) -> float:
     norms = [norm(side.rows) for side in (a, b)]
     if not all(norms):
         raise NotEstimable("all entries are zero")
-    cosine = min(1.0, _nuclear_norm(a.rows, b.rows) / (norms[0] * norms[1]))
+    cosine = min(1.0, float(singular_values(a.rows.T @ b.rows).sum()) / (norms[0] * norms[1]))
     return cosine if scale else cosine * _size_agreement(norms[0] * a.unit, norms[1] * b.unit)
 
 

@@ -78,7 +78,7 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
     rows = np.concatenate(windows)
     discrete = any(_is_discrete(side[rows], one[rows]) for side, one in zip(sides, hashes, strict=True))
     if n < FEWEST_ROWS:
-        return Dependence(n, 1.0, 0.5, 1.0, tuple(repeated.tolist()), (), len(rows), discrete)
+        return Dependence(n, 1.0, 0.5, 0.0, tuple(repeated.tolist()), (), len(rows), discrete)
     grams = [_gram(side, rows) for side in sides]
     squared = [_squared_distances(gram) for gram in grams]
     neighbours = [_neighbours(one, windows) for one in squared]
@@ -88,7 +88,7 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
         n,
         p_value,
         closeness,
-        _memory(grams, windows),
+        _memory([gram @ gram for gram in grams], windows),
         tuple(repeated.tolist()),
         tuple(rows[near].tolist()),
         len(rows),
@@ -170,9 +170,13 @@ def _ranks(values: Matrix, ranked: Vector) -> Matrix:
 
 
 def _memory(grams: list[Matrix], windows: list[Index]) -> float:
-    """1 + 2 times the sum of the products of the autocorrelations."""
+    """Twice the sum of the products of the autocorrelations.
+
+    Squared Gram matrices weight directions by their variance, as similarities do: few directions that remember much
+    would otherwise drown in many that are noise.
+    """
     ends = np.cumsum([0, *(len(window) for window in windows)])
-    total = 1.0
+    total = 0.0
     for lag in range(1, len(windows[0]) // 2):
         found = [_autocorrelation(gram, lag, ends) for gram in grams]
         if min(found) <= 0:

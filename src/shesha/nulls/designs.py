@@ -11,8 +11,8 @@ from shesha._random import generator
 from shesha._types import Index, Seed
 from shesha.nulls.exchange import Exchange
 
-N_BINS = 10
-"""Strata that a covariate is cut into: deciles."""
+STRATUM = 10
+"""Rows of a stratum that a covariate is cut into: what differs within larger ones is found as a relation."""
 
 
 def exchange(
@@ -37,8 +37,9 @@ def exchange(
         other's place: any other exchange would match the rows of one group with those of several, which is not how
         the rows given are matched, and makes too much significant. `equal_groups` makes them equally large.
     within : array of shape (n,), optional
-        A covariate that both sides depend on (norm, depth, length): numbers of more than ten values are cut into
-        deciles, fewer values or text are strata as they are; rows never leave their stratum.
+        A covariate that both sides depend on (norm, depth, length): numbers are cut at their quantiles into strata of
+        about ten rows, text and numbers of fewer values than that makes are strata as they are; rows never leave their
+        stratum. It holds as far as the covariate does not matter within a stratum.
     shift : bool
         Rows are a series, each block one of its own: it is turned round by a random number of rows, from 0 on, its end
         joined to its beginning. For series that are stationary and long against their memory.
@@ -138,12 +139,13 @@ def _block_codes(n: int, blocks: ArrayLike | None, within: ArrayLike | None) -> 
 
 
 def _strata(within: ArrayLike, n: int) -> Index:
-    """Cut numbers of many values at their deciles; equal values stay together."""
+    """Cut numbers of many values at quantiles; equal values stay together."""
     codes, values = check.labels(within, n, "within", min_classes=1)
-    if values.dtype.kind not in "iuf" or len(values) <= N_BINS:
+    n_strata = max(2, n // STRATUM)
+    if values.dtype.kind not in "iuf" or len(values) <= n_strata:
         return codes
     covariate = np.asarray(to_host(within), dtype=np.float64)
-    edges = np.quantile(covariate, np.arange(1, N_BINS) / N_BINS)
+    edges = np.quantile(covariate, np.arange(1, n_strata) / n_strata)
     found: Index = np.searchsorted(edges, covariate, side="right").astype(np.intp)
     return found
 

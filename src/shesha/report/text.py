@@ -10,6 +10,11 @@ from shesha.report.sections import Section
 WIDTH = 100
 
 
+def wrapped(text: str, pad: str) -> list[str]:
+    """Break a text into lines of a section, each after the same indentation."""
+    return textwrap.wrap(text, WIDTH - 2, initial_indent=pad, subsequent_indent=f"{pad}  ")
+
+
 def as_text(sections: Iterable[Section]) -> str:
     """Return the sections below one another: title, indented lines, and the explanation indented further."""
     return "\n\n".join(map(_section, sections))

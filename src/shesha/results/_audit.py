@@ -9,6 +9,7 @@ from shesha.report import as_text
 from shesha.results._audit_sections import named, sections
 from shesha.results._base import Result
 from shesha.results._chance import Chance
+from shesha.results._dependence import Dependence
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
 
@@ -67,6 +68,8 @@ class RepresentationAudit(Result):
     supervised: dict[str, Estimate] = field(default_factory=dict)
     reason: str = ""
     """Why there are no scores."""
+    dependence: Dependence | None = None
+    """Whether rows look dependent; None where a design was given, or nothing was scored."""
 
     @property
     def feature_split(self) -> Estimate | None:
@@ -179,7 +182,7 @@ class Audit(Result):
         """Return plain values, ready for JSON."""
         plain = super().to_dict()
         del plain["meanings"]
-        return {**plain, "representations": [one.to_dict() for one in self.representations]}
+        return plain
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per representation, drift included."""

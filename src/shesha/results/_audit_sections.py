@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shesha.report import Section
+from shesha.report.text import wrapped
 from shesha.results._estimate import Estimate
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def _data(audit: Audit, width: int) -> Section:
         lines.append(f"{one.name:<{width}}  {one.n_samples:,} rows x {features}")
         pad = " " * (width + 2)
         lines += [f"{pad}! {fault}" for fault in one.faults.lines()]
+        if one.dependence is not None and one.dependence.found:
+            lines += wrapped(f"! rows look dependent: {one.dependence.text}", pad)
         if one.reason:
             lines.append(f"{pad}! no scores: {one.reason}")
         elif one.left_out:

@@ -24,8 +24,8 @@ class Dependence(Result):
     closeness: float
     """Mean rank of the distance between neighbours, from 0 to 1: about 0.5 in a random order."""
     memory: float
-    """Rows after which a series has forgotten: 1 + 2 times the sum of its autocorrelations, multiplied over the
-    representations, up to the first that is not positive."""
+    """Rows that a series remembers: twice the sum of the autocorrelations, multiplied over the representations, up to
+    the first that is not positive; 0 where rows do not depend on those before."""
     repeated: tuple[int, ...] = ()
     """Rows that repeat an earlier one exactly, in every representation; rows of zeros aside."""
     nearly_repeated: tuple[int, ...] = ()

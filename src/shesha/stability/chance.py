@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._types import Seed
+from shesha.nulls.orders import Design
 from shesha.nulls.summary import summarise
 from shesha.results import Chance
 from shesha.stability.evidence import Evidence, Request
@@ -23,6 +24,11 @@ def chance(
     n_permutations: int = 200,
     alpha: float = 0.05,
     pairs: int | None = None,
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    within: ArrayLike | None = None,
+    shift: bool = False,
+    block_length: int | None = None,
     seed: Seed = None,
     **options: Any,
 ) -> Chance:
@@ -51,6 +57,9 @@ def chance(
     pairs : int, optional
         Use this many random pairs of rows for the score and for each matching (split scores). Beyond the
         memory budget the default is 1,000,000 for the score and 100,000 for each matching.
+    blocks, groups, within, shift, block_length
+        Which rows may take each other's place, and which are resampled together: as for `shesha.nulls.exchange`. Rows
+        that depend on one another (cells of a donor, time points) need one of them.
     seed : int, Generator or None
         One seed gives `observed` the value of `estimate` with that seed.
     **options
@@ -73,12 +82,21 @@ def chance(
     True
     """
     require_reachable(n_permutations, alpha)
-    request = requested(X, y, variant, options, n_permutations=n_permutations, pairs=pairs, seed=seed)
+    design: Design = {
+        "blocks": blocks,
+        "groups": groups,
+        "within": within,
+        "shift": shift,
+        "block_length": block_length,
+    }
+    request = requested(X, y, variant, options, n_permutations=n_permutations, pairs=pairs, seed=seed, design=design)
     if not request.variant.has_chance:
         raise ValueError(
             f"variant must have a null for chance, labels that can be shuffled or an estimator of its own, got "
             f"{request.variant.name!r}, which has neither"
         )
+    if request.design is not None:
+        request.design.require_enough(n_permutations, alpha)
     return as_chance(request, measured(request), alpha)
 
 

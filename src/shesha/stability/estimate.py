@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._types import Seed
+from shesha.nulls.orders import Design
 from shesha.results import Estimate
 from shesha.stability.evidence import Evidence, Request
 from shesha.stability.measured import measured, requested
@@ -24,6 +25,11 @@ def estimate(
     n_bootstrap: int = 200,
     target_se: float | None = None,
     pairs: int | None = None,
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    within: ArrayLike | None = None,
+    shift: bool = False,
+    block_length: int | None = None,
     seed: Seed = None,
     **options: Any,
 ) -> Estimate:
@@ -52,6 +58,9 @@ def estimate(
         Draw partitions until the Monte-Carlo error of the value is at most this (split scores).
     pairs : int, optional
         Use this many random pairs of rows (split scores).
+    blocks, groups, within, shift, block_length
+        Which rows may take each other's place, and which are resampled together: as for `shesha.nulls.exchange`. Rows
+        that depend on one another (cells of a donor, time points) need one of them.
     seed : int, Generator or None
         One seed gives the same value as the documented function with that seed.
     **options
@@ -73,7 +82,16 @@ def estimate(
       standard error from partitions: 0.007, sampled pairs: 0
     """
     check.fraction(confidence, "confidence", closed=False)
-    request = requested(X, y, variant, options, n_bootstrap=n_bootstrap, target_se=target_se, pairs=pairs, seed=seed)
+    design: Design = {
+        "blocks": blocks,
+        "groups": groups,
+        "within": within,
+        "shift": shift,
+        "block_length": block_length,
+    }
+    request = requested(
+        X, y, variant, options, n_bootstrap=n_bootstrap, target_se=target_se, pairs=pairs, seed=seed, design=design
+    )
     return as_estimate(request, measured(request), confidence)
 
 

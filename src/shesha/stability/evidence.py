@@ -11,7 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha._random import spawn
-from shesha._types import Index, Labels, Vector
+from shesha._types import Index, Labels, Matrix, Vector
+from shesha.kernels import resampling
+from shesha.nulls.designs import exchange
+from shesha.nulls.exchange import Exchange
 from shesha.views import Rdm, Rows
 
 if TYPE_CHECKING:
@@ -59,6 +62,8 @@ class Request:
     target_se: float | None = None
     pairs: int | None = None
     seed: int | np.random.Generator | None = None
+    design: Exchange | None = None
+    """Which rows may take each other's place; None: all."""
 
     @property
     def n_rows(self) -> int:
@@ -76,19 +81,36 @@ class Request:
         assert self.classes is not None
         return self.classes
 
-    def orders(self, n: int | None = None) -> list[Index]:
+    @property
+    def exchange(self) -> Exchange:
+        """Which rows may take each other's place."""
+        return exchange(self.n_rows) if self.design is None else self.design
+
+    def orders(self) -> list[Index]:
         """Random matchings of the rows, the same whenever they are asked for with a seed that is a number."""
-        if not self.n_permutations:
-            return []
-        rng = spawn(self.seed, MATCHING)
-        return [rng.permutation(self.n_rows if n is None else n) for _ in range(self.n_permutations)]
+        return self.exchange.draws(self.n_permutations, spawn(self.seed, MATCHING)) if self.n_permutations else []
+
+    def resamples(self) -> Matrix:
+        """How often each row counts in each resample: an array of shape (n_rows, n_bootstrap)."""
+        rng = spawn(self.seed, RESAMPLING)
+        if self.design is None:
+            return resampling.row_counts(self.n_rows, self.n_bootstrap, rng)
+        return np.stack([self.design.resample(rng) for _ in range(self.n_bootstrap)], axis=1).astype(np.float64)
+
+    def resampled_rows(self, rng: np.random.Generator) -> Index:
+        """Rows of a resample: drawn within classes, so that none is lost, unless a design says what moves together."""
+        if self.design is not None:
+            return np.repeat(np.arange(self.n_rows), self.design.resample(rng))
+        if self.classes is None:
+            return rng.integers(self.n_rows, size=self.n_rows)
+        return np.concatenate([rng.choice(own, len(own)) for own in self.classes.members if len(own)])
 
     def relabelled(self, order: Index) -> Request:
         """The same with shuffled labels, and nothing but the value asked for."""
         return replace(self, classes=self.labels.at(order), n_bootstrap=0, n_permutations=0)
 
 
-RESAMPLING, THINNING, MATCHING = 1, 2, 3
+RESAMPLING, THINNING, MATCHING, DIRECTED = 1, 2, 3, 4
 """Purposes of the streams that a seed is spawned into."""
 
 

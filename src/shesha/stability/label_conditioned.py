@@ -18,6 +18,8 @@ from shesha.views import Plain
 
 _MIN_CLASSES = 3
 """Two classes have one distance, and one number cannot be correlated."""
+_FEWEST = 2
+"""Rows of a class that can be cut in two."""
 _NOTHING = "the centroids have equal distances, or a class has one row"
 
 
@@ -30,10 +32,10 @@ def estimate_label_conditioned(request: Request) -> Evidence:
     if np.isnan(draws).all():
         return Evidence(float("nan"), draws, null=np.full(request.n_permutations, np.nan), reason=_NOTHING)
     rng = spawn(request.seed, RESAMPLING)
-    resampled = []
-    for _ in track(range(request.n_bootstrap), request.n_bootstrap, "resamples"):
-        places = [rng.choice(len(own), len(own)) for own in y.members]
-        resampled.append(_mean(splits.scores(y, places, rng)))
+    resampled = [
+        _mean(splits.scores(y, _places(request, rng), rng))
+        for _ in track(range(request.n_bootstrap), request.n_bootstrap, "resamples")
+    ]
     whole = [np.arange(len(own)) for own in y.members]
     null = [
         _mean(splits.scores(y.at(order), whole, generator(request.seed)))
@@ -44,9 +46,18 @@ def estimate_label_conditioned(request: Request) -> Evidence:
     )
 
 
+def _places(request: Request, rng: np.random.Generator) -> list[Index]:
+    """Which row of each class stands at each of its places in a resample."""
+    y = request.labels
+    if request.design is None:
+        return [rng.choice(len(own), len(own)) for own in y.members]
+    rows = request.resampled_rows(rng)
+    return [np.searchsorted(own, rows[y.codes[rows] == code]) for code, own in enumerate(y.members)]
+
+
 def _require_splittable(y: Classes) -> None:
     """Refuse classes that cannot be cut in two."""
-    few = y.names[[len(own) < 2 for own in y.members]]
+    few = y.names[[len(own) < _FEWEST for own in y.members]]
     if len(few):
         raise ValueError(f"y must give each class at least 2 rows, got one row of {check.listed(few)}")
 
@@ -119,6 +130,8 @@ class _Splits:
 
     def scores(self, y: Classes, places: list[Index], rng: np.random.Generator) -> Vector:
         """Agreement of the centroids in each split; `places` says which row of a class stands at each of its places."""
+        if min(map(len, places)) < _FEWEST:
+            return np.full(self._n_splits, np.nan)
         chosen = random_halves([len(own) for own in places], self._n_splits, rng)
         shape = self._n_splits, y.n_classes, self._X.shape[1]
         first, second = np.empty(shape), np.empty(shape)

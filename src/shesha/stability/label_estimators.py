@@ -50,17 +50,12 @@ def _by_counts(request: Request, statistic: Statistic, resampled: Resampled, rea
         rng = spawn(request.seed, RESAMPLING)
         counts = np.empty((len(X), request.n_bootstrap))
         for at in range(request.n_bootstrap):
-            counts[:, at] = np.bincount(resampled_rows(request.labels, rng), minlength=len(X))
+            counts[:, at] = np.bincount(request.resampled_rows(rng), minlength=len(X))
         scores = resampled(X, request.labels.present, counts)
     null = [
         statistic(X, request.labels.at(order)) for order in track(request.orders(), request.n_permutations, "matchings")
     ]
     return Evidence(value, resampled=scores, null=np.array(null))
-
-
-def resampled_rows(y: Classes, rng: np.random.Generator) -> Index:
-    """Rows drawn with replacement within each class, so that no class is ever lost."""
-    return np.concatenate([rng.choice(own, len(own)) for own in y.members if len(own)])
 
 
 def estimate_lda(request: Request) -> Evidence:
@@ -84,7 +79,7 @@ def by_resampling(
     rng = spawn(request.seed, RESAMPLING)
     resampled = []
     for _ in track(range(request.n_bootstrap), request.n_bootstrap, "resamples"):
-        rows = resampled_rows(y, rng)
+        rows = request.resampled_rows(rng)
         resampled.append(_mean(scores(X[rows], y.at(rows), rng)))
     null = [
         _mean(scores(X, y.at(order), generator(request.seed)))
@@ -119,7 +114,7 @@ def estimate_one_by_one(request: Request) -> Evidence:
     rng = spawn(request.seed, RESAMPLING)
     resampled = []
     for _ in track(range(request.n_bootstrap), request.n_bootstrap, "resamples"):
-        rows = rng.integers(request.n_rows, size=request.n_rows) if y is None else resampled_rows(y, rng)
+        rows = request.resampled_rows(rng)
         resampled.append(score(rows, None if y is None else y.at(rows)))
     null = [score(None, y.at(order)) for order in request.orders()] if y is not None else []
     return Evidence(value, resampled=np.array(resampled), null=np.array(null))

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shesha._types import Index, Vector
+from shesha._random import spawn
+from shesha._types import Index, Mask, Vector
 from shesha.kernels.partitions import Partition
 from shesha.kernels.permuted import permuted_products
-from shesha.stability.evidence import Request
+from shesha.nulls.exchange import Exchange
+from shesha.stability.evidence import DIRECTED, Request
 
 Use = Callable[[int, Partition], Vector | None]
 
@@ -34,6 +35,9 @@ class Matchings:
     """Random matchings of the rows, which take turns through the partitions: so the null is that of a typical one."""
 
     orders: Sequence[Index]
+    design: Exchange
+    seeds: Index
+    """One per partition, for matchings of the rows that have a direction in it where not all may be exchanged."""
     together: int
     """Partitions that a matching is scored on."""
     n_draws: int
@@ -42,7 +46,13 @@ class Matchings:
     def of(cls, request: Request, n_features: int) -> Matchings:
         """Draw the matchings that a request asks for."""
         n_draws = request.options["n_draws"]
-        return cls(request.orders(), partitions_per_matching(n_features, n_draws), n_draws)
+        together = partitions_per_matching(n_features, n_draws)
+        seeds = (
+            np.arange(n_draws)
+            if request.design is None
+            else spawn(request.seed, DIRECTED).integers(2**62, size=n_draws)
+        )
+        return cls(request.orders(), request.exchange, seeds, together, n_draws)
 
     @property
     def nothing(self) -> Vector:
@@ -60,15 +70,26 @@ class Matchings:
         """Correlations of a partition under the matchings of its turn; None if there are none."""
         if at >= self.n_draws or not self.orders:
             return None
-        return self._products(found, self._in_turn(at // self.together))
+        return self._products(at, found, self._in_turn(at // self.together))
 
-    def _products(self, found: Partition, numbers: Sequence[int]) -> Vector | None:
+    def _products(self, at: int, found: Partition, numbers: Sequence[int]) -> Vector | None:
         ranks = found.unit_ranks()
         if ranks is None:
             return None
-        orders = [among_directed(self.orders[k], found.directed) for k in numbers]
+        orders = self._among_directed(at, found.directed, numbers)
         n = len(self.orders[0]) if found.directed is None else int(found.directed.sum())
         return permuted_products(*ranks, n, orders) if orders else np.empty(0)
+
+    def _among_directed(self, at: int, directed: Mask | None, numbers: Sequence[int]) -> list[Index]:
+        """Matchings of the rows that have a direction in both halves, among themselves; others say nothing."""
+        if directed is None:
+            return [self.orders[k] for k in numbers]
+        if self.design.named:
+            rest = self.design.at(np.flatnonzero(directed))
+            rng = np.random.default_rng(self.seeds[at])
+            return [rest.draw(rng) for _ in numbers]
+        places = np.cumsum(directed) - 1
+        return [places[order[directed[order]]] for order in (self.orders[k] for k in numbers)]
 
     def null(self, products: Sequence[Vector | None], visit: Callable[[int, Use], Vector | None]) -> Vector:
         """Average over the partitions of each turn; `visit` makes a partition again.
@@ -88,14 +109,9 @@ class Matchings:
                 out[numbers] = np.mean([found for at in usable[turn] if (found := products[at]) is not None], axis=0)
             elif usable and len(numbers):
                 instead = min((other for other in usable if other > turn), default=max(usable))
-                again = [visit(at, lambda _, found, k=numbers: self._products(found, k)) for at in usable[instead]]  # type: ignore[misc]
+                again = [visit(at, self._of(at, numbers)) for at in usable[instead]]
                 out[numbers] = np.mean([found for found in again if found is not None], axis=0)
         return out
 
-
-def among_directed(order: Index, directed: NDArray[np.bool_] | None) -> Index:
-    """The matching of the rows that have a direction in both halves, among themselves; rows without one say nothing."""
-    if directed is None:
-        return order
-    places = np.cumsum(directed) - 1
-    return np.asarray(places[order[directed[order]]])
+    def _of(self, at: int, numbers: Sequence[int]) -> Use:
+        return lambda _, found: self._products(at, found, numbers)

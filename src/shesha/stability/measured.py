@@ -11,6 +11,9 @@ from shesha._random import generator
 from shesha._types import Seed
 from shesha._warnings import NotEstimable
 from shesha.kernels.distances import METRICS
+from shesha.nulls.designs import exchange
+from shesha.nulls.exchange import Exchange
+from shesha.nulls.orders import Design, asked_for
 from shesha.stability._registry import Variant, registered
 from shesha.stability.evidence import Evidence, Request
 from shesha.stability.label_estimators import estimate_one_by_one
@@ -33,6 +36,7 @@ def requested(
     target_se: float | None = None,
     pairs: int | None = None,
     seed: Seed = None,
+    design: Design | Exchange | None = None,
 ) -> Request:
     """Check what is asked, and the kind and shape of the data."""
     found = variant if isinstance(variant, Variant) else variant_named(variant)
@@ -56,7 +60,26 @@ def requested(
     n_rows = len(source) if isinstance(source, Rows) else source.n_rows
     classes = found.classes_of(y, n_rows) if found.needs_labels else None
     number = int(seed) if isinstance(seed, np.integer) else seed
-    return Request(found, source, classes, chosen, n_bootstrap, n_permutations, target_se, pairs, number)
+    return Request(
+        found,
+        source,
+        classes,
+        chosen,
+        n_bootstrap,
+        n_permutations,
+        target_se,
+        pairs,
+        number,
+        design_of(design, n_rows),
+    )
+
+
+def design_of(design: Design | Exchange | None, n_rows: int) -> Exchange | None:
+    """Return the design that is asked for; None where nothing is, so that all rows may take each other's place."""
+    if isinstance(design, Exchange):
+        return design if design.named else None
+    asked = asked_for(design)
+    return exchange(n_rows, **asked) if asked else None
 
 
 def measured(request: Request) -> Evidence:

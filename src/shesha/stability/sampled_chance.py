@@ -23,7 +23,7 @@ def null(halves: SampledHalves, request: Request) -> Vector:
     """Correlate the first half of random pairs with the second half of the pairs that they are matched with."""
     if not request.n_permutations:
         return np.empty(0)
-    n, d = halves.rows.shape
+    design, d = request.exchange, halves.rows.shape[1]
     next_draw = halves.sampler(request.seed)
     draws = [next_draw() for _ in range(request.options["n_draws"])]
     together = partitions_per_matching(d, len(draws))
@@ -31,7 +31,7 @@ def null(halves: SampledHalves, request: Request) -> Vector:
 
     def score(task: tuple[int, np.random.Generator]) -> float:
         turn, rng = task
-        partners = rng.permutation(n)
+        partners = design.draw(rng)
         chosen = [draws[(turn * together + k) % len(draws)] for k in range(together)]
         scores = [halves.matched(_restarted(draw), partners, per_draw, rng) for draw in chosen]
         return float(np.nanmean(scores)) if np.isfinite(scores).any() else float("nan")

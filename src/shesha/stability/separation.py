@@ -8,11 +8,10 @@ from shesha import _validate as check
 from shesha._random import generator, spawn
 from shesha._types import Matrix, Seed, Vector
 from shesha._warnings import NotEstimable
-from shesha.kernels import resampling
 from shesha.kernels.distances import Metric, n_pairs
 from shesha.kernels.separation import ratios_of_pairs, separation_ratios
 from shesha.stability._registry import stability
-from shesha.stability.evidence import RESAMPLING, THINNING, Classes, Evidence, Request
+from shesha.stability.evidence import THINNING, Classes, Evidence, Request
 from shesha.views import Standard
 
 _ALL_PAIRS = 4096
@@ -26,7 +25,7 @@ def estimate_separation(request: Request) -> Evidence:
     y, n = request.labels, rows.n_rows
     counts = np.ones((n, 1))
     if request.n_bootstrap and n <= _ALL_PAIRS:
-        counts = np.hstack([counts, resampling.row_counts(n, request.n_bootstrap, spawn(request.seed, RESAMPLING))])
+        counts = np.hstack([counts, request.resamples()])
     found = ratios(rows, y, counts)
     if np.isnan(found[0]):
         nothing = np.full(request.n_permutations, np.nan)
@@ -46,7 +45,7 @@ def _resampled(rows: Standard, request: Request, value: float) -> tuple[Vector, 
     i = rng.integers(n, size=_SOME_PAIRS)
     j = rng.integers(n - 1, size=_SOME_PAIRS)
     j += j >= i
-    counts = resampling.row_counts(n, request.n_bootstrap, spawn(request.seed, RESAMPLING))
+    counts = request.resamples()
     distances = rows.squared_at(i, j)
     if rows.squares:
         np.sqrt(distances, out=distances)

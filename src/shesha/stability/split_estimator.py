@@ -18,7 +18,7 @@ from shesha.kernels.distances import n_pairs
 from shesha.kernels.partitions import Partition
 from shesha.kernels.threads import parallel
 from shesha.stability import sampled_chance
-from shesha.stability.evidence import RESAMPLING, THINNING, Evidence, Request
+from shesha.stability.evidence import THINNING, Evidence, Request
 from shesha.stability.matchings import Matchings
 from shesha.views import Rows, SplitHalves
 from shesha.views._sampled_halves import FEWEST_PAIRS, SampledHalves
@@ -145,13 +145,11 @@ def resampled_scores(
     """Scores of resampled rows; coarse ranks shift all alike, so deviations are added to the exact value."""
     if not cells or request.n_bootstrap == 0:
         return np.empty(0)
-    counts = resampling.row_counts(n_rows, request.n_bootstrap, spawn(request.seed, RESAMPLING))
-    origin = float(next(resampling.resampled_correlations(cells, np.ones((n_rows, 1)), pairs))[1].mean())
+    # The rows as they are come first: all resamples are coarsened as they are.
+    counts = np.hstack([np.ones((n_rows, 1)), request.resamples()])
     groups = resampling.resampled_correlations(cells, counts, pairs)
-    scores = np.concatenate(
-        [table.mean(axis=0) for _, table in track(groups, request.n_bootstrap // 16 + 1, "resamples")]
-    )
-    return np.asarray(value + scores - origin)
+    scores = np.concatenate([table.mean(axis=0) for _, table in track(groups, counts.shape[1] // 16 + 1, "resamples")])
+    return np.asarray(value + scores[1:] - scores[0])
 
 
 def _from_pairs(request: Request, n_sampled: int) -> Evidence:
@@ -175,7 +173,8 @@ def _from_pairs(request: Request, n_sampled: int) -> Evidence:
     if not defined:
         return Evidence(float("nan"), scores, null=null, reason=CONSTANT, n_pairs=per_draw * len(parts))
     i, j, influence = (np.concatenate([getattr(part, name) for part in defined]) for name in ("i", "j", "influence"))
-    pair_error, row_error = sampled.standard_errors(influence, i, j)
+    clusters = request.exchange.clusters
+    pair_error, row_error = sampled.standard_errors(influence, clusters[i], clusters[j])
     n_used = per_draw * len(parts)
     note = f"{n_used:,} random pairs of the {n_pairs(n):,} were used; the interval is analytic (dyadic-robust)"
     return Evidence(

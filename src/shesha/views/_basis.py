@@ -80,11 +80,11 @@ class Basis(View):
 
     def overlap(self, other: Basis) -> Matrix:
         """Cosines between the directions of the two, where the directions lie."""
-        return self.directions.T @ other.directions
+        return self.between(other, "overlap", lambda: self.directions.T @ other.directions)
 
     def squared_overlap(self, other: Basis) -> Matrix:
         """Squared cosines between the directions of the two."""
-        return np.asarray(to_host(self.overlap(other)) ** 2)
+        return self.between(other, "squared overlap", lambda: np.asarray(to_host(self.overlap(other)) ** 2))
 
     def canonical_correlations(self, other: Basis) -> Vector:
         """Cosines of the principal angles between the spaces that the directions span, largest first."""

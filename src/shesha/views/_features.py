@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from shesha._arrays import column_medians, gathered, namespace, norm, on_host
+from shesha._arrays import column_medians, gathered, namespace, norm, on_host, singular_values
 from shesha._types import Index, Matrix
 from shesha.kernels.precision import length_unit
 from shesha.views._representation import Representation, View
@@ -65,6 +65,10 @@ class Features(View):
         scaled[:, constant] = 0.0
         length = np.sqrt(np.einsum("ij,ij->j", scaled, scaled))
         return scaled / np.where(length > 0, length, 1.0), constant
+
+    def nuclear_norm(self, other: Features) -> float:
+        """Sum of the singular values of the cross-product of the centred rows."""
+        return self.between(other, "nuclear norm", lambda: float(singular_values(self.compact.T @ other.compact).sum()))
 
     def permuted(self, order: Index) -> Features:
         """Relabel: row i of the result is row order[i] of this."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from threading import RLock
 from typing import Any, ClassVar, Literal, Self, TypeVar, cast
+from weakref import ref
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +23,7 @@ from shesha.kernels.permuted import among
 from shesha.kernels.precision import ROUNDING
 
 V = TypeVar("V", bound="View")
+Result = TypeVar("Result")
 
 Standard = Literal["dot", "cosine", "correlation", "euclidean"]
 """How rows are compared: by inner product, or by a distance."""
@@ -95,6 +97,11 @@ class View:
         raise NotImplementedError
 
     @classmethod
+    def of_subsets(cls, source: Representation, subsets: Sequence[Index], **options: Any) -> list[Self] | None:
+        """Make the views of many subsets of the rows at once; None where that is no better than one after another."""
+        return None
+
+    @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
         """Bytes that the view keeps for n rows and d features, and further bytes while it is made and compared."""
         return 24 * n * d, 24 * n * d
@@ -107,6 +114,27 @@ class View:
     def permuted(self, order: Index) -> Self:
         """Relabel: row i of the result is row order[i] of this."""
         raise NotImplementedError
+
+    def between(self, other: View, name: str, work: Callable[[], Result]) -> Result:
+        """Work out something of two views, once for all measures that look at both in turn.
+
+        It is kept with the other view, which lives no longer than a draw in a null, until that meets another partner.
+        """
+        kept = other.__dict__.get(_BETWEEN)
+        if kept is None or kept[0]() is not self:
+            kept = ref(self), {}
+            other.__dict__[_BETWEEN] = kept
+        found: dict[str, Result] = kept[1]
+        if name not in found:
+            found[name] = work()
+        return found[name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what belongs to another view as well."""
+        return {name: value for name, value in self.__dict__.items() if name != _BETWEEN}
+
+
+_BETWEEN = "_between"
 
 
 class Representation:

@@ -10,10 +10,11 @@ import numpy as np
 
 from shesha import _memory as memory
 from shesha import _validate as check
-from shesha._types import Index, Matrix
+from shesha._types import Array, Index, Matrix
 from shesha.views._representation import Rdm, Representation, View, stored_precision
 
 V = TypeVar("V", bound=View)
+_SOME = 4096
 
 
 class Rows:
@@ -69,6 +70,11 @@ class Rows:
         step = max(1, entries // max(1, self.shape[1]))
         for start in range(0, len(self), step):
             yield start, self.read(slice(start, start + step))
+
+    @property
+    def sample(self) -> Array:
+        """All rows where that costs nothing; of a sparse matrix the first few thousand."""
+        return self.read(slice(0, _SOME)) if self.is_sparse else cast(Array, self._array)
 
     def without(self, rows: Index) -> Rows:
         """The same without some rows."""

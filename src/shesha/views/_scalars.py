@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from shesha import _validate as check
+from shesha._random import generator
 from shesha._types import Index, Seed
 from shesha._warnings import NotEstimable
+from shesha.kernels import halves
+from shesha.kernels import subsets as subset_scores
 from shesha.kernels.distances import PANEL, Metric, panel, standard_rows
+from shesha.kernels.frames import Axes
 from shesha.kernels.precision import length_unit
 from shesha.kernels.threads import parallel
 from shesha.views._features import Features
@@ -94,6 +99,27 @@ class SplitStability(Scalar):
         """Average over random halves, drawn as `shesha.feature_split` draws them."""
         count = check.count(n_splits, "n_splits")
         return cls(SplitHalves.of(source, metric=metric).mean_correlation(count, seed))
+
+    @classmethod
+    def of_subsets(
+        cls,
+        source: Representation,
+        subsets: Sequence[Index],
+        *,
+        metric: Metric = "cosine",
+        n_splits: int = 30,
+        seed: Seed = None,
+        **options: Any,
+    ) -> list[SplitStability] | None:
+        """Order the distances of all rows once for all subsets."""
+        rows = source.standard(metric)
+        rng = generator(seed)
+        draws = [rng.permutation(rows.shape[1]) for _ in range(n_splits)]
+        try:
+            scores = subset_scores.scores(rows, metric, Axes(rows), draws, subsets)
+        except halves.UndirectedHalfError:
+            return None
+        return None if np.isnan(scores).all(axis=0).any() else [cls(float(one)) for one in np.nanmean(scores, axis=0)]
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from shesha import _validate as check
 from shesha._random import generator
 from shesha._types import Index, Seed, Vector
 from shesha._warnings import NotEstimable
-from shesha.kernels import halves
+from shesha.kernels import halves, ranks
 from shesha.kernels.distances import METRICS, Metric, rounding_level
 from shesha.kernels.frames import Axes, Frame, Rotations
 from shesha.kernels.partitions import Partition
@@ -22,6 +22,7 @@ from shesha.views._representation import Representation, View
 Draw = Index | np.random.Generator
 """What makes a partition: a permutation of the features, or the generator of a rotation."""
 Found = TypeVar("Found")
+Item = TypeVar("Item")
 
 MIN_FEATURES = 4
 """Two features in each half: with one, cosine knows only signs."""
@@ -86,20 +87,22 @@ class SplitHalves(View):
         def one(at: int) -> Found:
             return self.kernel.visit(draws[at], lambda closeness: use(at, Partition.of(closeness, self.level)))
 
-        if isinstance(self.kernel, halves.PanelHalves):
-            # Large pieces of work: one at a time, each on all threads.
-            return [one(at) for at in range(len(draws))]
-        return list(parallel(one, range(len(draws))))
+        return self._each(one, range(len(draws)))
+
+    def _each(self, work: Callable[[Item], Found], items: Sequence[Item]) -> list[Found]:
+        """Large pieces of work are done one at a time, each on all threads."""
+        serial = isinstance(self.kernel, halves.PanelHalves)
+        return [work(item) for item in items] if serial else list(parallel(work, items))
 
     def correlations(self, draws: Sequence[Draw]) -> Vector:
         """Rank correlation of the halves in each partition; NaN where the distances of a half are all equal."""
 
-        def correlate(_: int, found: Partition) -> float:
+        def correlate(found: halves.Closeness) -> float:
             if found.directed is not None:
                 raise UndirectedHalfError(np.flatnonzero(~found.directed), self.kernel.metric)
-            return found.correlation
+            return ranks.spearman(found.first, found.second, (self.level, self.level), found.scratch)
 
-        return np.array(self.visit(draws, correlate))
+        return np.array(self._each(lambda draw: self.kernel.visit(draw, correlate), draws))
 
     def mean_correlation(self, n_draws: int, seed: Seed) -> float:
         """Mean of the correlations of random partitions."""

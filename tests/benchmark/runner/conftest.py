@@ -15,6 +15,8 @@ from shesha.benchmark.suites import Suite, Task
 from .toy_run import Inline, task
 
 HERE = Path(__file__).parent
+collect_ignore = ["toy_parts.py"]
+"""Its suites name it by its place, where only the tests' path finds it."""
 
 
 @pytest.fixture(scope="session")

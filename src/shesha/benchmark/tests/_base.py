@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from shesha._random import Seed
+from shesha._types import Seed
 from shesha.benchmark.scoring import Compared, Pair, ScoreRow, Values
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from numpy.typing import ArrayLike
 
-from shesha._random import Seed
+from shesha._types import Seed
 from shesha.benchmark.models import STANDARD, Setting
 from shesha.benchmark.scoring import (
     BY_GROUPS,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from shesha._random import Seed
+from shesha._types import Seed
 from shesha.benchmark.tests._kinds import ByLayers
 
 if TYPE_CHECKING:

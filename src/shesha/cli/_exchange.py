@@ -1,0 +1,78 @@
+"""Options that say which rows may take each other's place, for every command that permutes rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from shesha.nulls.orders import Design
+
+_WHERE = "FILE with one label per row, or COLUMN of the first FILE"
+
+Blocks = Annotated[
+    str | None,
+    typer.Option(metavar="FILE|COLUMN", help=f"Rows are permuted within blocks only (sessions, batches): {_WHERE}."),
+]
+Groups = Annotated[
+    str | None,
+    typer.Option(metavar="FILE|COLUMN", help=f"Rows of a group move together (subjects, donors): {_WHERE}."),
+]
+Within = Annotated[
+    str | None,
+    typer.Option(metavar="FILE|COLUMN", help=f"Rows are permuted within strata of a covariate (depth): {_WHERE}."),
+]
+Shift = Annotated[bool, typer.Option("--shift", help="Rows are a series: turn it round instead of permuting rows.")]
+BlockLength = Annotated[
+    int | None, typer.Option(help="Rows are a series: exchange stretches of so many consecutive rows.")
+]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the options name: columns are taken out of the features before anything is read."""
+
+    design: Design
+    columns: tuple[str, ...]
+    """Columns of the first file that are labels, not features."""
+
+
+def asked(
+    files: Sequence[Path],
+    blocks: str | None,
+    groups: str | None,
+    within: str | None,
+    shift: bool,
+    block_length: int | None,
+) -> Asked:
+    """Read what the options name.
+
+    Parameters
+    ----------
+    files : sequence of paths
+        The command's files; a column is one of the first.
+    blocks, groups, within, shift, block_length
+        The options as given.
+    """
+    named = {"blocks": blocks, "groups": groups, "within": within}
+    columns = tuple(value for value in named.values() if value is not None and not Path(value).exists())
+    labels = {name: _read(name, value, files[0]) for name, value in named.items() if value is not None}
+    design: Design = {"shift": shift, "block_length": block_length}
+    design.update(labels)  # type: ignore[typeddict-item]
+    return Asked(design, columns)
+
+
+def _read(option: str, value: str, first: Path) -> Any:
+    from shesha.io import read_labels
+
+    path = Path(value)
+    if path.exists():
+        return read_labels(path)
+    try:
+        return read_labels(first, value)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"--{option} must be a file, or a column of {first}, got {value!r}: {error}") from error

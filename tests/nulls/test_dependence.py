@@ -1,0 +1,188 @@
+"""Dependent rows are found where they lie one after another or repeat; clean data raise no alarm."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shesha import CalibrationWarning, Rdm, calibrate, calibrate_layers, compare
+from shesha.kernels.repeats import hashes_of, repeats
+from shesha.nulls import dependence
+
+K = 19
+
+
+def series(rng, n, phi, d=8):
+    """An autoregressive series that has forgotten where it began."""
+    rows = rng.standard_normal((n + 200, d))
+    for t in range(1, n + 200):
+        rows[t] += phi * rows[t - 1]
+    return rows[200:]
+
+
+CLEAN = {
+    "Gaussian": lambda rng, n: rng.standard_normal((n, 10)),
+    "heavy tails": lambda rng, n: rng.standard_t(2, (n, 10)),
+    "skewed": lambda rng, n: rng.lognormal(0, 1.5, (n, 10)),
+    "clusters in random order": lambda rng, n: (
+        rng.standard_normal((n, 10)) + 4 * rng.standard_normal((5, 10))[rng.integers(0, 5, n)]
+    ),
+    "two dimensions": lambda rng, n: rng.standard_normal((n, 2)) @ rng.standard_normal((2, 10)),
+    "sparse": lambda rng, n: np.maximum(rng.standard_normal((n, 10)) - 1, 0),
+    "codes": lambda rng, n: np.eye(5)[rng.integers(0, 5, n)],
+    "counts": lambda rng, n: rng.poisson(1.0, (n, 10)),
+}
+
+
+@pytest.mark.parametrize("n", [20, 64, 200])
+def test_clean_data_raise_an_alarm_in_at_most_one_run_of_a_hundred(n):
+    """Over all kinds of data; the level of each is 0.002."""
+    runs = 60
+    alarms = sum(
+        dependence(make(np.random.default_rng([n, k]), n)).found for make in CLEAN.values() for k in range(runs)
+    )
+    assert alarms <= 0.01 * runs * len(CLEAN)
+
+
+@pytest.mark.parametrize("n", [64, 900])
+def test_p_values_of_clean_data_are_those_of_a_test(n):
+    found = np.array([dependence(np.random.default_rng([n, k]).standard_normal((n, 6))).p_value for k in range(150)])
+    # Twice the standard errors of a share of 150, three times over.
+    assert abs(np.mean(found <= 0.5) - 0.5) < 0.13
+    assert np.mean(found <= 0.05) < 0.11
+
+
+ORDERED = {
+    "series": lambda rng, n: series(rng, n, 0.5),
+    "long memory": lambda rng, n: series(rng, n, 0.9),
+    "drift": lambda rng, n: rng.standard_normal((n, 8)) + 2 * np.linspace(0, 1, n)[:, None],
+    "classes in sequence": lambda rng, n: (
+        rng.standard_normal((n, 8)) + rng.standard_normal((5, 8))[np.sort(rng.integers(0, 5, n))]
+    ),
+    "batches": lambda rng, n: (
+        rng.standard_normal((n, 8)) + 0.7 * rng.standard_normal((n // 8 + 1, 8))[np.arange(n) // 8]
+    ),
+    "every row twice": lambda rng, n: (
+        np.repeat(rng.standard_normal((n // 2, 8)), 2, axis=0) + 0.5 * rng.standard_normal((n, 8))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+@pytest.mark.parametrize("n", [128, 1300])
+def test_rows_in_order_are_found_and_their_shuffle_is_not(name, n):
+    for k in range(5):
+        rng = np.random.default_rng([n, k])
+        X = ORDERED[name](rng, n)
+        found = dependence(X)
+        assert found.ordered, name
+        assert "neighbouring rows are closer than random ones" in found.text
+        assert "shift=True" in found.text and "defeats every permutation" in found.text
+        assert dependence(rng.permutation(X)).p_value > found.p_value
+
+
+def test_of_several_representations_all_must_be_in_order(rng):
+    X, Y, noise = series(rng, 100, 0.9), series(rng, 100, 0.9), rng.standard_normal((100, 8))
+    assert dependence(X, Y).ordered
+    assert not dependence(X, noise).ordered
+    assert dependence(X, noise).p_value == max(dependence(X).p_value, dependence(noise).p_value)
+
+
+def test_scale_and_origin_do_not_matter(rng):
+    X = series(rng, 100, 0.3)
+    found = dependence(X)
+    for other in (1e150 * X, 1e-150 * X, X[:, ::-1]):
+        assert dependence(other).p_value == pytest.approx(found.p_value, rel=1e-6)
+
+
+def test_repeated_rows_are_found_wherever_they_lie(rng):
+    order = rng.permutation(120)
+    X = np.repeat(rng.standard_normal((60, 5)), 2, axis=0)[order]
+    found = dependence(X)
+    first = {tuple(row): i for i, row in reversed(list(enumerate(X.tolist())))}
+    assert found.repeated == tuple(i for i, row in enumerate(X.tolist()) if first[tuple(row)] != i)
+    assert found.repeating and "60 rows repeat an earlier one" in found.text and "groups=" in found.text
+    near = dependence(X + 1e-4 * rng.standard_normal(X.shape))
+    assert near.repeating and len(near.nearly_repeated) == 120
+    # Repeats that one representation alone has say nothing.
+    assert not dependence(X, rng.standard_normal((120, 5))).repeating
+
+
+def test_a_few_repeats_and_rows_of_zeros_are_no_alarm(rng):
+    X = rng.standard_normal((100, 5))
+    X[3] = X[50]
+    X[60:90] = 0
+    found = dependence(X)
+    assert found.repeated == (50,)
+    assert not found.repeating
+
+
+def test_repeats_agree_with_a_plain_loop(rng):
+    for n, d, values in ((40, 1, 5), (40, 3, 2), (60, 40, 2), (30, 20, 1000)):
+        X = rng.integers(0, values, (n, d)).astype(float)
+        X[7], X[n - 1, -1] = X[2], -0.0
+        seen, expected = set(), []
+        for i, row in enumerate((X + 0.0).tolist()):
+            if tuple(row) in seen:
+                expected.append(i)
+            seen.add(tuple(row))
+        assert repeats(hashes_of(X)).tolist() == expected
+
+
+@pytest.mark.parametrize(("phi", "expected"), [(0.0, 0.0), (0.5, 2 / 3), (0.8, 1.28 / 0.36)])
+def test_memory_is_that_of_both_series_together(phi, expected):
+    """2 sum phi^(2 k) = 2 phi^2 / (1 - phi^2)."""
+    found = [
+        dependence(series(rng, 500, phi), series(rng, 500, phi)).memory
+        for rng in (np.random.default_rng(k) for k in range(10))
+    ]
+    assert np.mean(found) == pytest.approx(expected, rel=0.15, abs=0.02)
+
+
+def test_a_series_is_short_below_thirty_times_its_memory(rng):
+    found = dependence(series(rng, 64, 0.9), series(rng, 64, 0.9))
+    assert found.short(64) and not found.short(30 * found.memory)
+
+
+def test_what_cannot_be_told_is_not_told(rng):
+    for X in (np.ones((40, 3)), rng.standard_normal((5, 3)).cumsum(axis=0), np.zeros((20, 2))):
+        assert not dependence(X).ordered
+        assert str(dependence(X)) == "no sign that rows depend on one another" or dependence(X).repeating
+    with pytest.raises(ValueError, match="representations must be at least one, got none"):
+        dependence()
+    with pytest.raises(ValueError, match="representations must have the same rows, got 4, 5"):
+        dependence(np.zeros((4, 2)), np.zeros((5, 2)))
+
+
+CALLS = {
+    "calibrate": lambda X, Y, **design: calibrate(X, Y, "CKA", n_permutations=K, seed=0, **design),
+    "own function": lambda X, Y, **design: calibrate(X, Y, lambda a, b: 0.5, n_permutations=K, seed=0, **design),
+    "layers": lambda X, Y, **design: calibrate_layers([X], [Y], n_permutations=K, seed=0, **design),
+    "compare": lambda X, Y, **design: compare(X, Y, "CKA", calibrate=True, n_permutations=K, **design),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_dependent_rows_without_a_design_are_told(rng, call):
+    X, Y = series(rng, 100, 0.5), series(rng, 100, 0.5)
+    with pytest.warns(CalibrationWarning, match="permuting all rows may find too much: neighbouring rows are closer"):
+        call(X, Y)
+    # Whoever says what may be exchanged, or has one side that does not depend on the order, hears nothing.
+    for design in ({"shift": True}, {"blocks": np.arange(100) // 25}, {"groups": np.arange(100) // 4}):
+        call(X, Y, **design)
+    call(X, Y, permutations=np.array([np.roll(np.arange(100), 5 * k) for k in range(1, 20)]))
+    call(X, rng.permutation(Y))
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_shifts_of_a_short_series_are_told(rng, call):
+    X, Y = series(rng, 64, 0.9), series(rng, 64, 0.9)
+    with pytest.warns(CalibrationWarning, match="series of 64 rows are short against a memory of"):
+        call(X, Y, shift=True)
+    with pytest.warns(CalibrationWarning, match="series of 32 rows are short"):
+        call(X, Y, shift=True, blocks=np.arange(64) // 32)
+
+
+def test_distances_alone_have_no_order_to_look_at(rng):
+    D = np.abs(np.subtract.outer(np.arange(40.0), np.arange(40.0)))
+    calibrate(Rdm(D), Rdm(D), "RSA", n_permutations=K, seed=0)
