@@ -197,7 +197,7 @@ def test_a_file_that_changes_meanwhile_costs_its_own_comparisons_and_only_for_no
 
 
 def test_a_file_written_anew_between_looking_and_comparing_is_noticed(folder, monkeypatch):
-    place = _places.InFile(str(folder / "early.npy"), "early", ("early",), False, "1:2")
+    place = _places.InFile(str(folder / "early.npy"), "early", ("early",), False, "guess", "1:2")
     with pytest.raises(ValueError, match=r"early\.npy must stay as it is while it is compared, got a file that has"):
         place.load()
 
@@ -374,6 +374,6 @@ def test_arrays_for_other_processes_are_gone_afterwards(layers, tmp_path, store)
     (tmp_path / f"a.sqlite{_stored._ARRAYS}").mkdir()
     (tmp_path / f"a.sqlite{_stored._ARRAYS}" / "left.npy").write_bytes(b"by a run that was killed")
     tokens = {name: X.reshape(40, 1, -1) for name, X in layers.items()}
-    found = compare_all(tokens, "CKA", store=store, workers=2)
+    found = compare_all(tokens, "CKA", store=store, workers=2, layer_axis=None)
     assert found.matrix("CKA").equals(compare_all(tokens, "CKA").matrix("CKA"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.sqlite", "a.sqlite.lock"]
