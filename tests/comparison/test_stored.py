@@ -375,5 +375,5 @@ def test_arrays_for_other_processes_are_gone_afterwards(layers, tmp_path, store)
     (tmp_path / f"a.sqlite{_stored._ARRAYS}" / "left.npy").write_bytes(b"by a run that was killed")
     tokens = {name: X.reshape(40, 1, -1) for name, X in layers.items()}
     found = compare_all(tokens, "CKA", store=store, workers=2, layer_axis=None)
-    assert found.matrix("CKA").equals(compare_all(tokens, "CKA").matrix("CKA"))
+    assert found.matrix("CKA").equals(compare_all(tokens, "CKA", layer_axis=None).matrix("CKA"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.sqlite", "a.sqlite.lock"]

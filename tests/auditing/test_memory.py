@@ -1,0 +1,36 @@
+"""Every path of an audit and of an estimate keeps to the memory budget."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+pytest.importorskip("resource")
+
+BUDGET = 500
+"""Megabytes that may be used beside what the process takes at rest."""
+SIZES = {"many rows": (20_729, 50), "below the limit of all pairs": (2_900, 50), "panels": (6_000, 200)}
+
+
+@pytest.mark.parametrize("n, d", SIZES.values(), ids=SIZES)
+def test_an_audit_with_labels_keeps_to_the_budget(n, d):
+    code = f"""
+        import resource, numpy as np, shesha
+        rng = np.random.default_rng(0)
+        X, y = rng.standard_normal(({n}, {d})), rng.integers(0, 8, {n})
+        shesha.audit(X[:60], y[:60], n_bootstrap=2, n_permutations=19)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        found = shesha.audit(X, y, n_bootstrap=20, n_permutations=19)
+        assert not found["X"].reason, found["X"].reason
+        assert all(one.value == one.value for one in found["X"].supervised.values())
+        print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+    """
+    environment = {**os.environ, "SHESHA_MEMORY": f"{BUDGET}M", "SHESHA_THREADS": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], env=environment, capture_output=True, text=True, check=True
+    )
+    assert float(done.stdout) < BUDGET
