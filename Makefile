@@ -22,6 +22,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/stability.py --public $(VENV)/public
 	$(BIN)/python benchmarks/similarity.py
 	$(BIN)/python benchmarks/calibration.py --public $(VENV)/public
+	$(BIN)/python benchmarks/audits.py --large
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from shesha.kernels import halves, native, subsets
-from shesha.kernels.distances import METRICS, standard_rows
+from shesha.kernels.distances import METRICS, rounding_level, standard_rows
 from shesha.kernels.frames import Axes
 
 N, D = 60, 14
@@ -21,6 +21,12 @@ def path(request, monkeypatch):
         pytest.skip("compiled loops were not built, or are switched off")
 
 
+def correlations(rows, metric, draws):
+    """Of one set of rows, draw by draw."""
+    both, level = halves.halves(rows, metric, Axes(rows)), rounding_level(rows, metric)
+    return [both.visit(draw, lambda found: halves.correlation(found, level, metric)) for draw in draws]
+
+
 def both_ways(X, metric, rng):
     """Of all subsets at once, and of one after another."""
     draws = [rng.permutation(D) for _ in range(4)]
@@ -30,7 +36,7 @@ def both_ways(X, metric, rng):
     alone = []
     for subset in chosen:
         own = standard_rows(X[subset], metric)
-        alone.append(halves.scores(own, metric, Axes(own), draws))
+        alone.append(correlations(own, metric, draws))
     return found, np.transpose(alone)
 
 

@@ -8,14 +8,15 @@ from queue import SimpleQueue
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha import _memory as memory
+from shesha import _validate as check
 from shesha._types import Index, Mask, Matrix, Vector
+from shesha._warnings import NotEstimable
 from shesha.kernels import native, ranks
-from shesha.kernels.distances import PANEL, Metric, condensed, n_pairs, rounding_level, standard_rows
+from shesha.kernels.distances import PANEL, Metric, condensed, n_pairs, standard_rows
 from shesha.kernels.frames import Frame
-from shesha.kernels.threads import n_threads, parallel, single_threaded_blas
+from shesha.kernels.threads import n_threads, parallel
 
 Result = TypeVar("Result")
 
@@ -150,26 +151,28 @@ def halves(rows: Matrix, metric: Metric, frame: Frame) -> DenseHalves | PanelHal
     return (DenseHalves if len(rows) <= DENSE_ROWS else PanelHalves)(rows, metric, frame)
 
 
-class UndirectedHalfError(Exception):
+class UndirectedHalfError(NotEstimable):
     """Some rows have no direction within a half of the features."""
 
-    def __init__(self, rows: NDArray[np.intp]) -> None:
-        super().__init__(rows)
-        self.rows = rows
+    def __init__(self, rows: Index, metric: Metric) -> None:
+        super().__init__(rows, metric)
+        self.rows, self.metric = rows, metric
+
+    def __str__(self) -> str:
+        """Name the rows."""
+        return f"rows without a direction within a half of the features: {check.listed(self.rows)}"
 
 
-def scores(rows: Matrix, metric: Metric, frame: Frame, draws: Sequence[object]) -> Vector:
-    """Rank correlation of the two halves' distances for each draw; NaN where those of a half are all equal."""
-    tolerance = rounding_level(rows, metric)
-    with single_threaded_blas():
-        both = halves(rows, metric, frame)
+def require_directed(found: Closeness, metric: Metric) -> None:
+    """Refuse halves in which some rows have no direction."""
+    if found.directed is not None:
+        raise UndirectedHalfError(np.flatnonzero(~found.directed), metric)
 
-    def score(closeness: Closeness) -> float:
-        if closeness.directed is not None:
-            raise UndirectedHalfError(np.flatnonzero(~closeness.directed))
-        return ranks.spearman(closeness.first, closeness.second, (tolerance, tolerance), closeness.scratch)
 
-    return np.array(list(parallel(lambda draw: both.visit(draw, score), draws)))
+def correlation(found: Closeness, level: float, metric: Metric) -> float:
+    """Rank correlation of the two halves' distances, which are overwritten; NaN where those of a half are all equal."""
+    require_directed(found, metric)
+    return ranks.spearman(found.first, found.second, (level, level), found.scratch)
 
 
 def _gram(rows: Matrix) -> Matrix:

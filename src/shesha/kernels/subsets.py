@@ -10,7 +10,7 @@ from shesha._types import Index, Matrix, Vector
 from shesha.kernels import native, radix, ranks
 from shesha.kernels.distances import Metric, rounding_level
 from shesha.kernels.frames import Frame
-from shesha.kernels.halves import Closeness, UndirectedHalfError, halves
+from shesha.kernels.halves import Closeness, halves, require_directed
 from shesha.kernels.threads import parallel, single_threaded_blas
 
 _MOST_ROWS = 1 << 14
@@ -18,7 +18,7 @@ _MOST_ROWS = 1 << 14
 
 
 def scores(rows: Matrix, metric: Metric, frame: Frame, draws: Sequence[object], subsets: Sequence[Index]) -> Matrix:
-    """Return what `halves.scores` gives for the rows of each subset: shape (draws, subsets).
+    """Return the correlation of the halves for the rows of each subset: shape (draws, subsets).
 
     The frame must be one in which the coordinates of a row do not depend on the other rows.
     """
@@ -29,8 +29,7 @@ def scores(rows: Matrix, metric: Metric, frame: Frame, draws: Sequence[object], 
     pairs = (i << 16 | j).astype(np.uint32) if len(rows) <= _MOST_ROWS and native.available() else None
 
     def score(closeness: Closeness) -> Vector:
-        if closeness.directed is not None:
-            raise UndirectedHalfError(np.flatnonzero(~closeness.directed))
+        require_directed(closeness, metric)
         found = None if pairs is None else _filtered(closeness, tolerance, pairs, len(rows), subsets)
         return _gathered(closeness, tolerance, (i, j), len(rows), subsets) if found is None else found
 

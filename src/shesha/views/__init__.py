@@ -3,6 +3,7 @@
 Every view can be permuted: relabelling the rows is gathering, so null distributions never rebuild one.
 """
 
+from shesha.kernels.halves import UndirectedHalfError
 from shesha.views._basis import Basis
 from shesha.views._features import Features
 from shesha.views._given import Rdm, UndirectedRowsError
@@ -15,7 +16,7 @@ from shesha.views._representation import Representation, Symmetric, View, aligne
 from shesha.views._rows import Rows, rows_or_distances, source_of
 from shesha.views._sampled_halves import SampledHalves
 from shesha.views._scalars import Concentricity, Magnitude, Scalar, SplitStability, Uniformity
-from shesha.views._split_halves import SplitHalves, UndirectedHalfError
+from shesha.views._split_halves import SplitHalves
 from shesha.views._standard import Standard
 from shesha.views._subsets import DistanceSubsets
 from shesha.views._unordered import Projections, Spectrum

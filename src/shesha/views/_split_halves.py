@@ -12,7 +12,7 @@ from shesha import _validate as check
 from shesha._random import generator
 from shesha._types import Index, Seed, Vector
 from shesha._warnings import NotEstimable
-from shesha.kernels import halves, ranks
+from shesha.kernels import halves
 from shesha.kernels.distances import METRICS, Metric, rounding_level
 from shesha.kernels.frames import Axes, Frame, Rotations
 from shesha.kernels.partitions import Partition
@@ -27,18 +27,6 @@ Item = TypeVar("Item")
 MIN_FEATURES = 4
 """Two features in each half: with one, cosine knows only signs."""
 CONSTANT = "all distances are equal within a half of the features, in every draw"
-
-
-class UndirectedHalfError(NotEstimable):
-    """Some rows have no direction within a half of the features."""
-
-    def __init__(self, rows: Index, metric: Metric) -> None:
-        super().__init__(rows, metric)
-        self.rows, self.metric = rows, metric
-
-    def __str__(self) -> str:
-        """Name the rows."""
-        return f"rows without a direction within a half of the features: {check.listed(self.rows)}"
 
 
 @dataclass(frozen=True)
@@ -98,9 +86,7 @@ class SplitHalves(View):
         """Rank correlation of the halves in each partition; NaN where the distances of a half are all equal."""
 
         def correlate(found: halves.Closeness) -> float:
-            if found.directed is not None:
-                raise UndirectedHalfError(np.flatnonzero(~found.directed), self.kernel.metric)
-            return ranks.spearman(found.first, found.second, (self.level, self.level), found.scratch)
+            return halves.correlation(found, self.level, self.kernel.metric)
 
         return np.array(self._each(lambda draw: self.kernel.visit(draw, correlate), draws))
 
