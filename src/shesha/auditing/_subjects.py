@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shesha._layers import LayerAxis, split_layers
+from shesha.auditing._paths import is_path
 from shesha.comparison._index import Files, Index, Known, index_files, of_path
 from shesha.comparison._places import InFile, fingerprint_as_it_is
 from shesha.runs import ResultStore
@@ -40,17 +40,12 @@ def given_files(representations: Any, layer_axis: LayerAxis) -> Files | None:
     """Return what paths stand for; None where arrays are given."""
     if isinstance(representations, Files):
         return representations
-    if _is_path(representations):
+    if is_path(representations):
         return Files([representations], layer_axis=layer_axis, as_it_is=True)
     listed = isinstance(representations, Sequence) and not isinstance(representations, str) and len(representations)
-    if listed and all(map(_is_path, representations)):
+    if listed and all(map(is_path, representations)):
         return Files(list(representations), layer_axis=layer_axis, as_it_is=True)
     return None
-
-
-def holds_paths(representations: Any) -> bool:
-    """Whether a mapping has paths among its values."""
-    return isinstance(representations, Mapping) and any(map(_is_path, representations.values()))
 
 
 def of_files(files: Files, store: ResultStore) -> dict[str, Subject]:
@@ -82,7 +77,7 @@ def of_mapping(representations: Any, layer_axis: LayerAxis, store: ResultStore) 
 
 
 def _looked_at(name: str, given: Any, layer_axis: LayerAxis, store: ResultStore, index: Index) -> dict[str, Subject]:
-    if _is_path(given):
+    if is_path(given):
         files = Files([Path(given)], layer_axis=layer_axis, as_it_is=True)
         return {one: _of_known(known) for one, known in of_path(name, files, store, index).items()}
     X = rows_or_distances(given, name, min_rows=0, min_columns=0)
@@ -93,7 +88,3 @@ def _looked_at(name: str, given: Any, layer_axis: LayerAxis, store: ResultStore,
 def _of_known(known: Known) -> Subject:
     assert isinstance(known.place, InFile)
     return Subject(known.place, known.shape, known.fingerprint)
-
-
-def _is_path(given: Any) -> bool:
-    return isinstance(given, str | os.PathLike)

@@ -19,8 +19,7 @@ from shesha._progress import muted, track
 from shesha._random import generator
 from shesha._types import Seed
 from shesha._warnings import NotEstimableWarning
-from shesha.auditing._stored import audited_apart, drawn
-from shesha.auditing._subjects import given_files, holds_paths, of_files, of_mapping
+from shesha.auditing._paths import holds_paths
 from shesha.auditing.findings import Settings, audited, meanings, size
 from shesha.auditing.movement import movement, movement_apart
 from shesha.kernels.distances import METRICS, Metric
@@ -136,9 +135,13 @@ def audit(
             "block_length": block_length,
         },
     )
-    files = given_files(representations, layer_axis)
-    if files is None and not (holds_paths(representations) or store or scheduler or (workers or 1) > 1):
+    if not (holds_paths(representations) or store or scheduler or (workers or 1) > 1):
         return _as_result(*_in_memory(representations, layer_axis, y, settings), settings)
+    # These import all measures, which arrays in memory do not need.
+    from shesha.auditing._stored import audited_apart, drawn
+    from shesha.auditing._subjects import given_files, of_files, of_mapping
+
+    files = given_files(representations, layer_axis)
     with runs.writing(store) as kept:
         subjects = of_files(files, kept) if files else of_mapping(representations, layer_axis, kept)
         _require_usable(y, settings, [one.n_rows for one in subjects.values()])

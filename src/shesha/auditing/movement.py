@@ -7,6 +7,7 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,12 +15,14 @@ from shesha import runs
 from shesha._memory import memory_budget
 from shesha._types import Index
 from shesha._warnings import NotEstimable, NotEstimableWarning
-from shesha.auditing._subjects import Subject
 from shesha.kernels.distances import Metric
 from shesha.results import DriftPath, RepresentationAudit
 from shesha.stability.drift import drift_path
 from shesha.stability.split_estimator import exact_bytes
 from shesha.views import RankedRdm, Rdm, Rows, source_of
+
+if TYPE_CHECKING:
+    from shesha.auditing._subjects import Subject
 
 _MIN_ROWS = 4
 _EQUAL = "all distances of a representation are equal, so nothing can be correlated with them"
