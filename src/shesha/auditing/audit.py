@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
+from shesha import runs
 from shesha._layers import LayerAxis, split_layers
 from shesha._progress import muted, track
 from shesha._random import generator
 from shesha._types import Seed
 from shesha._warnings import NotEstimableWarning
+from shesha.auditing._paths import holds_paths
 from shesha.auditing.findings import Settings, audited, meanings, size
-from shesha.auditing.movement import movement
+from shesha.auditing.movement import movement, movement_apart
 from shesha.kernels.distances import METRICS, Metric
 from shesha.nulls.orders import asked_for
-from shesha.results import Audit
+from shesha.results import Audit, DriftPath, RepresentationAudit
+from shesha.stability.measured import design_of
 from shesha.views import Rdm, Representation, Rows, rows_or_distances
 
 _RECORDED = ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs")
@@ -29,7 +35,11 @@ _MANY_CLASSES = 0.5
 
 
 def audit(
-    representations: Data | Mapping[str, Data],
+    representations: Data
+    | Mapping[str, Data | os.PathLike[str]]
+    | Sequence[str | os.PathLike[str]]
+    | str
+    | os.PathLike[str],
     y: ArrayLike | None = None,
     *,
     metric: Metric = "cosine",
@@ -44,6 +54,9 @@ def audit(
     block_length: int | None = None,
     layer_axis: LayerAxis = "guess",
     seed: Seed = 0,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    store: str | os.PathLike[str] | None = None,
 ) -> Audit:
     """Audit representations: faults, stability with interval and chance, spectrum, labels, drift.
 
@@ -56,7 +69,8 @@ def audit(
     representations : mapping of names to arrays, or one array of shape (n_samples, n_features)
         Several of the same rows (layers, checkpoints) are ranked, and their drift along the order
         given is measured. Memory-mapped files stay on disk, sparse matrices sparse; of an `Rdm`, what distances
-        can tell is told.
+        can tell is told. Paths may stand for arrays, and a path, a list of paths, or a directory, for all arrays in
+        these files, which are read when they are needed. A file that cannot be read is left out, with a warning.
     y : array of shape (n_samples,), optional
         Class labels: adds the supervised scores.
     metric : {'cosine', 'correlation', 'euclidean'}
@@ -75,6 +89,15 @@ def audit(
         Which axis of a 3-D array counts layers, each a representation: as for `compare_all`.
     seed : int, Generator or None
         For everything random; 0 unless told otherwise, so that an audit can be repeated.
+    workers : int, optional
+        Number of processes, each of which audits one representation at a time and may take the memory budget; default:
+        1, of many threads.
+    scheduler : str, optional
+        Address of a running Dask scheduler, whose workers see the files, instead of processes here.
+    store : path, optional
+        A file that keeps the findings about each representation; it may be that of `compare_all`. Started again,
+        however it ended, an audit goes on where it was; with more representations, only what is new is audited.
+        Findings are kept under the content, the options, the labels and a hash of the code.
 
     Returns
     -------
@@ -96,6 +119,7 @@ def audit(
     """
     check.choice(metric, METRICS, "metric")
     generator(seed)
+    runs.require_workers(workers, scheduler)
     settings = Settings(
         metric=metric,
         confidence=check.fraction(confidence, "confidence", closed=False),
@@ -111,9 +135,28 @@ def audit(
             "block_length": block_length,
         },
     )
+    if not (holds_paths(representations) or store or scheduler or (workers or 1) > 1):
+        return _as_result(*_in_memory(representations, layer_axis, y, settings), settings)
+    # These import all measures, which arrays in memory do not need.
+    from shesha.auditing._stored import audited_apart, drawn
+    from shesha.auditing._subjects import given_files, of_files, of_mapping
+
+    files = given_files(representations, layer_axis)
+    with runs.writing(store) as kept:
+        subjects = of_files(files, kept) if files else of_mapping(representations, layer_axis, kept)
+        _require_usable(y, settings, [one.n_rows for one in subjects.values()])
+        numbered = replace(settings, seed=drawn(settings.seed))
+        apart = audited_apart(subjects, y, numbered, kept, workers, scheduler)
+        drift, reason = movement_apart(subjects, apart, metric, kept)
+    return _as_result(apart, drift, reason, settings)
+
+
+def _in_memory(
+    representations: Any, layer_axis: LayerAxis, y: ArrayLike | None, settings: Settings
+) -> tuple[list[RepresentationAudit], DriftPath | None, str]:
     named = _named(representations, layer_axis)
     if y is not None:
-        _require_usable_labels(y, named)
+        _require_usable_labels(y, [size(X) for X in named.values()])
     found = []
     several = track(named.items(), len(named), "representations") if len(named) > 1 else named.items()
     for name, X in several:
@@ -122,7 +165,10 @@ def audit(
             # The reason stands in the result.
             warnings.simplefilter("ignore", NotEstimableWarning)
             found.append(audited(name, X, y, settings))
-    drift, reason = movement(named, found, metric)
+    return found, *movement(named, found, settings.metric)
+
+
+def _as_result(found: Sequence[RepresentationAudit], drift: DriftPath | None, reason: str, settings: Settings) -> Audit:
     plain = {name: getattr(settings, name) for name in _RECORDED}
     plain["seed"] = settings.seed if isinstance(settings.seed, int) else None
     if asked_for(settings.design):
@@ -148,9 +194,17 @@ def _named(representations: Data | Mapping[str, Data], layer_axis: LayerAxis) ->
     return {name: rows_or_distances(X, name, min_rows=0, min_columns=0) for name, X in arrays}
 
 
-def _require_usable_labels(y: ArrayLike, named: Mapping[str, Rows | Rdm]) -> None:
+def _require_usable(y: ArrayLike | None, settings: Settings, sizes: Sequence[int]) -> None:
+    """Refuse labels and a design that do not fit the rows, before the long work."""
+    if y is not None:
+        _require_usable_labels(y, sizes)
+    for n in dict.fromkeys(sizes):
+        design_of(settings.design, n)
+
+
+def _require_usable_labels(y: ArrayLike, sizes: Sequence[int]) -> None:
     """Refuse labels that fit no representation, or are as many as the rows, before the long work."""
-    n_rows = {size(X) for X in named.values()}
+    n_rows = dict.fromkeys(sizes)
     length = len(np.asarray(y)) if np.ndim(y) == 1 else -1
     codes, classes = check.labels(y, length if length in n_rows else next(iter(n_rows)))
     if len(classes) > max(2, _MANY_CLASSES * len(codes)):

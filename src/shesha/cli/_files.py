@@ -59,6 +59,24 @@ def read_representations(
     return found
 
 
+def hold_directories(files: Sequence[Path]) -> bool:
+    """Whether one of the paths is a directory of files."""
+    from shesha.comparison._index import is_folder
+
+    return any(map(is_folder, files))
+
+
+def first_of(files: Sequence[Path]) -> Path:
+    """Return the first file, of a directory the first in it: where columns of labels are looked for."""
+    from shesha.comparison._index import is_folder
+    from shesha.io._open import ENDINGS
+
+    if not is_folder(files[0]):
+        return files[0]
+    inside = [one for one in sorted(files[0].iterdir()) if one.suffix.lower() in ENDINGS]
+    return inside[0] if inside else files[0]
+
+
 def layer_axis_of(text: str) -> int | Literal["guess"] | None:
     """Return what --layer-axis stands for."""
     if text not in ("0", "1", "2", "none", "guess"):

@@ -21,7 +21,8 @@ def audit_command(
         typer.Argument(
             metavar="FILE...",
             show_default=False,
-            help="npy, npz, safetensors, parquet, csv, tsv, h5ad or zarr; each array is a representation.",
+            help="npy, npz, safetensors, parquet, csv, tsv, h5ad or zarr, or a directory of such; each array is a "
+            "representation.",
         ),
     ],
     labels: Annotated[Path | None, typer.Option(help="File with one class label per row.")] = None,
@@ -44,6 +45,16 @@ def audit_command(
     within: _exchange.Within = None,
     shift: _exchange.Shift = False,
     block_length: _exchange.BlockLength = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes, for several representations; default: 1, of many threads.")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler, instead of processes here.")
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(help="Keep what is found in this file: a run goes on where the last one ended, with new FILEs."),
+    ] = None,
     layer_axis: _files.LayerAxis = "guess",
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
@@ -55,12 +66,24 @@ def audit_command(
     order given is measured. Ends with status 2 if a representation cannot be scored.
     """
     from shesha.auditing import audit
+    from shesha.comparison._index import Files
 
     _files.require_writable(json)
     _files.require_writable(plot)
     _files.require_picture(plot)
-    exchanged = _exchange.asked(files, blocks, groups, within, shift, block_length)
-    representations, y = load(files, labels, label_column, key, exchanged.columns, layer_axis)
+    if workers is not None and workers < 1:
+        raise ValueError(f"--workers must be at least 1, got {workers}")
+    as_needed = store is not None or scheduler is not None or (workers or 1) > 1 or _files.hold_directories(files)
+    first = _files.first_of(files)
+    exchanged = _exchange.asked([first], blocks, groups, within, shift, block_length)
+    inside = (*exchanged.columns, *((label_column,) if label_column is not None and labels is None else ()))
+    representations: Any
+    if as_needed:
+        axis = _files.layer_axis_of(layer_axis)
+        representations = Files(files, key, layer_axis=axis, no_features=inside, as_it_is=True)
+    else:
+        representations = _files.read_representations(files, key, inside, layer_axis)
+    y = read_classes(first, labels, label_column)
     found = audit(
         representations,
         y,
@@ -72,25 +95,19 @@ def audit_command(
         **exchanged.design,
         layer_axis=None,
         seed=seed,
+        workers=workers,
+        scheduler=scheduler,
+        store=store,
     )
     show(found, json, plot)
 
 
-def load(
-    files: list[Path],
-    labels: Path | None,
-    label_column: str | None,
-    keys: list[str] | None,
-    no_features: tuple[str, ...],
-    layer_axis: str,
-) -> tuple[dict[str, Any], Any]:
-    """Read the representations of all files, and the labels; some columns are no features."""
+def read_classes(first: Path, labels: Path | None, label_column: str | None) -> Any:
+    """Read the labels, from their file or from a column of the first; None where there are none."""
     from shesha.io import read_labels
 
-    source = labels if labels is not None else (files[0] if label_column is not None else None)
-    y = None if source is None else read_labels(source, label_column)
-    inside = (*no_features, *((label_column,) if label_column is not None and labels is None else ()))
-    return _files.read_representations(files, keys, inside, layer_axis), y
+    source = labels if labels is not None else (first if label_column is not None else None)
+    return None if source is None else read_labels(source, label_column)
 
 
 def show(found: Audit, json: Path | None, plot: Path | None) -> None:

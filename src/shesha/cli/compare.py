@@ -76,7 +76,7 @@ def compare_command(
     chosen = _split(measures or ["standard"])
     if workers is not None and workers < 1:
         raise ValueError(f"--workers must be at least 1, got {workers}")
-    if store is not None or scheduler is not None or _holds_directories(files):
+    if store is not None or scheduler is not None or _files.hold_directories(files):
         if calibrate:
             raise ValueError("--calibrate needs two representations in files, got --store, --scheduler or a directory")
         given = Files(files, key, rdm, _files.layer_axis_of(layer_axis))
@@ -124,12 +124,6 @@ def _compared_as_needed(
 
     found: Any = given
     return compare_all(found, measures, workers=workers, scheduler=scheduler, store=store, seed=seed)
-
-
-def _holds_directories(files: list[Path]) -> bool:
-    from shesha.comparison._index import is_folder
-
-    return any(map(is_folder, files))
 
 
 def _show(pairs: PairwiseComparison, json: Path | None, plot: Path | None) -> None:

@@ -14,13 +14,13 @@ import numpy as np
 from shesha._layers import LayerAxis
 from shesha._progress import track
 from shesha._warnings import MeasureWarning, warn
-from shesha.comparison._places import Held, InFile, Place, fingerprint_of, stamp_of
+from shesha.comparison._places import Held, InFile, Place, fingerprint_as_it_is, fingerprint_of, stamp_of
 from shesha.io import open_file
 from shesha.io._files import existing, listed
 from shesha.io._names import full_name
 from shesha.io._open import formats
 from shesha.runs import ResultStore
-from shesha.views import Rdm, Representation
+from shesha.views import Rdm, Representation, Rows
 
 FILES = "file"
 """What the store calls files that were looked at."""
@@ -41,6 +41,10 @@ class Files:
     """Whether the arrays are distances between rows."""
     layer_axis: LayerAxis = "guess"
     """Which axis of an array of three dimensions counts its layers."""
+    no_features: Sequence[str] = ()
+    """Columns of tables, and arrays, that hold labels."""
+    as_it_is: bool = False
+    """Whether what no measure could compare (NaN, few rows) is looked at all the same, rather than left out."""
 
 
 @dataclass(frozen=True)
@@ -133,9 +137,15 @@ def _held(given: Any, name: str, hashed: bool) -> Known:
 
 
 def _of_path(path: Path, label: str, store: ResultStore, found: Index) -> dict[str, Known]:
+    return of_path(label, Files([path]), store, found)
+
+
+def of_path(label: str, files: Files, store: ResultStore, found: Index) -> dict[str, Known]:
+    """Look at the arrays of one file, which are called by a label instead of the file's name."""
+    path = Path(files.paths[0])
     if is_folder(path):
         raise IsADirectoryError(f"{label} must be an array or a file, got the directory {path}")
-    arrays = dict(_arrays(existing(path), Files([path]), store, found))
+    arrays = dict(_arrays(existing(path), files, store, found))
     return {label if len(arrays) == 1 else f"{label}:{name}": known for name, known in arrays.items()}
 
 
@@ -170,7 +180,9 @@ def looks_like_distances(array: Any) -> bool:
 
 def _arrays(path: Path, files: Files, store: ResultStore, found: Index) -> Iterator[tuple[str, Known]]:
     """Yield the arrays of a file: those that the store remembers, if the file has not changed since."""
-    asked = [None if files.keys is None else list(files.keys), files.distances, files.layer_axis]
+    asked: list[Any] = [None if files.keys is None else list(files.keys), files.distances, files.layer_axis]
+    if files.as_it_is or files.no_features:
+        asked += [list(files.no_features), files.as_it_is]
     key = json.dumps([str(path.absolute()), *asked])
     try:
         stamp = stamp_of(path)
@@ -183,21 +195,27 @@ def _arrays(path: Path, files: Files, store: ResultStore, found: Index) -> Itera
         store.put(FILES, {key: json.dumps({"stamp": "", "reason": reason})})
         return
     for one in record["skipped"].items():
-        if files.keys is None:
+        if files.keys is None and one[0] not in files.no_features:
             found.skipped[one] = found.skipped.get(one, 0) + 1
+    no_features = tuple(files.no_features)
     for name, shape, fingerprint, like_distances in record["arrays"]:
         if like_distances:
             found.like_distances.append(name if name == path.stem else f"{path.stem}:{name}")
         keys = (name,) if path.suffix.lower() not in _TABLES else None if files.keys is None else tuple(files.keys)
-        place = InFile(str(path.absolute()), name, keys, files.distances, files.layer_axis, stamp)
+        place = InFile(str(path.absolute()), name, keys, files.distances, files.layer_axis, stamp, no_features)
         yield name, Known(place, tuple(shape), fingerprint)
 
 
 def _looked_at(path: Path, files: Files) -> dict[str, Any]:
-    contents = open_file(path, keys=files.keys, layer_axis=files.layer_axis)
+    no_features = tuple(files.no_features) or None
+    contents = open_file(path, keys=files.keys, labels_column=no_features, layer_axis=files.layer_axis)
     make: Callable[[Any, str], Any] = Rdm if files.distances else lambda array, _: array
     arrays = []
     for name, array in contents.representations.items():
+        if files.as_it_is:
+            rows = Rows(array, name, min_rows=0, min_columns=0)
+            arrays.append([name, list(rows.shape), fingerprint_as_it_is(rows), False])
+            continue
         source = Representation.of(make(array, name), name)
         like = not files.distances and looks_like_distances(array)
         arrays.append([name, list(source.shape), fingerprint_of(source), like])

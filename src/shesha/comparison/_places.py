@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,10 @@ from numpy.typing import NDArray
 from shesha._atomic import replacing
 from shesha._layers import LayerAxis
 from shesha.io import UnreadableFileError, open_file
-from shesha.views import Rdm, Representation
+from shesha.views import Rdm, Representation, Rows
+
+_ENTRIES = 1 << 20
+"""Numbers that are hashed together."""
 
 
 class Place(Protocol):
@@ -50,14 +53,21 @@ class InFile:
     distances: bool
     layer_axis: LayerAxis
     stamp: str
+    no_features: tuple[str, ...] = ()
+    """Columns of a table that hold labels."""
 
     def load(self) -> Representation:
         """Read the file."""
+        array = self.array()
+        return Representation.of(Rdm(array, self.name) if self.distances else array, self.name)
+
+    def array(self) -> Any:
+        """Open the file, and return the array as it is: mapped or sparse where the file's kind is, and unchecked."""
         path = Path(self.path)
         if stamp_of(path) != self.stamp:
             raise UnreadableFileError(f"{path} must stay as it is while it is compared, got a file that has changed")
-        array = open_file(path, keys=self.keys, layer_axis=self.layer_axis).representations[self.name]
-        return Representation.of(Rdm(array, self.name) if self.distances else array, self.name)
+        opened = open_file(path, keys=self.keys, labels_column=self.no_features or None, layer_axis=self.layer_axis)
+        return opened.representations[self.name]
 
 
 @dataclass(frozen=True)
@@ -106,6 +116,17 @@ def fingerprint_of(source: Representation) -> str:
     kind = f"{'distances' if source.given_distances else 'features'} {source.shape} {source.precision!r}"
     digest = hashlib.sha256(kind.encode())
     digest.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
+    return digest.hexdigest()[:24]
+
+
+def fingerprint_as_it_is(X: Rows | Rdm) -> str:
+    """Hash numbers that need not be finite, as they are stored; of rows a stretch at a time."""
+    if isinstance(X, Rdm):
+        return fingerprint_of(Representation.of(X))
+    kind = "sparse" if X.is_sparse else str(X.sample.dtype)
+    digest = hashlib.sha256(f"as it is {kind} {X.shape} {X.precision!r}".encode())
+    for _, block in X.blocks(_ENTRIES):
+        digest.update(np.ascontiguousarray(block).view(np.uint8).data if block.size else b"")
     return digest.hexdigest()[:24]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Self
 
 from shesha.report import as_text
 from shesha.results._audit_sections import named, sections
@@ -110,9 +111,21 @@ class RepresentationAudit(Result):
         """Return plain values, ready for JSON: each score and descriptor under its own name."""
         plain = super().to_dict()
         scores, chances, descriptors = (plain.pop(name) for name in ("scores", "chances", "descriptors"))
-        named = {name: scores.get(name) for name in ("feature_split", "basis_averaged_split", *scores)}
+        named = {name: scores.get(name) for name in (*_LEADING, *scores)}
         described = {name: float("nan") for name in _DESCRIPTORS} | descriptors
         return {**plain, **named, "chance": chances.get("feature_split"), **described}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """Return the findings that `to_dict` gave plain values of, also after JSON has had them."""
+        own = {one.name for one in fields(cls)}
+        rest = {name: value for name, value in plain.items() if name not in own | {"chance"}}
+        scores = {name: value for name, value in rest.items() if isinstance(value, Mapping)}
+        # Both are there, or neither is: what was not scored has names without values.
+        numbers = {name: value for name, value in rest.items() if name not in (*scores, *_LEADING)} if scores else {}
+        chances = {} if plain.get("chance") is None else {"feature_split": plain["chance"]}
+        found = {**plain, "scores": scores, "chances": chances, "descriptors": numbers}
+        return super().from_dict(found)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table of one row."""
@@ -132,7 +145,7 @@ class RepresentationAudit(Result):
             "duplicate_rows": len(self.faults.duplicate_rows),
             "constant_columns": len(self.faults.constant_columns),
         }
-        estimates: dict[str, Estimate | None] = dict.fromkeys(("feature_split", "basis_averaged_split"))
+        estimates: dict[str, Estimate | None] = dict.fromkeys(_LEADING)
         for name, found in {**estimates, **self.scores, **self.supervised}.items():
             for part in ("value", "low", "high"):
                 column = name if part == "value" else f"{name}_{part}"
@@ -145,6 +158,8 @@ class RepresentationAudit(Result):
         return flat
 
 
+_LEADING = ("feature_split", "basis_averaged_split")
+"""What stands first, even where nothing could be scored."""
 _DESCRIPTORS = ("effective_rank", "participation_ratio", "anisotropy")
 """What a table has a column for even where nothing could be scored."""
 

@@ -1,0 +1,90 @@
+"""What is audited, by name: arrays, and arrays of files that are opened when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shesha._layers import LayerAxis, split_layers
+from shesha.auditing._paths import is_path
+from shesha.comparison._index import Files, Index, Known, index_files, of_path
+from shesha.comparison._places import InFile, fingerprint_as_it_is
+from shesha.runs import ResultStore
+from shesha.views import Rdm, Rows, rows_or_distances
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A representation that was looked at."""
+
+    place: InFile | Rows | Rdm
+    shape: tuple[int, ...]
+    fingerprint: str
+    """Names its content."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of inputs."""
+        return self.shape[0]
+
+    def load(self) -> Rows | Rdm:
+        """Open the file, if it is one: an OSError or a ValueError where it cannot be read, or has changed."""
+        if isinstance(self.place, InFile):
+            return Rows(self.place.array(), self.place.name, min_rows=0, min_columns=0)
+        return self.place
+
+
+def given_files(representations: Any, layer_axis: LayerAxis) -> Files | None:
+    """Return what paths stand for; None where arrays are given."""
+    if isinstance(representations, Files):
+        return representations
+    if is_path(representations):
+        return Files([representations], layer_axis=layer_axis, as_it_is=True)
+    listed = isinstance(representations, Sequence) and not isinstance(representations, str) and len(representations)
+    if listed and all(map(is_path, representations)):
+        return Files(list(representations), layer_axis=layer_axis, as_it_is=True)
+    return None
+
+
+def of_files(files: Files, store: ResultStore) -> dict[str, Subject]:
+    """Look at files; one that cannot be read is left out, with a warning."""
+    found = index_files(files, store)
+    found.tell()
+    if not found.known:
+        told = "; ".join(f"left out: {path}: {reason}" for path, reason in found.left_out.items())
+        raise ValueError(f"representations must be at least one that can be read, got none; {told}".rstrip("; "))
+    return {name: _of_known(known) for name, known in found.known.items()}
+
+
+def of_mapping(representations: Any, layer_axis: LayerAxis, store: ResultStore) -> dict[str, Subject]:
+    """Look at arrays, and at those of files, by their names."""
+    several = representations if isinstance(representations, Mapping) else {"X": representations}
+    if not several:
+        raise ValueError("representations must hold at least one matrix, got none")
+    index, found, twice = Index(), dict[str, Subject](), list[str]()
+    for label, given in split_layers(several, layer_axis).items():
+        new = _looked_at(str(label), given, layer_axis, store, index)
+        twice += [repr(name) for name in new if name in found]
+        found |= new
+    if twice:
+        raise ValueError(f"representations must have distinct names, got {', '.join(twice)} more than once")
+    index.tell()
+    if not found:
+        raise ValueError(f"representations must be at least one that can be read, got {index.left_out}")
+    return found
+
+
+def _looked_at(name: str, given: Any, layer_axis: LayerAxis, store: ResultStore, index: Index) -> dict[str, Subject]:
+    if is_path(given):
+        files = Files([Path(given)], layer_axis=layer_axis, as_it_is=True)
+        return {one: _of_known(known) for one, known in of_path(name, files, store, index).items()}
+    X = rows_or_distances(given, name, min_rows=0, min_columns=0)
+    shape = X.shape if isinstance(X, Rows) else (X.n_rows,)
+    return {name: Subject(X, shape, fingerprint_as_it_is(X))}
+
+
+def _of_known(known: Known) -> Subject:
+    assert isinstance(known.place, InFile)
+    return Subject(known.place, known.shape, known.fingerprint)
