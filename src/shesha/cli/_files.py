@@ -69,11 +69,12 @@ def hold_directories(files: Sequence[Path]) -> bool:
 def first_of(files: Sequence[Path]) -> Path:
     """Return the first file, of a directory the first in it: where columns of labels are looked for."""
     from shesha.comparison._index import is_folder
-    from shesha.io._open import ENDINGS
+    from shesha.io._open import formats
 
     if not is_folder(files[0]):
         return files[0]
-    inside = [one for one in sorted(files[0].iterdir()) if one.suffix.lower() in ENDINGS]
+    known = formats()
+    inside = [one for one in sorted(files[0].iterdir()) if one.suffix.lower() in known]
     return inside[0] if inside else files[0]
 
 
