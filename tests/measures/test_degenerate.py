@@ -186,7 +186,7 @@ BAD_OPTIONS = {
     "metric, RSA": (
         lambda: measures.rsa(X, Y, metric="l1"),
         ValueError,
-        "metric must be one of 'dot', 'cosine', 'correlation', 'euclidean', got 'l1'",
+        "metric must be one of 'cosine', 'correlation', 'euclidean', got 'l1'",
     ),
     "metric, stability": (
         lambda: measures.stability_difference(X, Y, metric="dot"),

@@ -53,6 +53,7 @@ def shesha(X: ArrayLike, y: ArrayLike | None = None, variant: str = "feature_spl
     >>> import numpy as np
     >>> X = np.random.default_rng(0).standard_normal((100, 20))
     >>> y = np.repeat([0, 1], 50)
+    >>> from shesha.stability import feature_split, variance_ratio
     >>> shesha(X, variant="feature_split", n_splits=5, seed=320) == feature_split(X, n_splits=5, seed=320)
     True
     >>> shesha(X, y, variant="variance") == variance_ratio(X, y)
