@@ -42,9 +42,9 @@ class Plain(View):
     def of(cls, source):
         return cls(source.rows)
 
+
 # Programs of their own: the tests import them where they are needed.
 collect_ignore = ["stored_measures.py", "stored_run.py"]
-
 
 
 @pytest.fixture
