@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -42,3 +43,12 @@ def with_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[],
             return call()
 
     return run
+
+
+def pytest_collection_modifyitems(items):
+    """Leave out what takes long, unless it is asked for: `SHESHA_SLOW=1 make test` runs everything."""
+    if os.environ.get("SHESHA_SLOW"):
+        return
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.skip(reason="takes long: set SHESHA_SLOW=1"))

@@ -103,7 +103,7 @@ def command(place, folder, *arguments):
     return run(place, folder, "from shesha.cli import main; main()", *arguments)
 
 
-@pytest.fixture(params=["outside", "inside"])
+@pytest.fixture(params=["outside", pytest.param("inside", marks=pytest.mark.slow)])
 def place(request):
     return request.getfixturevalue(request.param)
 

@@ -16,7 +16,12 @@ BUDGET = 500
 SIZES = {"many rows": (20_729, 50), "below the limit of all pairs": (2_900, 50), "panels": (6_000, 200)}
 
 
-@pytest.mark.parametrize("n, d", SIZES.values(), ids=SIZES)
+SOME = [
+    pytest.param(*size, id=name, marks=() if name == "many rows" else pytest.mark.slow) for name, size in SIZES.items()
+]
+
+
+@pytest.mark.parametrize("n, d", SOME)
 def test_an_audit_with_labels_keeps_to_the_budget(n, d):
     code = f"""
         import resource, numpy as np, shesha

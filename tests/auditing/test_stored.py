@@ -79,6 +79,7 @@ def test_files_give_the_findings_of_arrays(folder, arrays, classes, store, quick
     assert quick_audit(by_name, classes, seed=5) == expected
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_findings_of_one(folder, arrays, classes, store, quick_audit):
     expected = quick_audit(arrays, classes, blocks=np.arange(60) // 20, seed=5)
     assert quick_audit(folder, classes, blocks=np.arange(60) // 20, seed=5, workers=2, store=store) == expected
@@ -237,6 +238,7 @@ def test_what_does_not_fit_is_not_kept(folder, arrays, store, quick_audit, monke
     assert quick_audit(folder, store=store) == quick_audit(arrays) != sampled
 
 
+@pytest.mark.slow
 def test_few_files_are_in_memory_together(tmp_path, rng, quick_audit, monkeypatch):
     for number in range(60):
         np.savez(tmp_path / f"step{number:02}.npz", X=rng.standard_normal((20, 6)))

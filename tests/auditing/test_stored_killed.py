@@ -23,6 +23,7 @@ def lines(path):
     return path.read_text().splitlines() if path.exists() else []
 
 
+@pytest.mark.slow
 def test_killed_it_ends_with_the_same_findings(tmp_path, quick_audit, monkeypatch):
     folder, store, calls = tmp_path / "steps", tmp_path / "a.sqlite", tmp_path / "calls"
     folder.mkdir()
