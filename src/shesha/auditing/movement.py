@@ -17,7 +17,7 @@ from shesha._types import Index
 from shesha._warnings import NotEstimable, NotEstimableWarning
 from shesha.kernels.distances import Metric
 from shesha.results import DriftPath, RepresentationAudit
-from shesha.stability.drift import drift_path
+from shesha.stability.drift import EQUAL, drift_path
 from shesha.stability.split_estimator import exact_bytes
 from shesha.views import RankedRdm, Rdm, Rows, source_of
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from shesha.auditing._subjects import Subject
 
 _MIN_ROWS = 4
-_EQUAL = "all distances of a representation are equal, so nothing can be correlated with them"
 DRIFTS = "drift"
 """What the store calls the drift between two contents."""
 
@@ -62,7 +61,7 @@ def movement_apart(
             first.append(steps.drift(several[0], one))
     except (OSError, ValueError, MemoryError) as error:
         return None, str(error) or type(error).__name__
-    reasons = tuple(_EQUAL if np.isnan([a, b]).any() else "" for a, b in zip(first, previous, strict=True))
+    reasons = tuple(EQUAL if np.isnan([a, b]).any() else "" for a, b in zip(first, previous, strict=True))
     return DriftPath(tuple(subjects), tuple(first), tuple(previous), "spearman", metric, reasons), ""
 
 

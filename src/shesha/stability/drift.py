@@ -17,7 +17,7 @@ from shesha.views import Distances, RankedRdm, Rdm, Representation, Rows, Standa
 from shesha.views._rdm import METHODS, Method
 
 Data = ArrayLike | Rdm | Representation | Rows
-_EQUAL = "all distances of a representation are equal, so nothing can be correlated with them"
+EQUAL = "all distances of a representation are equal, so nothing can be correlated with them"
 
 
 def compute_rdm(X: Data, metric: Metric = "cosine", normalize: bool = True) -> NDArray[np.float64]:
@@ -168,7 +168,7 @@ def drift_path(
         previous.append(_drift(before, view))
         first.append(previous[-1] if before is start else _drift(start, view))
         before = view
-    reasons = tuple(_EQUAL if np.isnan([a, b]).any() else "" for a, b in zip(first, previous, strict=True))
+    reasons = tuple(EQUAL if np.isnan([a, b]).any() else "" for a, b in zip(first, previous, strict=True))
     for name, reason in zip(names, reasons, strict=True):
         if reason:
             check.not_estimable(f"drift of {name}: {reason}")
@@ -179,7 +179,7 @@ def similarity(data: Mapping[str, Data], method: Method, metric: Metric) -> floa
     """Correlate the distances of two named representations; NotEstimable where those of one are all equal."""
     a, b = (_ranked(source, name, method, metric) for name, source in zip(data, _of_the_same_rows(data), strict=True))
     if a is None or b is None:
-        raise NotEstimable(_EQUAL)
+        raise NotEstimable(EQUAL)
     return a.inner(b)
 
 

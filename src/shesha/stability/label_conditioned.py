@@ -16,6 +16,7 @@ from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.stability._registry import stability
 from shesha.stability.evidence import RESAMPLING, Classes, Evidence, Request
+from shesha.stability.label_estimators import mean_score
 from shesha.views import Plain
 
 _MIN_CLASSES = 3
@@ -39,10 +40,12 @@ def estimate_label_conditioned(request: Request) -> Evidence:
     resampled = splits.resampled(y, lambda: _places(request, rng), request.n_bootstrap, rng)
     whole = [np.arange(len(own)) for own in y.members]
     null = [
-        _mean(splits.scores(y.at(order), whole, generator(request.seed)))
+        mean_score(splits.scores(y.at(order), whole, generator(request.seed)))
         for order in track(request.orders(), request.n_permutations, "matchings")
     ]
-    return Evidence(_mean(draws), draws if len(draws) > 1 else np.empty(0), resampled=resampled, null=np.array(null))
+    return Evidence(
+        mean_score(draws), draws if len(draws) > 1 else np.empty(0), resampled=resampled, null=np.array(null)
+    )
 
 
 def _places(request: Request, rng: np.random.Generator) -> list[Index]:
@@ -166,9 +169,5 @@ class _Splits:
         found: list[float] = []
         for start in track(range(0, count, _TOGETHER), -(-count // _TOGETHER), "resamples"):
             drawn = [self.drawn(draw(), rng) for _ in range(min(_TOGETHER, count - start))]
-            found += list(parallel(lambda one: _mean(self.of(members, one)), drawn))
+            found += list(parallel(lambda one: mean_score(self.of(members, one)), drawn))
         return np.array(found)
-
-
-def _mean(scores: Vector) -> float:
-    return float("nan") if np.isnan(scores).all() else float(np.nanmean(scores))

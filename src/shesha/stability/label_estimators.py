@@ -80,13 +80,13 @@ def by_resampling(
     resampled = []
     for _ in track(range(request.n_bootstrap), request.n_bootstrap, "resamples"):
         rows = request.resampled_rows(rng)
-        resampled.append(_mean(scores(X[rows], y.at(rows), rng)))
+        resampled.append(mean_score(scores(X[rows], y.at(rows), rng)))
     null = [
-        _mean(scores(X, y.at(order), generator(request.seed)))
+        mean_score(scores(X, y.at(order), generator(request.seed)))
         for order in track(request.orders(), request.n_permutations, "matchings")
     ]
     return Evidence(
-        _mean(draws),
+        mean_score(draws),
         draws if len(draws) > 1 else np.empty(0),
         resampled=np.array(resampled),
         null=np.array(null),
@@ -129,5 +129,6 @@ def _rows(request: Request) -> Matrix:
     return view.rows
 
 
-def _mean(scores: Vector) -> float:
+def mean_score(scores: Vector) -> float:
+    """Mean of the scores that are known; NaN if none is."""
     return float("nan") if np.isnan(scores).all() else float(np.nanmean(scores))
