@@ -77,13 +77,13 @@ def audit_command(
     first = _files.first_of(files)
     exchanged = _exchange.asked([first], blocks, groups, within, shift, block_length)
     inside = (*exchanged.columns, *((label_column,) if label_column is not None and labels is None else ()))
+    y = read_classes(first, labels, label_column)
     representations: Any
     if as_needed:
         axis = _files.layer_axis_of(layer_axis)
         representations = Files(files, key, layer_axis=axis, no_features=inside, as_it_is=True)
     else:
         representations = _files.read_representations(files, key, inside, layer_axis)
-    y = read_classes(first, labels, label_column)
     found = audit(
         representations,
         y,
