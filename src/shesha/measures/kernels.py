@@ -173,6 +173,8 @@ def distance_correlation(a: Gram, b: Gram) -> float:
 def pwcka(a: Basis, b: Basis, *, variance: float = 0.99) -> float:
     """Linear CKA of the leading principal components, equally many of each.
 
+    Where the cut falls among components of equal variance, it is the mean over all choices among them.
+
     Parameters
     ----------
     variance : float in (0, 1]
@@ -186,6 +188,10 @@ def pwcka(a: Basis, b: Basis, *, variance: float = 0.99) -> float:
     """
     share = check.fraction(variance, "variance")
     k = min(a.components_for(share), b.components_for(share))
-    first, second = a.truncated(k), b.truncated(k)
-    weights = [side.variances / np.linalg.norm(side.variances) for side in (first, second)]
+    counts = [side.leading_weights(k) for side in (a, b)]
+    first, second = (side.truncated(len(count)) for side, count in zip((a, b), counts, strict=True))
+    weights = [
+        count * side.variances[: len(count)] / np.linalg.norm(side.variances[:k])
+        for side, count in zip((a, b), counts, strict=True)
+    ]
     return float(np.clip(weights[0] @ first.squared_overlap(second) @ weights[1], 0.0, 1.0))
