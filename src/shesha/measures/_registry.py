@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from shesha import _validate as check
 from shesha._random import drawn_number
 from shesha._types import Seed
-from shesha._warnings import NotEstimable
+from shesha._warnings import MeasureWarning, NotEstimable, warn
 from shesha.kernels.threads import single_threaded_blas
 from shesha.views import Rdm, Representation, View, aligned
 
@@ -74,6 +74,8 @@ class Measure:
     """Options of the view that the measure fixes."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options that differ from the function's defaults."""
+    remark: Callable[..., str] | None = field(default=None, repr=False)
+    """A function of two views: what of them must be told beside the value, or nothing."""
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
@@ -135,12 +137,21 @@ class Measure:
 
     def between(self, X: Data, Y: Data) -> float:
         """Compare two representations; NotEstimable tells why there is no value."""
+        return self.told(X, Y)[0]
+
+    def told(self, X: Data, Y: Data) -> tuple[float, str]:
+        """Compare two representations, and say what must be known of the value, if anything."""
         given = Representation.of(X, "X"), Representation.of(Y, "Y")
         a, b = aligned(*given, self.view.folding, anywhere=self.anywhere)
         self.require_comparable(a, b)
         drawn = self.drawn()
         with single_threaded_blas():
-            return drawn.compared(drawn.look(a), drawn.look(b))
+            views = drawn.look(a), drawn.look(b)
+            return drawn.compared(*views), drawn.remark_on(*views)
+
+    def remark_on(self, a: View, b: View) -> str:
+        """Say what of two views must be told beside their value; empty where nothing must."""
+        return "" if self.remark is None else self.remark(a, b)
 
     def compared(self, a: View, b: View) -> float:
         """Compare two views that `look` returned."""
@@ -215,7 +226,7 @@ def measure(
         For the card.
     **declared
         Further fields of `Measure`: caveats, paired, inner_product, anywhere, equal_widths, needs_features, self_value,
-        groups, view_options.
+        groups, view_options, remark.
     """
     check.choice(closer, get_args(Closer), "closer")
     check.choice(cost, COSTS, "cost")
@@ -253,9 +264,12 @@ def _as_function(
         if args:
             raise TypeError(f"{function.__name__}() takes two representations; options are keyword-only")
         try:
-            return found.configured(**options).between(X, Y)
+            value, remark = found.configured(**options).told(X, Y)
         except NotEstimable as reason:
             return check.not_estimable(str(reason))
+        if remark:
+            warn(f"{found.name}: {remark}", MeasureWarning)
+        return value
 
     own = inspect.signature(function).parameters
     kept = [parameter for parameter in own.values() if parameter.kind is parameter.KEYWORD_ONLY]
