@@ -76,6 +76,8 @@ class Measure:
     """Options that differ from the function's defaults."""
     remark: Callable[..., str] | None = field(default=None, repr=False)
     """A function of two views: what of them must be told beside the value, or nothing."""
+    under: Callable[..., Mapping[str, Any]] | None = field(default=None, repr=False)
+    """A function of the options: the fields that depend on them."""
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
@@ -112,7 +114,11 @@ class Measure:
         base = self.name.split("(")[0]
         changed = dict(self.options) | options
         text = ", ".join(f"{name}={value}" for name, value in changed.items())
-        return replace(self, name=f"{base}({text})", options=changed)
+        return self._with_options(f"{base}({text})", changed)
+
+    def _with_options(self, name: str, options: dict[str, Any]) -> Measure:
+        found = replace(self, name=name, options=options)
+        return found if self.under is None else replace(found, **self.under(**found.parameters))
 
     @cached_property
     def view_key(self) -> tuple[type[View], tuple[tuple[str, Any], ...]]:
@@ -178,7 +184,7 @@ Choice = str | Measure | Callable[..., float]
 
 def _restored(module: str, function: str, name: str, options: dict[str, Any]) -> Measure:
     marked: Measure = getattr(import_module(module), function).measure
-    return replace(marked, name=name, options=options)
+    return marked._with_options(name, options)
 
 
 _measures: dict[str, Measure] = {}
@@ -226,7 +232,7 @@ def measure(
         For the card.
     **declared
         Further fields of `Measure`: caveats, paired, inner_product, anywhere, equal_widths, needs_features, self_value,
-        groups, view_options, remark.
+        groups, view_options, remark, under.
     """
     check.choice(closer, get_args(Closer), "closer")
     check.choice(cost, COSTS, "cost")

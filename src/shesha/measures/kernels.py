@@ -28,7 +28,9 @@ _ROTATIONS_AND_SCALE = ("orthogonal", "scaling", "translation")
     formula="||X'Y||^2 / (||X'X|| ||Y'Y||), columns centred; with a kernel <HKH, HLH> / (||HKH|| ||HLH||)",
     reference="Kornblith et al. 2019",
     caveats=(
-        "Biased: independent data score about sqrt(p q) / n, and near 1 for d >> n. Calibrate it, or use unbiased CKA.",
+        "Biased: with rows matched at random it is sqrt(r_X r_Y) / (n - 1) on average, r the participation ratios; "
+        "about sqrt(p q / ((n + p)(n + q))) for p and q independent features of equal variance, near 1 for d >> n. "
+        "Calibrate it, or use unbiased CKA.",
         "A few directions of large variance decide it.",
     ),
     inner_product=True,
