@@ -242,20 +242,9 @@ def measure(
     def mark(function: Callable[Concatenate[V, V, P], float]) -> Callable[Concatenate[Data, Data, P], float]:
         implied = {more for change in invariant for more in IMPLIED.get(change, ())}
         declared["groups"] = frozenset(declared.get("groups", ()))
-        found = Measure(
-            name,
-            function,
-            view,
-            closer,
-            bounds,
-            symmetric,
-            frozenset(implied).union(cast(Collection[Invariance], invariant)),
-            family,
-            cost,
-            formula,
-            reference,
-            **declared,
-        )
+        known = frozenset(implied).union(cast(Collection[Invariance], invariant))
+        told = (closer, bounds, symmetric, known, family, cost, formula, reference)
+        found = Measure(name, function, view, *told, **declared)
         register(found)
         return _as_function(found, function)
 
