@@ -22,6 +22,7 @@ from shesha.results import (
     DriftPath,
     Estimate,
     LayerComparison,
+    NoiseCeiling,
     PairwiseComparison,
 )
 from shesha.stability import (
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     import shesha.sim as sim
     import shesha.transfer as transfer
     from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
+    from shesha.comparison.ceiling import noise_ceiling
     from shesha.comparison.compare import compare
     from shesha.comparison.layers import compare_layers
     from shesha.comparison.pairwise import compare_all
@@ -64,7 +66,7 @@ _LATER = {
     **dict.fromkeys(
         ("benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm"), "shesha.calibration"
     ),
-    **dict.fromkeys(("compare", "compare_all", "compare_layers"), "shesha.comparison"),
+    **dict.fromkeys(("compare", "compare_all", "compare_layers", "noise_ceiling"), "shesha.comparison"),
 }
 """Names whose modules are imported when they are first asked for: measures take as long to import as all the rest."""
 
@@ -101,6 +103,7 @@ __all__ = [
     "GuessedLayersWarning",
     "LayerComparison",
     "MeasureWarning",
+    "NoiseCeiling",
     "NotEstimable",
     "NotEstimableWarning",
     "NotIdentifiableWarning",
@@ -130,6 +133,7 @@ __all__ = [
     "lda_stability",
     "lda_subspace_stability",
     "measures",
+    "noise_ceiling",
     "rdm_drift",
     "rdm_similarity",
     "replicate_stability",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -78,6 +79,18 @@ class Gram(View):
         return bool(options["kernel"] != "linear")
 
     @classmethod
+    def mean_of(cls, views: Sequence[Self], **options: Any) -> Self:
+        """Average the matrices: those of linear kernels are that of all features side by side."""
+        n, unbiased = views[0].n_rows, views[0].unbiased
+        factors = [view.factor for view in views if view.factor is not None]
+        if len(factors) == len(views) and sum(factor.shape[1] for factor in factors) < n:
+            mean = cls(n, unbiased, np.concatenate(factors, axis=1))
+            return cls(n, unbiased, mean.factor * _norm_of_mean(mean) ** -0.5)
+        triangle, diagonal = (np.sum(part, axis=0) for part in zip(*(view.entries for view in views), strict=True))
+        norm = _norm_of_mean(cls(n, unbiased, None, (triangle, diagonal)))
+        return cls(n, unbiased, None, (triangle / norm, diagonal / norm))
+
+    @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
         """The features, and the triangle unless a linear kernel of few features needs none."""
         triangle = 0 if options["kernel"] == "linear" and d < n else 8 * n_pairs(n)
@@ -129,6 +142,13 @@ class Gram(View):
             return Gram(self.n_rows, self.unbiased, gathered(self.factor, order))
         triangle, diagonal = self.entries
         return Gram(self.n_rows, self.unbiased, None, (among(triangle, order, self.n_rows), gathered(diagonal, order)))
+
+
+def _norm_of_mean(mean: Gram) -> float:
+    squared = mean.inner(mean)
+    if squared <= _DEGENERATE:
+        raise NotEstimable("the kernel matrices of the repeats cancel in their mean")
+    return sqrt(squared)
 
 
 def _without_diagonal(a: Vector, b: Vector) -> float:
