@@ -58,22 +58,27 @@ def value():
 N = 36
 
 
+def rows(rng, n, d):
+    """Rows whose features have something in common."""
+    return rng.standard_normal((n, d)) + rng.standard_normal((n, 1)) + 0.3
+
+
 def independent(rng):
-    return rng.standard_normal((N, 6)) + 0.3, rng.standard_normal((N, 6)) * np.geomspace(1, 3, 6) - 0.2
+    return rows(rng, N, 6), rows(rng, N, 6) * np.geomspace(1, 3, 6) - 0.2
 
 
 def related(rng):
-    X = rng.standard_normal((N, 6)) + 0.3
+    X = rows(rng, N, 6)
     return X, X @ rng.standard_normal((6, 6)) + rng.standard_normal((N, 6))
 
 
 def unequal_widths(rng):
-    X = rng.standard_normal((N, 5)) + 0.3
+    X = rows(rng, N, 5)
     return X, X @ rng.standard_normal((5, 8)) + rng.standard_normal((N, 8))
 
 
 def few_rows(rng):
-    X = rng.standard_normal((14, 30)) + 0.3
+    X = rows(rng, 14, 30)
     return X, 0.7 * X + rng.standard_normal((14, 30)) * np.geomspace(0.3, 2, 30)
 
 
@@ -83,7 +88,7 @@ def heavy_tails(rng):
 
 
 def offset(rng):
-    X = rng.standard_normal((N, 6)) * np.geomspace(1, 5, 6) + 3 * np.arange(6)
+    X = rows(rng, N, 6) * np.geomspace(1, 5, 6) + 3 * np.arange(6)
     return X, 0.5 * X[:, ::-1] + rng.standard_normal((N, 6)) + 1
 
 
@@ -93,7 +98,7 @@ def low_rank(rng):
 
 
 def few_columns(rng):
-    X = rng.standard_normal((N, 4)) + 0.5
+    X = rows(rng, N, 4)
     return X, X[:, ::-1] + rng.standard_normal((N, 4))
 
 
@@ -108,7 +113,7 @@ def tied_spectra(rng):
 
 def dead_units(rng):
     """Features that never change, at zero and elsewhere."""
-    X = rng.standard_normal((24, 6)) + 0.4
+    X = rows(rng, 24, 6)
     Y = X @ rng.standard_normal((6, 6)) + rng.standard_normal((24, 6))
     X[:, 2], X[:, 4], Y[:, 1] = 0.0, 0.7, 0.1
     return X, Y

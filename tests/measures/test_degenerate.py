@@ -22,7 +22,7 @@ CONSTANT_ROW[[3, 5]] = 2.0
 
 NO_SPREAD = "all rows are equal|all distances between rows are equal|rows that equal all|no positive"
 NO_SPREAD += "|all distances are equal|all entries are zero|mean row is zero|every row is zero|quantile|nine tenths"
-NO_SPREAD += "|zero rows have no cosine|constant rows have no|median distance"
+NO_SPREAD += "|different features do not agree|zero rows have no cosine|constant rows have no|median distance"
 
 
 def test_equal_rows(measure, function_of):
