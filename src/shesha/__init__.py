@@ -51,7 +51,6 @@ from shesha.stability import (
 from shesha.views import Rdm
 
 if TYPE_CHECKING:
-    __version__: str
     import shesha.descriptors as descriptors
     import shesha.measures as measures
     import shesha.sim as sim
@@ -74,12 +73,6 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     if name in ("descriptors", "measures", "sim", "transfer"):
         return import_module(f"shesha.{name}")
-    if name == "__version__":
-        # Reading it takes longer than it is worth to those who only import.
-        from importlib.metadata import version
-
-        found = globals()[name] = version("shesha")
-        return found
     if name not in _LATER:
         raise AttributeError(f"module 'shesha' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_LATER[name]), name)
@@ -87,7 +80,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    return sorted({*globals(), *__all__})
 
 
 __all__ = [
