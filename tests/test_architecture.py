@@ -23,6 +23,7 @@ ORDER = [
     {"nulls"},
     {"views"},
     {"measures", "stability", "transfer", "descriptors"},
+    {"doubting"},
     {"calibration"},
     {"comparison"},
     {"auditing", "coherence"},

@@ -8,6 +8,7 @@ from shesha.results._calibrated_many import CalibratedMany
 from shesha.results._chance import Chance
 from shesha.results._comparison import Comparison, Score
 from shesha.results._dependence import Dependence
+from shesha.results._doubts import Doubt, Doubts
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
 from shesha.results._pairwise import LayerComparison, PairScore, PairwiseComparison
@@ -21,6 +22,8 @@ __all__ = [
     "Chance",
     "Comparison",
     "Dependence",
+    "Doubt",
+    "Doubts",
     "DriftPath",
     "Estimate",
     "Faults",
