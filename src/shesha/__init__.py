@@ -12,6 +12,7 @@ from shesha._warnings import (
     NotIdentifiableWarning,
 )
 from shesha.auditing import audit
+from shesha.doubting import doubts
 from shesha.results import (
     Audit,
     Calibrated,
@@ -19,6 +20,8 @@ from shesha.results import (
     CalibratedMany,
     Chance,
     Comparison,
+    Doubt,
+    Doubts,
     DriftPath,
     Estimate,
     LayerComparison,
@@ -89,6 +92,8 @@ __all__ = [
     "CalibrationWarning",
     "Chance",
     "Comparison",
+    "Doubt",
+    "Doubts",
     "DriftPath",
     "Estimate",
     "GuessedLayersWarning",
@@ -114,6 +119,7 @@ __all__ = [
     "compare_layers",
     "compute_rdm",
     "descriptors",
+    "doubts",
     "drift_path",
     "encoder_stability",
     "estimate",

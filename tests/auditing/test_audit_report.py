@@ -128,7 +128,7 @@ def test_the_table_has_a_row_for_each_representation(audited):
     counts = ["not_finite", "zero_rows", "duplicate_rows", "constant_columns"]
     shape = ["representation", "n_samples", "n_features", "n_used"]
     drift = ["drift_from_first", "drift_from_previous"]
-    assert list(table) == [*shape, *counts, *parts, *CHANCE, *SPECTRUM, "reason", *drift]
+    assert list(table) == [*shape, *counts, *parts, *CHANCE, *SPECTRUM, "doubts", "reason", *drift]
     assert table["representation"].tolist() == ["early", "middle", "late"]
     for (_, row), one in zip(table.iterrows(), audited.representations, strict=True):
         for name in ESTIMATES:

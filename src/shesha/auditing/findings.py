@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha import _validate as check
 from shesha._memory import MemoryBudgetError
 from shesha._types import Index
 from shesha._warnings import NotEstimable
 from shesha.auditing.faults import find_faults
 from shesha.descriptors import Descriptor, descriptors
+from shesha.doubting import doubted, known_of
 from shesha.kernels.distances import Metric, undirected_rows
 from shesha.nulls.dependence import dependence
 from shesha.nulls.exchange import Exchange
-from shesha.nulls.orders import Design
-from shesha.results import Chance, Estimate, Faults, Meaning, RepresentationAudit
+from shesha.nulls.orders import Design, asked_for
+from shesha.results import Chance, Dependence, Doubts, Estimate, Faults, Meaning, RepresentationAudit
 from shesha.stability import Variant, registered
 from shesha.stability.chance import as_chance
 from shesha.stability.estimate import as_estimate
@@ -29,6 +31,7 @@ _FREE_METRIC = "cosine"
 """Scores with this distance by default take that of the audit; others keep their own convention."""
 _ALPHA = 0.05
 _WITH_CHANCE = "feature_split"
+_LABELS = ("blocks", "groups", "within")
 
 
 @dataclass(frozen=True)
@@ -80,10 +83,32 @@ def audited(name: str, X: Rows | Rdm, y: ArrayLike | None, settings: Settings) -
     try:
         if design is None:
             found = replace(found, dependence=dependence(used.sample))
+        found = replace(found, doubts=_doubted(used, y, kept, n, settings, found.dependence))
         own = replace(settings, design={}, exchange=None if design is None else design.at(kept))
         return _scored(replace(found, left_out=tuple(map(int, bad))), used, y, bad, own)
     except MemoryBudgetError as error:
         return replace(found, reason=str(error))
+
+
+def _doubted(
+    used: Rows, y: ArrayLike | None, kept: Index, n: int, settings: Settings, looked: Dependence | None
+) -> Doubts:
+    """Doubt what is scored; a design that was asked for is known, and says what the order means."""
+    told: dict[str, Any] = {
+        name: labels for name, labels in settings.design.items() if name in _LABELS and labels is not None
+    }
+    design = {name: quantity[kept] for name, quantity in known_of(told, None, n).items()}
+    classes = None if y is None or len(np.asarray(y)) != n else check.labels(y, n)[0][kept]
+    looked = looked or Dependence(len(used), 1.0, 0.5, 0.0)
+    return doubted(
+        used,
+        settings.metric,
+        classes=classes,
+        design=design,
+        order=not asked_for(settings.design),
+        numbers=kept,
+        dependence=looked,
+    )
 
 
 def undirected(X: Rows, faults: Faults, metric: Metric) -> Index:

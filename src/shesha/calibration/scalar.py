@@ -11,10 +11,13 @@ from numpy.typing import ArrayLike
 from shesha import _validate as check
 from shesha._progress import track
 from shesha._random import number
-from shesha._types import Matrix, Seed
+from shesha._types import Index, Matrix, Seed
 from shesha._warnings import NotEstimable
 from shesha.calibration.dependent import warn_of_dependence
+from shesha.calibration.doubted import doubts_of_pair, warn_of_doubts, with_measured_rows, with_saturated
 from shesha.calibration.subject import prepare
+from shesha.measures import as_measure
+from shesha.measures._own import PlainMeasure
 from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, drawn_orders, identity_first
 from shesha.nulls.summary import best_value, require_beyond, summarise
@@ -118,7 +121,8 @@ def calibrate(
     orders, exchanged = drawn_orders(
         subject.n_rows, n_permutations, alpha, design=design, permutations=permutations, seed=seed
     )
-    warn_of_dependence(subject.sides, design, permutations)
+    dependence = warn_of_dependence(subject.sides, design, permutations)
+    doubts = doubts_of_pair(subject.sides, design, dependence, only_cheap=True)
     best = best_value(subject.closer, subject.bounds, maximum)
     common: dict[str, Any] = {
         "measure": subject.name,
@@ -139,11 +143,26 @@ def calibrate(
         return without_score("the measure gave NaN for the observed pairing", len(null), common)
     found = summarise(observed, null, subject.closer, alpha, best)
     require_beyond(maximum, observed, found.threshold, subject.closer)
+    if best is not None:
+        low, high = subject.bounds
+        worst = low if subject.closer == "higher" else high
+        doubts = with_saturated(doubts, {subject.name: (found.null_mean, worst, best)}, subject.sides)
+
+    def without(kept: Index) -> float:
+        first, second = (side.rows_at(kept) for side in subject.sides)
+        few = prepare(first, second, measure, options, truncate=truncate, seed=seed)
+        return float(next(iter(few.scores([np.arange(len(kept))])))[0, 0])
+
+    scale = found.null_sd * 3 if best is None else abs(best - found.null_mean)
+    if not isinstance(as_measure(measure), PlainMeasure):
+        doubts = with_measured_rows(doubts, subject.name, subject.n_rows, observed, scale, without)
+    warn_of_doubts(doubts)
     return Calibrated(
         observed=observed,
         n_permutations=len(null),
         null=tuple(null.tolist()),
         interrupted=interrupted,
+        doubts=doubts,
         **vars(found),
         **common,
     )

@@ -11,6 +11,7 @@ from shesha._progress import track
 from shesha._random import drawn_number, number
 from shesha._types import Seed
 from shesha.calibration.dependent import warn_of_dependence
+from shesha.calibration.doubted import doubts_of_pair, warn_of_doubts, with_saturated
 from shesha.comparison import _calibrated as calibrated
 from shesha.comparison import _engine as engine
 from shesha.comparison._evidence import Evidence
@@ -18,8 +19,11 @@ from shesha.comparison._stored import require_same_counts
 from shesha.measures import Measure, choose
 from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, asked_for
-from shesha.results import Comparison, PairScore
+from shesha.results import Comparison, PairScore, Score
 from shesha.views import Rdm, Representation
+
+_MANY = 5
+"""From so many measures on, doubts that rank all distances cost little beside them."""
 
 
 def compare(
@@ -113,13 +117,20 @@ def compare(
             design=design,
             permutations=permutations,
         )
-        warn_of_dependence(list(sources.values()), design, permutations)
+        dependence = warn_of_dependence(list(sources.values()), design, permutations)
         steps = calibrated.run(work, sources, skipped, evidence)
         found, interrupted = collect(steps, calibrated.n_steps(work, evidence))
     else:
         require_calibrate(design, permutations)
         found, interrupted = collect(engine.run(work, sources, skipped), len(chosen))
     scores = {pair.score.measure: pair.score for pair in found}
+    sides = [sources[first], sources[second]]
+    only_cheap = len(chosen) < _MANY and not calibrate
+    doubts = doubts_of_pair(sides, design, dependence if calibrate else None, only_cheap=only_cheap)
+    if calibrate:
+        chance = {one.measure: (one.null_mean, *_worst_and_best(one)) for one in scores.values()}
+        doubts = with_saturated(doubts, chance, sides)
+        warn_of_doubts(doubts)
     return Comparison(
         first,
         second,
@@ -128,7 +139,12 @@ def compare(
         number(seed),
         interrupted,
         evidence.exchanged if calibrate else "",
+        doubts,
     )
+
+
+def _worst_and_best(score: Score) -> tuple[float, float]:
+    return (score.low, score.high) if score.closer == "higher" else (score.high, score.low)
 
 
 def require_calibrate(design: Design, permutations: ArrayLike | None) -> None:

@@ -2,6 +2,6 @@
 
 # These mark what is asked; the order decides between equal effects.
 from shesha.doubting import rows, known, columns, distances, pairs  # isort: skip
-from shesha.doubting.doubts import doubted, doubts, known_of
+from shesha.doubting.doubts import doubted, doubted_pair, doubts, known_of
 
-__all__ = ["columns", "distances", "doubted", "doubts", "known", "known_of", "pairs", "rows"]
+__all__ = ["columns", "distances", "doubted", "doubted_pair", "doubts", "known", "known_of", "pairs", "rows"]

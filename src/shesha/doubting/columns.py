@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
-from scipy.stats import chi2
 
 from shesha._types import Index, Matrix, Vector
 from shesha.doubting._registry import doubt
@@ -114,6 +111,9 @@ def copied_features(subject: Subject) -> Doubt | None:
 
 def _copies(sample: Matrix, rng: np.random.Generator) -> tuple[Index, Index] | None:
     """Features that were compared, and which of them repeat one another, as numbers of groups."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     if len(sample) < _ROWS:
         return None
     columns = np.arange(sample.shape[1])
@@ -125,15 +125,18 @@ def _copies(sample: Matrix, rng: np.random.Generator) -> tuple[Index, Index] | N
     if len(columns) < 4:
         return None
     unit = sample[:, columns] - sample[:, columns].mean(axis=0)
-    unit /= np.linalg.norm(unit, axis=0)
+    lengths = np.linalg.norm(unit, axis=0)
+    columns, unit = columns[lengths > 0], unit[:, lengths > 0] / lengths[lengths > 0]
     i, j = np.nonzero(np.abs(unit.T @ unit) >= _COPY)
-    graph = coo_matrix((np.ones(len(i)), (i, j)), shape=(len(columns), len(columns)))
+    graph = coo_array((np.ones(len(i)), (i, j)), shape=(len(columns), len(columns)))
     return columns, np.asarray(connected_components(graph, directed=False)[1], dtype=np.intp)
 
 
 @doubt("whitened")
 def whitened(subject: Subject) -> Doubt | None:
     """Columns are less correlated than independent ones would be: axes were fitted to these rows."""
+    from scipy.special import chdtr
+
     columns = np.unique(np.linspace(0, subject.sides[0].shape[1] - 1, _AXES).astype(np.intp))
     covariance, n = _covariance(subject, columns)
     spread = np.sqrt(np.diagonal(covariance))
@@ -144,7 +147,7 @@ def whitened(subject: Subject) -> Doubt | None:
         return None
     squared = (covariance[i, j] / (spread[i] * spread[j])) ** 2
     total = float(squared.sum()) * (n - 1)
-    p_value = float(chi2.cdf(total, len(i)))
+    p_value = float(chdtr(len(i), total))
     if total > _UNCORRELATED * len(i) or p_value > _UNCORRELATED_LEVEL:
         return None
     averaged = subject.split(subject.sample, rotated=True).value
@@ -166,7 +169,7 @@ def _covariance(subject: Subject, columns: Index) -> tuple[Matrix, int]:
     scale = subject.sample[:, columns].std(axis=0)
     scale[scale == 0] = 1.0
     total, sums = np.zeros((len(columns), len(columns))), np.zeros(len(columns))
-    for _, block in subject.sides[0].blocks(1 << 20):
+    for block in subject.blocks(0):
         rows = (block[:, columns] - middle) / scale
         total += rows.T @ rows
         sums += rows.sum(axis=0)

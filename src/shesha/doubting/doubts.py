@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,7 @@ def doubts(
     """
     check.choice(metric, METRICS, "metric")
     check.boolean(order, "order")
+    check.count(seed, "seed", minimum=0)
     source = Rows(X, "X", min_rows=1)
     n = len(source)
     classes = None if y is None else check.labels(y, n)[0]
@@ -88,7 +89,7 @@ def doubts(
         source = source.at(kept)
         classes = None if classes is None else classes[kept]
         about = {name: quantity[kept] for name, quantity in about.items()}
-    return doubted(source, metric, classes=classes, known=about, order=order, seed=check.count(seed, "seed", minimum=0))
+    return doubted(source, metric, classes=classes, known=about, order=order, seed=seed, numbers=kept)
 
 
 def doubted(
@@ -97,18 +98,41 @@ def doubted(
     *,
     classes: Labels | None = None,
     known: Mapping[str, Vector | Labels] | None = None,
+    design: Mapping[str, Vector | Labels] | None = None,
     order: bool = True,
     seed: int = 0,
     dependence: Dependence | None = None,
+    numbers: Index | None = None,
 ) -> Doubts:
-    """Look for doubts about finite rows that all have a direction."""
+    """Look for doubts about finite rows that all have a direction; `dependence` may be known already, `numbers` are
+    those of the rows where some were left out."""
     if len(source) < _FEWEST or source.shape[1] < 4:
         return Doubts((), n_looked_at=len(source))
     given: dict[str, Any] = {} if dependence is None else {"dependence": dependence}
-    subject = Subject((source,), metric, classes, known or {}, order, seed, given)
-    found = raised(subject)
-    value = subject.headline.value if found else float("nan")
-    return Doubts(found, "feature_split", value, len(subject.places))
+    subject = Subject((source,), metric, classes, known or {}, design or {}, order, seed, given, numbers)
+    return Doubts(raised(subject), "feature_split", subject.value, len(subject.places))
+
+
+def doubted_pair(
+    sides: Sequence[Representation],
+    *,
+    order: bool = True,
+    dependence: Dependence | None = None,
+    only_cheap: bool = False,
+) -> Doubts:
+    """Look for doubts about two representations of the same rows; of distances nothing can be told."""
+    if any(side.given_distances for side in sides):
+        return Doubts(())
+    sources = [Rows(side.on_host.rows.reshape(side.n_rows, -1)) for side in sides]
+    bad = np.unique(np.concatenate([_undirected(source, "cosine") for source in sources]))
+    kept = np.setdiff1d(np.arange(len(sources[0])), bad)
+    if len(kept) < _FEWEST:
+        return Doubts((), n_looked_at=len(kept))
+    used = sources if not len(bad) else [source.at(kept) for source in sources]
+    looked = dependence if order else Dependence(len(kept), 1.0, 0.5, 0.0)
+    given = {} if looked is None else {"dependence": looked}
+    subject = Subject(tuple(used), "cosine", ordered=order, given=given, numbers=kept)
+    return Doubts(raised(subject, only_cheap=only_cheap), "RSA", subject.value, len(subject.places))
 
 
 def known_of(

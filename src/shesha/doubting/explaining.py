@@ -7,10 +7,10 @@ from functools import cached_property
 from math import erfc, sqrt
 
 import numpy as np
-from scipy.stats import rankdata
 
 from shesha._types import Index, Labels, Matrix, Vector
 from shesha.doubting.headline import Headline
+from shesha.kernels.ranks import midranks
 
 _N_SHUFFLED = 19
 """Shuffled quantities beside which the given one stands."""
@@ -56,7 +56,7 @@ def functions(quantity: Vector | Labels) -> Matrix:
     """
     i, j = np.triu_indices(len(quantity), k=1)
     if quantity.dtype.kind == "f":
-        ranks = (rankdata(quantity) - 0.5) / len(quantity) - 0.5
+        ranks = (midranks(quantity.astype(np.float64))[0] + 0.5) / len(quantity) - 0.5
         a, b = ranks[i], ranks[j]
         return np.stack([a + b, a**2 + b**2, a**3 + b**3, a * b, np.abs(a - b), (a - b) ** 2])
     codes = np.unique(quantity, return_inverse=True)[1]

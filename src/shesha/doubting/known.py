@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import chi2, f
 
 from shesha._types import Labels, Vector
 from shesha.doubting._registry import doubt
@@ -40,7 +39,8 @@ def confounded_labels(subject: Subject) -> Doubt | None:
     """Classes go with something else: the order of the rows, a covariate, groups."""
     if subject.classes is None:
         return None
-    found = [(*_association(subject.classes, quantity), name) for name, quantity in subject.known.items()]
+    both = {**subject.known, **subject.design}
+    found = [(*_association(subject.classes, quantity), name) for name, quantity in both.items()]
     found = [one for one in found if one[1] <= _CONFOUNDED_LEVEL and one[0] >= _CONFOUNDED]
     if found:
         strength, p_value, name = max(found)
@@ -67,6 +67,8 @@ def confounded_labels(subject: Subject) -> Doubt | None:
 
 def _association(classes: Labels, quantity: Vector | Labels) -> tuple[float, float]:
     """How far a quantity tells the class, from 0 to 1, beyond chance, and its p-value."""
+    from scipy.special import chdtrc, fdtrc
+
     n, n_classes = len(classes), int(classes.max()) + 1
     if quantity.dtype.kind == "f":
         ranks = np.argsort(np.argsort(quantity, kind="stable"), kind="stable").astype(np.float64)
@@ -77,7 +79,7 @@ def _association(classes: Labels, quantity: Vector | Labels) -> tuple[float, flo
         if spare < 1:
             return 0.0, 1.0
         ratio = share / (n_classes - 1) / max((1 - share) / spare, 1e-300)
-        return float(np.sqrt(max(0.0, 1 - (1 - share) * (n - 1) / spare))), float(f.sf(ratio, n_classes - 1, spare))
+        return float(np.sqrt(max(0.0, 1 - (1 - share) * (n - 1) / spare))), float(fdtrc(n_classes - 1, spare, ratio))
     codes = np.unique(quantity, return_inverse=True)[1]
     n_codes = int(codes.max()) + 1
     if n_codes < 2:
@@ -90,4 +92,4 @@ def _association(classes: Labels, quantity: Vector | Labels) -> tuple[float, flo
     phi = max(0.0, statistic / n - freedom / (n - 1))
     sides = [k - (k - 1) ** 2 / (n - 1) for k in (n_classes, n_codes)]
     strength = float(np.sqrt(phi / max(min(sides) - 1, 1e-9)))
-    return min(1.0, strength), float(chi2.sf(statistic, freedom))
+    return min(1.0, strength), float(chdtrc(freedom, statistic))

@@ -22,30 +22,36 @@ _SATURATED = 0.02
 def few_rows(subject: Subject) -> Doubt | None:
     """A few far rows decide the linear agreement of two representations."""
     rows, n_far = with_far_rows(subject)
-    sides = [side.read(rows) for side in subject.sides]
+    sides = [subject.read(at, rows) for at in range(2)]
     whole = _linear_cka(*sides)
-    moved = {}
+    moved: dict[tuple[int, ...], float] = {}
     for place in range(n_far):
         kept = np.delete(np.arange(len(rows)), place)
-        moved[int(rows[place])] = _linear_cka(*(side[kept] for side in sides))
+        moved[subject.called(rows[place : place + 1])] = _linear_cka(*(side[kept] for side in sides))
     every = np.arange(n_far, len(rows))
-    row = max(moved, key=lambda one: abs(moved[one] - whole))
-    without, names = moved[row], f"row {row}"
+    named = max(moved, key=lambda one: abs(moved[one] - whole))
+    without = moved[named]
     together = _linear_cka(*(side[every] for side in sides))
     if abs(without - whole) < _MOVED <= abs(together - whole):
-        without, names = together, f"rows {', '.join(map(str, rows[:n_far]))}"
+        without, named = together, subject.called(rows[:n_far])
     if abs(without - whole) < _MOVED:
         return None
-    text = f"without {names} CKA is {without:.2f}, with it {whole:.2f}"
-    advice = "Look at it; leave it out, or use ranks (RSA, neighbours) or unbiased CKA"
-    return Doubt("few rows", min(1.0, abs(without - whole)), None, text, advice)
+    return moved_by("CKA", named, whole, without, abs(without - whole))
+
+
+def moved_by(measure: str, rows: tuple[int, ...], whole: float, without: float, effect: float) -> Doubt:
+    """The doubt that a few rows decide a similarity."""
+    names = f"row {rows[0]}" if len(rows) == 1 else f"rows {', '.join(map(str, rows))}"
+    it = "it" if len(rows) == 1 else "them"
+    text = f"without {names} {measure} is {without:.2f}, with {it} {whole:.2f}"
+    advice = f"Look at {it}; leave {it} out, or use ranks (RSA, neighbours) or unbiased CKA"
+    return Doubt("few rows", min(1.0, effect), None, text, advice, rows)
 
 
 def _linear_cka(X: Matrix, Y: Matrix) -> float:
     """Linear CKA of few rows."""
     centred = [side - side.mean(axis=0) for side in (X, Y)]
-    # Squares of large numbers must stay within range.
-    grams = [one @ one.T for one in (side / (np.abs(side).max(initial=0.0) or 1.0) for side in centred)]
+    grams = [side @ side.T for side in centred]
     length = float(np.linalg.norm(grams[0]) * np.linalg.norm(grams[1]))
     return float(np.sum(grams[0] * grams[1])) / length if length > 0 else 0.0
 

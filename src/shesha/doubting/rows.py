@@ -13,7 +13,6 @@ from shesha.doubting.explaining import Explained
 from shesha.doubting.subject import Subject
 from shesha.results import Doubt
 from shesha.results._dependence import LEVEL
-from shesha.views import Rows
 
 _N_ORDERS = 60
 _CLASS_LEVEL = 1e-4
@@ -83,8 +82,7 @@ def duplicates(subject: Subject) -> Doubt | None:
 def few_rows(subject: Subject) -> Doubt | None:
     """A few far rows hold most of what linear measures compare."""
     rows, n_far = with_far_rows(subject)
-    centred = subject.sides[0].read(rows)
-    centred = centred / (np.abs(centred).max() or 1.0)
+    centred = subject.read(0, rows)
     centred -= np.median(centred, axis=0)
     squares = (centred @ centred.T) ** 2
     # The others stand for all that were not looked at.
@@ -94,13 +92,11 @@ def few_rows(subject: Subject) -> Doubt | None:
     for few in range(1, n_far + 1):
         share = 1 - float(weighed[few:, few:].sum()) / total if total > 0 else 0.0
         if share >= _HALF:
-            names = ", ".join(map(str, rows[:few]))
-            text = (
-                f"{'row' if few == 1 else 'rows'} {names} hold{'s' if few == 1 else ''} {100 * share:.0f} % of what "
-                "linear measures (CKA, RV, regression) compare"
-            )
+            named = subject.called(rows[:few])
+            names = f"row {named[0]} holds" if few == 1 else f"rows {', '.join(map(str, named))} hold"
+            text = f"{names} {100 * share:.0f} % of what linear measures (CKA, RV, regression) compare"
             advice = "Look at them; leave them out, or use ranks (RSA, metric='cosine', neighbours) or unbiased CKA"
-            return Doubt("few rows", share, None, text, advice)
+            return Doubt("few rows", share, None, text, advice, named)
     return None
 
 
@@ -108,16 +104,13 @@ def with_far_rows(subject: Subject) -> tuple[Index, int]:
     """The longest rows of all, farthest first, and then those that are looked at; with the number of the former."""
     n_far = min(_LONGEST, max(1, subject.n_rows // 50))
     far: list[int] = []
-    for side, sample in zip(subject.sides, subject.samples, strict=True):
-        longest = np.argsort(-_lengths(side, np.median(sample, axis=0)), kind="stable")[:n_far]
+    for side, sample in enumerate(subject.samples):
+        middle = np.median(sample, axis=0)
+        lengths = np.concatenate([np.linalg.norm(block - middle, axis=1) for block in subject.blocks(side)])
+        longest = np.argsort(-lengths, kind="stable")[:n_far]
         far += [row for row in longest.tolist() if row not in far]
     first = np.array(far, dtype=np.intp)
     return np.concatenate([first, np.setdiff1d(subject.places, first)]), len(first)
-
-
-def _lengths(side: Rows, middle: Vector) -> Vector:
-    found = [np.linalg.norm(block - middle, axis=1) for _, block in side.blocks(1 << 20)]
-    return np.concatenate(found)
 
 
 @doubt("row scale", of="both")

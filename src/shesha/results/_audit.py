@@ -11,6 +11,7 @@ from shesha.results._audit_sections import named, sections
 from shesha.results._base import Result
 from shesha.results._chance import Chance
 from shesha.results._dependence import Dependence
+from shesha.results._doubts import Doubts
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
 
@@ -71,6 +72,8 @@ class RepresentationAudit(Result):
     """Why there are no scores."""
     dependence: Dependence | None = None
     """Whether rows look dependent; None where a design was given, or nothing was scored."""
+    doubts: Doubts | None = None
+    """What could be wrong with the scores; None where nothing was scored."""
 
     @property
     def feature_split(self) -> Estimate | None:
@@ -154,6 +157,7 @@ class RepresentationAudit(Result):
         flat["chance_threshold"] = self.chance.threshold if self.chance else float("nan")
         flat["p_value"] = self.chance.p_value if self.chance else float("nan")
         flat |= {name: float("nan") for name in _DESCRIPTORS} | self.descriptors
+        flat["doubts"] = "" if self.doubts is None else ", ".join(self.doubts.names)
         flat["reason"] = self.reason
         return flat
 

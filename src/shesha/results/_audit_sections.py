@@ -10,8 +10,10 @@ from shesha.results._estimate import Estimate
 
 if TYPE_CHECKING:
     from shesha.results._audit import Audit, RepresentationAudit
+    from shesha.results._doubts import Doubt
 
 _NAMED = 5
+_EFFECT = "Effect: how much of the feature split, or what share of the data, hangs on it. First what could change most."
 
 
 def named(where: tuple[int, ...]) -> str:
@@ -26,8 +28,30 @@ def sections(audit: Audit) -> list[Section]:
     width = max([len(one.name) for one in found] + [4])
     scored = [one for one in found if not one.reason]
     numbers = [_number(audit, name, scored, width) for name in audit.meanings]
-    parts = [_data(audit, width), *numbers, _ranking(audit), _drift(audit), _notes(audit)]
+    parts = [_doubts(audit), _data(audit, width), *numbers, _ranking(audit), _drift(audit), _notes(audit)]
     return [part for part in parts if part is not None]
+
+
+def _doubts(audit: Audit) -> Section | None:
+    """What could be wrong, what could change the most first; what several representations share is told once."""
+    worst: dict[str, tuple[Doubt, str]] = {}
+    with_it: dict[str, list[str]] = {}
+    for one in audit.representations:
+        for doubt in one.doubts or ():
+            with_it.setdefault(doubt.name, []).append(one.name)
+            if doubt.name not in worst or doubt.effect > worst[doubt.name][0].effect:
+                worst[doubt.name] = doubt, one.name
+    if not worst:
+        return None
+    lines = []
+    several = len(audit.representations) > 1
+    for doubt, name in sorted(worst.values(), key=lambda found: -found[0].effect):
+        others = len(with_it[doubt.name]) - 1
+        where = f"{name}{f' and {others} more' if others else ''}, " if several else ""
+        p = "" if doubt.p_value is None else f", p = {doubt.p_value:.1g}"
+        lines += wrapped(f"{doubt.name} ({where}effect {doubt.effect:.2f}{p}): {doubt.text}.", "")
+        lines += [f"  {line}" for line in wrapped(f"-> {doubt.advice}.", "")]
+    return Section("What could be wrong", tuple(lines), _EFFECT)
 
 
 def _data(audit: Audit, width: int) -> Section:
@@ -37,8 +61,6 @@ def _data(audit: Audit, width: int) -> Section:
         lines.append(f"{one.name:<{width}}  {one.n_samples:,} rows x {features}")
         pad = " " * (width + 2)
         lines += [f"{pad}! {fault}" for fault in one.faults.lines()]
-        if one.dependence is not None and one.dependence.found:
-            lines += wrapped(f"! rows look dependent: {one.dependence.text}", pad)
         if one.reason:
             lines.append(f"{pad}! no scores: {one.reason}")
         elif one.left_out:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from shesha.results._base import Result
 from shesha.results._beside import BesideNull
+from shesha.results._doubts import Doubts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,6 +85,8 @@ class Comparison(Result):
     interrupted: bool = False
     exchanged: str = ""
     """Which rows take each other's place under the null; empty where nothing is calibrated."""
+    doubts: Doubts | None = None
+    """What could be wrong with the conclusion; of fewer than five measures, what sums over rows can tell."""
 
     def __getitem__(self, measure: str) -> Score:
         """Return the score of the measure of this name."""
@@ -107,6 +110,8 @@ class Comparison(Result):
         calibrated = any(score.has_null or score.has_interval for score in found)
         if found:
             lines += ["", *(_calibrated_table(found) if calibrated else _table(found))]
+        if self.doubts:
+            lines += ["", "What could be wrong", *(f"  {line}" for line in str(self.doubts).split("\n"))]
         if missing:
             lines += ["", "Without a value", *_told((score.measure, score.reason) for score in missing)]
         if found:

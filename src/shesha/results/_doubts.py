@@ -26,6 +26,8 @@ class Doubt(Result):
     """What is the matter, with its numbers."""
     advice: str
     """What to pass or to do."""
+    rows: tuple[int, ...] = ()
+    """The rows in question, where they are few."""
 
     def __str__(self) -> str:
         """Print the matter and the advice."""
@@ -40,8 +42,8 @@ class Doubts(Result):
     found: tuple[Doubt, ...]
     headline: str = ""
     """The score whose change is the effect."""
-    value: float = float("nan")
-    """Its value on the rows looked at."""
+    value: float | None = None
+    """Its value on the rows looked at, where it was needed and there is one."""
     n_looked_at: int = 0
     """Rows that were looked at; lengths, repeats and columns are those of all rows."""
 
