@@ -11,6 +11,7 @@ from shesha._types import Index, Labels, Matrix, Vector
 from shesha.doubting._registry import doubt
 from shesha.doubting.explaining import Explained
 from shesha.doubting.subject import Subject
+from shesha.kernels.ranks import midranks
 from shesha.results import Doubt
 from shesha.results._dependence import LEVEL
 
@@ -21,6 +22,10 @@ _HALF = 0.5
 """A fault that explains less than half of a score does not make it."""
 _LEAST_SCORE = 0.1
 """Scores below this are not doubted: there is nothing to explain."""
+_SHARED = 0.3
+"""Rank correlation of the scales of two representations from which on they could make them alike."""
+_WIDE = 8
+"""Features from which on the scale of a row is one thing and its direction another."""
 _LONGEST = 3
 """Rows that may decide alone."""
 
@@ -117,12 +122,14 @@ def with_far_rows(subject: Subject) -> tuple[Index, int]:
 def row_scale(subject: Subject) -> Doubt | None:
     """The length of each row, or how many of its entries are not zero, explains which rows are close."""
     headline = subject.headline
-    if headline.value < _LEAST_SCORE:
+    # In few dimensions the length of a row is much of where it lies.
+    if headline.value < _LEAST_SCORE or min(sample.shape[1] for sample in subject.samples) < _WIDE:
         return None
-    found = []
-    for at, sample in enumerate(subject.samples):
-        side = f" in representation {at + 1}" if subject.is_pair else ""
-        found += [Explained(headline, scale, what + side) for what, scale in _scales(sample, subject.metric)]
+    scales = [_scales(sample, subject.metric) for sample in subject.samples]
+    # What two representations do not share cannot make them alike.
+    everywhere = [what for what in scales[0] if all(what in one for one in scales)]
+    shared = [what for what in everywhere if abs(_rank_correlation([one[what] for one in scales])) >= _SHARED]
+    found = [Explained(headline, side[what], what) for side in scales for what in shared]
     strongest = max(found, key=lambda one: one.effect, default=None)
     if strongest is None or strongest.effect < _HALF * headline.value:
         return None
@@ -137,13 +144,22 @@ def row_scale(subject: Subject) -> Doubt | None:
     return Doubt("row scale", strongest.effect, p_value, text, advice)
 
 
-def _scales(sample: Matrix, metric: str) -> list[tuple[str, Vector]]:
+def _rank_correlation(sides: list[Vector]) -> float:
+    """Rank correlation of two quantities; 1 of one alone."""
+    if len(sides) == 1:
+        return 1.0
+    return float(np.corrcoef([midranks(side)[0] for side in sides])[0, 1])
+
+
+def _scales(sample: Matrix, metric: str) -> dict[str, Vector]:
     centred = sample - sample.mean(axis=1, keepdims=True) if metric == "correlation" else sample
-    found = [("length of each row", np.linalg.norm(centred, axis=1)), ("sum of each row", sample.sum(axis=1))]
-    found.append(("distance of each row from the mean", np.linalg.norm(sample - sample.mean(axis=0), axis=1)))
-    filled = np.count_nonzero(sample, axis=1).astype(np.float64)
-    found.append(("number of entries of each row that are not zero", filled))
-    return [(what, scale) for what, scale in found if np.ptp(scale) > 1e-9 * (np.abs(scale).max() or 1.0)]
+    found = {
+        "length of each row": np.linalg.norm(centred, axis=1),
+        "sum of each row": sample.sum(axis=1),
+        "distance of each row from the mean": np.linalg.norm(sample - sample.mean(axis=0), axis=1),
+        "number of entries of each row that are not zero": np.count_nonzero(sample, axis=1).astype(np.float64),
+    }
+    return {what: scale for what, scale in found.items() if np.ptp(scale) > 1e-9 * (np.abs(scale).max() or 1.0)}
 
 
 def classes_follow_order(subject: Subject, classes: Labels) -> float:
