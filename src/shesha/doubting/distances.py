@@ -21,6 +21,9 @@ def ties(subject: Subject) -> Doubt | None:
     if len(known) < 2:
         return None
     same = np.diff(known) <= tolerance
+    if same.all():
+        # Nothing is left to be doubted: no score has a value.
+        return None
     share = float(np.mean(np.concatenate([[False], same]) | np.concatenate([same, [False]])))
     if share < _TIED:
         return None

@@ -58,7 +58,7 @@ def functions(quantity: Vector | Labels) -> Matrix:
     if quantity.dtype.kind == "f":
         ranks = (midranks(quantity.astype(np.float64))[0] + 0.5) / len(quantity) - 0.5
         a, b = ranks[i], ranks[j]
-        return np.stack([a + b, a**2 + b**2, a**3 + b**3, a * b, np.abs(a - b), (a - b) ** 2])
+        return np.stack([a + b, a**2 + b**2, a**3 + b**3, a * b, np.abs(a - b)])
     codes = np.unique(quantity, return_inverse=True)[1]
     n_levels = int(codes.max()) + 1
     if n_levels <= _FEW_LEVELS:

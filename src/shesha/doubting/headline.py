@@ -17,6 +17,8 @@ from shesha.views import RankedRdm, Representation, SplitHalves
 
 _N_DRAWS = 8
 """Partitions: their error is shared by a score and by what remains of it."""
+_SPANNED = 1e-8
+"""Directions that functions of unit length span by less than this are rounding."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,12 @@ class Headline:
         """The score of what functions of pairs, (functions, pairs), do not explain: a partial rank correlation."""
         centred = explaining - explaining.mean(axis=1, keepdims=True)
         lengths = np.linalg.norm(centred, axis=1)
-        used = centred[lengths > 1e-9 * max(1.0, float(lengths.max(initial=0.0)))]
-        basis, _ = np.linalg.qr((used / np.linalg.norm(used, axis=1, keepdims=True)).T)
+        used = lengths > 1e-9 * max(1.0, float(lengths.max(initial=0.0)))
+        unit = centred[used] / lengths[used, None]
+        # Few functions, many pairs: their Gram matrix tells which directions they span.
+        sizes, turned = np.linalg.eigh(unit @ unit.T)
+        spanned = sizes > _SPANNED
+        basis = unit.T @ (turned[:, spanned] / np.sqrt(sizes[spanned]))
         rest = [side - (side @ basis) @ basis.T for side in (self.first, self.second)]
         length = np.sqrt(np.prod([np.einsum("ij,ij->i", side, side) for side in rest], axis=0))
         # Of what is explained to the last digit nothing is left to agree.
