@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +14,7 @@ from shesha._types import Index
 from shesha._warnings import NotEstimable
 from shesha.auditing.faults import find_faults
 from shesha.descriptors import Descriptor, descriptors
+from shesha.given import Names, labels_in_order
 from shesha.kernels.distances import Metric, undirected_rows
 from shesha.nulls.dependence import dependence
 from shesha.nulls.exchange import Exchange
@@ -45,6 +47,12 @@ class Settings:
     """Which rows may take each other's place, as it was asked for."""
     exchange: Exchange | None = None
     """The same for the rows of one representation that are scored."""
+
+
+def in_order_of_rows(names: Sequence[Names | None], y: ArrayLike | None, settings: Settings) -> tuple[Any, Settings]:
+    """Return labels, and what the design names, in the order of the first rows that have names."""
+    labels = labels_in_order(names, {"y": y, **settings.design})
+    return labels.pop("y"), replace(settings, design=cast(Design, labels))
 
 
 def meanings() -> dict[str, Meaning]:

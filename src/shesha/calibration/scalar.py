@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from shesha._types import Matrix, Seed
 from shesha._warnings import NotEstimable
 from shesha.calibration.dependent import warn_of_dependence
 from shesha.calibration.subject import prepare
+from shesha.given import labels_in_order
 from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, drawn_orders, identity_first
 from shesha.nulls.summary import best_value, require_beyond, summarise
@@ -115,6 +116,7 @@ def calibrate(
         "shift": shift,
         "block_length": block_length,
     }
+    design = cast(Design, labels_in_order((side.names for side in subject.sides), design))
     orders, exchanged = drawn_orders(
         subject.n_rows, n_permutations, alpha, design=design, permutations=permutations, seed=seed
     )

@@ -22,6 +22,10 @@ LayerAxis = Annotated[
     ),
 ]
 """The option by which commands read arrays of three dimensions; 'guess' where it is not given."""
+ByPosition = Annotated[
+    bool, typer.Option("--by-position", help="Row i of all files is the same input, whatever names the rows have.")
+]
+"""The option by which commands take rows as they stand instead of matching them by their names."""
 PICTURES = (".png", ".pdf", ".svg")
 
 
@@ -30,12 +34,17 @@ def read_representations(
     keys: list[str] | None,
     labels_inside: str | Sequence[str] | None = None,
     layer_axis: str = "guess",
+    *,
+    by_position: bool = False,
 ) -> dict[str, Any]:
     """Read every array of every file; a name that two files use is told apart by its file.
+
+    Where a file names its rows, the arrays carry these names, so that whatever takes them can match the rows.
 
     How arrays of three dimensions were read is said, so whatever takes the result need not guess again: it gets
     ``layer_axis=None``.
     """
+    from shesha.given import NamedRows
     from shesha.io import open_file
     from shesha.io._names import full_name
 
@@ -47,8 +56,10 @@ def read_representations(
     found: dict[str, Any] = {}
     for path in files:
         contents = open_file(path, keys=keys, labels_column=labels_inside, layer_axis=axis)
+        rows = None if by_position else contents.row_names
         for name, array in contents.representations.items():
-            found[full_name(path, name, found, alone=len(files) == 1)] = array
+            full = full_name(path, name, found, alone=len(files) == 1)
+            found[full] = array if rows is None else NamedRows(array, rows)
         if keys is None:
             for name, reason in contents.skipped.items():
                 if name != labels_inside and name not in (labels_inside or ()):
@@ -57,6 +68,14 @@ def read_representations(
             if split.doubtful:
                 typer.echo(f"{path}: {name} is {split.said('--layer-axis ')}", err=True)
     return found
+
+
+def labels_of(path: Path, column: str | None, *, by_position: bool = False) -> Any:
+    """Read labels, with the names of the rows where the file has some, unless rows are taken as they stand."""
+    from shesha.io import read_labels
+    from shesha.io._open import read_named_labels
+
+    return read_labels(path, column) if by_position else read_named_labels(path, column)
 
 
 def hold_directories(files: Sequence[Path]) -> bool:

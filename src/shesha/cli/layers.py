@@ -18,6 +18,7 @@ def layers_command(
     permutations: Annotated[int, typer.Option(help="Random matchings of the rows, the same in all layers.")] = 200,
     alpha: Annotated[float, typer.Option(help="Level of the threshold.")] = 0.05,
     layer_axis: _files.LayerAxis = "guess",
+    by_position: _files.ByPosition = False,
     blocks: _exchange.Blocks = None,
     groups: _exchange.Groups = None,
     within: _exchange.Within = None,
@@ -33,8 +34,11 @@ def layers_command(
     _files.require_writable(json)
     _files.require_writable(plot)
     _files.require_picture(plot)
-    exchanged = _exchange.asked([first], blocks, groups, within, shift, block_length)
-    a, b = (_files.read_representations([path], None, exchanged.columns, layer_axis) for path in (first, second))
+    exchanged = _exchange.asked([first], blocks, groups, within, shift, block_length, by_position=by_position)
+    a, b = (
+        _files.read_representations([path], None, exchanged.columns, layer_axis, by_position=by_position)
+        for path in (first, second)
+    )
     found = calibrate_layers(
         a, b, measure, aggregate, n_permutations=permutations, alpha=alpha, **exchanged.design, seed=seed
     )

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ import numpy as np
 
 from shesha._layers import LayerAxis
 from shesha._progress import track
+from shesha._types import Index as Order
 from shesha._warnings import MeasureWarning, warn
-from shesha.comparison._places import Held, InFile, Place, fingerprint_as_it_is, fingerprint_of, stamp_of
+from shesha.comparison._places import Held, InFile, Place, fingerprint_as_it_is, fingerprint_of, reordered, stamp_of
+from shesha.given import Names, orders
 from shesha.io import open_file
 from shesha.io._files import existing, listed
 from shesha.io._names import full_name
@@ -45,6 +48,8 @@ class Files:
     """Columns of tables, and arrays, that hold labels."""
     as_it_is: bool = False
     """Whether what no measure could compare (NaN, few rows) is looked at all the same, rather than left out."""
+    by_position: bool = False
+    """Whether row i of all is the same input, whatever the rows are called."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,12 @@ class Known:
     shape: tuple[int, ...]
     fingerprint: str
     """Names its content."""
+    names: Names | None = field(default=None, compare=False)
+    """Names of its rows."""
+
+    def rows_at(self, order: Order) -> Known:
+        """The same with its rows in another order."""
+        return Known(self.place.rows_at(order), self.shape, reordered(self.fingerprint, order))
 
     @property
     def outline(self) -> Representation:
@@ -75,6 +86,11 @@ class Index:
     """What else lies in the directories."""
     like_distances: list[str] = field(default_factory=list)
     """Arrays that are taken for features and look like distances."""
+
+    def in_one_order(self) -> None:
+        """Put the rows of all in the order of the first that has names; a warning says which were moved."""
+        for name, order in orders({name: one.names for name, one in self.known.items()}).items():
+            self.known[name] = self.known[name].rows_at(order)
 
     def tell(self) -> None:
         """Warn of what is left out."""
@@ -133,7 +149,7 @@ def _is_path(given: Any) -> bool:
 def _held(given: Any, name: str, hashed: bool) -> Known:
     source = Representation.of(given, name)
     # Without a store the name is as good: it is looked at once.
-    return Known(Held(source), source.shape, fingerprint_of(source) if hashed else name)
+    return Known(Held(source), source.shape, fingerprint_of(source) if hashed else name, source.names)
 
 
 def _of_path(path: Path, label: str, store: ResultStore, found: Index) -> dict[str, Known]:
@@ -183,7 +199,7 @@ def _arrays(path: Path, files: Files, store: ResultStore, found: Index) -> Itera
     asked: list[Any] = [None if files.keys is None else list(files.keys), files.distances, files.layer_axis]
     if files.as_it_is or files.no_features:
         asked += [list(files.no_features), files.as_it_is]
-    key = json.dumps([str(path.absolute()), *asked])
+    key = json.dumps([str(path.absolute()), *asked, "names"])
     try:
         stamp = stamp_of(path)
         record = json.loads(store.get(FILES, key) or "{}")
@@ -198,12 +214,21 @@ def _arrays(path: Path, files: Files, store: ResultStore, found: Index) -> Itera
         if files.keys is None and one[0] not in files.no_features:
             found.skipped[one] = found.skipped.get(one, 0) + 1
     no_features = tuple(files.no_features)
+    names = None
+    if record.get("names") and not files.by_position:
+        names = Names.recorded(record["names"], partial(_names_in, path, files))
     for name, shape, fingerprint, like_distances in record["arrays"]:
         if like_distances:
             found.like_distances.append(name if name == path.stem else f"{path.stem}:{name}")
         keys = (name,) if path.suffix.lower() not in _TABLES else None if files.keys is None else tuple(files.keys)
         place = InFile(str(path.absolute()), name, keys, files.distances, files.layer_axis, stamp, no_features)
-        yield name, Known(place, tuple(shape), fingerprint)
+        yield name, Known(place, tuple(shape), fingerprint, names)
+
+
+def _names_in(path: Path, files: Files) -> Any:
+    contents = open_file(path, keys=files.keys, labels_column=tuple(files.no_features), layer_axis=files.layer_axis)
+    assert contents.row_names is not None
+    return contents.row_names.values
 
 
 def _looked_at(path: Path, files: Files) -> dict[str, Any]:
@@ -219,4 +244,5 @@ def _looked_at(path: Path, files: Files) -> dict[str, Any]:
         source = Representation.of(make(array, name), name)
         like = not files.distances and looks_like_distances(array)
         arrays.append([name, list(source.shape), fingerprint_of(source), like])
-    return {"arrays": arrays, "skipped": contents.skipped}
+    names = None if contents.row_names is None else contents.row_names.record
+    return {"arrays": arrays, "skipped": contents.skipped, "names": names}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import cast
 
 from numpy.typing import ArrayLike
 
@@ -15,11 +16,12 @@ from shesha.comparison import _calibrated as calibrated
 from shesha.comparison import _engine as engine
 from shesha.comparison._evidence import Evidence
 from shesha.comparison._stored import require_same_counts
+from shesha.given import labels_in_order
 from shesha.measures import Measure, choose
 from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, asked_for
 from shesha.results import Comparison, PairScore
-from shesha.views import Rdm, Representation
+from shesha.views import Rdm, Representation, in_one_order
 
 
 def compare(
@@ -91,7 +93,7 @@ def compare(
     check.fraction(confidence, "confidence", closed=False)
     check.fraction(alpha, "alpha", closed=False)
     check.count(n_permutations, "n_permutations")
-    sources = {first: Representation.of(X, first), second: Representation.of(Y, second)}
+    sources = in_one_order({first: Representation.of(X, first), second: Representation.of(Y, second)})
     require_same_rows(sources)
     chosen = drawn(choose(measures), seed)
     work = engine.grouped(chosen, {measure.name: [(first, second)] for measure in chosen})
@@ -103,6 +105,7 @@ def compare(
         "shift": shift,
         "block_length": block_length,
     }
+    design = cast(Design, labels_in_order((side.names for side in sources.values()), design))
     if calibrate:
         evidence = Evidence.drawn(
             sources[first].n_rows,

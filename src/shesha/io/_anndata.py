@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha._types import Array
+from shesha.given import NamedRows, Names, is_numeric, numbers
 from shesha.io._contents import Contents, Keys, StoredArray, contents, natural, why_not
 from shesha.io._files import UnreadableFileError, listed, optional, reading, require_memory
 from shesha.io._labels import pick
-from shesha.io._tables import as_labels, is_numeric, numbers
+from shesha.io._tables import as_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +32,7 @@ def open_h5ad(path: Path, keys: Keys) -> Contents:
         return open_anndata(path, root, keys)
 
 
-def labels_of_h5ad(path: Path, column: str | None) -> Array:
+def labels_of_h5ad(path: Path, column: str | None) -> NamedRows:
     """Read a column of obs from an .h5ad file."""
     h5py = optional("h5py", path)
     with reading(path):
@@ -48,17 +49,27 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
     wanted = elements if keys is not None else _default(elements)
     found = contents(path, wanted, keys)
     unread = {name: "is read only when named in keys" for name in elements if name not in wanted}
-    return replace(found, skipped=found.skipped | unread, labels_available=columns)
+    return replace(found, skipped=found.skipped | unread, labels_available=columns, row_names=_row_names(path, root))
 
 
-def labels_of_anndata(path: Path, root: Any, column: str | None) -> Array:
+def _row_names(path: Path, root: Any) -> Names | None:
+    """Return the names of the observations, read now: the file is closed when they are needed."""
+    obs = root["obs"]
+    index = obs.attrs.get("_index", "")
+    if index not in obs:
+        return None
+    with reading(path):
+        return Names.of(np.asarray(optional("anndata.io", path).read_elem(obs[index])))
+
+
+def labels_of_anndata(path: Path, root: Any, column: str | None) -> NamedRows:
     """Read a column of obs."""
     with reading(path):
         obs: pd.DataFrame = optional("anndata.io", path).read_elem(root["obs"])
     known = [str(name) for name in obs.columns]
     if column is None:
         raise ValueError(f"column must name a column of obs in {path}, one of {listed(known)}, got None")
-    return as_labels(obs[pick(path, known, column)])
+    return NamedRows(as_labels(obs[pick(path, known, column)]), Names.of(np.asarray(obs.index)))
 
 
 def _default(elements: dict[str, StoredArray]) -> dict[str, StoredArray]:

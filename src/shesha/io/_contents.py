@@ -12,6 +12,7 @@ import numpy as np
 
 from shesha._layers import MOST_LAYERS, LayerAxis, Split, split
 from shesha._types import Array
+from shesha.given import Names
 from shesha.io._files import UnreadableFileError, listed
 
 Keys = Sequence[str] | None
@@ -43,12 +44,15 @@ class Contents:
         Names that `read_labels` accepts as `column`.
     split : dict of str to Split
         How each array of three dimensions was read; `said()` tells it in words.
+    row_names : Names, optional
+        What an index, obs_names or a first column of text calls the rows.
     """
 
     representations: dict[str, Array]
     skipped: dict[str, str]
     labels_available: tuple[str, ...]
     split: dict[str, Split] = field(default_factory=dict)
+    row_names: Names | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from shesha._arrays import to_host
 from shesha._layers import LayerAxis
 from shesha._offers import load_marks
 from shesha._types import Array
+from shesha.given import NamedRows
 from shesha.io._contents import Contents, Keys, StoredArray, contents
 from shesha.io._files import UnreadableFileError, reading
 from shesha.io._labels import labels_of_arrays
@@ -28,7 +29,7 @@ F = TypeVar("F", bound=Read)
 class Format:
     """How files of one ending are read."""
 
-    labels: Callable[[Path, str | None], Array]
+    labels: Callable[[Path, str | None], Array | NamedRows]
     contents: Callable[[Path, Keys, str | Sequence[str] | None, LayerAxis], Contents]
     folder: bool = False
     """Whether such a file is a directory."""

@@ -8,9 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+
 from shesha._layers import LayerAxis, normalise_axis
 from shesha._types import Array
 from shesha._warnings import GuessedLayersWarning, warn
+from shesha.given import NamedRows
 from shesha.io._anndata import labels_of_h5ad, open_h5ad
 from shesha.io._arrays import npy_arrays, npz_arrays
 from shesha.io._contents import Contents
@@ -159,9 +162,15 @@ def read_labels(path: str | os.PathLike[str], column: str | None = None) -> Arra
     >>> read_labels(path).tolist()
     [1, 0]
     """
+    return np.asarray(read_named_labels(path, column))
+
+
+def read_named_labels(path: str | os.PathLike[str], column: str | None = None) -> Array | NamedRows:
+    """Read one label per row, with the names of the rows where the file has some."""
     if not isinstance(column, str | None):
         raise TypeError(f"column must be a name or None, got {column!r}")
     known = formats()
-    readers = {ending: one.labels for ending, one in known.items()} | {".txt": read_lines}
+    readers = {ending: one.labels for ending, one in known.items()}
+    readers[".txt"] = read_lines
     found, reader = _locate(path, readers, _folders(known))
     return reader(found, column)

@@ -6,12 +6,14 @@ import csv
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shesha._types import Array
+from shesha.given import NamedRows, Names, is_numeric, numbers
 from shesha.io._contents import Contents, Keys, choose
 from shesha.io._files import UnreadableFileError, optional, reading
 from shesha.io._labels import named_as_labels, pick
@@ -22,6 +24,12 @@ if TYPE_CHECKING:
 _UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 
 
+_NUMBERS_ROWS = "has no name and numbers the rows"
+_TEXT = "holds text, not numbers"
+_NAMING = (_NUMBERS_ROWS, _TEXT, "holds string values, not numbers", "holds large_string values, not numbers")
+"""Why a first column is no feature, where it may name the rows."""
+
+
 @dataclass(frozen=True)
 class Table:
     """The columns of a table; `skipped` says which cannot be features and why, `read` reads some of them."""
@@ -29,6 +37,8 @@ class Table:
     names: tuple[str, ...]
     skipped: dict[str, str]
     read: Callable[[Sequence[str]], pd.DataFrame]
+    index: tuple[str, ...] = ()
+    """Columns that are the index of the table, by whatever wrote it."""
 
     @property
     def named(self) -> list[str]:
@@ -49,13 +59,32 @@ def matrix_of_table(path: Path, table: Table, keys: Keys, labels_column: str | S
     features = {name: [name] for name in table.names if name not in skipped}
     chosen = choose(path, features, skipped, keys)
     available = tuple(name for name in table.named if name in table.skipped or name in labels)
-    return Contents({path.stem: numbers(table.read(chosen))}, skipped, available)
+    names = row_names(table, [] if labels_column is None else labels_column)
+    return Contents({path.stem: numbers(table.read(chosen))}, skipped, available, row_names=names)
 
 
-def labels_of_table(path: Path, table: Table, column: str | None) -> Array:
-    """Read one column of a table as labels."""
+def row_names(table: Table, labels: str | Sequence[str]) -> Names | None:
+    """Return what names the rows: the index of the table, or else its first column if that holds text."""
+    if table.index:
+        return Names(partial(_index_values, table, table.index))
+    first = table.names[0] if table.names else ""
+    if table.skipped.get(first) not in _NAMING or first in labels or named_as_labels([first]):
+        return None
+    return Names(partial(_index_values, table, (first,)), doubtful=True)
+
+
+def _index_values(table: Table, columns: Sequence[str]) -> Array:
+    frame = table.read(columns)
+    if len(columns) == 1:
+        return np.asarray(frame[columns[0]])
+    return np.array([" | ".join(map(str, row)) for row in frame.itertuples(index=False)], dtype=object)
+
+
+def labels_of_table(path: Path, table: Table, column: str | None) -> Array | NamedRows:
+    """Read one column of a table as labels, with the names of the rows if it has some."""
     name = pick(path, table.named if column is None else table.names, column)
-    return as_labels(table.read([name])[name])
+    labels, names = as_labels(table.read([name])[name]), row_names(table, name)
+    return labels if names is None else NamedRows(labels, names)
 
 
 def as_labels(column: pd.Series[Any]) -> Array:
@@ -123,8 +152,8 @@ def _why_not(position: int, column: pd.Series[Any]) -> str | None:
     if unnamed and column.isna().all():
         return "has neither a name nor values"
     if unnamed and position == 0 and column.dtype.kind == "i" and column.is_unique:
-        return "has no name and numbers the rows"
-    return None if is_numeric(column) else "holds text, not numbers"
+        return _NUMBERS_ROWS
+    return None if is_numeric(column) else _TEXT
 
 
 def parquet_table(path: Path) -> Table:
@@ -137,7 +166,7 @@ def parquet_table(path: Path) -> Table:
         raise UnreadableFileError(f"{path} must have distinct column names, got {len(schema.names)} with repeats")
     skipped = {field.name: f"holds {field.type} values, not numbers" for field in schema if not _holds_numbers(field)}
     skipped |= {name: "is the index of the table" for name in index if name in schema.names}
-    return Table(tuple(schema.names), skipped, lambda names: _parquet_columns(path, names))
+    return Table(tuple(schema.names), skipped, lambda names: _parquet_columns(path, names), tuple(index))
 
 
 def _holds_numbers(field: Any) -> bool:
@@ -158,24 +187,3 @@ def _parquet_columns(path: Path, names: Sequence[str]) -> pd.DataFrame:
 def is_unnamed(name: str) -> bool:
     """Say whether a name is what a column without one is called."""
     return _UNNAMED.fullmatch(name) is not None
-
-
-def is_numeric(column: pd.Series[Any]) -> bool:
-    """Say whether a column holds real numbers, perhaps with some missing."""
-    import pandas as pd
-
-    kind = column.dtype.kind
-    if kind == "O":
-        # Booleans with gaps, decimals and columns that are wholly missing come as objects.
-        return pd.api.types.infer_dtype(column, skipna=True) in {"boolean", "decimal", "empty"}
-    return kind in "fiub" and pd.api.types.is_numeric_dtype(column.dtype)
-
-
-def numbers(frame: pd.DataFrame) -> Array:
-    """Return numeric columns as one matrix of their common type, missing values as NaN."""
-    dtypes = [column.dtype for _, column in frame.items()]
-    native = [dtype if isinstance(dtype, np.dtype) and dtype.kind != "O" else np.dtype(float) for dtype in dtypes]
-    common = np.result_type(*native)
-    if native == dtypes:
-        return frame.to_numpy(dtype=common)
-    return frame.to_numpy(dtype=common, na_value=np.nan)

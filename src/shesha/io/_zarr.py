@@ -13,6 +13,7 @@ import numpy as np
 
 from shesha._layers import LayerAxis
 from shesha._types import Array
+from shesha.given import NamedRows
 from shesha.io._anndata import labels_of_anndata, open_anndata
 from shesha.io._contents import Contents, Keys, StoredArray, contents, natural
 from shesha.io._files import UnreadableFileError, optional, reading, require_memory
@@ -30,7 +31,7 @@ def open_zarr(path: Path, keys: Keys, layer_axis: LayerAxis = "guess") -> Conten
     return contents(path, _arrays(path, folders), keys, layer_axis)
 
 
-def labels_of_zarr(path: Path, column: str | None) -> Array:
+def labels_of_zarr(path: Path, column: str | None) -> Array | NamedRows:
     """Read labels from a Zarr store: an array of one dimension, or a column of obs."""
     folders = _array_folders(path)
     if (root := _anndata_root(path)) is not None:

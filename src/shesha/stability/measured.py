@@ -10,6 +10,7 @@ from shesha import _validate as check
 from shesha._random import generator
 from shesha._types import Seed
 from shesha._warnings import NotEstimable
+from shesha.given import in_order_of
 from shesha.kernels.distances import METRICS
 from shesha.nulls.designs import exchange
 from shesha.nulls.exchange import Exchange
@@ -58,7 +59,7 @@ def requested(
     generator(seed)
     source = found.rows_of(X)
     n_rows = len(source) if isinstance(source, Rows) else source.n_rows
-    classes = found.classes_of(y, n_rows) if found.needs_labels else None
+    classes = found.classes_of(in_order_of(source, y), n_rows) if found.needs_labels else None
     number = int(seed) if isinstance(seed, np.integer) else seed
     return Request(
         found,

@@ -14,6 +14,7 @@ from shesha.views._plain import Plain
 from shesha.views._rdm import Distances, RankedRdm
 from shesha.views._representation import Representation, Symmetric, View, aligned, folding_for, named, together
 from shesha.views._rows import Rows, rows_or_distances, source_of
+from shesha.views._same_rows import in_one_order, layers_in_one_order, rows_at
 from shesha.views._sampled_halves import SampledHalves
 from shesha.views._scalars import Concentricity, Magnitude, Scalar, SplitStability, Uniformity
 from shesha.views._split_halves import SplitHalves
@@ -52,7 +53,10 @@ __all__ = [
     "View",
     "aligned",
     "folding_for",
+    "in_one_order",
+    "layers_in_one_order",
     "named",
+    "rows_at",
     "rows_or_distances",
     "source_of",
     "together",

@@ -11,6 +11,7 @@ from shesha import _arrays as arrays
 from shesha import _validate as check
 from shesha._types import Index
 from shesha._warnings import NotEstimable
+from shesha.given import Names, parted
 from shesha.kernels.permuted import among
 
 
@@ -50,8 +51,15 @@ class Rdm:
     """
 
     def __init__(self, D: ArrayLike, name: str = "D") -> None:
-        self.condensed, self.n_rows = check.rdm(D, name)
-        self.precision = stored_precision(D)
+        values, names = parted(D, name)
+        self.condensed, self.n_rows = check.rdm(values, name)
+        self.precision = stored_precision(values)
+        # A condensed triangle has a name per pair, if any.
+        self.names: Names | None = names if len(np.shape(values)) == 2 else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Names serve to put rows in order, before they go anywhere."""
+        return {**self.__dict__, "names": None}
 
     def __repr__(self) -> str:
         return f"Rdm({self.n_rows} rows)"
@@ -67,5 +75,5 @@ def stored_precision(X: Any) -> float:
         xp = arrays.namespace(X)
         kind = X.dtype if xp.isdtype(X.dtype, "real floating") else xp.float64
         return float(xp.finfo(kind).eps)
-    dtype = arrays.to_host(X).dtype
+    dtype = X.dtype if hasattr(X, "toarray") else arrays.to_host(X).dtype
     return float(np.finfo(dtype if dtype.kind == "f" else float).eps)
