@@ -36,14 +36,17 @@ def read_representations(
     layer_axis: str = "guess",
     *,
     by_position: bool = False,
+    fewest: int = 0,
 ) -> dict[str, Any]:
     """Read every array of every file; a name that two files use is told apart by its file.
 
+    What has fewer columns than `fewest` is left out, unless it was named, or its file holds nothing else.
     Where a file names its rows, the arrays carry these names, so that whatever takes them can match the rows.
 
     How arrays of three dimensions were read is said, so whatever takes the result need not guess again: it gets
     ``layer_axis=None``.
     """
+    from shesha.comparison._index import too_narrow
     from shesha.given import NamedRows
     from shesha.io import open_file
     from shesha.io._names import full_name
@@ -57,7 +60,12 @@ def read_representations(
     for path in files:
         contents = open_file(path, keys=keys, labels_column=labels_inside, layer_axis=axis)
         rows = None if by_position else contents.row_names
+        few = too_narrow({name: one.shape for name, one in contents.representations.items()}, keys, fewest)
+        for name, reason in few.items():
+            typer.echo(f"{path}: skipped {name}: {reason}", err=True)
         for name, array in contents.representations.items():
+            if name in few:
+                continue
             full = full_name(path, name, found, alone=len(files) == 1)
             found[full] = array if rows is None else NamedRows(array, rows)
         if keys is None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from shesha.results import Audit, RepresentationAudit
 
 _NOT_SCORED = 2
+_FEWEST = 4
+"""Arrays of fewer columns (a UMAP) cannot be split into halves."""
 
 
 def audit_command(
@@ -82,9 +84,13 @@ def audit_command(
     representations: Any
     if as_needed:
         axis = _files.layer_axis_of(layer_axis)
-        representations = Files(files, key, layer_axis=axis, no_features=inside, as_it_is=True, by_position=by_position)
+        representations = Files(
+            files, key, layer_axis=axis, no_features=inside, as_it_is=True, by_position=by_position, fewest=_FEWEST
+        )
     else:
-        representations = _files.read_representations(files, key, inside, layer_axis, by_position=by_position)
+        representations = _files.read_representations(
+            files, key, inside, layer_axis, by_position=by_position, fewest=_FEWEST
+        )
     found = audit(
         representations,
         y,

@@ -19,6 +19,7 @@ from shesha._warnings import MeasureWarning, warn
 from shesha.comparison._places import Held, InFile, Place, fingerprint_as_it_is, fingerprint_of, reordered, stamp_of
 from shesha.given import Names, orders
 from shesha.io import open_file
+from shesha.io._arrow import is_dataset
 from shesha.io._files import existing, listed
 from shesha.io._names import full_name
 from shesha.io._open import formats
@@ -27,7 +28,7 @@ from shesha.views import Rdm, Representation, Rows
 
 FILES = "file"
 """What the store calls files that were looked at."""
-_TABLES = (".csv", ".tsv", ".parquet")
+_TABLES = (".csv", ".tsv", ".parquet", ".arrow", "")
 """Of these, keys name columns."""
 _TOLD = 20
 """So many files that are left out are named one by one."""
@@ -49,6 +50,8 @@ class Files:
     as_it_is: bool = False
     """Whether what no measure could compare (NaN, few rows) is looked at all the same, rather than left out."""
     by_position: bool = False
+    fewest: int = 0
+    """Arrays of fewer columns (pictures of the rows) are left out, unless keys name them or a file holds no others."""
     """Whether row i of all is the same input, whatever the rows are called."""
 
 
@@ -183,7 +186,15 @@ def _expanded(paths: Iterable[str | os.PathLike[str]], found: Index, own: str) -
 
 def is_folder(path: Path) -> bool:
     """Whether a path is a directory of files, rather than one that counts as a file."""
-    return path.is_dir() and path.suffix.lower() not in formats()
+    return path.is_dir() and path.suffix.lower() not in formats() and not is_dataset(path)
+
+
+def too_narrow(shapes: Mapping[str, tuple[int, ...]], keys: Any, fewest: int) -> dict[str, str]:
+    """Say which arrays of a file have too few columns to be scored, where others have enough and none was named."""
+    few = {name: shape[1] for name, shape in shapes.items() if len(shape) == 2 and shape[1] < fewest}
+    if keys is not None or len(few) == len(shapes):
+        return {}
+    return {name: f"has {d} column{'s' * (d != 1)}, a picture of the rows; --key scores it" for name, d in few.items()}
 
 
 def looks_like_distances(array: Any) -> bool:
@@ -213,14 +224,20 @@ def _arrays(path: Path, files: Files, store: ResultStore, found: Index) -> Itera
     for one in record["skipped"].items():
         if files.keys is None and one[0] not in files.no_features:
             found.skipped[one] = found.skipped.get(one, 0) + 1
+    few = too_narrow({name: tuple(shape) for name, shape, *_ in record["arrays"]}, files.keys, files.fewest)
+    for one in few.items():
+        found.skipped[one] = found.skipped.get(one, 0) + 1
     no_features = tuple(files.no_features)
     names = None
     if record.get("names") and not files.by_position:
         names = Names.recorded(record["names"], partial(_names_in, path, files))
     for name, shape, fingerprint, like_distances in record["arrays"]:
+        if name in few:
+            continue
         if like_distances:
             found.like_distances.append(name if name == path.stem else f"{path.stem}:{name}")
-        keys = (name,) if path.suffix.lower() not in _TABLES else None if files.keys is None else tuple(files.keys)
+        columns = path.suffix.lower() in _TABLES and name == path.stem
+        keys = (name,) if not columns else None if files.keys is None else tuple(files.keys)
         place = InFile(str(path.absolute()), name, keys, files.distances, files.layer_axis, stamp, no_features)
         yield name, Known(place, tuple(shape), fingerprint, names)
 

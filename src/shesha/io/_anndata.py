@@ -47,9 +47,17 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
         elements = dict(_elements(path, root))
         columns = tuple(map(str, root["obs"].attrs.get("column-order", ()))) if "obs" in root else ()
     wanted = elements if keys is not None else _default(elements)
+    if keys is not None and not isinstance(keys, str):
+        keys = [_full(elements, key) for key in keys]
     found = contents(path, wanted, keys)
     unread = {name: "is read only when named in keys" for name in elements if name not in wanted}
     return replace(found, skipped=found.skipped | unread, labels_available=columns, row_names=_row_names(path, root))
+
+
+def _full(elements: dict[str, StoredArray], key: Any) -> Any:
+    """Return the whole name of an element that goes by its last part."""
+    found = [name for name in elements if name.partition("/")[2] == key] if key not in elements else []
+    return found[0] if len(found) == 1 else key
 
 
 def _row_names(path: Path, root: Any) -> Names | None:

@@ -16,12 +16,14 @@ from shesha._warnings import GuessedLayersWarning, warn
 from shesha.given import NamedRows
 from shesha.io._anndata import labels_of_h5ad, open_h5ad
 from shesha.io._arrays import npy_arrays, npz_arrays
+from shesha.io._arrow import is_dataset, labels_of_dataset, open_dataset, open_parquet
 from shesha.io._contents import Contents
+from shesha.io._converting import how_to_convert
 from shesha.io._files import existing, one_file
 from shesha.io._formats import Format, of_arrays, of_table, own_formats
 from shesha.io._labels import read_lines
 from shesha.io._safetensors import safetensors_arrays
-from shesha.io._tables import csv_table, parquet_table
+from shesha.io._tables import csv_table, labels_of_table, parquet_table
 from shesha.io._zarr import labels_of_zarr, open_zarr
 
 Reader = TypeVar("Reader")
@@ -30,7 +32,8 @@ FORMATS: dict[str, Format] = {
     ".npy": of_arrays(npy_arrays),
     ".npz": of_arrays(npz_arrays),
     ".safetensors": of_arrays(safetensors_arrays),
-    ".parquet": of_table(parquet_table),
+    ".parquet": Format(lambda path, column: labels_of_table(path, parquet_table(path), column), open_parquet),
+    ".arrow": Format(labels_of_dataset, open_dataset),
     ".csv": of_table(partial(csv_table, separator=",")),
     ".tsv": of_table(partial(csv_table, separator="\t")),
     ".h5ad": Format(labels_of_h5ad, lambda path, keys, *_: open_h5ad(path, keys)),
@@ -49,9 +52,11 @@ def _locate(
 ) -> tuple[Path, Reader]:
     """Return an existing path and what reads it."""
     found = existing(path)
+    if is_dataset(found):
+        return found, readers[".arrow"]
     ending = found.suffix.lower()
     if ending not in readers:
-        raise ValueError(f"path must end in one of {', '.join(readers)}, got {str(found)!r}")
+        raise ValueError(f"path must end in one of {', '.join(readers)}, got {str(found)!r}{how_to_convert(found)}")
     return found if ending in folders else one_file(found), readers[ending]
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,7 @@ import numpy as np
 from shesha._types import Array
 from shesha.given import NamedRows, Names, is_numeric, numbers
 from shesha.io._contents import Contents, Keys, choose
-from shesha.io._files import UnreadableFileError, optional, reading
+from shesha.io._files import UnreadableFileError, listed, optional, reading, require_memory
 from shesha.io._labels import named_as_labels, pick
 
 if TYPE_CHECKING:
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 _UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 
 
+_DECIMAL_COMMA = re.compile(r"(?:^|;)-?\d+,\d")
+_RAGGED = "{} must have {} fields in every line, as in the first, got {} in line {}"
+_LOOKED_AT = 20
+"""So many lines tell how a file is written."""
 _NUMBERS_ROWS = "has no name and numbers the rows"
 _TEXT = "holds text, not numbers"
 _NAMING = (_NUMBERS_ROWS, _TEXT, "holds string values, not numbers", "holds large_string values, not numbers")
@@ -101,11 +107,13 @@ def csv_table(path: Path, separator: str) -> Table:
     import pandas as pd
 
     with reading(path):
+        separator, decimal, note = _as_written(path, separator)
         named = has_names(path, separator)
-        with path.open("rb") as stream:
+        with path.open("rb") as stream, _told_where(path):
             frame = pd.read_csv(
                 stream,
                 sep=separator,
+                decimal=decimal,
                 header="infer" if named else None,
                 encoding="utf-8-sig",
                 # Without these a column's type may change halfway, and numbers lose their last digit.
@@ -117,14 +125,53 @@ def csv_table(path: Path, separator: str) -> Table:
         raise UnreadableFileError(
             f"{path} must have a name for every column, got lines with more fields than the first"
         )
+    _require_full_lines(path, separator, frame)
     frame.columns = frame.columns.map(str)
     skipped = {
         str(name): reason
         for position, (name, column) in enumerate(frame.items())
         if (reason := _why_not(position, column)) is not None
     }
-    note = {} if named else {"(column names)": "are missing: the first line holds numbers and was read as a row"}
+    if not named:
+        note["(column names)"] = "are missing: the first line holds numbers and was read as a row"
     return Table(tuple(frame.columns), skipped | note, lambda names: frame[list(names)])
+
+
+def _as_written(path: Path, separator: str) -> tuple[str, str, dict[str, str]]:
+    """Return the separator and the decimal sign, and a note where these are not the ones of the file's ending."""
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        lines = [line for line in islice(stream, _LOOKED_AT) if line.strip()]
+    if not lines or separator in lines[0]:
+        return separator, ".", {}
+    for other, name in (("\t", "a tab"), (";", "a semicolon"), (",", "a comma")):
+        if other in lines[0] and all(line.count(other) == lines[0].count(other) for line in lines):
+            commas = other == ";" and any(map(_DECIMAL_COMMA.search, lines))
+            return other, "," if commas else ".", {"(separator)": f"is {name}{' and commas are decimal' * commas}"}
+    return separator, ".", {}
+
+
+@contextmanager
+def _told_where(path: Path) -> Iterator[None]:
+    """Say in which line there are too many fields."""
+    try:
+        yield
+    except ValueError as error:
+        found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+        if found is None:
+            raise
+        expected, line, saw = found.groups()
+        raise UnreadableFileError(_RAGGED.format(path, expected, saw, line)) from error
+
+
+def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None:
+    """Refuse lines that end early, which pandas fills with missing values."""
+    if frame.shape[1] < 2 or not frame.iloc[:, -1].isna().any():
+        return
+    with reading(path), path.open(encoding="utf-8-sig", newline="") as stream:
+        rows = csv.reader(stream, delimiter=separator)
+        short = next(((rows.line_num, len(row)) for row in rows if 0 < len(row) < frame.shape[1]), None)
+    if short is not None:
+        raise UnreadableFileError(_RAGGED.format(path, frame.shape[1], short[1], short[0]))
 
 
 def has_names(path: Path, separator: str) -> bool:
@@ -161,12 +208,18 @@ def parquet_table(path: Path) -> Table:
     parquet = optional("pyarrow.parquet", path)
     with reading(path), parquet.ParquetFile(path) as file:
         schema = file.schema_arrow
+    return arrow_table(path, schema, lambda names: _parquet_columns(path, names))
+
+
+def arrow_table(path: Path, schema: Any, read: Callable[[Sequence[str]], pd.DataFrame]) -> Table:
+    """Describe columns of Arrow's kinds."""
+    with reading(path):
         index = [name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
     if len(set(schema.names)) < len(schema.names):
         raise UnreadableFileError(f"{path} must have distinct column names, got {len(schema.names)} with repeats")
     skipped = {field.name: f"holds {field.type} values, not numbers" for field in schema if not _holds_numbers(field)}
     skipped |= {name: "is the index of the table" for name in index if name in schema.names}
-    return Table(tuple(schema.names), skipped, lambda names: _parquet_columns(path, names), tuple(index))
+    return Table(tuple(schema.names), skipped, read, tuple(index))
 
 
 def _holds_numbers(field: Any) -> bool:
@@ -179,9 +232,20 @@ def _holds_numbers(field: Any) -> bool:
 def _parquet_columns(path: Path, names: Sequence[str]) -> pd.DataFrame:
     parquet = optional("pyarrow.parquet", path)
     with reading(path), parquet.ParquetFile(path) as file:
+        require_room(path, file, names)
         columns = file.read(columns=list(names)).select(list(names))
         frame: pd.DataFrame = columns.to_pandas(ignore_metadata=True)
     return frame
+
+
+def require_room(path: Path, file: Any, names: Sequence[str]) -> None:
+    """Hold what a parquet file says of its columns' sizes against the memory budget, before anything is unpacked."""
+    metadata, need = file.metadata, 0
+    for group in (metadata.row_group(number) for number in range(metadata.num_row_groups)):
+        for column in (group.column(number) for number in range(group.num_columns)):
+            if column.path_in_schema.split(".")[0] in names:
+                need += max(int(column.total_uncompressed_size), int(column.num_values))
+    require_memory(path, listed(names), (need,), np.dtype("u1"), "write fewer columns or rows")
 
 
 def is_unnamed(name: str) -> bool:
