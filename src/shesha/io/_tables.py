@@ -17,7 +17,7 @@ import numpy as np
 from shesha._types import Array
 from shesha.given import NamedRows, Names, is_numeric, numbers
 from shesha.io._contents import Contents, Keys, choose
-from shesha.io._files import UnreadableFileError, listed, optional, reading, require_memory
+from shesha.io._files import UnreadableFileError, listed, optional, reading, require_memory, require_plausible
 from shesha.io._labels import named_as_labels, pick
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ _UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 
 
 _DECIMAL_COMMA = re.compile(r"(?:^|;)-?\d+,\d")
+_WIDTH = 8
+"""Bytes of a number once it is read."""
 _RAGGED = "{} must have {} fields in every line, as in the first, got {} in line {}"
 _LOOKED_AT = 20
 """So many lines tell how a file is written."""
@@ -240,12 +242,15 @@ def _parquet_columns(path: Path, names: Sequence[str]) -> pd.DataFrame:
 
 def require_room(path: Path, file: Any, names: Sequence[str]) -> None:
     """Hold what a parquet file says of its columns' sizes against the memory budget, before anything is unpacked."""
-    metadata, need = file.metadata, 0
+    metadata, need, stored = file.metadata, 0, 0
     for group in (metadata.row_group(number) for number in range(metadata.num_row_groups)):
         for column in (group.column(number) for number in range(group.num_columns)):
             if column.path_in_schema.split(".")[0] in names:
-                need += max(int(column.total_uncompressed_size), int(column.num_values))
+                # Values that repeat are counted, not stored: a few bytes can stand for any number of them.
+                need += max(int(column.total_uncompressed_size), _WIDTH * int(column.num_values))
+                stored += min(int(column.total_compressed_size), path.stat().st_size)
     require_memory(path, listed(names), (need,), np.dtype("u1"), "write fewer columns or rows")
+    require_plausible(path, listed(names), need, stored)
 
 
 def is_unnamed(name: str) -> bool:
