@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +76,7 @@ def seeds(folder: Path) -> dict[str, Path]:
 def mutated(data: bytes, rng: np.random.Generator) -> bytes:
     """Change a few places of a file; its first and last bytes, where headers lie, more often."""
     found = bytearray(data)
-    for _ in range(int(rng.integers(1, 6))):
+    for _ in range(int(rng.choice([1, 1, 2, 5]))):
         if not found:
             break
         size = len(found)
@@ -112,6 +113,52 @@ def _edit_a_number(found: bytearray, rng: np.random.Generator) -> None:
         found[at : at + 1] = str(NUMBERS[int(rng.integers(len(NUMBERS)))]).encode()
 
 
+def _edit_header(path: Path, rng: np.random.Generator) -> None:
+    """Change a value of the header of a safetensors file, so that all else fits."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.dumps(_edited(json.loads(data[8 : 8 + length]), rng)).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header + data[8 + length :])
+
+
+def _edit_document(path: Path, rng: np.random.Generator) -> None:
+    """Change a value of a document of a Zarr store."""
+    path.write_text(json.dumps(_edited(json.loads(path.read_text()), rng)))
+
+
+def _edited(document: Any, rng: np.random.Generator) -> Any:
+    """Return a document with one value, at any depth, that is another."""
+    if isinstance(document, dict | list) and document and rng.random() < 0.85:
+        key = list(document)[int(rng.integers(len(document)))] if isinstance(document, dict) else None
+        place = int(rng.integers(len(document))) if key is None else key
+        found = dict(document) if isinstance(document, dict) else list(document)
+        found[place] = _edited(document[place], rng)
+        return found
+    strange = (None, -1, 0, 1, 1 << 31, 1 << 62, 1.5, "", "|O", "<f8", "bytes", [], [1 << 40], {}, [[]], "a" * 99)
+    return strange[int(rng.integers(len(strange)))]
+
+
+def _edit_hdf5(path: Path, rng: np.random.Generator) -> None:
+    """Change an attribute, or put another array or group in the place of one."""
+    import h5py
+
+    with h5py.File(path, "a") as file:
+        places: list[str] = []
+        file.visit(places.append)
+        place = places[int(rng.integers(len(places)))]
+        attributes = list(file[place].attrs)
+        strange = ["", "csr_matrix", "dataframe", "categorical", -1, [1 << 40, 1 << 40], [3], np.nan, [30, 6, 1]]
+        if attributes and rng.random() < 0.6:
+            file[place].attrs[attributes[int(rng.integers(len(attributes)))]] = strange[int(rng.integers(len(strange)))]
+            return
+        del file[place]
+        shape = ((), (0,), (30,), (29, 6), (1 << 20, 1 << 20), (30, 6, 2))[int(rng.integers(6))]
+        kind = ("f8", "i4", "S3", "c16", "V5")[int(rng.integers(5))]
+        if rng.random() < 0.8:
+            chunks = tuple(int(min(n, rng.integers(1, 99))) for n in shape) if all(shape) and shape else None
+            file.create_dataset(place, shape, kind, chunks=chunks)
+
+
 def write_case(kind: str, good: Path, number: int, seed: int, folder: Path) -> Path:
     """Write the mutated file of a number; of a folder one or two of its files are mutated."""
     rng = np.random.default_rng([seed, sum(kind.encode()), number])
@@ -120,13 +167,22 @@ def write_case(kind: str, good: Path, number: int, seed: int, folder: Path) -> P
         shutil.copytree(good, target)
         inside = sorted(path for path in target.rglob("*") if path.is_file())
         documents = [path for path in inside if path.name.startswith(("zarr", ".z"))]
+        if rng.random() < 0.5:
+            _edit_document(documents[int(rng.integers(len(documents)))], rng)
+            return target
         for _ in range(int(rng.integers(1, 3))):
             chosen = documents if rng.random() < 0.7 else inside
             one = chosen[int(rng.integers(len(chosen)))]
             one.write_bytes(mutated(one.read_bytes(), rng))
+    elif kind in _STRUCTURED and rng.random() < 0.5:
+        shutil.copy(good, target)
+        _STRUCTURED[kind](target, rng)
     else:
         target.write_bytes(mutated(good.read_bytes(), rng))
     return target
+
+
+_STRUCTURED = {"safetensors": _edit_header, "h5ad": _edit_hdf5}
 
 
 def read_whole(path: Path) -> str:

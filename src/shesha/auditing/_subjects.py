@@ -46,6 +46,8 @@ class Subject:
     def load(self) -> Rows | Rdm:
         """Open the file, if it is one: an OSError or a ValueError where it cannot be read, or has changed."""
         if isinstance(self.place, InFile):
+            if self.place.distances:
+                return self.place.load().distances
             return Rows(self.place.array(), self.place.name, min_rows=0, min_columns=0)
         return self.place
 

@@ -26,7 +26,7 @@ from shesha.kernels.distances import METRICS, Metric
 from shesha.nulls.orders import asked_for
 from shesha.results import Audit, DriftPath, RepresentationAudit
 from shesha.stability.measured import design_of
-from shesha.views import Rdm, Representation, Rows, in_one_order, rows_or_distances
+from shesha.views import Rdm, Representation, Rows, hint_of_distances, in_one_order, rows_or_distances
 
 _RECORDED = ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs")
 Data = ArrayLike | Rdm | Representation | Rows
@@ -156,6 +156,7 @@ def _in_memory(
     representations: Any, layer_axis: LayerAxis, y: ArrayLike | None, settings: Settings
 ) -> tuple[list[RepresentationAudit], DriftPath | None, str]:
     named = in_one_order(_named(representations, layer_axis))
+    hint_of_distances({name: X.sample for name, X in named.items() if isinstance(X, Rows) and not X.is_sparse})
     y, settings = in_order_of_rows([one.names for one in named.values()], y, settings)
     if y is not None:
         _require_usable_labels(y, [size(X) for X in named.values()])

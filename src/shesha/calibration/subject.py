@@ -16,7 +16,7 @@ from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, as_measure, get
 from shesha.measures._own import PlainMeasure
 from shesha.measures._registry import Choice, Data
-from shesha.views import Basis, Representation, View, aligned, in_one_order
+from shesha.views import Basis, Representation, View, aligned, hint_of_distances, in_one_order
 
 TOGETHER = 2**29
 """Views that take less than this many bytes in making are made side by side, one per thread."""
@@ -45,6 +45,7 @@ def prepare(
 ) -> Subject:
     """Check the data; the views are made, once, when scores are asked for."""
     meant = as_measure(measure)
+    hint_of_distances({"X": X, "Y": Y})
     if isinstance(meant, PlainMeasure):
         return _of_function(X, Y, meant, options, truncate)
     chosen = drawn(meant, options, truncate=truncate, seed=seed)

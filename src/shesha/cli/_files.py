@@ -26,6 +26,8 @@ ByPosition = Annotated[
     bool, typer.Option("--by-position", help="Row i of all files is the same input, whatever names the rows have.")
 ]
 """The option by which commands take rows as they stand instead of matching them by their names."""
+Distances = Annotated[bool, typer.Option("--rdm", help="The arrays are distances between rows, not features.")]
+"""The option by which commands read distances: square, condensed, or stacks of square ones."""
 PICTURES = (".png", ".pdf", ".svg")
 
 
@@ -37,6 +39,7 @@ def read_representations(
     *,
     by_position: bool = False,
     fewest: int = 0,
+    distances: bool = False,
 ) -> dict[str, Any]:
     """Read every array of every file; a name that two files use is told apart by its file.
 
@@ -50,6 +53,7 @@ def read_representations(
     from shesha.given import NamedRows
     from shesha.io import open_file
     from shesha.io._names import full_name
+    from shesha.views import Rdm
 
     axis = layer_axis_of(layer_axis)
 
@@ -58,7 +62,7 @@ def read_representations(
         raise ValueError(f"FILE must be given once each, got {', '.join(repeated)} repeatedly")
     found: dict[str, Any] = {}
     for path in files:
-        contents = open_file(path, keys=keys, labels_column=labels_inside, layer_axis=axis)
+        contents = open_file(path, keys=keys, labels_column=labels_inside, layer_axis=axis, distances=distances)
         rows = None if by_position else contents.row_names
         few = too_narrow({name: one.shape for name, one in contents.representations.items()}, keys, fewest)
         for name, reason in few.items():
@@ -68,6 +72,8 @@ def read_representations(
                 continue
             full = full_name(path, name, found, alone=len(files) == 1)
             found[full] = array if rows is None else NamedRows(array, rows)
+            if distances:
+                found[full] = Rdm(found[full], full)
         if keys is None:
             for name, reason in contents.skipped.items():
                 if name != labels_inside and name not in (labels_inside or ()):

@@ -37,6 +37,7 @@ def audit_command(
             help="Array to audit (may be repeated): a name, or X, layers/NAME, obsm/KEY of AnnData. Default: all."
         ),
     ] = None,
+    rdm: _files.Distances = False,
     metric: Annotated[str, typer.Option(help="Distance between rows: cosine, correlation or euclidean.")] = "cosine",
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
     bootstrap: Annotated[int, typer.Option(help="Resamples of the rows behind each interval; 0 for none.")] = 200,
@@ -85,11 +86,18 @@ def audit_command(
     if as_needed:
         axis = _files.layer_axis_of(layer_axis)
         representations = Files(
-            files, key, layer_axis=axis, no_features=inside, as_it_is=True, by_position=by_position, fewest=_FEWEST
+            files,
+            key,
+            distances=rdm,
+            layer_axis=axis,
+            no_features=inside,
+            as_it_is=True,
+            by_position=by_position,
+            fewest=0 if rdm else _FEWEST,
         )
     else:
         representations = _files.read_representations(
-            files, key, inside, layer_axis, by_position=by_position, fewest=_FEWEST
+            files, key, inside, layer_axis, by_position=by_position, fewest=0 if rdm else _FEWEST, distances=rdm
         )
     found = audit(
         representations,

@@ -34,7 +34,7 @@ def compare_command(
         list[str] | None,
         typer.Option(help="Array to compare (may be repeated): a name, or X, layers/NAME, obsm/KEY of AnnData."),
     ] = None,
-    rdm: Annotated[bool, typer.Option("--rdm", help="The arrays are distances between rows, not features.")] = False,
+    rdm: _files.Distances = False,
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Add chance level, p-value, calibrated score and interval (slow).")
     ] = False,
@@ -163,13 +163,4 @@ def _read(
     *,
     by_position: bool = False,
 ) -> dict[str, Any]:
-    from shesha.comparison._index import looks_like_distances
-    from shesha.views import Rdm
-
-    arrays = _files.read_representations(files, keys, labels, layer_axis, by_position=by_position)
-    if rdm:
-        return {name: Rdm(array, name) for name, array in arrays.items()}
-    for name, array in arrays.items():
-        if looks_like_distances(array):
-            typer.echo(f"{name} looks like distances between rows: if it is, add --rdm", err=True)
-    return arrays
+    return _files.read_representations(files, keys, labels, layer_axis, by_position=by_position, distances=rdm)

@@ -24,7 +24,7 @@ from shesha.io._files import existing, listed
 from shesha.io._names import full_name
 from shesha.io._open import formats
 from shesha.runs import ResultStore
-from shesha.views import Rdm, Representation, Rows
+from shesha.views import Rdm, Representation, Rows, looks_like_distances, rows_or_distances
 
 FILES = "file"
 """What the store calls files that were looked at."""
@@ -197,14 +197,6 @@ def too_narrow(shapes: Mapping[str, tuple[int, ...]], keys: Any, fewest: int) ->
     return {name: f"has {d} column{'s' * (d != 1)}, a picture of the rows; --key scores it" for name, d in few.items()}
 
 
-def looks_like_distances(array: Any) -> bool:
-    """Whether a matrix is square and symmetric with a zero diagonal, but not zero."""
-    if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) > 5000:
-        return False
-    values = np.asarray(array)
-    return bool((np.diagonal(values) == 0).all() and np.allclose(values, values.T) and values.any())
-
-
 def _arrays(path: Path, files: Files, store: ResultStore, found: Index) -> Iterator[tuple[str, Known]]:
     """Yield the arrays of a file: those that the store remembers, if the file has not changed since."""
     asked: list[Any] = [None if files.keys is None else list(files.keys), files.distances, files.layer_axis]
@@ -250,13 +242,16 @@ def _names_in(path: Path, files: Files) -> Any:
 
 def _looked_at(path: Path, files: Files) -> dict[str, Any]:
     no_features = tuple(files.no_features) or None
-    contents = open_file(path, keys=files.keys, labels_column=no_features, layer_axis=files.layer_axis)
+    contents = open_file(
+        path, keys=files.keys, labels_column=no_features, layer_axis=files.layer_axis, distances=files.distances
+    )
     make: Callable[[Any, str], Any] = Rdm if files.distances else lambda array, _: array
     arrays = []
     for name, array in contents.representations.items():
         if files.as_it_is:
-            rows = Rows(array, name, min_rows=0, min_columns=0)
-            arrays.append([name, list(rows.shape), fingerprint_as_it_is(rows), False])
+            rows = rows_or_distances(make(array, name), name, min_rows=0, min_columns=0)
+            shape = rows.shape if isinstance(rows, Rows) else (rows.n_rows,)
+            arrays.append([name, list(shape), fingerprint_as_it_is(rows), False])
             continue
         source = Representation.of(make(array, name), name)
         like = not files.distances and looks_like_distances(array)

@@ -88,7 +88,13 @@ class InFile:
         path = Path(self.path)
         if stamp_of(path) != self.stamp:
             raise UnreadableFileError(f"{path} must stay as it is while it is compared, got a file that has changed")
-        opened = open_file(path, keys=self.keys, labels_column=self.no_features or None, layer_axis=self.layer_axis)
+        opened = open_file(
+            path,
+            keys=self.keys,
+            labels_column=self.no_features or None,
+            layer_axis=self.layer_axis,
+            distances=self.distances,
+        )
         array = opened.representations[self.name]
         return array[self._order] if self.order and not self.distances else array
 

@@ -21,7 +21,7 @@ from shesha.measures import Measure, choose
 from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, asked_for
 from shesha.results import Comparison, PairScore
-from shesha.views import Rdm, Representation, in_one_order
+from shesha.views import Rdm, Representation, hint_of_distances, in_one_order
 
 
 def compare(
@@ -93,6 +93,7 @@ def compare(
     check.fraction(confidence, "confidence", closed=False)
     check.fraction(alpha, "alpha", closed=False)
     check.count(n_permutations, "n_permutations")
+    hint_of_distances({first: X, second: Y})
     sources = in_one_order({first: Representation.of(X, first), second: Representation.of(Y, second)})
     require_same_rows(sources)
     chosen = drawn(choose(measures), seed)

@@ -33,6 +33,8 @@ class Format:
     contents: Callable[[Path, Keys, str | Sequence[str] | None, LayerAxis], Contents]
     folder: bool = False
     """Whether such a file is a directory."""
+    distances: Callable[[Path, Keys], Contents] | None = None
+    """Reads distances between rows, where they can be other than one square matrix."""
 
 
 def of_arrays(describe: Callable[[Path], Mapping[str, StoredArray]]) -> Format:
@@ -40,6 +42,7 @@ def of_arrays(describe: Callable[[Path], Mapping[str, StoredArray]]) -> Format:
     return Format(
         labels=lambda path, column: labels_of_arrays(path, describe(path), column),
         contents=lambda path, keys, _, layer_axis: contents(path, describe(path), keys, layer_axis),
+        distances=lambda path, keys: contents(path, describe(path), keys, distances=True),
     )
 
 

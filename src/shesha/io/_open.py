@@ -70,6 +70,7 @@ def open_file(
     keys: Sequence[str] | None = None,
     labels_column: str | Sequence[str] | None = None,
     layer_axis: LayerAxis = "guess",
+    distances: bool = False,
 ) -> Contents:
     """Read the representations of a file, and say what else it holds.
 
@@ -88,6 +89,8 @@ def open_file(
         as long as the second; no more than 300 layers, and floats only. `split` of the result says how each was read.
     labels_column : str or sequence of them, optional
         The columns of a table that hold labels, and so are no features whatever their names.
+    distances : bool
+        Whether the arrays are distances between rows: square, condensed (1-D), or stacks (k, n, n) of square ones.
 
     Returns
     -------
@@ -108,8 +111,11 @@ def open_file(
     ('label',)
     """
     known = formats()
-    found, reader = _locate(path, {ending: one.contents for ending, one in known.items()}, _folders(known))
-    return reader(found, keys, labels_column, normalise_axis(layer_axis))
+    found, one = _locate(path, known, _folders(known))
+    axis = normalise_axis(layer_axis)
+    if distances and one.distances is not None:
+        return one.distances(found, keys)
+    return one.contents(found, keys, labels_column, axis)
 
 
 def read(

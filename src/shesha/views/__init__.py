@@ -6,7 +6,7 @@ Every view can be permuted: relabelling the rows is gathering, so null distribut
 from shesha.kernels.halves import UndirectedHalfError
 from shesha.views._basis import Basis
 from shesha.views._features import Features
-from shesha.views._given import Rdm, UndirectedRowsError
+from shesha.views._given import Rdm, UndirectedRowsError, hint_of_distances, looks_like_distances
 from shesha.views._gram import Gram
 from shesha.views._heat_trace import HeatTrace
 from shesha.views._neighbours import Neighbours
@@ -53,8 +53,10 @@ __all__ = [
     "View",
     "aligned",
     "folding_for",
+    "hint_of_distances",
     "in_one_order",
     "layers_in_one_order",
+    "looks_like_distances",
     "named",
     "rows_at",
     "rows_or_distances",
