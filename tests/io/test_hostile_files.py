@@ -181,3 +181,11 @@ def test_damaged_files_end_in_a_result_or_in_one_line(tmp_path, monkeypatch):
             assert fuzz.read_whole(path) in ("read", "refused"), (kind, number)
             tried += 1
     assert tried == 108
+
+
+def test_obs_that_is_no_table(tmp_path):
+    path, h5py = adata_file(tmp_path)
+    with h5py.File(path, "a") as file:
+        file["obs"].attrs["encoding-type"] = "dict"
+    with pytest.raises(files.UnreadableFileError, match="must hold obs as a table, got dict"):
+        files.read_labels(path, "kind")

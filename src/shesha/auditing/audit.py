@@ -69,8 +69,9 @@ def audit(
     representations : mapping of names to arrays, or one array of shape (n_samples, n_features)
         Several of the same rows (layers, checkpoints) are ranked, and their drift along the order
         given is measured. Memory-mapped files stay on disk, sparse matrices sparse; of an `Rdm`, what distances
-        can tell is told. Paths may stand for arrays, and a path, a list of paths, or a directory, for all arrays in
-        these files, which are read when they are needed. A file that cannot be read is left out, with a warning.
+        can tell is told. Rows that have names are put in the order of the first, as are labels. Paths may stand for
+        arrays, and a path, a list of paths, or a directory, for all arrays in these files, which are read when they
+        are needed. A file that cannot be read is left out, with a warning.
     y : array of shape (n_samples,), optional
         Class labels: adds the supervised scores.
     metric : {'cosine', 'correlation', 'euclidean'}

@@ -51,7 +51,7 @@ def calibrate(
     Parameters
     ----------
     X, Y : arrays of shape (n_samples, n_features), or Rdm
-        Row i of both is the same input.
+        Row i of both is the same input; rows that have names are matched by them.
     measure : str, Measure or function
         A measure (see `shesha.measures`), or any f(X, Y) -> float of your own, for which higher is closer and rows
         of Y are permuted.

@@ -52,7 +52,8 @@ def compare(
     Parameters
     ----------
     X, Y : arrays of shape (n_samples, n_features), or Rdm
-        Row i of both is the same input; widths may differ. Token sequences (n, tokens, d) and feature maps
+        Row i of both is the same input, or rows have names (an index, obs_names) and are matched by them, with a
+        `RowNamesWarning`: `docs/files.md`. Widths may differ. Token sequences (n, tokens, d) and feature maps
         (n, channels, h, w) are folded as the ReSi benchmark does. `shesha.Rdm` marks distances between rows.
     measures : str, measure or sequence of them
         'standard' (all that cost at most n^2 d: RTD only on request), 'all', a family ('neighbours'), a group ('ReSi'),

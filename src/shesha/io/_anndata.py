@@ -82,6 +82,8 @@ def labels_of_anndata(path: Path, root: Any, column: str | None) -> NamedRows:
         require_own(path, root, ("obs",))
         require_sound(path, "obs", root["obs"])
         obs: pd.DataFrame = optional("anndata.io", path).read_elem(root["obs"])
+    if not hasattr(obs, "columns"):
+        raise UnreadableFileError(f"{path} must hold obs as a table, got {type(obs).__name__}: write it again")
     known = [str(name) for name in obs.columns]
     if column is None:
         raise ValueError(f"column must name a column of obs in {path}, one of {listed(known)}, got None")

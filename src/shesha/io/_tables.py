@@ -33,8 +33,15 @@ _RAGGED = "{} must have {} fields in every line, as in the first, got {} in line
 _LOOKED_AT = 20
 """So many lines tell how a file is written."""
 _NUMBERS_ROWS = "has no name and numbers the rows"
+_NAMES_ROWS = "has no name and names the rows"
 _TEXT = "holds text, not numbers"
-_NAMING = (_NUMBERS_ROWS, _TEXT, "holds string values, not numbers", "holds large_string values, not numbers")
+_NAMING = (
+    _NUMBERS_ROWS,
+    _NAMES_ROWS,
+    _TEXT,
+    "holds string values, not numbers",
+    "holds large_string values, not numbers",
+)
 """Why a first column is no feature, where it may name the rows."""
 
 
@@ -202,7 +209,9 @@ def _why_not(position: int, column: pd.Series[Any]) -> str | None:
         return "has neither a name nor values"
     if unnamed and position == 0 and column.dtype.kind == "i" and column.is_unique:
         return _NUMBERS_ROWS
-    return None if is_numeric(column) else _TEXT
+    if is_numeric(column):
+        return None
+    return _NAMES_ROWS if unnamed and position == 0 and column.is_unique else _TEXT
 
 
 def parquet_table(path: Path) -> Table:

@@ -109,8 +109,9 @@ def looks_like_distances(array: Any) -> bool:
 def hint_of_distances(named: Mapping[str, Any]) -> None:
     """Warn of matrices that are taken for features and look like distances."""
     for name, X in named.items():
-        values = X if isinstance(X, np.ndarray) else parted(X, name)[0] if hasattr(X, "shape") else X
-        if looks_like_distances(values):
+        shape = getattr(X, "shape", ())
+        square = isinstance(shape, tuple) and len(shape) == 2 and shape[0] == shape[1]
+        if square and looks_like_distances(parted(X, name)[0]):
             warn(f"{name} looks like distances between rows: if it is, mark it with Rdm (--rdm)", MeasureWarning)
 
 
