@@ -186,6 +186,8 @@ def test_damaged_files_end_in_a_result_or_in_one_line(tmp_path, monkeypatch):
 def test_obs_that_is_no_table(tmp_path):
     path, h5py = adata_file(tmp_path)
     with h5py.File(path, "a") as file:
-        file["obs"].attrs["encoding-type"] = "dict"
-    with pytest.raises(files.UnreadableFileError, match="must hold obs as a table, got dict"):
+        del file["obs"]
+        file["obs"] = X
+        file["obs"].attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
+    with pytest.raises(files.UnreadableFileError, match="must hold obs as a table, got ndarray"):
         files.read_labels(path, "kind")
