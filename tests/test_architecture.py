@@ -15,9 +15,10 @@ import shesha.core
 SOURCE = Path(shesha.__file__).parent
 ORDER = [
     {"_types"},
-    {"_arrays", "_warnings", "_optional", "_atomic", "_sqlite"},
+    {"_arrays", "_warnings", "_optional", "_atomic", "_sqlite", "_memory"},
+    {"given"},
     {"plots", "report"},
-    {"results", "_validate", "_random", "_progress", "_memory", "_layers", "_offers"},
+    {"results", "_validate", "_random", "_progress", "_layers", "_offers"},
     {"kernels", "io", "data"},
     {"extract", "runs"},
     {"nulls"},
@@ -34,7 +35,7 @@ ORDER = [
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
 NAMESPACES = {"__init__", "core", "sim", "bio"}
 EXTRAS = {"anndata", "distributed", "h5py", "jinja2", "matplotlib", "prometheus_client", "pyarrow", "ripser"}
-EXTRAS |= {"safetensors", "scanpy", "timm", "torch", "torch_geometric", "transformers", "zarr"}
+EXTRAS |= {"polars", "xarray", "safetensors", "scanpy", "timm", "torch", "torch_geometric", "transformers", "zarr"}
 DOCUMENTED = [
     "shesha",
     "feature_split",

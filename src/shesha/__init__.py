@@ -10,6 +10,7 @@ from shesha._warnings import (
     NotEstimable,
     NotEstimableWarning,
     NotIdentifiableWarning,
+    RowNamesWarning,
 )
 from shesha.auditing import audit
 from shesha.doubting import doubts
@@ -104,6 +105,7 @@ __all__ = [
     "NotIdentifiableWarning",
     "PairwiseComparison",
     "Rdm",
+    "RowNamesWarning",
     "anchor_profile_stability",
     "anchor_stability",
     "audit",

@@ -33,6 +33,10 @@ class GuessedLayersWarning(UserWarning):
     """An array of three dimensions was split into layers along an axis that nobody named; the message says which."""
 
 
+class RowNamesWarning(UserWarning):
+    """Rows were put in another order by their names, or names could not tell which row is which."""
+
+
 def warn(message: str, category: type[UserWarning]) -> None:
     """Warn at the line outside the library that asked for the number, however deep the reason lies."""
     level, frame = 1, sys._getframe()

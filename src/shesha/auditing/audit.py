@@ -20,13 +20,13 @@ from shesha._random import generator
 from shesha._types import Seed
 from shesha._warnings import NotEstimableWarning
 from shesha.auditing._paths import holds_paths
-from shesha.auditing.findings import Settings, audited, meanings, size
+from shesha.auditing.findings import Settings, audited, in_order_of_rows, meanings, size
 from shesha.auditing.movement import movement, movement_apart
 from shesha.kernels.distances import METRICS, Metric
 from shesha.nulls.orders import asked_for
 from shesha.results import Audit, DriftPath, RepresentationAudit
 from shesha.stability.measured import design_of
-from shesha.views import Rdm, Representation, Rows, rows_or_distances
+from shesha.views import Rdm, Representation, Rows, hint_of_distances, in_one_order, rows_or_distances
 
 _RECORDED = ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs")
 Data = ArrayLike | Rdm | Representation | Rows
@@ -69,8 +69,9 @@ def audit(
     representations : mapping of names to arrays, or one array of shape (n_samples, n_features)
         Several of the same rows (layers, checkpoints) are ranked, and their drift along the order
         given is measured. Memory-mapped files stay on disk, sparse matrices sparse; of an `Rdm`, what distances
-        can tell is told. Paths may stand for arrays, and a path, a list of paths, or a directory, for all arrays in
-        these files, which are read when they are needed. A file that cannot be read is left out, with a warning.
+        can tell is told. Rows that have names are put in the order of the first, as are labels. Paths may stand for
+        arrays, and a path, a list of paths, or a directory, for all arrays in these files, which are read when they
+        are needed. A file that cannot be read is left out, with a warning.
     y : array of shape (n_samples,), optional
         Class labels: adds the supervised scores.
     metric : {'cosine', 'correlation', 'euclidean'}
@@ -144,6 +145,7 @@ def audit(
     files = given_files(representations, layer_axis)
     with runs.writing(store) as kept:
         subjects = of_files(files, kept) if files else of_mapping(representations, layer_axis, kept)
+        y, settings = in_order_of_rows([one.names for one in subjects.values()], y, settings)
         _require_usable(y, settings, [one.n_rows for one in subjects.values()])
         numbered = replace(settings, seed=drawn(settings.seed))
         apart = audited_apart(subjects, y, numbered, kept, workers, scheduler)
@@ -154,7 +156,9 @@ def audit(
 def _in_memory(
     representations: Any, layer_axis: LayerAxis, y: ArrayLike | None, settings: Settings
 ) -> tuple[list[RepresentationAudit], DriftPath | None, str]:
-    named = _named(representations, layer_axis)
+    named = in_one_order(_named(representations, layer_axis))
+    hint_of_distances({name: X.sample for name, X in named.items() if isinstance(X, Rows) and not X.is_sparse})
+    y, settings = in_order_of_rows([one.names for one in named.values()], y, settings)
     if y is not None:
         _require_usable_labels(y, [size(X) for X in named.values()])
     found = []

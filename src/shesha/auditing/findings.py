@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +16,7 @@ from shesha._warnings import NotEstimable
 from shesha.auditing.faults import find_faults
 from shesha.descriptors import Descriptor, descriptors
 from shesha.doubting import doubted, known_of
+from shesha.given import Names, labels_in_order
 from shesha.kernels.distances import Metric, undirected_rows
 from shesha.nulls.dependence import dependence
 from shesha.nulls.exchange import Exchange
@@ -48,6 +50,12 @@ class Settings:
     """Which rows may take each other's place, as it was asked for."""
     exchange: Exchange | None = None
     """The same for the rows of one representation that are scored."""
+
+
+def in_order_of_rows(names: Sequence[Names | None], y: ArrayLike | None, settings: Settings) -> tuple[Any, Settings]:
+    """Return labels, and what the design names, in the order of the first rows that have names."""
+    labels = labels_in_order(names, {"y": y, **settings.design})
+    return labels.pop("y"), replace(settings, design=cast(Design, labels))
 
 
 def meanings() -> dict[str, Meaning]:

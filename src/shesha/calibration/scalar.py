@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from shesha._warnings import NotEstimable
 from shesha.calibration.dependent import warn_of_dependence
 from shesha.calibration.doubted import doubts_of_pair, warn_of_doubts, with_measured_rows, with_saturated
 from shesha.calibration.subject import prepare
+from shesha.given import labels_in_order
 from shesha.measures import as_measure
 from shesha.measures._own import PlainMeasure
 from shesha.measures._registry import Choice
@@ -53,7 +54,7 @@ def calibrate(
     Parameters
     ----------
     X, Y : arrays of shape (n_samples, n_features), or Rdm
-        Row i of both is the same input.
+        Row i of both is the same input; rows that have names are matched by them.
     measure : str, Measure or function
         A measure (see `shesha.measures`), or any f(X, Y) -> float of your own, for which higher is closer and rows
         of Y are permuted.
@@ -118,6 +119,7 @@ def calibrate(
         "shift": shift,
         "block_length": block_length,
     }
+    design = cast(Design, labels_in_order((side.names for side in subject.sides), design))
     orders, exchanged = drawn_orders(
         subject.n_rows, n_permutations, alpha, design=design, permutations=permutations, seed=seed
     )

@@ -16,7 +16,7 @@ from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, as_measure, get
 from shesha.measures._own import PlainMeasure
 from shesha.measures._registry import Choice, Data
-from shesha.views import Basis, Representation, View, aligned
+from shesha.views import Basis, Representation, View, aligned, hint_of_distances, in_one_order
 
 TOGETHER = 2**29
 """Views that take less than this many bytes in making are made side by side, one per thread."""
@@ -45,10 +45,12 @@ def prepare(
 ) -> Subject:
     """Check the data; the views are made, once, when scores are asked for."""
     meant = as_measure(measure)
+    hint_of_distances({"X": X, "Y": Y})
     if isinstance(meant, PlainMeasure):
         return _of_function(X, Y, meant, options, truncate)
     chosen = drawn(meant, options, truncate=truncate, seed=seed)
-    given = Representation.of(X, "X"), Representation.of(Y, "Y")
+    named = in_one_order({"X": Representation.of(X, "X"), "Y": Representation.of(Y, "Y")})
+    given = named["X"], named["Y"]
     require_inputs_as_rows(chosen, *given)
     a, b = aligned(*given, chosen.view.folding, anywhere=chosen.anywhere)
 
@@ -114,7 +116,7 @@ def _of_function(
     X: Any, Y: Any, measure: PlainMeasure, options: dict[str, Any], truncate: int | float | None
 ) -> Subject:
     given = {"X": X, "Y": Y}
-    sides = tuple(Representation.of(side, name) for name, side in given.items())
+    sides = tuple(in_one_order({name: Representation.of(side, name) for name, side in given.items()}).values())
     x, y = for_function(given, sides, truncate)
     if len(x) != len(y):
         raise ValueError(f"Y must have as many rows as X ({len(x)}), got {len(y)}")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shesha.cli._files import labels_of
+
 if TYPE_CHECKING:
     from shesha.nulls.orders import Design
 
@@ -48,6 +50,8 @@ def asked(
     within: str | None,
     shift: bool,
     block_length: int | None,
+    *,
+    by_position: bool = False,
 ) -> Asked:
     """Read what the options name.
 
@@ -57,22 +61,22 @@ def asked(
         The command's files; a column is one of the first.
     blocks, groups, within, shift, block_length
         The options as given.
+    by_position : bool
+        Whether labels belong to rows as they stand, whatever names the rows have.
     """
     named = {"blocks": blocks, "groups": groups, "within": within}
     columns = tuple(value for value in named.values() if value is not None and not Path(value).exists())
-    labels = {name: _read(name, value, files[0]) for name, value in named.items() if value is not None}
+    labels = {name: _read(name, value, files[0], by_position) for name, value in named.items() if value is not None}
     design: Design = {"shift": shift, "block_length": block_length}
     design.update(labels)  # type: ignore[typeddict-item]
     return Asked(design, columns)
 
 
-def _read(option: str, value: str, first: Path) -> Any:
-    from shesha.io import read_labels
-
+def _read(option: str, value: str, first: Path, by_position: bool) -> Any:
     path = Path(value)
     if path.exists():
-        return read_labels(path)
+        return labels_of(path, None, by_position=by_position)
     try:
-        return read_labels(first, value)
+        return labels_of(first, value, by_position=by_position)
     except (ValueError, OSError) as error:
         raise ValueError(f"--{option} must be a file, or a column of {first}, got {value!r}: {error}") from error

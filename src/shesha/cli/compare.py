@@ -34,7 +34,7 @@ def compare_command(
         list[str] | None,
         typer.Option(help="Array to compare (may be repeated): a name, or X, layers/NAME, obsm/KEY of AnnData."),
     ] = None,
-    rdm: Annotated[bool, typer.Option("--rdm", help="The arrays are distances between rows, not features.")] = False,
+    rdm: _files.Distances = False,
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Add chance level, p-value, calibrated score and interval (slow).")
     ] = False,
@@ -53,6 +53,7 @@ def compare_command(
         ),
     ] = None,
     layer_axis: _files.LayerAxis = "guess",
+    by_position: _files.ByPosition = False,
     blocks: _exchange.Blocks = None,
     groups: _exchange.Groups = None,
     within: _exchange.Within = None,
@@ -79,11 +80,11 @@ def compare_command(
     if store is not None or scheduler is not None or _files.hold_directories(files):
         if calibrate:
             raise ValueError("--calibrate needs two representations in files, got --store, --scheduler or a directory")
-        given = Files(files, key, rdm, _files.layer_axis_of(layer_axis))
+        given = Files(files, key, rdm, _files.layer_axis_of(layer_axis), by_position=by_position)
         _show(_compared_as_needed(given, chosen, workers, scheduler, store, seed), json, plot)
         return
-    exchanged = _exchange.asked(files, blocks, groups, within, shift, block_length)
-    arrays = _read(files, key, rdm, layer_axis, exchanged.columns)
+    exchanged = _exchange.asked(files, blocks, groups, within, shift, block_length, by_position=by_position)
+    arrays = _read(files, key, rdm, layer_axis, exchanged.columns, by_position=by_position)
     if len(arrays) < 2:
         raise ValueError(f"FILE must hold at least two representations together, got {', '.join(arrays) or 'none'}")
     if len(arrays) == 2:
@@ -154,15 +155,12 @@ def _split(names: list[str]) -> list[str]:
 
 
 def _read(
-    files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str, labels: tuple[str, ...] = ()
+    files: list[Path],
+    keys: list[str] | None,
+    rdm: bool,
+    layer_axis: str,
+    labels: tuple[str, ...] = (),
+    *,
+    by_position: bool = False,
 ) -> dict[str, Any]:
-    from shesha.comparison._index import looks_like_distances
-    from shesha.views import Rdm
-
-    arrays = _files.read_representations(files, keys, labels, layer_axis)
-    if rdm:
-        return {name: Rdm(array, name) for name, array in arrays.items()}
-    for name, array in arrays.items():
-        if looks_like_distances(array):
-            typer.echo(f"{name} looks like distances between rows: if it is, add --rdm", err=True)
-    return arrays
+    return _files.read_representations(files, keys, labels, layer_axis, by_position=by_position, distances=rdm)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import cast
 
 from numpy.typing import ArrayLike
 
@@ -16,11 +17,12 @@ from shesha.comparison import _calibrated as calibrated
 from shesha.comparison import _engine as engine
 from shesha.comparison._evidence import Evidence
 from shesha.comparison._stored import require_same_counts
+from shesha.given import labels_in_order
 from shesha.measures import Measure, choose
 from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, asked_for
 from shesha.results import Comparison, PairScore, Score
-from shesha.views import Rdm, Representation
+from shesha.views import Rdm, Representation, hint_of_distances, in_one_order
 
 _MANY = 5
 """From so many measures on, doubts that rank all distances cost little beside them."""
@@ -54,7 +56,8 @@ def compare(
     Parameters
     ----------
     X, Y : arrays of shape (n_samples, n_features), or Rdm
-        Row i of both is the same input; widths may differ. Token sequences (n, tokens, d) and feature maps
+        Row i of both is the same input, or rows have names (an index, obs_names) and are matched by them, with a
+        `RowNamesWarning`: `docs/files.md`. Widths may differ. Token sequences (n, tokens, d) and feature maps
         (n, channels, h, w) are folded as the ReSi benchmark does. `shesha.Rdm` marks distances between rows.
     measures : str, measure or sequence of them
         'standard' (all that cost at most n^2 d: RTD only on request), 'all', a family ('neighbours'), a group ('ReSi'),
@@ -95,7 +98,8 @@ def compare(
     check.fraction(confidence, "confidence", closed=False)
     check.fraction(alpha, "alpha", closed=False)
     check.count(n_permutations, "n_permutations")
-    sources = {first: Representation.of(X, first), second: Representation.of(Y, second)}
+    hint_of_distances({first: X, second: Y})
+    sources = in_one_order({first: Representation.of(X, first), second: Representation.of(Y, second)})
     require_same_rows(sources)
     chosen = drawn(choose(measures), seed)
     work = engine.grouped(chosen, {measure.name: [(first, second)] for measure in chosen})
@@ -107,6 +111,7 @@ def compare(
         "shift": shift,
         "block_length": block_length,
     }
+    design = cast(Design, labels_in_order((side.names for side in sources.values()), design))
     if calibrate:
         evidence = Evidence.drawn(
             sources[first].n_rows,

@@ -16,7 +16,7 @@ from shesha._random import drawn_number
 from shesha._types import Seed
 from shesha._warnings import NotEstimable
 from shesha.kernels.threads import single_threaded_blas
-from shesha.views import Rdm, Representation, View, aligned
+from shesha.views import Rdm, Representation, View, aligned, in_one_order
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=View)
@@ -135,8 +135,9 @@ class Measure:
 
     def between(self, X: Data, Y: Data) -> float:
         """Compare two representations; NotEstimable tells why there is no value."""
-        given = Representation.of(X, "X"), Representation.of(Y, "Y")
-        a, b = aligned(*given, self.view.folding, anywhere=self.anywhere)
+        given = {"X": Representation.of(X, "X"), "Y": Representation.of(Y, "Y")}
+        pair = in_one_order(given) if self.paired else given
+        a, b = aligned(pair["X"], pair["Y"], self.view.folding, anywhere=self.anywhere)
         self.require_comparable(a, b)
         drawn = self.drawn()
         with single_threaded_blas():

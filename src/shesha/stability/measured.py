@@ -10,6 +10,7 @@ from shesha import _validate as check
 from shesha._random import generator
 from shesha._types import Seed
 from shesha._warnings import NotEstimable
+from shesha.given import in_order_of
 from shesha.kernels.distances import METRICS
 from shesha.nulls.designs import exchange
 from shesha.nulls.exchange import Exchange
@@ -19,7 +20,7 @@ from shesha.stability.evidence import Evidence, Request
 from shesha.stability.label_estimators import estimate_one_by_one
 from shesha.stability.told import told_to_the_caller
 from shesha.stability.variants import require_known_options, variant_named
-from shesha.views import Rows
+from shesha.views import Rows, hint_of_distances
 
 _DRAWS = ("n_splits", "n_rotations")
 """The documented names of what is called n_draws here."""
@@ -56,9 +57,11 @@ def requested(
         check.positive(target_se, "target_se")
     pairs = check.optional_count(pairs, "pairs", minimum=100)
     generator(seed)
+    if not isinstance(X, Rows):
+        hint_of_distances({"X": X})
     source = found.rows_of(X)
     n_rows = len(source) if isinstance(source, Rows) else source.n_rows
-    classes = found.classes_of(y, n_rows) if found.needs_labels else None
+    classes = found.classes_of(in_order_of(source, y), n_rows) if found.needs_labels else None
     number = int(seed) if isinstance(seed, np.integer) else seed
     return Request(
         found,
