@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,10 @@ def test_every_public_name_is_there_and_no_other() -> None:
         assert getattr(shesha, name) is not None
     with pytest.raises(AttributeError, match="module 'shesha' has no attribute 'colour'"):
         _ = shesha.colour  # type: ignore[attr-defined]
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert shesha.__version__ == version("shesha")
 
 
 def test_measures_are_imported_when_they_are_asked_for() -> None:

@@ -26,6 +26,7 @@ from shesha.results import (
     DriftPath,
     Estimate,
     LayerComparison,
+    NoiseCeiling,
     PairwiseComparison,
 )
 from shesha.stability import (
@@ -54,11 +55,13 @@ from shesha.stability import (
 from shesha.views import Rdm
 
 if TYPE_CHECKING:
+    __version__: str
     import shesha.descriptors as descriptors
     import shesha.measures as measures
     import shesha.sim as sim
     import shesha.transfer as transfer
     from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
+    from shesha.comparison.ceiling import noise_ceiling
     from shesha.comparison.compare import compare
     from shesha.comparison.layers import compare_layers
     from shesha.comparison.pairwise import compare_all
@@ -67,7 +70,7 @@ _LATER = {
     **dict.fromkeys(
         ("benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm"), "shesha.calibration"
     ),
-    **dict.fromkeys(("compare", "compare_all", "compare_layers"), "shesha.comparison"),
+    **dict.fromkeys(("compare", "compare_all", "compare_layers", "noise_ceiling"), "shesha.comparison"),
 }
 """Names whose modules are imported when they are first asked for: measures take as long to import as all the rest."""
 
@@ -75,6 +78,12 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     if name in ("descriptors", "measures", "sim", "transfer"):
         return import_module(f"shesha.{name}")
+    if name == "__version__":
+        # Reading it takes longer than it is worth to those who only import.
+        from importlib.metadata import version
+
+        found = globals()[name] = version("shesha")
+        return found
     if name not in _LATER:
         raise AttributeError(f"module 'shesha' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_LATER[name]), name)
@@ -82,7 +91,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "__version__"})
 
 
 __all__ = [
@@ -100,6 +109,7 @@ __all__ = [
     "GuessedLayersWarning",
     "LayerComparison",
     "MeasureWarning",
+    "NoiseCeiling",
     "NotEstimable",
     "NotEstimableWarning",
     "NotIdentifiableWarning",
@@ -131,6 +141,7 @@ __all__ = [
     "lda_stability",
     "lda_subspace_stability",
     "measures",
+    "noise_ceiling",
     "rdm_drift",
     "rdm_similarity",
     "replicate_stability",

@@ -26,7 +26,7 @@ class CalibrationWarning(UserWarning):
 
 
 class MeasureWarning(UserWarning):
-    """Some measures of a comparison, or what another package offers, are left out; the message says which and why."""
+    """What is left out: measures of a comparison, features without a part in a value, what another package offers."""
 
 
 class GuessedLayersWarning(UserWarning):

@@ -11,6 +11,7 @@ import numpy as np
 from shesha import _validate as check
 from shesha._arrays import beside
 from shesha._types import Index, Matrix, Seed
+from shesha._warnings import MeasureWarning, warn
 from shesha.calibration import null as null_kernel
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, as_measure, get
@@ -59,6 +60,8 @@ def prepare(
         views = look_at(chosen, [leading(side, truncate) for side in (a, b)])
         # A reason not to have the observed value is told, not counted.
         null_kernel.observed_alone(chosen, *views)
+        if remark := chosen.remark_on(*views):
+            warn(f"{chosen.name}: {remark}", MeasureWarning)
         return null_kernel.grids(chosen, views[:1], views[1:], orders)
 
     if a.n_rows != b.n_rows:

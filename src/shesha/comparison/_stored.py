@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,9 @@ class Run:
             if reason.startswith(f"{side.fingerprint}: "):
                 reason = name + reason[len(side.fingerprint) :]
                 break
-        return engine.score_of(measure, float("nan") if value is None else value, seconds, reason)
+        if value is not None:
+            return replace(engine.score_of(measure, value, seconds, ""), note=reason)
+        return engine.score_of(measure, float("nan"), seconds, reason)
 
     @contextmanager
     def _executor(self) -> Iterator[runs.Executor]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import cast
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
@@ -16,6 +16,7 @@ from shesha.calibration.doubted import doubts_of_pair, warn_of_doubts, with_satu
 from shesha.comparison import _calibrated as calibrated
 from shesha.comparison import _engine as engine
 from shesha.comparison._evidence import Evidence
+from shesha.comparison._repeats import Both
 from shesha.comparison._stored import require_same_counts
 from shesha.given import labels_in_order
 from shesha.measures import Measure, choose
@@ -44,6 +45,7 @@ def compare(
     shift: bool = False,
     block_length: int | None = None,
     permutations: ArrayLike | None = None,
+    repeats: tuple[Any, Any] | None = None,
     seed: Seed = 0,
 ) -> Comparison:
     """Compare two representations of the same inputs by several measures.
@@ -77,6 +79,12 @@ def compare(
     n_permutations, alpha, blocks, groups, within, shift, block_length, permutations
         As for `shesha.calibrate`; only with `calibrate`. Intervals leave out whole groups, or stretches of a series,
         if they are given.
+    repeats : pair of (array of shape (k, n_samples, n_features), or sequence of k matrices or Rdm), optional
+        Repeated measurements of X and of Y; (repeats of X, None) where only X is noisy. Adds to every line its mean
+        value over the repeats, the noise ceiling of `shesha.noise_ceiling` (the product of both where both are noisy),
+        the reliability (mean value of two repeats), and the value corrected for noise: that over the repeats divided by
+        the roots of the reliabilities. None, with a note, where reliability is not positive or the measure is no
+        similarity of at most 1; what noise does to it is exact for unbiased CKA and near for RSA.
     seed : int, Generator or None
         For measures that draw at random, and for permutations and subsets of the rows.
 
@@ -101,6 +109,7 @@ def compare(
     hint_of_distances({first: X, second: Y})
     sources = in_one_order({first: Representation.of(X, first), second: Representation.of(Y, second)})
     require_same_rows(sources)
+    repeated = None if repeats is None else Both.of(repeats, (first, second), (sources[first], sources[second]))
     chosen = drawn(choose(measures), seed)
     work = engine.grouped(chosen, {measure.name: [(first, second)] for measure in chosen})
     skipped = engine.too_large(work, sources)
@@ -136,6 +145,8 @@ def compare(
         chance = {one.measure: (one.null_mean, *_worst_and_best(one)) for one in scores.values()}
         doubts = with_saturated(doubts, chance, sides)
         warn_of_doubts(doubts)
+    if repeated is not None and not interrupted:
+        interrupted = _add_ceilings(repeated, work, scores)
     return Comparison(
         first,
         second,
@@ -150,6 +161,16 @@ def compare(
 
 def _worst_and_best(score: Score) -> tuple[float, float]:
     return (score.low, score.high) if score.closer == "higher" else (score.high, score.low)
+
+
+def _add_ceilings(repeated: Both, work: Sequence[engine.Group], scores: dict[str, Score]) -> bool:
+    """Put the values beside what repeats allow; whether Ctrl-C came in between."""
+    try:
+        for group in track(work, len(work), "repeats"):
+            scores.update((score.measure, score) for score in repeated.beside(group, scores))
+    except KeyboardInterrupt:
+        return True
+    return False
 
 
 def require_calibrate(design: Design, permutations: ArrayLike | None) -> None:

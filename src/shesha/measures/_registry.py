@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from shesha import _validate as check
 from shesha._random import drawn_number
 from shesha._types import Seed
-from shesha._warnings import NotEstimable
+from shesha._warnings import MeasureWarning, NotEstimable, warn
 from shesha.kernels.threads import single_threaded_blas
 from shesha.views import Rdm, Representation, View, aligned, in_one_order
 
@@ -74,6 +74,10 @@ class Measure:
     """Options of the view that the measure fixes."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options that differ from the function's defaults."""
+    remark: Callable[..., str] | None = field(default=None, repr=False)
+    """A function of two views: what of them must be told beside the value, or nothing."""
+    under: Callable[..., Mapping[str, Any]] | None = field(default=None, repr=False)
+    """A function of the options: the fields that depend on them."""
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
@@ -110,7 +114,11 @@ class Measure:
         base = self.name.split("(")[0]
         changed = dict(self.options) | options
         text = ", ".join(f"{name}={value}" for name, value in changed.items())
-        return replace(self, name=f"{base}({text})", options=changed)
+        return self._with_options(f"{base}({text})", changed)
+
+    def _with_options(self, name: str, options: dict[str, Any]) -> Measure:
+        found = replace(self, name=name, options=options)
+        return found if self.under is None else replace(found, **self.under(**found.parameters))
 
     @cached_property
     def view_key(self) -> tuple[type[View], tuple[tuple[str, Any], ...]]:
@@ -135,13 +143,22 @@ class Measure:
 
     def between(self, X: Data, Y: Data) -> float:
         """Compare two representations; NotEstimable tells why there is no value."""
+        return self.told(X, Y)[0]
+
+    def told(self, X: Data, Y: Data) -> tuple[float, str]:
+        """Compare two representations, and say what must be known of the value, if anything."""
         given = {"X": Representation.of(X, "X"), "Y": Representation.of(Y, "Y")}
         pair = in_one_order(given) if self.paired else given
         a, b = aligned(pair["X"], pair["Y"], self.view.folding, anywhere=self.anywhere)
         self.require_comparable(a, b)
         drawn = self.drawn()
         with single_threaded_blas():
-            return drawn.compared(drawn.look(a), drawn.look(b))
+            views = drawn.look(a), drawn.look(b)
+            return drawn.compared(*views), drawn.remark_on(*views)
+
+    def remark_on(self, a: View, b: View) -> str:
+        """Say what of two views must be told beside their value; empty where nothing must."""
+        return "" if self.remark is None else self.remark(a, b)
 
     def compared(self, a: View, b: View) -> float:
         """Compare two views that `look` returned."""
@@ -168,7 +185,7 @@ Choice = str | Measure | Callable[..., float]
 
 def _restored(module: str, function: str, name: str, options: dict[str, Any]) -> Measure:
     marked: Measure = getattr(import_module(module), function).measure
-    return replace(marked, name=name, options=options)
+    return marked._with_options(name, options)
 
 
 _measures: dict[str, Measure] = {}
@@ -216,7 +233,7 @@ def measure(
         For the card.
     **declared
         Further fields of `Measure`: caveats, paired, inner_product, anywhere, equal_widths, needs_features, self_value,
-        groups, view_options.
+        groups, view_options, remark, under.
     """
     check.choice(closer, get_args(Closer), "closer")
     check.choice(cost, COSTS, "cost")
@@ -226,20 +243,9 @@ def measure(
     def mark(function: Callable[Concatenate[V, V, P], float]) -> Callable[Concatenate[Data, Data, P], float]:
         implied = {more for change in invariant for more in IMPLIED.get(change, ())}
         declared["groups"] = frozenset(declared.get("groups", ()))
-        found = Measure(
-            name,
-            function,
-            view,
-            closer,
-            bounds,
-            symmetric,
-            frozenset(implied).union(cast(Collection[Invariance], invariant)),
-            family,
-            cost,
-            formula,
-            reference,
-            **declared,
-        )
+        known = frozenset(implied).union(cast(Collection[Invariance], invariant))
+        told = (closer, bounds, symmetric, known, family, cost, formula, reference)
+        found = Measure(name, function, view, *told, **declared)
         register(found)
         return _as_function(found, function)
 
@@ -254,9 +260,12 @@ def _as_function(
         if args:
             raise TypeError(f"{function.__name__}() takes two representations; options are keyword-only")
         try:
-            return found.configured(**options).between(X, Y)
+            value, remark = found.configured(**options).told(X, Y)
         except NotEstimable as reason:
             return check.not_estimable(str(reason))
+        if remark:
+            warn(f"{found.name}: {remark}", MeasureWarning)
+        return value
 
     own = inspect.signature(function).parameters
     kept = [parameter for parameter in own.values() if parameter.kind is parameter.KEYWORD_ONLY]

@@ -5,6 +5,7 @@ from shesha.results._beside import BesideNull, NullSummary
 from shesha.results._calibrated import Calibrated
 from shesha.results._calibrated_layers import CalibratedLayers
 from shesha.results._calibrated_many import CalibratedMany
+from shesha.results._ceiling import BesideRepeats, NoiseCeiling
 from shesha.results._chance import Chance
 from shesha.results._comparison import Comparison, Score
 from shesha.results._dependence import Dependence
@@ -16,6 +17,7 @@ from shesha.results._pairwise import LayerComparison, PairScore, PairwiseCompari
 __all__ = [
     "Audit",
     "BesideNull",
+    "BesideRepeats",
     "Calibrated",
     "CalibratedLayers",
     "CalibratedMany",
@@ -29,6 +31,7 @@ __all__ = [
     "Faults",
     "LayerComparison",
     "Meaning",
+    "NoiseCeiling",
     "NullSummary",
     "PairScore",
     "PairwiseComparison",

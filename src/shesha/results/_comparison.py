@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from shesha.results._base import Result
 from shesha.results._beside import BesideNull
+from shesha.results._ceiling import BesideRepeats
 from shesha.results._doubts import Doubts
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ _WIDTH = 100
 
 
 @dataclass(frozen=True)
-class Score(BesideNull):
+class Score(BesideNull, BesideRepeats):
     """The value of one measure for one pair of representations."""
 
     measure: str
@@ -118,6 +119,9 @@ class Comparison(Result):
             lines += ["", *(_CALIBRATED_NOTE if calibrated else _NOTE)]
         if found and calibrated and self.exchanged not in ("", "all rows"):
             lines.append(f"Exchanged: {self.exchanged}.")
+        repeated = [score for score in found if score.has_ceiling or score.over_repeats == score.over_repeats]
+        if repeated:
+            lines += ["", "Beside repeats", *_repeats_table(repeated), "", *_REPEATS_NOTE]
         notes = [(score.measure, score.note) for score in found if score.note]
         if notes:
             lines += ["", "Notes", *_told(notes)]
@@ -137,6 +141,24 @@ _CALIBRATED_NOTE = (
     "rarely passes and 1 at the best value (where there is none: the excess). Many measures, many tests: a few",
     "p-values are small by chance. Measures that do not look at which row is which have no such null.",
 )
+
+
+_REPEATS_NOTE = (
+    "With single repeats the truth itself would score between the two ends of the ceiling, on average. Corrected",
+    "is the value over repeats divided by the roots of the reliabilities: what it would be about without noise.",
+)
+
+
+def _repeats_table(found: list[Score]) -> list[str]:
+    head = f"{'over repeats':>12}  {'ceiling':<18}  {'reliability':<18}  {'corrected':>10}"
+
+    def cells(one: Score) -> str:
+        ceiling = f"{one.ceiling_lower:.4g} to {one.ceiling_upper:.4g}" if one.has_ceiling else ""
+        known = [f"{r:.4g}" for r in (one.reliability_first, one.reliability_second) if r == r]
+        corrected = f"{one.corrected:>#10.4g}" if one.corrected == one.corrected else ""
+        return f"{one.over_repeats:>#12.4g}  {ceiling:<18}  {', '.join(known):<18}  {corrected}".rstrip()
+
+    return _by_family(found, head, cells)
 
 
 def _table(found: list[Score]) -> list[str]:

@@ -6,6 +6,7 @@ Every view can be permuted: relabelling the rows is gathering, so null distribut
 from shesha.kernels.halves import UndirectedHalfError
 from shesha.views._basis import Basis
 from shesha.views._features import Features
+from shesha.views._folds import Folds, Groups
 from shesha.views._given import Rdm, UndirectedRowsError, hint_of_distances, looks_like_distances
 from shesha.views._gram import Gram
 from shesha.views._heat_trace import HeatTrace
@@ -29,7 +30,9 @@ __all__ = [
     "DistanceSubsets",
     "Distances",
     "Features",
+    "Folds",
     "Gram",
+    "Groups",
     "HeatTrace",
     "Magnitude",
     "Neighbours",

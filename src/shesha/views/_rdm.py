@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ from shesha.views._representation import Representation, Symmetric, View
 Method = Literal["spearman", "pearson"]
 METHODS: tuple[Method, ...] = get_args(Method)
 _ROUNDED = 8 * np.finfo(float).eps
+_SAME_SUM = 1e-12
+"""Sums of unit ranks that differ by less of their spread are equal; one rank of one view is more."""
 _EQUAL = "all distances between rows are equal, so nothing can be correlated with them"
 
 
@@ -59,6 +62,21 @@ class RankedRdm(View):
     def takes_distances(cls, **options: Any) -> bool:
         """Distances suffice."""
         return True
+
+    @classmethod
+    def mean_of(cls, views: Sequence[Self], *, method: Method = "spearman", **options: Any) -> Self:
+        """Average the centred distances of unit length, or the ranks, which are ranked again."""
+        mean = _sum([view.ranks for view in views])
+        if method == "spearman":
+            # Sums of ranks tie often, up to the rounding of their common unit.
+            found = cls.of_distances(mean, views[0].n_rows, _SAME_SUM * spread(mean))
+            if np.isnan(float(found.ranks[0])):
+                raise NotEstimable(_EQUAL)
+            return cls(found.n_rows, found.ranks)
+        length = sqrt(triangles.inner(mean, mean))
+        if length <= _SAME_SUM:
+            raise NotEstimable(_EQUAL)
+        return cls(views[0].n_rows, mean / length)
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
@@ -129,6 +147,11 @@ class Distances(View):
         return True
 
     @classmethod
+    def mean_of(cls, views: Sequence[Self], **options: Any) -> Self:
+        """Average the distances."""
+        return cls(views[0].n_rows, _sum([view.condensed for view in views]) / len(views))
+
+    @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
         """The distances, and their difference from others."""
         return 24 * n * d + 8 * n_pairs(n), 24 * n * d + 8 * n_pairs(n)
@@ -136,3 +159,10 @@ class Distances(View):
     def permuted(self, order: Index) -> Distances:
         """Relabel: row i of the result is row order[i] of this."""
         return Distances(self.n_rows, among(self.condensed, order, self.n_rows))
+
+
+def _sum(vectors: Sequence[Vector]) -> Vector:
+    found = vectors[0].copy()
+    for vector in vectors[1:]:
+        found += vector
+    return found

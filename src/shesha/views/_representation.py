@@ -56,6 +56,11 @@ class View:
         return None
 
     @classmethod
+    def mean_of(cls, views: Sequence[Self], **options: Any) -> Self | None:
+        """Average the views of several measurements of the same inputs; None where features must be averaged."""
+        return None
+
+    @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
         """Bytes that the view keeps for n rows and d features, and further bytes while it is made and compared."""
         return 24 * n * d, 24 * n * d
