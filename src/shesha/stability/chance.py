@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._types import Seed
-from shesha.nulls.orders import Design
+from shesha.nulls.orders import Design, asked_for
 from shesha.nulls.summary import summarise
 from shesha.results import Chance
 from shesha.stability.evidence import Evidence, Request
+from shesha.stability.keeping import keeping
 from shesha.stability.measured import measured, requested
 
 
@@ -29,6 +30,7 @@ def chance(
     within: ArrayLike | None = None,
     shift: bool = False,
     block_length: int | None = None,
+    keep: str | ArrayLike | None = None,
     seed: Seed = None,
     **options: Any,
 ) -> Chance:
@@ -60,6 +62,13 @@ def chance(
     blocks, groups, within, shift, block_length
         Which rows may take each other's place, and which are resampled together: as for `shesha.nulls.exchange`. Rows
         that depend on one another (cells of a donor, time points) need one of them.
+    keep : 'row scale' or array of shape (n_samples,), optional
+        What the null is to keep of each row, so that stability beyond it is asked for; alone or with `blocks`. Noise
+        whose rows differ in scale about an offset, and counts whose rows differ in depth, are stable for no other
+        reason. 'row scale' exchanges only rows of like norm, of like distance from the mean row, and of like number of
+        features that are not zero, one after another, and returns the null that leaves the least: data without
+        anything else are above it in at most 5 % of all cases, mostly fewer. An array (the depth of a cell before it
+        was normalised) exchanges rows that are next to one another in it: `shesha.nulls.like_rows`.
     seed : int, Generator or None
         One seed gives `observed` the value of `estimate` with that seed.
     **options
@@ -78,8 +87,16 @@ def chance(
     >>> signal = chance(rng.standard_normal((60, 5)) @ rng.standard_normal((5, 32)), seed=0)
     >>> round(signal.p_value, 3), abs(signal.level) < 0.01
     (0.005, True)
-    >>> bool(chance(rng.standard_normal((60, 32)), seed=0).p_value > 0.05)
+    >>> noise = rng.standard_normal((60, 32))
+    >>> bool(chance(noise, seed=0).p_value > 0.05)
     True
+
+    Rows of several scales about an offset are stable, but no more than their scale explains:
+
+    >>> scaled = 1 + rng.lognormal(size=(60, 1)) * noise
+    >>> found = chance(scaled, seed=0), chance(scaled, keep="row scale", seed=0)
+    >>> found[0].p_value < 0.05, found[1].p_value > 0.05, found[1].exchanged
+    (True, True, 'rows of like distance from the mean row')
     """
     require_reachable(n_permutations, alpha)
     design: Design = {
@@ -95,9 +112,23 @@ def chance(
             f"variant must have a null for chance, labels that can be shuffled or an estimator of its own, got "
             f"{request.variant.name!r}, which has neither"
         )
-    if request.design is not None:
-        request.design.require_enough(n_permutations, alpha)
-    return as_chance(request, measured(request), alpha)
+    candidates = [request] if keep is None else _keeping(request, keep, design)
+    for one in candidates:
+        if one.design is not None:
+            one.design.require_enough(n_permutations, alpha)
+    return _strictest([as_chance(one, measured(one), alpha) for one in candidates])
+
+
+def _keeping(request: Request, keep: str | ArrayLike, design: Design) -> list[Request]:
+    others = [name for name in asked_for(design) if name != "blocks"]
+    if others:
+        raise ValueError(f"keep must come alone or with blocks, got {' and '.join(others)} as well")
+    return keeping(request, keep, design["blocks"])
+
+
+def _strictest(found: list[Chance]) -> Chance:
+    """Return the null that leaves the least; one that cannot be told leaves nothing."""
+    return max(found, key=lambda one: (one.p_value != one.p_value, one.p_value, one.threshold))
 
 
 def require_reachable(n_permutations: int, alpha: float) -> None:
@@ -130,5 +161,6 @@ def as_chance(request: Request, evidence: Evidence, alpha: float) -> Chance:
         n_samples=request.n_rows,
         null=tuple(map(float, null)),
         reason=reason,
+        exchanged="all rows" if request.design is None else request.design.text,
         options={**request.options, "seed": request.seed if isinstance(request.seed, int) else None},
     )

@@ -21,6 +21,9 @@ NULL_PAIRS = 100_000
 NULL_ROWS = 4096
 """Rows that are matched, where there are more: the null of fewer rows is wider, never narrower."""
 
+_STRATA = 32
+"""Strata of which so many fit among the rows that are matched are taken whole."""
+
 
 def null(halves: SampledHalves, request: Request) -> Vector:
     """Correlate the first half of random pairs with the second half of the pairs that they are matched with."""
@@ -60,10 +63,20 @@ def _rows(design: Exchange, rng: np.random.Generator) -> Index:
     if design.shift or design.block_length:
         start = int(rng.integers(n - NULL_ROWS + 1))
         return np.arange(start, start + NULL_ROWS)
-    sizes = np.bincount(design.clusters)
+    units = _units(design)
+    sizes = np.bincount(units)
     order = rng.permutation(len(sizes))
     wanted = order[: max(2, int(np.searchsorted(np.cumsum(sizes[order]), NULL_ROWS, side="right")))]
-    return np.flatnonzero(np.isin(design.clusters, wanted))
+    return np.flatnonzero(np.isin(units, wanted))
+
+
+def _units(design: Exchange) -> Index:
+    """Code of what is chosen whole: a row or its group; its stratum, where that is small.
+
+    Of a small stratum random rows would hardly leave two that can take each other's place.
+    """
+    small = np.bincount(design.block).max() <= NULL_ROWS // _STRATA
+    return design.block if small else design.clusters
 
 
 def _restarted(draw: Draw) -> Draw:
