@@ -10,7 +10,7 @@ from shesha.results._base import Result, at_level
 
 @dataclass(frozen=True)
 class Chance(Result):
-    """A score beside its distribution when the rows of the two halves are matched at random."""
+    """A score beside its distribution when nothing links what it correlates: `exchanged` says what was permuted."""
 
     variant: str
     observed: float
@@ -31,7 +31,7 @@ class Chance(Result):
     reason: str = ""
     options: dict[str, Any] = field(default_factory=dict)
     exchanged: str = "all rows"
-    """What the null exchanges: all rows, or those that a design or `keep` allows."""
+    """What the null exchanges: all rows, or those that a design or `keep` allows, and whether feature by feature."""
     aliases: ClassVar[tuple[str, ...]] = ("null_mean", "null_sd", "score")
 
     @property

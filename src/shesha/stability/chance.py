@@ -36,10 +36,16 @@ def chance(
 ) -> Chance:
     """Compare a score with its distribution when nothing links what it correlates.
 
-    For the split scores the rows of the second half are matched with those of the first at random;
-    for the supervised scores the labels are shuffled.
+    For 'feature_split' the rows of the second half are matched with those of the first at random; for
+    'basis_averaged_split' the values of each feature are permuted on their own; for the supervised scores
+    the labels are shuffled.
 
-    A split score averages partitions that share features, and matching breaks this tie: averaged
+    Random halves of all directions share those of large variance, so that independent features of unequal
+    scale are stable under rotation (0.7 for log-normal scales). Beside features permuted on their own they
+    are not above chance: what is, has features that are related. Relations along the axes alone count, so
+    principal components are above chance neither, however few hold the variance.
+
+    A score of given axes averages partitions that share features, and matching breaks this tie: averaged
     over as many partitions the null would be too narrow (false positives at 13 % instead of 5 % with
     30 partitions). So each matching is scored on the number of partitions, one or two, whose average
     spreads as much as the score does when features are independent, or a little more.
@@ -126,6 +132,12 @@ def _keeping(request: Request, keep: str | ArrayLike, design: Design) -> list[Re
     return keeping(request, keep, design["blocks"])
 
 
+def _exchanged(request: Request) -> str:
+    """Say what the null permutes."""
+    rows = "all rows" if request.design is None else request.design.text
+    return f"each feature on its own, {rows}" if request.variant.view_options.get("rotated") else rows
+
+
 def _strictest(found: list[Chance]) -> Chance:
     """Return the null that leaves the least; one that cannot be told leaves nothing."""
     return max(found, key=lambda one: (one.p_value != one.p_value, one.p_value, one.threshold))
@@ -161,6 +173,6 @@ def as_chance(request: Request, evidence: Evidence, alpha: float) -> Chance:
         n_samples=request.n_rows,
         null=tuple(map(float, null)),
         reason=reason,
-        exchanged="all rows" if request.design is None else request.design.text,
+        exchanged=_exchanged(request),
         options={**request.options, "seed": request.seed if isinstance(request.seed, int) else None},
     )

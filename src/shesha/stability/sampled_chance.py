@@ -13,6 +13,7 @@ from shesha.kernels.threads import parallel
 from shesha.nulls.exchange import Exchange
 from shesha.stability.evidence import MATCHING, Request
 from shesha.stability.matchings import partitions_per_matching
+from shesha.stability.unlinked import ROTATIONS, sampled_null
 from shesha.views._sampled_halves import FEWEST_PAIRS, SampledHalves
 from shesha.views._split_halves import Draw
 
@@ -26,12 +27,19 @@ _STRATA = 32
 
 
 def null(halves: SampledHalves, request: Request) -> Vector:
-    """Correlate the first half of random pairs with the second half of the pairs that they are matched with."""
+    """Correlate the first half of random pairs with the second half of the pairs that they are matched with.
+
+    Halves of random rotations are held against unlinked features instead.
+    """
     if not request.n_permutations:
         return np.empty(0)
     rng = spawn(request.seed, MATCHING)
     chosen = _rows(request.exchange, rng)
-    design, rows = request.exchange.at(chosen), halves.reader()(chosen)
+    design = request.exchange.at(chosen)
+    if halves.rotated:
+        n_pairs = max(FEWEST_PAIRS, (request.pairs or NULL_PAIRS) // ROTATIONS)
+        return sampled_null(halves.rows.read(chosen), design, request, n_pairs)
+    rows = halves.reader()(chosen)
     next_draw = halves.sampler(request.seed)
     draws = [next_draw() for _ in range(request.options["n_draws"])]
     together = partitions_per_matching(halves.rows.shape[1], len(draws))
