@@ -11,7 +11,7 @@ from shesha import _validate as check
 from shesha._warnings import CalibrationWarning, warn
 from shesha.nulls.dependence import dependence
 from shesha.nulls.orders import Design, asked_for
-from shesha.views import Representation
+from shesha.views import Adjusted, Representation
 
 
 def warn_of_dependence(sides: Sequence[Representation], design: Design, permutations: ArrayLike | None) -> None:
@@ -19,6 +19,8 @@ def warn_of_dependence(sides: Sequence[Representation], design: Design, permutat
     asked = asked_for(design)
     if permutations is not None or (asked and "shift" not in asked) or any(side.given_distances for side in sides):
         return
+    # Rows that follow one another in the covariates alone are no longer alike once these are taken out.
+    sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
     found = dependence(*(side.on_host.rows.reshape(side.n_rows, -1) for side in sides))
     if "shift" not in asked:
         if found.found:

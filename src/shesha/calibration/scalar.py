@@ -14,7 +14,7 @@ from shesha._random import number
 from shesha._types import Matrix, Seed
 from shesha._warnings import NotEstimable
 from shesha.calibration.dependent import warn_of_dependence
-from shesha.calibration.subject import prepare
+from shesha.calibration.subject import keeping_covariates, prepare
 from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, drawn_orders, identity_first
 from shesha.nulls.summary import best_value, require_beyond, summarise
@@ -37,6 +37,7 @@ def calibrate(
     block_length: int | None = None,
     permutations: ArrayLike | None = None,
     truncate: int | float | None = None,
+    covariates: ArrayLike | Rdm | None = None,
     seed: Seed = None,
     **options: Any,
 ) -> Calibrated:
@@ -80,6 +81,13 @@ def calibrate(
         Compare only the leading principal components of each: their number, or the share of the variance that they
         hold. Measures that decompose something in every draw (CCA, Procrustes) take seconds with 256 features
         and minutes with 1,024.
+    covariates : array of shape (n_samples,) or (n_samples, n_covariates), DataFrame, or Rdm, optional
+        What both are known to depend on (batch, depth, length), to be taken out: numbers or labels, or distances
+        between rows. Measures of features look at what a linear fit leaves of them (partial CKA, ...), those of ranked
+        distances take out the ranks of the distances between covariates (partial RSA). The null exchanges rows of like
+        covariates (within `blocks`, if given; another design or `permutations` take the place of this) and takes the
+        covariates out again in every draw (Freedman and Lane), which costs a view per draw. `docs/calibration.md` has
+        false positives and power.
     seed : int, Generator or None
         Draws the permutations.
     **options
@@ -107,7 +115,7 @@ def calibrate(
     >>> round(found.observed, 2), found.score, found.significant
     (0.41, 0.0, False)
     """
-    subject = prepare(X, Y, measure, options, truncate=truncate, seed=seed)
+    subject = prepare(X, Y, measure, options, truncate=truncate, seed=seed, covariates=covariates)
     design: Design = {
         "blocks": blocks,
         "groups": groups,
@@ -116,7 +124,12 @@ def calibrate(
         "block_length": block_length,
     }
     orders, exchanged = drawn_orders(
-        subject.n_rows, n_permutations, alpha, design=design, permutations=permutations, seed=seed
+        subject.n_rows,
+        n_permutations,
+        alpha,
+        design=keeping_covariates(design, permutations, subject.covariates),
+        permutations=permutations,
+        seed=seed,
     )
     warn_of_dependence(subject.sides, design, permutations)
     best = best_value(subject.closer, subject.bounds, maximum)
@@ -128,7 +141,7 @@ def calibrate(
         "n_rows": subject.n_rows,
         "exchanged": exchanged,
         "seed": number(seed),
-        "options": recorded(options, truncate),
+        "options": recorded(options, truncate) | ({} if covariates is None else {"covariates": _plain(covariates)}),
     }
     try:
         scores, interrupted = collect(subject.scores(identity_first(orders)), len(orders) + 1)

@@ -11,6 +11,7 @@ from shesha._progress import track
 from shesha._random import drawn_number, number
 from shesha._types import Seed
 from shesha.calibration.dependent import warn_of_dependence
+from shesha.calibration.subject import keeping_covariates
 from shesha.comparison import _calibrated as calibrated
 from shesha.comparison import _engine as engine
 from shesha.comparison._evidence import Evidence
@@ -19,7 +20,7 @@ from shesha.measures import Measure, choose
 from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, asked_for
 from shesha.results import Comparison, PairScore
-from shesha.views import Rdm, Representation
+from shesha.views import Rdm, Representation, adjusted
 
 
 def compare(
@@ -38,6 +39,7 @@ def compare(
     shift: bool = False,
     block_length: int | None = None,
     permutations: ArrayLike | None = None,
+    covariates: ArrayLike | Rdm | None = None,
     seed: Seed = 0,
 ) -> Comparison:
     """Compare two representations of the same inputs by several measures.
@@ -70,6 +72,9 @@ def compare(
     n_permutations, alpha, blocks, groups, within, shift, block_length, permutations
         As for `shesha.calibrate`; only with `calibrate`. Intervals leave out whole groups, or stretches of a series,
         if they are given.
+    covariates
+        What both are known to depend on, to be taken out of both: as for `shesha.calibrate`, and also without
+        `calibrate`. Intervals take them out of every subset.
     seed : int, Generator or None
         For measures that draw at random, and for permutations and subsets of the rows.
 
@@ -93,6 +98,8 @@ def compare(
     check.count(n_permutations, "n_permutations")
     sources = {first: Representation.of(X, first), second: Representation.of(Y, second)}
     require_same_rows(sources)
+    sides, known = adjusted(list(sources.values()), covariates)
+    sources = dict(zip(sources, sides, strict=True))
     chosen = drawn(choose(measures), seed)
     work = engine.grouped(chosen, {measure.name: [(first, second)] for measure in chosen})
     skipped = engine.too_large(work, sources)
@@ -110,7 +117,7 @@ def compare(
             alpha,
             confidence,
             seed,
-            design=design,
+            design=keeping_covariates(design, permutations, known),
             permutations=permutations,
         )
         warn_of_dependence(list(sources.values()), design, permutations)

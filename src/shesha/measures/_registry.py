@@ -16,7 +16,7 @@ from shesha._random import drawn_number
 from shesha._types import Seed
 from shesha._warnings import NotEstimable
 from shesha.kernels.threads import single_threaded_blas
-from shesha.views import Rdm, Representation, View, aligned
+from shesha.views import Rdm, Representation, View, adjusted, aligned
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=View)
@@ -133,10 +133,10 @@ class Measure:
         own = self.parameters["seed"]
         return replace(self, options=dict(self.options) | {"seed": drawn_number(seed if own is None else own)})
 
-    def between(self, X: Data, Y: Data) -> float:
-        """Compare two representations; NotEstimable tells why there is no value."""
-        given = Representation.of(X, "X"), Representation.of(Y, "Y")
-        a, b = aligned(*given, self.view.folding, anywhere=self.anywhere)
+    def between(self, X: Data, Y: Data, covariates: ArrayLike | Rdm | None = None) -> float:
+        """Compare two representations, less covariates if there are any; NotEstimable tells why there is no value."""
+        sides, _ = adjusted([Representation.of(X, "X"), Representation.of(Y, "Y")], covariates)
+        a, b = aligned(sides[0], sides[1], self.view.folding, anywhere=self.anywhere)
         self.require_comparable(a, b)
         drawn = self.drawn()
         with single_threaded_blas():
@@ -252,8 +252,9 @@ def _as_function(
     def compare(X: Data, Y: Data, *args: P.args, **options: P.kwargs) -> float:
         if args:
             raise TypeError(f"{function.__name__}() takes two representations; options are keyword-only")
+        covariates: Any = options.pop("covariates", None)
         try:
-            return found.configured(**options).between(X, Y)
+            return found.configured(**options).between(X, Y, covariates)
         except NotEstimable as reason:
             return check.not_estimable(str(reason))
 
@@ -263,7 +264,10 @@ def _as_function(
         inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike | Rdm")
         for name in ("X", "Y")
     ]
-    compare.__signature__ = inspect.Signature([*data, *kept], return_annotation="float")  # type: ignore[attr-defined]
+    less = inspect.Parameter(
+        "covariates", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="ArrayLike | Rdm | None"
+    )
+    compare.__signature__ = inspect.Signature([*data, *kept, less], return_annotation="float")  # type: ignore[attr-defined]
     compare.measure = found  # type: ignore[attr-defined]
     # Its signature is that of the views.
     del compare.__wrapped__

@@ -123,15 +123,20 @@ def like_rows(quantity: ArrayLike, name: str = "the quantity given", blocks: Arr
     """
     n = len(to_host(quantity))
     codes, values = check.labels(quantity, n, "keep", min_classes=1)
-    n_strata = max(1, n // _like(n))
+    n_strata = max(1, n // rows_of_a_stratum(n))
     if values.dtype.kind in "iuf" and len(values) > n_strata:
         codes = np.argsort(np.argsort(codes, kind="stable")) * n_strata // n
     named = [f"rows of like {name}", *(["within blocks"] if blocks is not None else [])]
-    return Exchange(n, _crossed(_block_codes(n, blocks, None), codes), named=tuple(named))
+    return Exchange(n, crossed_with_blocks(codes, blocks), named=tuple(named))
 
 
-def _like(n: int) -> int:
-    """Rows of a stratum; docs/calibration.md has the measurements."""
+def crossed_with_blocks(codes: Index, blocks: ArrayLike | None) -> Index:
+    """Number the strata anew so that none reaches across blocks."""
+    return _crossed(_block_codes(len(codes), blocks, None), codes)
+
+
+def rows_of_a_stratum(n: int) -> int:
+    """Return how many of n rows are alike; docs/calibration.md has the measurements."""
     return min(STRATUM, max(3, isqrt(n) // 4))
 
 

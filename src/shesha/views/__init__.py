@@ -4,14 +4,16 @@ Every view can be permuted: relabelling the rows is gathering, so null distribut
 """
 
 from shesha.kernels.halves import UndirectedHalfError
+from shesha.views._adjusted import Adjusted, Refitted, adjusted
 from shesha.views._basis import Basis
+from shesha.views._covariates import Covariates
 from shesha.views._features import Features
 from shesha.views._given import Rdm, UndirectedRowsError
 from shesha.views._gram import Gram
 from shesha.views._heat_trace import HeatTrace
 from shesha.views._neighbours import Neighbours
 from shesha.views._plain import Plain
-from shesha.views._rdm import Distances, RankedRdm
+from shesha.views._rdm import Distances, PartialRdm, RankedRdm
 from shesha.views._representation import Representation, Symmetric, View, aligned, folding_for, named, together
 from shesha.views._rows import Rows, rows_or_distances, source_of
 from shesha.views._sampled_halves import SampledHalves
@@ -23,8 +25,10 @@ from shesha.views._unordered import Projections, Spectrum
 from shesha.views._variances import Variances
 
 __all__ = [
+    "Adjusted",
     "Basis",
     "Concentricity",
+    "Covariates",
     "DistanceSubsets",
     "Distances",
     "Features",
@@ -32,10 +36,12 @@ __all__ = [
     "HeatTrace",
     "Magnitude",
     "Neighbours",
+    "PartialRdm",
     "Plain",
     "Projections",
     "RankedRdm",
     "Rdm",
+    "Refitted",
     "Representation",
     "Rows",
     "SampledHalves",
@@ -50,6 +56,7 @@ __all__ = [
     "Uniformity",
     "Variances",
     "View",
+    "adjusted",
     "aligned",
     "folding_for",
     "named",
