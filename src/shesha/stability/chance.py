@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from shesha.results import Chance
 from shesha.stability.evidence import Evidence, Request
 from shesha.stability.keeping import keeping
 from shesha.stability.measured import measured, requested
+from shesha.views import Covariates
 
 
 def chance(
@@ -31,6 +33,7 @@ def chance(
     shift: bool = False,
     block_length: int | None = None,
     keep: str | ArrayLike | None = None,
+    covariates: ArrayLike | None = None,
     seed: Seed = None,
     **options: Any,
 ) -> Chance:
@@ -75,6 +78,9 @@ def chance(
         features that are not zero, one after another, and returns the null that leaves the least: data without
         anything else are above it in at most 5 % of all cases, mostly fewer. An array (the depth of a cell before it
         was normalised) exchanges rows that are next to one another in it: `shesha.nulls.like_rows`.
+    covariates : array of shape (n_samples,) or (n_samples, n_covariates), or DataFrame, optional
+        What rows are known to differ in, numbers or labels, to be taken out of the features first: what is
+        stable beyond it. As for `shesha.calibrate`; the null exchanges rows of like covariates.
     seed : int, Generator or None
         One seed gives `observed` the value of `estimate` with that seed.
     **options
@@ -112,7 +118,20 @@ def chance(
         "shift": shift,
         "block_length": block_length,
     }
-    request = requested(X, y, variant, options, n_permutations=n_permutations, pairs=pairs, seed=seed, design=design)
+    request = requested(
+        X,
+        y,
+        variant,
+        options,
+        n_permutations=n_permutations,
+        pairs=pairs,
+        seed=seed,
+        design=design,
+        covariates=covariates,
+    )
+    if covariates is not None and not set(asked_for(design)) - {"blocks"}:
+        like = Covariates.of(covariates, request.n_rows).design(blocks)
+        request = replace(request, design=like)
     if not request.variant.has_chance:
         raise ValueError(
             f"variant must have a null for chance, labels that can be shuffled or an estimator of its own, got "

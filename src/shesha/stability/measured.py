@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._random import generator
@@ -19,7 +20,7 @@ from shesha.stability.evidence import Evidence, Request
 from shesha.stability.label_estimators import estimate_one_by_one
 from shesha.stability.told import told_to_the_caller
 from shesha.stability.variants import require_known_options, variant_named
-from shesha.views import Rows
+from shesha.views import Covariates, Rdm, Rows
 
 _DRAWS = ("n_splits", "n_rotations")
 """The documented names of what is called n_draws here."""
@@ -37,6 +38,7 @@ def requested(
     pairs: int | None = None,
     seed: Seed = None,
     design: Design | Exchange | None = None,
+    covariates: ArrayLike | Rdm | None = None,
 ) -> Request:
     """Check what is asked, and the kind and shape of the data."""
     found = variant if isinstance(variant, Variant) else variant_named(variant)
@@ -58,6 +60,8 @@ def requested(
     generator(seed)
     source = found.rows_of(X)
     n_rows = len(source) if isinstance(source, Rows) else source.n_rows
+    if covariates is not None:
+        source = _less(source, Covariates.of(covariates, n_rows))
     classes = found.classes_of(y, n_rows) if found.needs_labels else None
     number = int(seed) if isinstance(seed, np.integer) else seed
     return Request(
@@ -72,6 +76,13 @@ def requested(
         number,
         design_of(design, n_rows),
     )
+
+
+def _less(source: Rows | Rdm, known: Covariates) -> Rows:
+    """Return what the covariates leave of the features."""
+    if known.columns is None or not isinstance(source, Rows):
+        raise ValueError("covariates must be columns beside features, got distances between rows")
+    return Rows(known.residuals(source.whole.rows), source.name)
 
 
 def design_of(design: Design | Exchange | None, n_rows: int) -> Exchange | None:
