@@ -12,7 +12,7 @@ from shesha._warnings import CalibrationWarning, warn
 from shesha.nulls.dependence import dependence
 from shesha.nulls.orders import Design, asked_for
 from shesha.results import Dependence
-from shesha.views import Representation
+from shesha.views import Adjusted, Representation
 
 
 def warn_of_dependence(
@@ -25,6 +25,8 @@ def warn_of_dependence(
     asked = asked_for(design)
     if permutations is not None or (asked and "shift" not in asked) or any(side.given_distances for side in sides):
         return None
+    # Rows that follow one another in the covariates alone are no longer alike once these are taken out.
+    sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
     found = dependence(*(side.on_host.rows.reshape(side.n_rows, -1) for side in sides))
     if "shift" not in asked:
         if found.found:

@@ -13,7 +13,7 @@ from shesha.doubting import doubted_pair
 from shesha.doubting.pairs import at_their_best, moved_by, saturated
 from shesha.nulls.orders import Design, asked_for
 from shesha.results import Dependence, Doubts
-from shesha.views import Representation
+from shesha.views import Adjusted, Representation
 
 _TOLD_BEFORE = ("order", "duplicates")
 """Dependent rows have warnings of their own, which know the design."""
@@ -25,6 +25,7 @@ def doubts_of_pair(
     sides: Sequence[Representation], design: Design, dependence: Dependence | None = None, *, only_cheap: bool = False
 ) -> Doubts:
     """Doubt two representations; a design that was asked for is known, and says what the order means."""
+    sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
     return doubted_pair(sides, order=not asked_for(design), dependence=dependence, only_cheap=only_cheap)
 
 

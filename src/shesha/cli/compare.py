@@ -59,6 +59,7 @@ def compare_command(
     within: _exchange.Within = None,
     shift: _exchange.Shift = False,
     block_length: _exchange.BlockLength = None,
+    covariates: _exchange.Covariates = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a heat map of the first measure to this file.")] = None,
@@ -78,12 +79,21 @@ def compare_command(
     if workers is not None and workers < 1:
         raise ValueError(f"--workers must be at least 1, got {workers}")
     if store is not None or scheduler is not None or _files.hold_directories(files):
-        if calibrate:
-            raise ValueError("--calibrate needs two representations in files, got --store, --scheduler or a directory")
+        for option, there in (("--calibrate", calibrate), ("--covariates", bool(covariates))):
+            if there:
+                raise ValueError(
+                    f"{option} needs two representations in files, got --store, --scheduler or a directory"
+                )
         given = Files(files, key, rdm, _files.layer_axis_of(layer_axis), by_position=by_position)
         _show(_compared_as_needed(given, chosen, workers, scheduler, store, seed), json, plot)
         return
-    exchanged = _exchange.asked(files, blocks, groups, within, shift, block_length, by_position=by_position)
+    if covariates and plot is not None:
+        raise ValueError(
+            "--plot must be left out with --covariates, got both: the picture shows no covariates taken out"
+        )
+    exchanged = _exchange.asked(
+        files, blocks, groups, within, shift, block_length, covariates or (), by_position=by_position
+    )
     arrays = _read(files, key, rdm, layer_axis, exchanged.columns, by_position=by_position)
     if len(arrays) < 2:
         raise ValueError(f"FILE must hold at least two representations together, got {', '.join(arrays) or 'none'}")
@@ -98,6 +108,7 @@ def compare_command(
             confidence=confidence,
             n_permutations=permutations,
             **exchanged.design,
+            covariates=exchanged.covariates,
             seed=seed,
         )
         _files.emit(str(found), found.to_dict(), json)
@@ -105,8 +116,9 @@ def compare_command(
             pair = compare_all(arrays, chosen[:1], seed=seed, layer_axis=None)
             _files.save_picture(plot, pair.plot(pair.measures[0]))
         _finish(found, [score.estimated for score in found.scores])
-    elif calibrate:
-        raise ValueError(f"--calibrate needs exactly two representations, got {len(arrays)}: choose them with --key")
+    elif calibrate or covariates:
+        option = "--calibrate" if calibrate else "--covariates"
+        raise ValueError(f"{option} needs exactly two representations, got {len(arrays)}: choose them with --key")
     else:
         require_calibrate(exchanged.design, None)
         _show(compare_all(arrays, chosen, workers=workers, seed=seed, layer_axis=None), json, plot)

@@ -13,6 +13,7 @@ from shesha._random import drawn_number, number
 from shesha._types import Seed
 from shesha.calibration.dependent import warn_of_dependence
 from shesha.calibration.doubted import doubts_of_pair, warn_of_doubts, with_saturated
+from shesha.calibration.subject import keeping_covariates
 from shesha.comparison import _calibrated as calibrated
 from shesha.comparison import _engine as engine
 from shesha.comparison._evidence import Evidence
@@ -23,7 +24,7 @@ from shesha.measures import Measure, choose
 from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, asked_for
 from shesha.results import Comparison, PairScore, Score
-from shesha.views import Rdm, Representation, hint_of_distances, in_one_order
+from shesha.views import Rdm, Representation, adjusted, hint_of_distances, in_one_order
 
 _MANY = 5
 """From so many measures on, doubts that rank all distances cost little beside them."""
@@ -46,6 +47,7 @@ def compare(
     block_length: int | None = None,
     permutations: ArrayLike | None = None,
     repeats: tuple[Any, Any] | None = None,
+    covariates: ArrayLike | Rdm | None = None,
     seed: Seed = 0,
 ) -> Comparison:
     """Compare two representations of the same inputs by several measures.
@@ -85,6 +87,9 @@ def compare(
         the reliability (mean value of two repeats), and the value corrected for noise: that over the repeats divided by
         the roots of the reliabilities. None, with a note, where reliability is not positive or the measure is no
         similarity of at most 1; what noise does to it is exact for unbiased CKA and near for RSA.
+    covariates
+        What both are known to depend on, to be taken out of both: as for `shesha.calibrate`, and also without
+        `calibrate`. Intervals take them out of every subset.
     seed : int, Generator or None
         For measures that draw at random, and for permutations and subsets of the rows.
 
@@ -109,7 +114,11 @@ def compare(
     hint_of_distances({first: X, second: Y})
     sources = in_one_order({first: Representation.of(X, first), second: Representation.of(Y, second)})
     require_same_rows(sources)
+    if repeats is not None and covariates is not None:
+        raise ValueError("repeats must be left out with covariates, got both")
     repeated = None if repeats is None else Both.of(repeats, (first, second), (sources[first], sources[second]))
+    both, known = adjusted(list(sources.values()), covariates)
+    sources = dict(zip(sources, both, strict=True))
     chosen = drawn(choose(measures), seed)
     work = engine.grouped(chosen, {measure.name: [(first, second)] for measure in chosen})
     skipped = engine.too_large(work, sources)
@@ -128,7 +137,7 @@ def compare(
             alpha,
             confidence,
             seed,
-            design=design,
+            design=keeping_covariates(design, permutations, known),
             permutations=permutations,
         )
         dependence = warn_of_dependence(list(sources.values()), design, permutations)

@@ -30,6 +30,7 @@ def estimate(
     within: ArrayLike | None = None,
     shift: bool = False,
     block_length: int | None = None,
+    covariates: ArrayLike | None = None,
     seed: Seed = None,
     **options: Any,
 ) -> Estimate:
@@ -61,6 +62,9 @@ def estimate(
     blocks, groups, within, shift, block_length
         Which rows may take each other's place, and which are resampled together: as for `shesha.nulls.exchange`. Rows
         that depend on one another (cells of a donor, time points) need one of them.
+    covariates : array of shape (n_samples,) or (n_samples, n_covariates), or DataFrame, optional
+        What rows are known to differ in, numbers or labels, to be taken out of the features first: what is
+        stable beyond it. As for `shesha.calibrate`.
     seed : int, Generator or None
         One seed gives the same value as the documented function with that seed.
     **options
@@ -90,7 +94,16 @@ def estimate(
         "block_length": block_length,
     }
     request = requested(
-        X, y, variant, options, n_bootstrap=n_bootstrap, target_se=target_se, pairs=pairs, seed=seed, design=design
+        X,
+        y,
+        variant,
+        options,
+        n_bootstrap=n_bootstrap,
+        target_se=target_se,
+        pairs=pairs,
+        seed=seed,
+        design=design,
+        covariates=covariates,
     )
     return as_estimate(request, measured(request), confidence)
 

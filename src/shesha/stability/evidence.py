@@ -110,7 +110,7 @@ class Request:
         return replace(self, classes=self.labels.at(order), n_bootstrap=0, n_permutations=0)
 
 
-RESAMPLING, THINNING, MATCHING, DIRECTED = 1, 2, 3, 4
+RESAMPLING, THINNING, MATCHING, DIRECTED, ROTATING = 1, 2, 3, 4, 5
 """Purposes of the streams that a seed is spawned into."""
 
 

@@ -19,7 +19,7 @@ from shesha.kernels.partitions import Partition
 from shesha.kernels.threads import parallel
 from shesha.stability import sampled_chance
 from shesha.stability.evidence import THINNING, Evidence, Request
-from shesha.stability.matchings import Matchings
+from shesha.stability.unlinked import null_of
 from shesha.views import Rows, SplitHalves
 from shesha.views._sampled_halves import FEWEST_PAIRS, SampledHalves
 from shesha.views._split_halves import CONSTANT, Draw
@@ -77,7 +77,7 @@ def _exact(request: Request) -> Evidence:
     next_draw = halves.sampler(request.seed)
     # A generator that stands for its seed gives the documented functions' partitions, so they are drawn first.
     draws: list[Draw] = [next_draw() for _ in range(request.options["n_draws"])]
-    matchings = Matchings.of(request, halves.n_features)
+    matchings = null_of(request, halves.n_features)
 
     def take(at: int, found: Partition) -> _Found:
         cells = found.cells(thinned) if request.n_bootstrap else None
