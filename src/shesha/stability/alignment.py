@@ -15,7 +15,8 @@ from shesha.kernels.distances import n_pairs
 from shesha.kernels.ranks import Ordering
 from shesha.stability import split_estimator
 from shesha.stability.evidence import THINNING, Evidence, Request
-from shesha.stability.split_estimator import Pairs, bootstrap_pairs, resampled_scores
+from shesha.stability.copies import Pairs
+from shesha.stability.split_estimator import bootstrap_pairs, resampled_scores
 from shesha.views import Standard
 
 NOTHING_TO_RANK = "all distances between rows, or all between labels, are equal"

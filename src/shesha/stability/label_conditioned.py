@@ -29,7 +29,7 @@ _NOTHING = "the centroids have equal distances, or a class has one row"
 
 
 def estimate_label_conditioned(request: Request) -> Evidence:
-    """Estimate 'label_conditioned_split': resamples are drawn within classes, and null labels are shuffled."""
+    """Estimate 'label_conditioned_split': rows are resampled with their labels, and null labels are shuffled."""
     data: Plain = request.variant.look(request.source, request.options)
     splits = _Splits(data.rows, request.options["n_draws"], request.options["metric"])
     y = request.labels
@@ -43,17 +43,12 @@ def estimate_label_conditioned(request: Request) -> Evidence:
         mean_score(splits.scores(y.at(order), whole, generator(request.seed)))
         for order in track(request.orders(), request.n_permutations, "matchings")
     ]
-    return Evidence(
-        mean_score(draws), draws if len(draws) > 1 else np.empty(0), resampled=resampled, null=np.array(null)
-    )
+    return Evidence(mean_score(draws), draws, resampled=resampled, redrawn=True, null=np.array(null))
 
 
 def _places(request: Request, rng: np.random.Generator) -> list[Index]:
     """Which row of each class stands at each of its places in a resample."""
-    y = request.labels
-    if request.design is None:
-        return [rng.choice(len(own), len(own)) for own in y.members]
-    rows = request.resampled_rows(rng)
+    y, rows = request.labels, request.resampled_rows(rng)
     return [np.searchsorted(own, rows[y.codes[rows] == code]) for code, own in enumerate(y.members)]
 
 

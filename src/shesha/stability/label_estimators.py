@@ -1,4 +1,4 @@
-"""Estimates of the supervised scores: the value on all rows, resampled rows within classes, shuffled labels."""
+"""Estimates of the supervised scores: the value on all rows, on rows resampled with their labels, shuffled labels."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def estimate_zscore(request: Request) -> Evidence:
 
 
 def _by_counts(request: Request, statistic: Statistic, resampled: Resampled, reason: str) -> Evidence:
-    """Score the data, and all resamples of the rows within each class together."""
+    """Score the data, and all resamples of the rows together."""
     X = _rows(request)
     value = statistic(X, request.labels)
     if np.isnan(value):
@@ -87,8 +87,9 @@ def by_resampling(
     ]
     return Evidence(
         mean_score(draws),
-        draws if len(draws) > 1 else np.empty(0),
+        draws,
         resampled=np.array(resampled),
+        redrawn=True,
         null=np.array(null),
     )
 

@@ -18,13 +18,13 @@ from shesha.kernels.distances import n_pairs
 from shesha.kernels.partitions import Partition
 from shesha.kernels.threads import parallel
 from shesha.stability import sampled_chance
+from shesha.stability.copies import Pairs, met_once
 from shesha.stability.evidence import THINNING, Evidence, Request
+from shesha.stability.intervals import monte_carlo_error
 from shesha.stability.matchings import Matchings
 from shesha.views import Rows, SplitHalves
 from shesha.views._sampled_halves import FEWEST_PAIRS, SampledHalves
 from shesha.views._split_halves import CONSTANT, Draw
-
-Pairs = tuple[Index, Index]
 
 DEFAULT_PAIRS = 1_000_000
 """Pairs sampled when all do not fit the memory budget: an error of at most 0.002, whatever the number of rows."""
@@ -122,12 +122,6 @@ def draw_until(score: Callable[[int, int], list[Part]], request: Request) -> lis
     return found
 
 
-def monte_carlo_error(scores: Vector) -> float:
-    """Standard error of the mean over draws; NaN with fewer than two."""
-    scores = scores[np.isfinite(scores)]
-    return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else float("nan")
-
-
 def bootstrap_pairs(n: int, request: Request) -> tuple[Index | None, Pairs]:
     """Choose the pairs that carry the interval: all (None), or a random set of positions among them."""
     if request.n_bootstrap == 0:
@@ -146,7 +140,7 @@ def resampled_scores(
     if not cells or request.n_bootstrap == 0:
         return np.empty(0)
     # The rows as they are come first: all resamples are coarsened as they are.
-    counts = np.hstack([np.ones((n_rows, 1)), request.resamples()])
+    pairs, counts = met_once(request.design, pairs, np.hstack([np.ones((n_rows, 1)), request.resamples()]))
     groups = resampling.resampled_correlations(cells, counts, pairs)
     scores = np.concatenate([table.mean(axis=0) for _, table in track(groups, counts.shape[1] // 16 + 1, "resamples")])
     return np.asarray(value + scores[1:] - scores[0])
