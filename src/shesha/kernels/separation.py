@@ -74,7 +74,7 @@ def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> Su
     return Sums(total, within, *_pair_counts(codes, counts))
 
 
-def sums_within(distances: Vector, alike: NDArray[np.bool_], group: Index, weights: Matrix) -> Sums:
+def sums_of_groups(distances: Vector, alike: NDArray[np.bool_], group: Index, weights: Matrix) -> Sums:
     """The same over given pairs, each weighted by its group's line of `weights`; `alike` tells pairs of one class."""
     n_groups = len(weights)
     of_pairs = np.ones(len(group)), alike.astype(np.float64)

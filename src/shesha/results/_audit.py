@@ -67,10 +67,13 @@ class RepresentationAudit(Result):
     """Chance levels of those of them that have one here."""
     descriptors: dict[str, float] = field(default_factory=dict)
     supervised: dict[str, Estimate] = field(default_factory=dict)
+    """Scores that need labels, by name."""
     reason: str = ""
     """Why there are no scores."""
     dependence: Dependence | None = None
     """Whether rows look dependent; None where a design was given, or nothing was scored."""
+    supervised_chances: dict[str, Chance] = field(default_factory=dict)
+    """Chance levels of the scores that need labels: their values where labels mean nothing."""
 
     @property
     def feature_split(self) -> Estimate | None:
@@ -153,6 +156,10 @@ class RepresentationAudit(Result):
         flat["chance_level"] = self.chance.level if self.chance else float("nan")
         flat["chance_threshold"] = self.chance.threshold if self.chance else float("nan")
         flat["p_value"] = self.chance.p_value if self.chance else float("nan")
+        for name in self.supervised:
+            chance = self.supervised_chances.get(name)
+            flat[f"{name}_chance"] = chance.level if chance else float("nan")
+            flat[f"{name}_p_value"] = chance.p_value if chance else float("nan")
         flat |= {name: float("nan") for name in _DESCRIPTORS} | self.descriptors
         flat["reason"] = self.reason
         return flat

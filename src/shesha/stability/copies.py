@@ -1,7 +1,7 @@
 """Pairs of rows in resamples of whole groups: a group that is drawn twice is two groups, which never meet as rows do.
 
-A pair (i, j) of different groups counts c_i c_j times. Within a group that is drawn c times it stands c times, not c**2:
-the other c**2 - c would pair a group with its copy, at the distances within it, as a row would meet itself.
+A pair (i, j) of different groups counts c_i c_j times. Within a group that is drawn c times it stands c times, not
+c**2: the other c**2 - c would pair a group with its copy, at the distances within it, as a row would meet itself.
 """
 
 from __future__ import annotations

@@ -114,6 +114,7 @@ class Request:
 
 
 RESAMPLING, THINNING, MATCHING, DIRECTED = 1, 2, 3, 4
+SHUFFLING = 101
 """Purposes of the streams that a seed is spawned into."""
 _FEWEST = 2
 """Rows of a class that a resample keeps at least: fewer have no spread, and cannot be cut in two."""

@@ -76,7 +76,7 @@ def _row_error(found: Evidence) -> float:
 
 def _quantile_margins(resampled: Vector, level: float) -> Vector:
     """How far the quantiles lie below and above the mean: duplicates bias resampled scores, not their spread."""
-    return np.abs(np.quantile(resampled, [1 - level, level]) - resampled.mean())
+    return np.asarray(np.abs(np.quantile(resampled, [1 - level, level]) - resampled.mean()))
 
 
 def _units(design: Exchange) -> tuple[int, int]:

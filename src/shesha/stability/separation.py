@@ -8,8 +8,10 @@ from shesha import _validate as check
 from shesha._random import generator, spawn
 from shesha._types import Index, Matrix, Seed, Vector
 from shesha._warnings import NotEstimable
-from shesha.kernels.distances import Metric, n_pairs
-from shesha.kernels.separation import Sums, ratios_of_pairs, separation_sums, sums_within
+from shesha.kernels.distances import PANEL, Metric, n_pairs
+from shesha.kernels.separation import Sums, ratios_of_pairs, separation_sums, sums_of_groups
+from shesha.kernels.shuffled import sums_within
+from shesha.stability import label_nulls
 from shesha.stability._registry import stability
 from shesha.stability.copies import grouped, met_once, pairs_within
 from shesha.stability.evidence import THINNING, Classes, Evidence, Request
@@ -35,8 +37,25 @@ def estimate_separation(request: Request) -> Evidence:
     notes: tuple[str, ...] = ()
     if request.n_bootstrap and n > _ALL_PAIRS:
         resampled, notes = _resampled(rows, request, float(found[0]))
-    null = np.array([float(ratios(rows, y.at(order), np.ones((n, 1)))[0]) for order in request.orders()])
-    return Evidence(float(found[0]), resampled=resampled, null=null, n_pairs=n_pairs(n), notes=notes)
+    labels = label_nulls.shuffled(request, label_nulls.NULL_ROWS)
+    return Evidence(
+        float(found[0]),
+        resampled=resampled,
+        null=_null(rows, labels),
+        n_pairs=n_pairs(n),
+        notes=(*notes, *labels.notes),
+    )
+
+
+def _null(rows: Standard, labels: label_nulls.Shuffled) -> Vector:
+    """Shuffles of the labels leave the sum of all distances and the numbers of pairs as they are."""
+    if not len(labels.codes):
+        return np.empty(0)
+    chosen = rows if labels.rows is None else rows.permuted(labels.rows)
+    whole = _sums(chosen, labels.classes, np.ones((chosen.n_rows, 1)))
+    within = sums_within(chosen.panel, PANEL, labels.codes, labels.classes.n_classes)
+    every = [np.broadcast_to(one, within.shape) for one in (whole.total, whole.n_total, whole.n_within)]
+    return Sums(every[0], within, every[1], every[2]).ratios
 
 
 def _resampled(rows: Standard, request: Request, value: float) -> tuple[Vector, tuple[str, ...]]:
@@ -63,7 +82,7 @@ def _copies(rows: Standard, request: Request, counts: Matrix) -> Sums:
     codes = request.labels.codes
     _, firsts, own = np.unique(group, return_index=True, return_inverse=True)
     drawn = counts[firsts]
-    return sums_within(_distances(rows, i, j), codes[i] == codes[j], own[i], drawn**2 - drawn)
+    return sums_of_groups(_distances(rows, i, j), codes[i] == codes[j], own[i], drawn**2 - drawn)
 
 
 def _distances(rows: Standard, i: Index, j: Index) -> Vector:
