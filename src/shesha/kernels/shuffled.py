@@ -21,8 +21,10 @@ _TOGETHER = 16
 """Shuffles that a thread takes together."""
 _ENTRIES = 1 << 15
 """Numbers that are worked on together: they stay in the cache."""
+_PAIRS = 1 << 11
+_ROWS = 1 << 10
 _FEW = 16
-"""Classes up to which sums over pairs of one class are matrix products; with more, most products would be zeros."""
+"""Classes up to which the products with all of them are one matrix product; with more, most are of no use."""
 _ROUNDING = 1e-13
 
 
@@ -61,19 +63,33 @@ def mean_separations(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
     def some(start: int) -> Vector:
         own = shuffled[start : start + _TOGETHER]
         sums = sums_of_classes(centred, own, n_classes)
-        return np.array([_separation(centred, lengths, along, total, *one) for one in zip(own, sums, strict=True)])
+        products = _with_own_class(centred, own, sums)
+        return np.array([_separation(lengths, along, total, *one) for one in zip(own, sums, products, strict=True)])
 
     return np.concatenate(list(parallel(some, range(0, len(shuffled), _TOGETHER))))
 
 
-def _separation(X: Matrix, lengths: Vector, along: Vector, total: Vector, codes: Index, sums: Matrix) -> float:
+def _with_own_class(X: Matrix, codes: Index, sums: Matrix) -> Matrix:
+    """Product of each row with the sum of its class in each shuffle: an array of shape (n_shuffles, n_rows)."""
+    found, (n_shuffles, n_classes, d) = np.empty(codes.shape), sums.shape
+    if n_classes > _FEW:
+        step = max(1, (_ENTRIES << 3) // d)
+        for own, of_classes, out in zip(codes, sums, found, strict=True):
+            for at in range(0, len(X), step):
+                part = slice(at, at + step)
+                np.einsum("ij,ij->i", X[part], of_classes[own[part]], out=out[part])
+        return found
+    for at in range(0, len(X), _ROWS):
+        part = slice(at, at + _ROWS)
+        products = (sums.reshape(-1, d) @ X[part].T).reshape(n_shuffles, n_classes, -1)
+        found[:, part] = np.take_along_axis(products, codes[:, None, part], axis=1)[:, 0]
+    return found
+
+
+def _separation(lengths: Vector, along: Vector, total: Vector, codes: Index, sums: Matrix, product: Vector) -> float:
     """Mean separation of one shuffle: a product of each row with its class's sum gives both of its distances."""
-    n, sizes = len(X), np.bincount(codes, minlength=len(sums))
+    n, sizes = len(lengths), np.bincount(codes, minlength=len(sums))
     usable = (sizes >= 2) & (sizes < n)
-    product, step = np.empty(n), max(1, _ENTRIES // X.shape[1])
-    for at in range(0, n, step):
-        part = slice(at, at + step)
-        np.einsum("ij,ij->i", X[part], sums[codes[part]], out=product[part])
     means = []
     for centre, times, number in ((sums, product, sizes), (total - sums, along - product, n - sizes)):
         number = np.maximum(number, 1)
@@ -137,16 +153,16 @@ def _by_masks(numbers: Matrix, codes: NDArray[Any], n_classes: int) -> Vector:
 
 def sums_of_pairs(numbers: Vector, i: Index, j: Index, shuffled: Index) -> tuple[Vector, Vector]:
     """Sum of the numbers of given pairs (i, j) of rows over the pairs of one class, and how many these are."""
-    codes = np.ascontiguousarray(_narrow(shuffled).T)
+    codes = _narrow(shuffled)
 
     def some(start: int) -> Matrix:
-        own, found = np.ascontiguousarray(codes[:, start : start + _TOGETHER]), np.zeros((2, _TOGETHER))
-        for at in range(0, len(i), _ENTRIES):
-            part = slice(at, at + _ENTRIES)
-            alike = (own[i[part]] == own[j[part]]).astype(np.float64)
-            found[0, : own.shape[1]] += numbers[part] @ alike
-            found[1, : own.shape[1]] += alike.sum(axis=0)
-        return found[:, : own.shape[1]]
+        own = np.ascontiguousarray(codes[start : start + _TOGETHER].T)
+        found = np.zeros((2, own.shape[1]))
+        for at in range(0, len(i), _PAIRS):
+            part = slice(at, at + _PAIRS)
+            alike = own.take(i[part], axis=0) == own.take(j[part], axis=0)
+            found += numbers[part] @ alike, alike.sum(axis=0)
+        return found
 
     sums, n_alike = np.concatenate(list(parallel(some, range(0, len(shuffled), _TOGETHER))), axis=1)
     return sums, n_alike

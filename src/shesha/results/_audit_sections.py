@@ -109,6 +109,6 @@ def _notes(audit: Audit) -> Section | None:
             notes += [f"{one.name}, {found.variant}: {text}" for text in (*found.warnings, *dropped)]
     level = audit.options.get("confidence", float("nan"))
     resampled = any(found.low == found.low for one in audit.representations for found in one.scores.values())
-    kinds = "rows (other inputs of the same kind) and partitions (of these features)"
+    kinds = "rows (other inputs of the same kind) and partitions of features"
     head = [f"brackets: {100 * level:g}% intervals over {kinds}"] if resampled else []
     return Section("Notes", (*head, *notes)) if head or notes else None

@@ -46,7 +46,7 @@ def estimate_alignment(request: Request) -> Evidence:
     found = _evidence(outer, label_distances(request.labels.codes), thinned, pairs, request)
     if found.value != found.value:
         return replace(found, null=_nothing(request))
-    labels = label_nulls.shuffled(request, label_nulls.NULL_ROWS)
+    labels = label_nulls.shuffled(request)
     notes = (*split_estimator.thinned_note(thinned), *labels.notes)
     return replace(found, null=_null(view, outer, labels), notes=notes)
 
@@ -130,7 +130,7 @@ def _from_pairs(view: Standard, request: Request) -> Evidence:
     if outer.variance == 0:
         return Evidence(float("nan"), null=_nothing(request), reason=NOTHING_TO_RANK)
     found = _evidence(outer, (codes[i] != codes[j]).astype(np.float64), None, (i, j), request)
-    shuffled = label_nulls.shuffled(request).codes
+    shuffled = label_nulls.shuffled(request, always_all=True).codes
     unit = _unit_ranks(outer)
     null = _correlations(*sums_of_pairs(unit, i, j, shuffled), unit) if len(shuffled) else np.empty(0)
     note = f"{len(i):,} random pairs of the {n_pairs(view.n_rows):,} were used: all do not fit the memory budget"

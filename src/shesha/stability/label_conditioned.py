@@ -41,7 +41,7 @@ def estimate_label_conditioned(request: Request) -> Evidence:
         return Evidence(float("nan"), draws, null=np.full(request.n_permutations, np.nan), reason=_NOTHING)
     rng = spawn(request.seed, RESAMPLING)
     resampled = splits.resampled(y, lambda: _places(request, rng), request.n_bootstrap, rng)
-    labels = label_nulls.shuffled(request, label_nulls.NULL_ROWS)
+    labels = label_nulls.shuffled(request)
     return Evidence(
         mean_score(draws),
         draws,

@@ -58,7 +58,7 @@ def _by_counts(
         for at in range(request.n_bootstrap):
             counts[:, at] = np.bincount(request.resampled_rows(rng), minlength=len(X))
         scores = resampled(X, request.labels.present, counts)
-    codes = label_nulls.shuffled(request).codes
+    codes = label_nulls.shuffled(request, always_all=True).codes
     null = under_shuffles(X, codes, request.labels.n_classes) if len(codes) else np.empty(0)
     return Evidence(value, resampled=scores, null=null)
 

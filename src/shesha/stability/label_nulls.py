@@ -10,9 +10,10 @@ from shesha._random import spawn
 from shesha._types import Index
 from shesha.stability.evidence import SHUFFLING, Classes, Request
 
-NULL_ROWS = 4096
-"""Rows whose labels are shuffled, where a score looks at pairs and there are more: their null is wider, never
-narrower."""
+ALL_ROWS = 4096
+"""Rows up to which the labels of all are shuffled, by a score whose work grows with their square or with splits."""
+NULL_ROWS = 2048
+"""Rows whose labels are shuffled beyond: their null is wider, never narrower."""
 _FEWEST = 2
 
 
@@ -35,10 +36,11 @@ class Shuffled:
         return (f"the null shuffles the labels of {len(self.rows):,} random rows: it is wider than that of all",)
 
 
-def shuffled(request: Request, most: int | None = None) -> Shuffled:
-    """Shuffle the labels of all rows, or of at most so many."""
+def shuffled(request: Request, *, always_all: bool = False) -> Shuffled:
+    """Shuffle the labels of all rows, or, where there are very many, of some."""
     y = request.labels
-    rows = None if most is None or request.n_rows <= most or not request.n_permutations else _some(request, most)
+    enough = always_all or request.n_rows <= ALL_ROWS or not request.n_permutations
+    rows = None if enough else _some(request, NULL_ROWS)
     if rows is not None:
         y = y.at(rows)
         request = replace(request, classes=y, design=request.exchange.at(rows))

@@ -37,7 +37,7 @@ def estimate_separation(request: Request) -> Evidence:
     notes: tuple[str, ...] = ()
     if request.n_bootstrap and n > _ALL_PAIRS:
         resampled, notes = _resampled(rows, request, float(found[0]))
-    labels = label_nulls.shuffled(request, label_nulls.NULL_ROWS)
+    labels = label_nulls.shuffled(request)
     return Evidence(
         float(found[0]),
         resampled=resampled,
