@@ -14,7 +14,7 @@ from shesha.kernels.distances import PANEL, n_pairs
 from shesha.kernels.ranks import Ordering
 from shesha.kernels.shuffled import sums_of_pairs, sums_within
 from shesha.kernels.triangles import row_start
-from shesha.stability import label_nulls, split_estimator
+from shesha.stability import label_nulls, sampled_pairs, split_estimator
 from shesha.stability.copies import Pairs
 from shesha.stability.evidence import THINNING, Evidence, Request
 from shesha.stability.split_estimator import bootstrap_pairs, resampled_scores
@@ -116,7 +116,7 @@ def _evidence(outer: Ordering, differ: Vector, thinned: Index | None, pairs: Pai
 def _from_pairs(view: Standard, request: Request) -> Evidence:
     """The same on random pairs, the same for value, interval and null."""
     rng = spawn(request.seed, THINNING)
-    i = rng.integers(view.n_rows, size=split_estimator.DEFAULT_PAIRS)
+    i = rng.integers(view.n_rows, size=min(sampled_pairs.DEFAULT_PAIRS, n_pairs(view.n_rows)))
     j = rng.integers(view.n_rows - 1, size=len(i))
     j += j >= i
     codes = request.labels.codes

@@ -69,7 +69,8 @@ def estimate(
     target_se : float, optional
         Draw partitions until the Monte-Carlo error of the value is at most this (split scores).
     pairs : int, optional
-        Use this many random pairs of rows (split scores).
+        Use exactly this many random pairs of rows, none twice, shared out among the partitions (split scores);
+        as many as there are or more: all of them, as far as memory allows.
     blocks, groups, within, shift, block_length
         Which rows may take each other's place, and which are resampled together: as for `shesha.nulls.exchange`. Rows
         that depend on one another (cells of a donor, copies, time points) need one of them; the interval is then for
