@@ -81,5 +81,5 @@ def _quantile_margins(resampled: Vector, level: float) -> Vector:
 
 def _units(design: Exchange) -> tuple[int, int]:
     """Number of rows, groups or stretches that are resampled, and how many of them are free within their blocks."""
-    sizes = [len(np.unique(design.clusters[rows])) for rows in design.strata]
-    return sum(sizes), sum(sizes) - len(sizes)
+    units = int(design.clusters.max()) + 1
+    return units, units - len(np.unique(design.block))
