@@ -68,7 +68,8 @@ def test_data_ranking_drift_and_notes_are_reported(audited):
         strict=False,
     ):
         assert line.split() == [name, f"{first:.4f}", f"{previous:.4f}"]
-    assert found["Notes"] == ["  brackets: 95% intervals over rows (other inputs of the same kind)"]
+    kinds = "rows (other inputs of the same kind) and partitions of features"
+    assert found["Notes"] == [f"  brackets: 95% intervals over {kinds}"]
 
 
 def test_the_report_says_what_is_above_chance(layers, quick_audit):
@@ -80,6 +81,27 @@ def test_the_report_says_what_is_above_chance(layers, quick_audit):
     assert found["signal"].chance.observed > null.threshold
     assert "  not above chance (" in chance
     assert found["noise"].chance.observed <= found["noise"].chance.threshold
+
+
+def test_every_label_score_stands_beside_its_chance(layers, classes, quick_audit):
+    # The variance between random classes is never 0, so that its interval lies above it.
+    random, related = (quick_audit(X, classes) for X in (layers["late"], layers["late"] + 3 * np.eye(12)[classes]))
+    assert random["X"].supervised["variance_ratio"].low > 0
+    for found, p_values in ((random, (0.1, 1.0)), (related, (0.05, 0.05))):
+        for name, chance in found["X"].supervised_chances.items():
+            beyond = "above" if chance.observed > chance.threshold else "not above"
+            said = f"  {beyond} chance ({chance.level:.3f}, threshold {chance.threshold:.3f}, p = {chance.p_value:.2g})"
+            assert said in blocks(str(found))[MEANINGS[name].title][0]
+            assert chance.observed == pytest.approx(found["X"].supervised[name].value, abs=1e-12)
+        low, high = p_values
+        assert low <= found["X"].supervised_chances["variance_ratio"].p_value <= high
+
+
+def test_chances_of_label_scores_come_back_from_plain_values(audited):
+    plain = json.loads(json.dumps(audited.to_dict(), allow_nan=False))
+    assert list(plain["representations"][2]["supervised_chances"]) == ESTIMATES[2:]
+    late = type(audited["late"]).from_dict(plain["representations"][2])
+    assert late.supervised_chances == audited["late"].supervised_chances
 
 
 def test_neighbours_in_the_ranking_tie_if_their_intervals_overlap(layers, quick_audit):
@@ -128,7 +150,8 @@ def test_the_table_has_a_row_for_each_representation(audited):
     counts = ["not_finite", "zero_rows", "duplicate_rows", "constant_columns"]
     shape = ["representation", "n_samples", "n_features", "n_used"]
     drift = ["drift_from_first", "drift_from_previous"]
-    assert list(table) == [*shape, *counts, *parts, *CHANCE, *SPECTRUM, "doubts", "reason", *drift]
+    beside = [f"{name}{part}" for name in ESTIMATES[2:] for part in ("_chance", "_p_value")]
+    assert list(table) == [*shape, *counts, *parts, *CHANCE, *beside, *SPECTRUM, "doubts", "reason", *drift]
     assert table["representation"].tolist() == ["early", "middle", "late"]
     for (_, row), one in zip(table.iterrows(), audited.representations, strict=True):
         for name in ESTIMATES:
@@ -136,6 +159,8 @@ def test_the_table_has_a_row_for_each_representation(audited):
             own = estimate.value, estimate.low, estimate.high
             assert tuple(row[[name, f"{name}_low", f"{name}_high"]]) == own
         assert tuple(row[CHANCE]) == (one.chance.level, one.chance.threshold, one.chance.p_value)
+        chances = [(found.level, found.p_value) for found in one.supervised_chances.values()]
+        assert row[beside].tolist() == [number for pair in chances for number in pair]
         assert tuple(row[SPECTRUM]) == (one.effective_rank, one.participation_ratio, one.anisotropy)
     assert tuple(table["drift_from_first"]) == audited.drift.from_first
     assert tuple(table["drift_from_previous"]) == audited.drift.from_previous

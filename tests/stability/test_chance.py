@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 import shesha
-from shesha.stability import sampled_chance, split_estimator
+from shesha.stability import sampled_chance, sampled_pairs
 
 SPLITS = ["feature_split", "basis_averaged_split"]
 SUPERVISED = [
@@ -141,7 +141,7 @@ def test_too_little_memory_for_all_pairs_means_sampled_ones(low_rank, monkeypatc
     X = low_rank(200, 8)
     exact = shesha.chance(X, n_permutations=19, n_splits=3, seed=0)
     monkeypatch.setenv("SHESHA_MEMORY", "1M")
-    monkeypatch.setattr(split_estimator, "DEFAULT_PAIRS", 20_000)
+    monkeypatch.setattr(sampled_pairs, "DEFAULT_PAIRS", 20_000)
     monkeypatch.setattr(sampled_chance, "NULL_PAIRS", 20_000)
     found = shesha.chance(X, n_permutations=19, n_splits=3, seed=0)
     assert found.observed != exact.observed

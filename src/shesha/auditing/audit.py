@@ -73,7 +73,7 @@ def audit(
         arrays, and a path, a list of paths, or a directory, for all arrays in these files, which are read when they
         are needed. A file that cannot be read is left out, with a warning.
     y : array of shape (n_samples,), optional
-        Class labels: adds the supervised scores.
+        Class labels: adds the supervised scores, each beside its values when labels are shuffled.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows, for all scores but those with a convention of their own (alignment with the labels:
         correlation; class separation: Euclidean).
@@ -82,7 +82,7 @@ def audit(
     n_bootstrap, n_permutations : int
         Resamples behind each interval, and random matchings behind the chance level.
     pairs : int, optional
-        Use this many random pairs of rows in the split scores (see `estimate`).
+        Use exactly this many random pairs of rows in the split scores, or all if there are no more (see `estimate`).
     blocks, groups, within, shift, block_length
         Which rows may take each other's place, and which are resampled together: as for `shesha.nulls.exchange`. Where
         none is given and rows look dependent, the report says so and what to pass.

@@ -136,33 +136,28 @@ def _scored(
         if variant.audited and variant.needs == "rows":
             scores[variant.name], chance = _score(variant, used, None, settings)
             chances |= {} if chance is None else {variant.name: chance}
-    return replace(
-        found,
-        scores=scores,
-        chances=chances,
-        descriptors=_described(used),
-        supervised={} if y is None else _supervised(used, y, bad, found.n_samples, settings),
-    )
+    found = replace(found, scores=scores, chances=chances, descriptors=_described(used))
+    return found if y is None else _supervised(found, used, y, bad, settings)
 
 
 def _score(variant: Variant, used: Rows | Rdm, y: Any, settings: Settings) -> tuple[Estimate, Chance | None]:
-    """One pass gives the score, its interval and, for the score that leads the report, its chance."""
+    """One pass gives the score, its interval and, for the score that leads the report and all of labels, its chance."""
     chosen = {"metric": settings.metric} if variant.estimator_options.get("metric") == _FREE_METRIC else {}
-    leads = variant.name == _WITH_CHANCE
+    compared = variant.name == _WITH_CHANCE or variant.needs_labels
     request = requested(
         used,
         y,
         variant,
         chosen,
         n_bootstrap=settings.n_bootstrap,
-        n_permutations=settings.n_permutations if leads else 0,
+        n_permutations=settings.n_permutations if compared else 0,
         pairs=settings.pairs if variant.samples_pairs else None,
         seed=settings.seed,
         design=settings.exchange,
     )
     evidence = measured(request)
     estimate = as_estimate(request, evidence, settings.confidence)
-    return estimate, as_chance(request, evidence, _ALPHA) if leads else None
+    return estimate, as_chance(request, evidence, _ALPHA) if compared else None
 
 
 def _described(used: Rows) -> dict[str, float]:
@@ -176,22 +171,27 @@ def _described(used: Rows) -> dict[str, float]:
     return found
 
 
-def _supervised(used: Rows | Rdm, y: ArrayLike, bad: Index, n_samples: int, settings: Settings) -> dict[str, Estimate]:
+def _supervised(
+    found: RepresentationAudit, used: Rows | Rdm, y: ArrayLike, bad: Index, settings: Settings
+) -> RepresentationAudit:
+    """Add the scores that need labels, each with its chance."""
     labels = np.asarray(y)
-    misfit = "" if len(labels) == n_samples else f"there are {len(labels):,} labels and {n_samples:,} rows"
-    found = {}
+    misfit = "" if len(labels) == found.n_samples else f"there are {len(labels):,} labels and {found.n_samples:,} rows"
+    scores: dict[str, Estimate] = {}
+    chances: dict[str, Chance] = {}
     for variant in registered().values():
         if not (variant.audited and variant.needs_labels):
             continue
         if misfit:
-            found[variant.name] = _not_given(variant.name, used, misfit, settings)
+            scores[variant.name] = _not_given(variant.name, used, misfit, settings)
             continue
         try:
-            found[variant.name], _ = _score(variant, used, np.delete(labels, bad), settings)
+            scores[variant.name], chance = _score(variant, used, np.delete(labels, bad), settings)
+            chances |= {} if chance is None else {variant.name: chance}
         except (TypeError, ValueError) as error:
             # One score may ask more of the labels than another (three classes, two rows in each), or need features.
-            found[variant.name] = _not_given(variant.name, used, str(error), settings)
-    return found
+            scores[variant.name] = _not_given(variant.name, used, str(error), settings)
+    return replace(found, supervised=scores, supervised_chances=chances)
 
 
 def _not_given(name: str, used: Rows | Rdm, reason: str, settings: Settings) -> Estimate:
@@ -206,4 +206,4 @@ def _of_distances(name: str, X: Rdm, y: ArrayLike | None, settings: Settings) ->
         return replace(found, reason="of distances between rows only agreement with labels and drift can be told")
     nobody = np.empty(0, dtype=np.intp)
     settings = replace(settings, exchange=design_of(settings.design, X.n_rows))
-    return replace(found, supervised=_supervised(X, y, nobody, X.n_rows, settings))
+    return _supervised(found, X, y, nobody, settings)

@@ -93,7 +93,7 @@ def _interval(found: Estimate) -> str:
 
 
 def _chance(one: RepresentationAudit, name: str) -> str:
-    found = one.chances.get(name)
+    found = one.chances.get(name) or one.supervised_chances.get(name)
     if found is None or found.observed != found.observed:
         return ""
     beyond = "above" if found.observed > found.threshold else "not above"
@@ -131,5 +131,6 @@ def _notes(audit: Audit) -> Section | None:
             notes += [f"{one.name}, {found.variant}: {text}" for text in (*found.warnings, *dropped)]
     level = audit.options.get("confidence", float("nan"))
     resampled = any(found.low == found.low for one in audit.representations for found in one.scores.values())
-    head = [f"brackets: {100 * level:g}% intervals over rows (other inputs of the same kind)"] if resampled else []
+    kinds = "rows (other inputs of the same kind) and partitions of features"
+    head = [f"brackets: {100 * level:g}% intervals over {kinds}"] if resampled else []
     return Section("Notes", (*head, *notes)) if head or notes else None

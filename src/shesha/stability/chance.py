@@ -66,8 +66,8 @@ def chance(
     alpha : float
         Level of the threshold, in (0, 1).
     pairs : int, optional
-        Use this many random pairs of rows for the score and for each matching (split scores). Beyond the
-        memory budget the default is 1,000,000 for the score and 100,000 for each matching.
+        Use this many random pairs of rows for the score (as for `estimate`) and about as many for each matching
+        (split scores). Beyond the memory budget the default is 1,000,000 for the score and 100,000 for each matching.
     blocks, groups, within, shift, block_length
         Which rows may take each other's place, and which are resampled together: as for `shesha.nulls.exchange`. Rows
         that depend on one another (cells of a donor, time points) need one of them.

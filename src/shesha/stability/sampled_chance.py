@@ -13,8 +13,10 @@ from shesha.kernels.threads import parallel
 from shesha.nulls.exchange import Exchange
 from shesha.stability.evidence import MATCHING, Request
 from shesha.stability.matchings import partitions_per_matching
+from shesha.stability.sampled_pairs import pairs_of_partition
 from shesha.stability.unlinked import ROTATIONS, sampled_null
-from shesha.views._sampled_halves import FEWEST_PAIRS, SampledHalves
+from shesha.views import SampledHalves
+from shesha.views._sampled_halves import FEWEST_PAIRS
 from shesha.views._split_halves import Draw
 
 NULL_PAIRS = 100_000
@@ -44,7 +46,10 @@ def null(halves: SampledHalves, request: Request) -> Vector:
     draws = [next_draw() for _ in range(request.options["n_draws"])]
     together = partitions_per_matching(halves.rows.shape[1], len(draws))
     n_turns = -(-len(draws) // together)
-    per_draw = max(FEWEST_PAIRS, (request.pairs or NULL_PAIRS) // together)
+    # No more than the score has, or the null would be too narrow.
+    per_draw = (request.pairs or NULL_PAIRS) // together
+    if request.pairs is not None:
+        per_draw = max(per_draw, pairs_of_partition(request.pairs, len(draws)))
     orders = design.draws(request.n_permutations, rng)
     streams = rng.spawn(n_turns)
 
