@@ -10,6 +10,7 @@ from shesha.results._comparison import Comparison, Score
 from shesha.results._dependence import Dependence
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
+from shesha.results._labels import LabelClasses
 from shesha.results._pairwise import LayerComparison, PairScore, PairwiseComparison
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "DriftPath",
     "Estimate",
     "Faults",
+    "LabelClasses",
     "LayerComparison",
     "Meaning",
     "NullSummary",
