@@ -14,7 +14,8 @@ import shesha.core
 
 SOURCE = Path(shesha.__file__).parent
 ORDER = [
-    {"_types"},
+    {"_types", "_version"},
+    {"_place"},
     {"_arrays", "_warnings", "_optional", "_atomic", "_sqlite"},
     {"plots", "report"},
     {"results", "_validate", "_random", "_progress", "_memory", "_layers", "_offers"},

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from shesha._version import DISTRIBUTION, __version__
 from shesha._warnings import (
     CalibrationWarning,
     GuessedLayersWarning,
@@ -82,6 +83,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "DISTRIBUTION",
     "Audit",
     "Calibrated",
     "CalibratedLayers",
@@ -99,6 +101,7 @@ __all__ = [
     "NotIdentifiableWarning",
     "PairwiseComparison",
     "Rdm",
+    "__version__",
     "anchor_profile_stability",
     "anchor_stability",
     "audit",

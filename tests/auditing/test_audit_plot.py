@@ -69,5 +69,5 @@ def test_low_scores_stay_in_the_picture(quick_audit):
 
 def test_without_matplotlib_the_extra_is_named(audited, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r'plots need matplotlib: pip install "shesha\[plot\]"'):
+    with pytest.raises(ImportError, match=r'plots need matplotlib: pip install "shesha-representations\[plot\]"'):
         audited.plot()

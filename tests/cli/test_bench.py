@@ -180,7 +180,7 @@ def test_the_report_goes_to_a_file_or_is_printed(store, invoke, tmp_path):
 
 
 BAD = {
-    "a suite that there is not": (("run", "smal"), r"suite must be one of small, paper.*\(did you mean 'small'\?\)"),
+    "a suite that there is not": (("run", "smal"), r"SUITE must be one of small, paper.*\(did you mean 'small'\?\)"),
     "a domain": (("run", "small", "--domain", "sound"), "domain must be one of graph, language, vision, got 'sound'"),
     "a data set": (("run", "small", "--dataset", "Corra"), "dataset must be one of Cora, .*, got 'Corra'"),
     "an architecture": (("run", "small", "--architecture", "GNC"), "architecture must be one of GCN, .*, got 'GNC'"),

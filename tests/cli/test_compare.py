@@ -219,10 +219,10 @@ BAD = {
     "other rows": (["X.npy", "short.npy"], r"must have the same rows, got different numbers: X \(40\), short \(30\)"),
     "one array": (["X.npy"], "FILE must hold at least two representations together, got X"),
     "one file twice": (["X.npy", "X.npy"], "FILE must be given once each, got .*X.npy repeatedly"),
-    "a missing file": (["X.npy", "nowhere.npy"], "path must be an existing file, got .*nowhere.npy"),
+    "a missing file": (["X.npy", "nowhere.npy"], "FILE must be an existing file, got .*nowhere.npy"),
     "an unknown measure": (["X.npy", "Y.npy", "--measures", "jacard"], "must be one of Jaccard, got 'jacard'"),
     "an unknown option": (["X.npy", "Y.npy", "--measures", "CKA(k=3)"], "options of CKA must be among .*, got k"),
-    "an open parenthesis": (["X.npy", "Y.npy", "--measures", "Jaccard(k=3"], r"measure must be a name or name\(opt"),
+    "an open parenthesis": (["X.npy", "Y.npy", "--measures", "Jaccard(k=3"], r"--measures must be a name or name\(opt"),
     "no measure": (["X.npy", "Y.npy", "--measures", " , "], "measures must name at least one measure, got none"),
     "no distances": (["X.npy", "Y.npy", "--rdm"], r"must be a square matrix or a condensed triangle"),
     "no picture": (["X.npy", "Y.npy", "--plot", "a.gif"], "--plot must end in one of .png, .pdf, .svg, got 'a.gif'"),
@@ -236,7 +236,7 @@ BAD = {
     ),
     "a missing key": (
         ["layers.npz", "--key", "fourth"],
-        "keys must be among first, second, third in layers.npz, got 'fourth'",
+        "--key must be among first, second, third in layers.npz, got 'fourth'",
     ),
 }
 

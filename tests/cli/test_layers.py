@@ -40,9 +40,9 @@ def test_writes_numbers_and_a_picture(invoke, models, tmp_path):
     ("more", "message"),
     [
         (["--measure", "MagDiff"], "permuting rows leaves it alone"),
-        (["--measure", "nothing"], "measure must be one of"),
+        (["--measure", "nothing"], "--measure must be one of"),
         (["--aggregate", "median"], "aggregate must be one of 'max'"),
-        (["--permutations", "3"], "n_permutations must be at least"),
+        (["--permutations", "3"], "--permutations must be at least"),
         (["--plot", "grid.txt"], "--plot must end in one of"),
     ],
 )

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from importlib.metadata import version
 from io import StringIO
 
 import numpy as np
 import pytest
 
-from shesha import _progress
+from shesha import __version__, _progress
 
 OPTIONS = [
     "--labels",
@@ -32,15 +31,15 @@ _OVERRIDES = {"NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"}
 
 def test_version(process):
     ended = process("--version")
-    assert (ended.status, ended.out, ended.err) == (0, f"shesha {version('shesha')}\n", "")
+    assert (ended.status, ended.out, ended.err) == (0, f"shesha-representations {__version__}\n", "")
 
 
 @pytest.mark.parametrize(("args", "status"), [(["--help"], 0), ([], 2)])
 def test_help_lists_the_commands(invoke, args, status):
     ended = invoke(*args)
-    assert (ended.status, ended.err) == (status, "")
-    for text in ("shesha [OPTIONS] COMMAND", "audit", "demo", "--version"):
-        assert text in ended.out
+    assert ended.status == status
+    for text in ("shesha [OPTIONS] COMMAND", "audit", "demo", "doctor", "--version", "-h, --help"):
+        assert text in ended.out + ended.err
 
 
 def test_help_of_audit_lists_the_options(process):
@@ -116,7 +115,7 @@ def test_progress_ends_with_the_work_that_fails(terminal):
 
 
 PROGRAM = """
-from shesha import _progress
+from shesha import __version__, _progress
 from shesha.cli import main
 _progress._DELAY = -1
 main()
