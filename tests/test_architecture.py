@@ -15,7 +15,8 @@ import shesha.core
 
 SOURCE = Path(shesha.__file__).parent
 ORDER = [
-    {"_types"},
+    {"_types", "_version"},
+    {"_place"},
     {"_arrays", "_warnings", "_optional", "_atomic", "_sqlite", "_memory"},
     {"given"},
     {"plots", "report"},

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from shesha._version import DISTRIBUTION, __version__
 from shesha._warnings import (
     CalibrationWarning,
     GuessedLayersWarning,
@@ -55,7 +56,6 @@ from shesha.stability import (
 from shesha.views import Rdm
 
 if TYPE_CHECKING:
-    __version__: str
     import shesha.descriptors as descriptors
     import shesha.measures as measures
     import shesha.sim as sim
@@ -78,12 +78,6 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     if name in ("descriptors", "measures", "sim", "transfer"):
         return import_module(f"shesha.{name}")
-    if name == "__version__":
-        # Reading it takes longer than it is worth to those who only import.
-        from importlib.metadata import version
-
-        found = globals()[name] = version("shesha")
-        return found
     if name not in _LATER:
         raise AttributeError(f"module 'shesha' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_LATER[name]), name)
@@ -91,10 +85,11 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    return sorted({*globals(), *__all__})
 
 
 __all__ = [
+    "DISTRIBUTION",
     "Audit",
     "Calibrated",
     "CalibratedLayers",
@@ -116,6 +111,7 @@ __all__ = [
     "PairwiseComparison",
     "Rdm",
     "RowNamesWarning",
+    "__version__",
     "anchor_profile_stability",
     "anchor_stability",
     "audit",

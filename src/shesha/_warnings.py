@@ -6,6 +6,10 @@ import sys
 import warnings
 from pathlib import Path
 
+from shesha import _place
+
+# Here, since nearly every module imports this one, and none of it is of use among another package's files.
+_place.notice()
 _PACKAGE = str(Path(__file__).parent)
 
 

@@ -63,7 +63,11 @@ def meanings() -> dict[str, Meaning]:
     rows = [one for one in registered().values() if one.audited and one.needs == "rows"]
     labels = [one for one in registered().values() if one.audited and one.needs_labels]
     found: list[Variant | Descriptor] = [*rows, *descriptors().values(), *labels]
-    return {one.name: Meaning(one.title, f"{one.means} {one.means_not}") for one in found if one.audited}
+    return {
+        one.name: Meaning(one.title, f"{one.means} {one.means_not}", one.means, one.means_not)
+        for one in found
+        if one.audited
+    }
 
 
 def size(X: Rows | Rdm) -> int:
@@ -157,7 +161,7 @@ def _score(variant: Variant, used: Rows | Rdm, y: Any, settings: Settings) -> tu
     )
     evidence = measured(request)
     estimate = as_estimate(request, evidence, settings.confidence)
-    return estimate, as_chance(request, evidence, _ALPHA) if compared else None
+    return estimate, as_chance(request, evidence, _ALPHA) if request.n_permutations > 0 else None
 
 
 def _described(used: Rows) -> dict[str, float]:

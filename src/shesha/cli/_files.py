@@ -137,9 +137,10 @@ def require_writable(path: Path | None) -> None:
 def as_json(content: dict[str, Any]) -> str:
     """Return standard JSON, where a missing number is null."""
     import json
-    from importlib.metadata import version
 
-    return json.dumps(_plain({"shesha": version("shesha"), **content}), indent=2, allow_nan=False)
+    from shesha._version import __version__
+
+    return json.dumps(_plain({"shesha": __version__, **content}), indent=2, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shesha.cli import _exchange, _files
+from shesha.cli._words import in_options
 
 if TYPE_CHECKING:
     from shesha.results import Audit, RepresentationAudit
@@ -15,9 +18,13 @@ if TYPE_CHECKING:
 _NOT_SCORED = 2
 _FEWEST = 4
 """Arrays of fewer columns (a UMAP) cannot be split into halves."""
+_QUICK = 39
+"""Draws of a quick audit: the smallest p-value is 0.025, and intervals are rough."""
+_UNORDERED = "no order of the representations was given: name them with --key, in their order, for the drift along it"
 
 
 def audit_command(
+    context: typer.Context,
     files: Annotated[
         list[Path],
         typer.Argument(
@@ -41,7 +48,10 @@ def audit_command(
     metric: Annotated[str, typer.Option(help="Distance between rows: cosine, correlation or euclidean.")] = "cosine",
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
     bootstrap: Annotated[int, typer.Option(help="Resamples of the rows behind each interval; 0 for none.")] = 200,
-    permutations: Annotated[int, typer.Option(help="Random matchings behind the chance level.")] = 200,
+    permutations: Annotated[int, typer.Option(help="Random matchings behind the chance level; 0 for none.")] = 200,
+    quick: Annotated[
+        bool, typer.Option("--quick", help=f"A first look: {_QUICK} resamples and matchings instead of 200.")
+    ] = False,
     pairs: Annotated[int | None, typer.Option(help="Use this many random pairs of rows instead of all.")] = None,
     blocks: _exchange.Blocks = None,
     groups: _exchange.Groups = None,
@@ -99,6 +109,11 @@ def audit_command(
         representations = _files.read_representations(
             files, key, inside, layer_axis, by_position=by_position, fewest=0 if rdm else _FEWEST, distances=rdm
         )
+    if quick:
+        bootstrap, permutations = (
+            value if _given(context, name) else _QUICK
+            for name, value in (("bootstrap", bootstrap), ("permutations", permutations))
+        )
     found = audit(
         representations,
         y,
@@ -114,11 +129,32 @@ def audit_command(
         scheduler=scheduler,
         store=store,
     )
+    if found.labels is not None and label_column is not None:
+        found = replace(found, labels=replace(found.labels, column=label_column))
+    if len(found.representations) > 1 and not _in_order(files, key, [one.name for one in found.representations]):
+        found = replace(found, drift=None, drift_reason=_UNORDERED)
     show(found, json, plot)
+    if quick:
+        typer.echo("shesha: a first look (--quick): without it intervals are firmer and p-values finer", err=True)
+
+
+def _given(context: typer.Context, name: str) -> bool:
+    """Whether an option was given."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
+def _in_order(files: list[Path], keys: list[str] | None, names: list[str]) -> bool:
+    """Whether somebody gave the order: by naming files or arrays one after the other, or by numbers in the names."""
+    numbers = [re.findall(r"\d+", name) for name in names]
+    numbered = all(numbers) and len({re.sub(r"\d+", "#", name) for name in names}) == 1
+    return len(files) > 1 or len(keys or ()) > 1 or numbered
 
 
 def read_classes(first: Path, labels: Path | None, label_column: str | None, *, by_position: bool = False) -> Any:
     """Read the labels, from their file or from a column of the first; None where there are none."""
+    if labels is not None and not labels.exists():
+        raise FileNotFoundError(f"--labels must be an existing file, got {labels}")
     source = labels if labels is not None else (first if label_column is not None else None)
     return None if source is None else _files.labels_of(source, label_column, by_position=by_position)
 
@@ -126,9 +162,13 @@ def read_classes(first: Path, labels: Path | None, label_column: str | None, *, 
 def show(found: Audit, json: Path | None, plot: Path | None) -> None:
     """Print the report, write what was asked for, and end with status 2 if something was not scored."""
     meanings = {name: meaning.line for name, meaning in found.meanings.items()}
-    _files.emit(str(found), {**found.to_dict(), "ranking": found.ranking, "meanings": meanings}, json)
+    _files.emit(
+        in_options(str(found), "audit"), {**found.to_dict(), "ranking": found.ranking, "meanings": meanings}, json
+    )
     if plot is not None:
         _files.save_picture(plot, found.plot())
+    if found.interrupted:
+        raise typer.Exit(_files.INTERRUPTED)
     unscored = [one.name for one in found.representations if one.reason or _without_stability(one)]
     if unscored:
         typer.echo(f"shesha: not scored: {', '.join(unscored)}", err=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shesha.cli import _exchange, _files
+from shesha.cli._pairs import CalibratedPairs, calibrated_pairs
 
 if TYPE_CHECKING:
     from shesha.comparison._index import Files
@@ -111,14 +112,22 @@ def compare_command(
             covariates=exchanged.covariates,
             seed=seed,
         )
-        _files.emit(str(found), found.to_dict(), json)
+        _files.emit("\n".join([str(found), *_more(chosen, permutations if calibrate else 0)]), found.to_dict(), json)
         if plot is not None:
             pair = compare_all(arrays, chosen[:1], seed=seed, layer_axis=None)
             _files.save_picture(plot, pair.plot(pair.measures[0]))
         _finish(found, [score.estimated for score in found.scores])
-    elif calibrate or covariates:
-        option = "--calibrate" if calibrate else "--covariates"
-        raise ValueError(f"{option} needs exactly two representations, got {len(arrays)}: choose them with --key")
+    elif covariates:
+        raise ValueError(f"--covariates needs exactly two representations, got {len(arrays)}: choose them with --key")
+    elif calibrate:
+        pairs = calibrated_pairs(
+            arrays, chosen, confidence=confidence, n_permutations=permutations, **exchanged.design, seed=seed
+        )
+        _files.emit("\n".join([str(pairs), *_more(chosen, permutations)]), pairs.to_dict(), json)
+        if plot is not None:
+            together = compare_all(arrays, chosen[:1], seed=seed, layer_axis=None)
+            _files.save_picture(plot, together.plot(together.measures[0]))
+        _finish(pairs, [score.estimated for one in pairs.comparisons for score in one.scores])
     else:
         require_calibrate(exchanged.design, None)
         _show(compare_all(arrays, chosen, workers=workers, seed=seed, layer_axis=None), json, plot)
@@ -146,12 +155,28 @@ def _show(pairs: PairwiseComparison, json: Path | None, plot: Path | None) -> No
     _finish(pairs, [pair.score.estimated for pair in pairs.scores])
 
 
-def _finish(found: Comparison | PairwiseComparison, estimated: list[bool]) -> None:
+def _finish(found: Comparison | PairwiseComparison | CalibratedPairs, estimated: list[bool]) -> None:
     if found.interrupted:
         raise typer.Exit(_files.INTERRUPTED)
     if not any(estimated):
         typer.echo("shesha: no measure has a value", err=True)
         raise typer.Exit(_NO_VALUE)
+
+
+def _more(chosen: list[str], permutations: int) -> list[str]:
+    """Say what was left out of the standard measures, and how small a p-value can be."""
+    from shesha.measures import choose
+    from shesha.report import page_width, wrapped
+
+    told = []
+    if chosen == ["standard"]:
+        standard = {one.name for one in choose("standard")}
+        costly = ", ".join(one.name for one in choose("all") if one.name not in standard)
+        told.append(f"Left out: {costly}, which takes longer than all the others together: --measures {costly}")
+    if permutations:
+        least = 1 / (permutations + 1)
+        told.append(f"p compares with {permutations:,} random matchings of the rows and cannot fall below {least:.2g}.")
+    return [line for text in told for line in wrapped(text, page_width(), hanging="")]
 
 
 def _split(names: list[str]) -> list[str]:

@@ -12,6 +12,7 @@ from shesha.results._dependence import Dependence
 from shesha.results._doubts import Doubt, Doubts
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
+from shesha.results._labels import LabelClasses
 from shesha.results._pairwise import LayerComparison, PairScore, PairwiseComparison
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "DriftPath",
     "Estimate",
     "Faults",
+    "LabelClasses",
     "LayerComparison",
     "Meaning",
     "NoiseCeiling",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from shesha.report import page_width, wrapped
 from shesha.results._base import Result
 from shesha.results._beside import BesideNull
 from shesha.results._ceiling import BesideRepeats
@@ -15,7 +15,10 @@ from shesha.results._doubts import Doubts
 if TYPE_CHECKING:
     import pandas as pd
 
-_WIDTH = 100
+_FIRST = {"DistCorr": "the whole geometry", "Jaccard": "who is near whom", "RSA": "the order of distances"}
+"""Measures that did well in all domains of the benchmark, each of another kind."""
+_MANY = 8
+"""Of so many numbers some are to be read first."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,8 @@ class Comparison(Result):
         if missing:
             lines += ["", "Without a value", *_told((score.measure, score.reason) for score in missing)]
         if found:
-            lines += ["", *(_CALIBRATED_NOTE if calibrated else _NOTE)]
+            told = [*_read_first(found), _CALIBRATED_NOTE if calibrated else _NOTE]
+            lines += ["", *(line for text in told for line in wrapped(text, page_width(), hanging=""))]
         if found and calibrated and self.exchanged not in ("", "all rows"):
             lines.append(f"Exchanged: {self.exchanged}.")
         repeated = [score for score in found if score.has_ceiling or score.over_repeats == score.over_repeats]
@@ -130,16 +134,24 @@ class Comparison(Result):
         return "\n".join(lines)
 
 
+def _read_first(found: list[Score]) -> list[str]:
+    """Say where to begin among many numbers."""
+    there = [f"{name} ({sees})" for name, sees in _FIRST.items() if name in {score.measure for score in found}]
+    if len(found) <= _MANY or not there:
+        return []
+    return [f"Read first: {', '.join(there)}; the others tell how far an answer depends on what is measured."]
+
+
 _NOTE = (
-    "Values are raw: chance is rarely 0 and depends on the measure and on the numbers of rows and",
-    "features. `shesha measures NAME` tells what a measure sees and where it misleads.",
+    "Values are raw: chance is rarely 0 and depends on the measure and on the numbers of rows and features. "
+    "`shesha measures NAME` tells what a measure sees and where it misleads."
 )
 
 
 _CALIBRATED_NOTE = (
-    "Chance is the mean value when rows are matched at random; calibrated is 0 up to the threshold that chance",
-    "rarely passes and 1 at the best value (where there is none: the excess). Many measures, many tests: a few",
-    "p-values are small by chance. Measures that do not look at which row is which have no such null.",
+    "Chance is the mean value when rows are matched at random; calibrated is 0 up to the threshold that chance "
+    "rarely passes and 1 at the best value (where there is none: the excess). Many measures, many tests: a few "
+    "p-values are small by chance. Measures that do not look at which row is which have no such null."
 )
 
 
@@ -188,7 +200,7 @@ def _told(remarks: Iterable[tuple[str, str]]) -> list[str]:
         measures.setdefault(remark, []).append(measure)
     lines = []
     for remark, names in measures.items():
-        lines += textwrap.wrap(f"  {', '.join(names)}: {remark}", _WIDTH, subsequent_indent="      ")
+        lines += wrapped(f"{', '.join(names)}: {remark}", page_width(), "  ", "    ")
     return lines
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shesha.report.text import wrapped
+from shesha.report import page_width, wrapped
 from shesha.results._base import Result
 
 if TYPE_CHECKING:
@@ -85,4 +85,5 @@ class Doubts(Result):
         """Print the doubts, or that there is none."""
         if not self.found:
             return f"no doubt found in {self.n_looked_at:,} rows"
-        return "\n".join(line for place, one in enumerate(self.found, 1) for line in wrapped(f"{place}. {one}", ""))
+        width = page_width()
+        return "\n".join(line for place, one in enumerate(self.found, 1) for line in wrapped(f"{place}. {one}", width))

@@ -97,6 +97,10 @@ class Rows:
         """Some rows only."""
         return Rows(self._array[rows], self.name, min_rows=0, min_columns=0)
 
+    def with_columns(self, columns: Index) -> Rows:
+        """Some features only."""
+        return Rows(self._array[:, columns], self.name, min_rows=0, min_columns=0)
+
     def view(self, kind: type[V]) -> V:
         """Return a view: made from blocks of the rows where it can be, else from all rows at once."""
         make = getattr(kind, "of_rows", None)
