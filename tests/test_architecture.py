@@ -33,6 +33,7 @@ ORDER = [
     {"bio", "neuro", "steering", "drift"},
     {"benchmark", "studies"},
     {"cli"},
+    {"__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
 NAMESPACES = {"__init__", "core", "sim", "bio"}
@@ -110,7 +111,7 @@ def test_every_public_name_is_there_and_no_other() -> None:
 
 
 def test_the_version_is_that_of_the_package() -> None:
-    assert shesha.__version__ == version("shesha")
+    assert shesha.__version__ == version(shesha.DISTRIBUTION)
 
 
 def test_measures_are_imported_when_they_are_asked_for() -> None:

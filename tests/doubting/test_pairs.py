@@ -83,7 +83,8 @@ def test_an_audit_begins_with_its_doubts():
     layers = {"early": rng.standard_normal((60, 12)), "late": np.tile(rng.standard_normal((60, 12)), 3)}
     found = shesha.audit(layers, n_bootstrap=0, n_permutations=19)
     assert found["late"].doubts.names == ("copied features",)
-    assert str(found).startswith("What could be wrong\n  copied features (late, effect")
+    report = str(found).split("\n\n")
+    assert report[1].startswith("What could be wrong\n  copied features (late, effect")
     assert list(found.to_frame()["doubts"]) == ["", "copied features"]
 
 

@@ -45,7 +45,8 @@ def _one(audit: Audit, one: RepresentationAudit, ax: Axes | None) -> Axes:
             if name in one.supervised and name in audit.meanings
         },
     }
-    thresholds = [one.chances[name].threshold if name in one.chances else nan for _, name in shown.values()]
+    chances = {**one.supervised_chances, **one.chances}
+    thresholds = [chances[name].threshold if name in chances else nan for _, name in shown.values()]
     scores = {one.name: _series([estimate for estimate, _ in shown.values()])}
     return intervals(list(shown), scores, thresholds, label="score", joined=False, ax=ax)
 
