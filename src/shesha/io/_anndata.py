@@ -87,7 +87,9 @@ def labels_of_anndata(path: Path, root: Any, column: str | None) -> NamedRows:
     known = [str(name) for name in obs.columns]
     if column is None:
         raise ValueError(f"column must name a column of obs in {path}, one of {listed(known)}, got None")
-    return NamedRows(as_labels(obs[pick(path, known, column)]), Names.of(np.asarray(obs.index)))
+    name = pick(path, known, column)
+    with reading(path):
+        return NamedRows(as_labels(obs[name]), Names.of(np.asarray(obs.index)))
 
 
 def _default(elements: dict[str, StoredArray]) -> dict[str, StoredArray]:

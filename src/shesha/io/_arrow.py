@@ -15,17 +15,18 @@ from shesha._layers import LayerAxis
 from shesha._types import Array
 from shesha.given import NamedRows
 from shesha.io._contents import Contents, Keys, StoredArray, contents
-from shesha.io._files import UnreadableFileError, listed, optional, reading, require_memory
+from shesha.io._files import UnreadableFileError, listed, optional, reading, require_memory, require_plausible
 from shesha.io._tables import (
     Table,
     arrow_table,
     labels_of_table,
     matrix_of_table,
     parquet_table,
-    require_room,
     row_names,
 )
 
+_ROWS = 4096
+"""Rows that are unpacked together."""
 _STATE, _SPLITS = "state.json", "dataset_dict.json"
 _LEFT_OUT = "is a column of numbers beside columns of lists; name it in keys to use it"
 
@@ -138,10 +139,21 @@ def _of_parquet(path: Path) -> Columns:
 
     def read(name: str) -> Any:
         with parquet.ParquetFile(path) as file:
-            require_room(path, file, [name])
-            return _storage(file.read(columns=[name]).column(name))
+            return _storage(_read_by_and_by(path, file, name).column(name))
 
     return Columns(table, lists, read)
+
+
+def _read_by_and_by(path: Path, file: Any, name: str) -> Any:
+    """Read a column a stretch of rows at a time: how long lists are is known only once they are there."""
+    batches, n_bytes = [], 0
+    for batch in file.iter_batches(batch_size=_ROWS, columns=[name]):
+        batches.append(batch)
+        n_bytes += batch.nbytes
+        require_memory(path, name, (n_bytes,), np.dtype("u1"), "write fewer rows")
+        require_plausible(path, name, n_bytes, path.stat().st_size)
+    schema = batches[0].schema if batches else optional("pyarrow", path).schema([file.schema_arrow.field(name)])
+    return optional("pyarrow", path).Table.from_batches(batches, schema=schema)
 
 
 def _of_dataset(path: Path) -> Columns:

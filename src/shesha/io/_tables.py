@@ -243,23 +243,21 @@ def _holds_numbers(field: Any) -> bool:
 def _parquet_columns(path: Path, names: Sequence[str]) -> pd.DataFrame:
     parquet = optional("pyarrow.parquet", path)
     with reading(path), parquet.ParquetFile(path) as file:
-        require_room(path, file, names)
+        _require_room(path, int(file.metadata.num_rows), names)
         columns = file.read(columns=list(names)).select(list(names))
         frame: pd.DataFrame = columns.to_pandas(ignore_metadata=True)
     return frame
 
 
-def require_room(path: Path, file: Any, names: Sequence[str]) -> None:
-    """Hold what a parquet file says of its columns' sizes against the memory budget, before anything is unpacked."""
-    metadata, need, stored = file.metadata, 0, 0
-    for group in (metadata.row_group(number) for number in range(metadata.num_row_groups)):
-        for column in (group.column(number) for number in range(group.num_columns)):
-            if column.path_in_schema.split(".")[0] in names:
-                # Values that repeat are counted, not stored: a few bytes can stand for any number of them.
-                need += max(int(column.total_uncompressed_size), _WIDTH * int(column.num_values))
-                stored += min(int(column.total_compressed_size), path.stat().st_size)
-    require_memory(path, listed(names), (need,), np.dtype("u1"), "write fewer columns or rows")
-    require_plausible(path, listed(names), need, stored)
+def _require_room(path: Path, rows: int, names: Sequence[str]) -> None:
+    """Hold columns of numbers against the memory budget before they are unpacked.
+
+    Values that repeat are counted, not stored, so that a few bytes can stand for any number of them. What the file says
+    of each column's size is not asked: the library ends the process where that is damaged.
+    """
+    need = _WIDTH * rows * len(names)
+    require_memory(path, listed(names), (rows, len(names)), np.dtype(float), "write fewer columns or rows")
+    require_plausible(path, listed(names), need, path.stat().st_size)
 
 
 def is_unnamed(name: str) -> bool:
