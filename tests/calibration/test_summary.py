@@ -45,6 +45,10 @@ def test_aggregates_of_distances_are_those_of_their_negatives(rng, aggregate):
 def test_every_measure_has_a_best_value(small, pair, name):
     """So that every calibrated score ends at 1."""
     found = calibrate(*pair, small(name), n_permutations=19, seed=0)
+    if np.isinf(measures.get(name).bounds[1]) and found.closer == "higher":
+        # Sampled CKA may pass 1 by its noise: the excess over the threshold is all that can be said.
+        assert found.maximum is None and found.score >= 0
+        return
     assert found.maximum == (measures.get(name).bounds[1] if found.closer == "higher" else 0.0)
     assert 0 <= found.score <= 1
 

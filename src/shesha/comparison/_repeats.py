@@ -22,6 +22,9 @@ from shesha.results import Score
 from shesha.views import Rdm, Representation, View, aligned
 
 FEWEST = 2
+_UNKNOWN: dict[str, Any] = dict.fromkeys(
+    ("ceiling_lower", "ceiling_upper", "reliability_first", "reliability_second", "corrected"), math.nan
+)
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,7 @@ class Both:
             return noted(score, f"no noise ceiling: {reason}")
         except Exception as error:  # One measure's failure must not stop the others.
             return noted(score, f"no noise ceiling: {failure(error)}")
-        return _told(measure, replace(score, over_repeats=over), found)
+        return _told(measure, over, replace(score, over_repeats=over, **_UNKNOWN), found)
 
     def _require_room(self, group: Group) -> None:
         """Refuse what does not fit: views of all repeats, of two means and of both sides are there together."""
@@ -191,7 +194,7 @@ def _value(measure: Measure, a: Representation, b: Representation) -> float:
     return measure.compared(measure.look(a), measure.look(b))
 
 
-def _told(measure: Measure, score: Score, found: Sequence[Ceiling | None]) -> Score:
+def _told(measure: Measure, over_repeats: float, score: Score, found: Sequence[Ceiling | None]) -> Score:
     """Write ceilings and reliabilities into the score, and correct it where that means something."""
     known = [one for one in found if one is not None]
     like_a_cosine = measure.higher_is_closer and measure.self_value == 1 and measure.bounds[1] == 1
@@ -205,4 +208,4 @@ def _told(measure: Measure, score: Score, found: Sequence[Ceiling | None]) -> Sc
     score = replace(score, reliability_first=first, reliability_second=second)
     if min(one.reliability for one in known) <= 0:
         return noted(score, "not corrected for noise: the reliability of the repeats is not positive")
-    return replace(score, corrected=score.over_repeats / math.sqrt(math.prod(one.reliability for one in known)))
+    return replace(score, corrected=over_repeats / math.sqrt(math.prod(one.reliability for one in known)))

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from shesha.results._base import Result
 
-_NAN = float("nan")
-
 
 @dataclass(frozen=True)
 class NoiseCeiling(Result):
@@ -49,22 +47,22 @@ class NoiseCeiling(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class BesideRepeats(Result):
-    """What a value is worth beside repeated measurements; NaN where there are none."""
+    """What a value is worth beside repeated measurements: None without these, NaN where they cannot say it."""
 
-    over_repeats: float = _NAN
+    over_repeats: float | None = None
     """Mean value over the repeats: what the ceiling is the ceiling of."""
-    ceiling_lower: float = _NAN
+    ceiling_lower: float | None = None
     """The truth would score at least this: repeats with the mean of the others."""
-    ceiling_upper: float = _NAN
+    ceiling_upper: float | None = None
     """The truth would score at most this: repeats with the mean of all."""
-    reliability_first: float = _NAN
+    reliability_first: float | None = None
     """Mean value of two repeats of the first."""
-    reliability_second: float = _NAN
+    reliability_second: float | None = None
     """Mean value of two repeats of the second."""
-    corrected: float = _NAN
+    corrected: float | None = None
     """`over_repeats` divided by the roots of the reliabilities: what it would be without noise."""
 
     @property
     def has_ceiling(self) -> bool:
-        """Whether the value stands beside repeats."""
-        return self.ceiling_lower == self.ceiling_lower
+        """Whether the value stands beside a ceiling."""
+        return self.ceiling_lower is not None and self.ceiling_lower == self.ceiling_lower

@@ -123,7 +123,7 @@ class Comparison(Result):
             lines += ["", *(line for text in told for line in wrapped(text, page_width(), hanging=""))]
         if found and calibrated and self.exchanged not in ("", "all rows"):
             lines.append(f"Exchanged: {self.exchanged}.")
-        repeated = [score for score in found if score.has_ceiling or score.over_repeats == score.over_repeats]
+        repeated = [score for score in found if score.over_repeats is not None]
         if repeated:
             lines += ["", "Beside repeats", *_repeats_table(repeated), "", *_REPEATS_NOTE]
         notes = [(score.measure, score.note) for score in found if score.note]
@@ -166,11 +166,14 @@ def _repeats_table(found: list[Score]) -> list[str]:
 
     def cells(one: Score) -> str:
         ceiling = f"{one.ceiling_lower:.4g} to {one.ceiling_upper:.4g}" if one.has_ceiling else ""
-        known = [f"{r:.4g}" for r in (one.reliability_first, one.reliability_second) if r == r]
-        corrected = f"{one.corrected:>#10.4g}" if one.corrected == one.corrected else ""
-        return f"{one.over_repeats:>#12.4g}  {ceiling:<18}  {', '.join(known):<18}  {corrected}".rstrip()
+        reliable = ", ".join(filter(None, (_known(one.reliability_first), _known(one.reliability_second))))
+        return f"{one.over_repeats:>#12.4g}  {ceiling:<18}  {reliable:<18}  {_known(one.corrected):>10}".rstrip()
 
     return _by_family(found, head, cells)
+
+
+def _known(number: float | None) -> str:
+    return "" if number is None or number != number else f"{number:.4g}"
 
 
 def _table(found: list[Score]) -> list[str]:
