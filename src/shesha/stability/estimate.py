@@ -161,11 +161,13 @@ def _copies(request: Request) -> tuple[str, ...]:
     if isinstance(rows, np.memmap):
         # A file is not read for it.
         rows = rows[:_LOOKED_AT]
-    n_copies = len(repeats(hashes_of(rows)))
+    copies = repeats(hashes_of(rows))
+    # Rows of zeros are what was not measured, more often than copies.
+    n_copies = sum(bool(row.any()) for row in rows[copies])
     if not n_copies:
         return ()
-    of = "" if len(rows) == n else f" of the first {len(rows):,}"
+    where = "" if len(rows) == n else f" among the first {len(rows):,}"
     return (
-        f"{n_copies:,} rows{of} repeat an earlier one exactly, and count here as rows of their own: if they are "
-        "copies, pass what they are copies of as groups=, or the interval is too narrow",
+        f"rows{where} that repeat an earlier one exactly: {n_copies:,}; they count here as rows of their own: if they "
+        "are copies, pass what they are copies of as groups=, or the interval is too narrow",
     )
