@@ -70,7 +70,7 @@ def test_one_representation_shows_its_threshold_and_the_scores_of_its_labels(lay
     assert points[:, 1].tolist() == [one.value for one in scores]
     assert ends == pytest.approx(np.array([[one.low, one.high] for one in scores]))
     (dashes,) = (one for one in ax.collections if one.get_label() == "chance threshold")
-    heights = [segment[0, 1] for segment in dashes.get_segments() if np.isfinite(segment).all()]
+    heights = [segment[0, 1] for segment in dashes.get_segments() if len(segment)]
     assert heights[0] == found["late"].chance.threshold
     ax.figure.canvas.draw()
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from shesha.report import Section, page_width, wrapped
-from shesha.results._audit_headline import among, headline
+from shesha.results._audit_headline import headline
 from shesha.results._audit_readings import readings
-from shesha.results._audit_table import tables
+from shesha.results._audit_table import among, tables
 
 if TYPE_CHECKING:
     from shesha.results._audit import Audit, RepresentationAudit
@@ -27,13 +27,13 @@ def named(where: tuple[int, ...]) -> str:
     return text if len(where) <= _NAMED else f"{text}, ..."
 
 
-def sections(audit: Audit, width: int | None = None) -> list[Section]:
-    """Return the parts of the report, for a page of so many columns."""
+def sections(audit: Audit, width: int | None = None, words: Callable[[str], str] = str) -> list[Section]:
+    """Return the parts of the report, for a page of so many columns; `words` puts reasons into a caller's words."""
     columns = page_width() if width is None else width
     parts = [
         headline(audit, columns),
-        _data(audit, columns),
-        *tables(audit, columns),
+        _data(audit, columns, words),
+        *tables(audit, columns, words),
         _drift(audit, columns),
         readings(audit, columns),
         _notes(audit, columns),
@@ -41,7 +41,7 @@ def sections(audit: Audit, width: int | None = None) -> list[Section]:
     return [part for part in parts if part is not None]
 
 
-def _data(audit: Audit, width: int) -> Section | None:
+def _data(audit: Audit, width: int, words: Callable[[str], str]) -> Section | None:
     """What is wrong with the data, each fault once with the representations that have it."""
     several = len(audit.representations)
     told: dict[str, list[str]] = {}
@@ -51,7 +51,7 @@ def _data(audit: Audit, width: int) -> Section | None:
     dependent = [one for one in audit.representations if one.dependence is not None and one.dependence.found]
     if dependent and dependent[0].dependence is not None:
         told[f"! rows look dependent: {dependent[0].dependence.text}"] = [one.name for one in dependent]
-    lines = [line for text, names in told.items() for line in _about(names, several, text, width)]
+    lines = [line for text, names in told.items() for line in _about(names, several, words(text), width)]
     return Section("Data", tuple(lines)) if lines else None
 
 
