@@ -30,6 +30,7 @@ ORDER = [
     {"bio", "neuro", "steering", "drift"},
     {"benchmark", "studies"},
     {"cli"},
+    {"__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
 NAMESPACES = {"__init__", "core", "sim", "bio"}

@@ -3,7 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from shesha._version import DISTRIBUTION, __version__
+from shesha._version import DISTRIBUTION
+from shesha._version import __version__ as __version__
 from shesha._warnings import (
     CalibrationWarning,
     GuessedLayersWarning,
@@ -101,7 +102,6 @@ __all__ = [
     "NotIdentifiableWarning",
     "PairwiseComparison",
     "Rdm",
-    "__version__",
     "anchor_profile_stability",
     "anchor_stability",
     "audit",
