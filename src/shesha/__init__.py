@@ -84,7 +84,6 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "DISTRIBUTION",
     "Audit",
     "Calibrated",
     "CalibratedLayers",
@@ -92,6 +91,7 @@ __all__ = [
     "CalibrationWarning",
     "Chance",
     "Comparison",
+    "DISTRIBUTION",
     "DriftPath",
     "Estimate",
     "GuessedLayersWarning",
