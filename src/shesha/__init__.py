@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from shesha._version import DISTRIBUTION
+from shesha._version import DISTRIBUTION as DISTRIBUTION
 from shesha._version import __version__ as __version__
 from shesha._warnings import (
     CalibrationWarning,
@@ -91,7 +91,6 @@ __all__ = [
     "CalibrationWarning",
     "Chance",
     "Comparison",
-    "DISTRIBUTION",
     "DriftPath",
     "Estimate",
     "GuessedLayersWarning",
