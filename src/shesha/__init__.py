@@ -3,7 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from shesha._version import DISTRIBUTION, __version__
+from shesha._version import DISTRIBUTION as DISTRIBUTION
+from shesha._version import __version__ as __version__
 from shesha._warnings import (
     CalibrationWarning,
     GuessedLayersWarning,
@@ -89,7 +90,6 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "DISTRIBUTION",
     "Audit",
     "Calibrated",
     "CalibratedLayers",
@@ -111,7 +111,6 @@ __all__ = [
     "PairwiseComparison",
     "Rdm",
     "RowNamesWarning",
-    "__version__",
     "anchor_profile_stability",
     "anchor_stability",
     "audit",

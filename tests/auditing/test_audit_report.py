@@ -191,13 +191,13 @@ def test_neighbours_in_the_ranking_tie_if_their_intervals_overlap(layers, quick_
     assert place_of(report, third)[1] != "="
     assert f"Most stable: {first} " in told(next(iter(blocks(report).values())))
     assert f"overlapping {second}); least: early" in told(next(iter(blocks(report).values())))
-    assert "= after a place: its interval overlaps" in report
+    assert "= after a rank: its interval overlaps" in report
 
 
 def test_a_single_representation_has_no_place(layers, quick_audit):
     report = str(quick_audit(layers["middle"]))
     assert report.startswith("Audit of X: 60 rows x 12 features\n")
-    assert "place" not in report
+    assert "rank" not in told(blocks(report)["Stability"])
     assert "Most stable" not in report
 
 

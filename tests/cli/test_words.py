@@ -18,6 +18,7 @@ CASES = {
         "for a series pass --shift (and its sessions as blocks), for batches --blocks, for trials --groups;"
     ),
     "read as 3 layers (layer_axis=1: 60 layers)": "read as 3 layers (--layer-axis 1: 60 layers)",
+    "pass layer_axis=1 (--layer-axis 1), or layer_axis=None: one": "pass --layer-axis 1, or --layer-axis none: one",
     "the memory must fit": "the memory must fit",
     "a.y must hold numbers": "a.y must hold numbers",
     "any metric must do": "any metric must do",

@@ -41,6 +41,7 @@ _OPTIONS = {
 _CHOICES = {"compare": "--measures", "measures": "NAME", "scores": "NAME"}
 """How commands name the measures that they take; elsewhere --measure."""
 _SET = re.compile(r"\b(blocks|groups|within|shift|block_length|layer_axis|n_permutations|pairs)=(True\b)?")
+_TWICE = re.compile(r"(--[\w-]+ \w+) \(\1\)")
 _SUBJECT = re.compile(r"(?:^|(?<=: )|(?<=; ))(" + "|".join(_OPTIONS) + r"|measures?|name)(?= must\b)")
 
 
@@ -69,7 +70,9 @@ def in_options(text: str, command: str | None = None) -> str:
             return _CHOICES.get(running, "--measure" if name != "name" else name)
         return _OPTIONS[name]
 
-    return _SET.sub(_option, _SUBJECT.sub(named, text))
+    found = _SET.sub(_option, _SUBJECT.sub(named, text))
+    # Some messages name both.
+    return _TWICE.sub(r"\1", found).replace("--layer-axis None", "--layer-axis none")
 
 
 def _option(found: re.Match[str]) -> str:

@@ -161,9 +161,14 @@ def read_classes(first: Path, labels: Path | None, label_column: str | None, *, 
 
 def show(found: Audit, json: Path | None, plot: Path | None) -> None:
     """Print the report, write what was asked for, and end with status 2 if something was not scored."""
+    from shesha.report import as_text
+    from shesha.results._audit_sections import sections
+
     meanings = {name: meaning.line for name, meaning in found.meanings.items()}
     _files.emit(
-        in_options(str(found), "audit"), {**found.to_dict(), "ranking": found.ranking, "meanings": meanings}, json
+        as_text(sections(found, words=in_options)),
+        {**found.to_dict(), "ranking": found.ranking, "meanings": meanings},
+        json,
     )
     if plot is not None:
         _files.save_picture(plot, found.plot())

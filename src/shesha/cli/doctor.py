@@ -101,7 +101,7 @@ def _libraries() -> Iterator[tuple[str, str]]:
             ", ".join(f"{name} {version}" if version else f"{name} missing" for name, version in versions.items()),
         )
     if lacking:
-        yield "", f'pip install "{DISTRIBUTION}[{",".join(lacking)}]" brings what is missing'
+        yield "missing", f'pip install "{DISTRIBUTION}[{",".join(lacking)}]"'
 
 
 def _version(distribution: str) -> str | None:

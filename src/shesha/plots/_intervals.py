@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -82,5 +82,7 @@ def intervals(
     ax.set_ylabel(literal(label))
     ax.set_ylim(min(-0.05, ax.get_ylim()[0]), 1.02)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize="small")
+    # Apart from each other, points leave no corner free.
+    beside: dict[str, Any] = {} if joined else {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 2}
+    ax.legend(frameon=False, fontsize="small", **beside)
     return ax

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from shesha.report import Section, wrapped
-from shesha.results._audit_headline import among
+from shesha.results._audit_table import among
 
 if TYPE_CHECKING:
     from shesha.results._audit import Audit
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 _EFFECT = "Effect: how much of the feature split, or what share of the data, hangs on it. First what could change most."
 
 
-def doubts(audit: Audit, width: int) -> Section | None:
+def doubts(audit: Audit, width: int, words: Callable[[str], str]) -> Section | None:
     """What could be wrong, what could change the most first; what several representations share is told once."""
     with_it: dict[str, list[tuple[Doubt, str]]] = {}
     for one in audit.representations:
@@ -30,6 +31,6 @@ def doubts(audit: Audit, width: int) -> Section | None:
         where = "" if several == 1 else f"{among(names, several)}, "
         most_in = f"most in {most}: " if len(names) > 1 else ""
         p = "" if doubt.p_value is None else f", p = {doubt.p_value:.1g}"
-        lines += wrapped(f"{name} ({where}effect {doubt.effect:.2f}{p}): {most_in}{doubt.text}.", width - 2)
-        lines += wrapped(f"-> {doubt.advice}.", width - 2, "  ")
+        lines += wrapped(f"{name} ({where}effect {doubt.effect:.2f}{p}): {most_in}{words(doubt.text)}.", width - 2)
+        lines += wrapped(f"-> {words(doubt.advice)}.", width - 2, "  ")
     return Section("What could be wrong", tuple(lines), _EFFECT)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shesha.report import Section, wrapped
-from shesha.results._audit_table import interval
+from shesha.results._audit_table import among, interval
 from shesha.results._estimate import Estimate
 
 if TYPE_CHECKING:
@@ -19,21 +19,6 @@ def headline(audit: Audit, width: int) -> Section:
     """Say what was audited, what is above chance, what is most stable, and what the labels have to do with it."""
     told = [_chance(audit), _order(audit), _labels(audit)]
     return Section(_title(audit), tuple(line for text in told if text for line in wrapped(text, width - 2)))
-
-
-def among(names: Sequence[str], several: int, most: int = 3) -> str:
-    """Name the first of some representations; 'all' if they are.
-
-    Examples
-    --------
-    >>> among(["a", "b", "c", "d", "e"], 9), among(["a", "b"], 2), among(["a"], 1), among(["a", "b"], 3)
-    ('a, b, c and 2 more', 'both', 'a', 'a and b')
-    """
-    if len(names) == several > 1:
-        return "both" if several == 2 else f"all {several}"
-    if len(names) > most + 1:
-        return f"{', '.join(names[:most])} and {len(names) - most} more"
-    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
 def _title(audit: Audit) -> str:
@@ -131,7 +116,7 @@ def _labels(audit: Audit) -> str:
     if not known:
         return told
     best = max(known, key=lambda one: one.supervised[_ALIGNMENT].value)
-    where = f" closest in {best.name}" if len(known) > 1 else " together"
+    where = f" closest in {best.name}" if len(known) > 1 else " closer than others"
     found = interval(best.supervised[_ALIGNMENT], 2)
     if best.supervised[_ALIGNMENT].low <= 0 or _not_above_chance(best):
         return f"{told} Rows of a class are no closer than others{' anywhere' * (len(known) > 1)} (alignment {found})."

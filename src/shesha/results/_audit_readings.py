@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from shesha.report import Section, wrapped
-from shesha.results._audit_headline import among
+from shesha.results._audit_table import among
 from shesha.results._estimate import Estimate
 
 if TYPE_CHECKING:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from shesha.report import Section, page_width, wrapped
 from shesha.results._audit_doubts import doubts
-from shesha.results._audit_headline import among, headline
+from shesha.results._audit_headline import headline
 from shesha.results._audit_readings import readings
-from shesha.results._audit_table import tables
+from shesha.results._audit_table import among, tables
 
 if TYPE_CHECKING:
     from shesha.results._audit import Audit, RepresentationAudit
@@ -28,14 +28,14 @@ def named(where: tuple[int, ...]) -> str:
     return text if len(where) <= _NAMED else f"{text}, ..."
 
 
-def sections(audit: Audit, width: int | None = None) -> list[Section]:
-    """Return the parts of the report, for a page of so many columns."""
+def sections(audit: Audit, width: int | None = None, words: Callable[[str], str] = str) -> list[Section]:
+    """Return the parts of the report, for a page of so many columns; `words` puts reasons into a caller's words."""
     columns = page_width() if width is None else width
     parts = [
         headline(audit, columns),
-        doubts(audit, columns),
-        _data(audit, columns),
-        *tables(audit, columns),
+        doubts(audit, columns, words),
+        _data(audit, columns, words),
+        *tables(audit, columns, words),
         _drift(audit, columns),
         readings(audit, columns),
         _notes(audit, columns),
@@ -43,14 +43,14 @@ def sections(audit: Audit, width: int | None = None) -> list[Section]:
     return [part for part in parts if part is not None]
 
 
-def _data(audit: Audit, width: int) -> Section | None:
+def _data(audit: Audit, width: int, words: Callable[[str], str]) -> Section | None:
     """What is wrong with the data, each fault once with the representations that have it."""
     several = len(audit.representations)
     told: dict[str, list[str]] = {}
     for one in audit.representations:
         for fault in _faults(one):
             told.setdefault(fault, []).append(one.name)
-    lines = [line for text, names in told.items() for line in _about(names, several, text, width)]
+    lines = [line for text, names in told.items() for line in _about(names, several, words(text), width)]
     return Section("Data", tuple(lines)) if lines else None
 
 

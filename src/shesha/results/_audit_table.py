@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from shesha.report import Column, Section, table, wrapped
@@ -14,7 +15,7 @@ _LEADING = "feature_split"
 _TIES = " ="
 
 
-def tables(audit: Audit, width: int) -> list[Section]:
+def tables(audit: Audit, width: int, words: Callable[[str], str] = str) -> list[Section]:
     """Return the tables of what was scored: stability, shape, agreement with the labels."""
     scored = [one for one in audit.representations if not one.reason]
     kinds = {
@@ -22,20 +23,27 @@ def tables(audit: Audit, width: int) -> list[Section]:
         "Shape": [name for name in audit.meanings if any(name in one.descriptors for one in scored)],
         "Agreement with the labels": [name for name in audit.meanings if any(name in one.supervised for one in scored)],
     }
-    return [_kind(audit, title, names, scored, width) for title, names in kinds.items() if names]
+    return [_kind(audit, title, names, scored, width, words) for title, names in kinds.items() if names]
 
 
-def _kind(audit: Audit, title: str, names: list[str], scored: list[RepresentationAudit], width: int) -> Section:
+def _kind(
+    audit: Audit,
+    title: str,
+    names: list[str],
+    scored: list[RepresentationAudit],
+    width: int,
+    words: Callable[[str], str],
+) -> Section:
     groups = [_number(audit, name, scored) for name in names]
     if _LEADING in names:
         groups = [_size(audit, scored), _place(audit, scored), *groups, _same_width(scored)]
     lines = table([one.name for one in scored], groups, width - 2)
     if any(cell.endswith(_TIES) for group in groups for column in group for cell in column.cells):
-        lines += wrapped("= after a place: its interval overlaps that of the place above.", width - 2)
+        lines += wrapped("= after a rank: its interval overlaps that of the rank above.", width - 2)
     for name in names:
         if audit.meanings[name].asks:
             lines += wrapped(f"{audit.meanings[name].title}: {_lowered(audit.meanings[name].asks)}", width - 2)
-    lines += _without(audit, names, scored, width)
+    lines += [line for text in _without(audit, names, scored) for line in wrapped(words(text), width - 2)]
     return Section(title, tuple(lines))
 
 
@@ -46,6 +54,9 @@ def _number(audit: Audit, name: str, scored: list[RepresentationAudit]) -> list[
         return [Column(title, tuple(_plain(one.descriptors.get(name)) for one in scored))]
     chances = [one.chances.get(name) or one.supervised_chances.get(name) for one in scored]
     known = [None if one is None or one.observed != one.observed else one for one in chances]
+    if not any((found := estimate_of(one, name)) and found.value == found.value for one in scored):
+        # The reason stands below the table.
+        return []
     return [
         Column(title, tuple(interval(estimate_of(one, name)) for one in scored), "<"),
         Column("chance up to", tuple("" if one is None else f"{one.threshold:.3f}" for one in known)),
@@ -68,7 +79,7 @@ def _place(audit: Audit, scored: list[RepresentationAudit]) -> list[Column]:
         own, above = audit[name].ranked_by, audit[audit.ranking[place - 2]].ranked_by
         ties = place > 1 and own is not None and above is not None and own.high >= above.low
         found[name] = f"{place}{_TIES if ties else '  '}"
-    return [Column("place", tuple(found.get(one.name, "") for one in scored))]
+    return [Column("rank", tuple(found.get(one.name, "") for one in scored))]
 
 
 def _same_width(scored: list[RepresentationAudit]) -> list[Column]:
@@ -79,7 +90,7 @@ def _same_width(scored: list[RepresentationAudit]) -> list[Column]:
     return [Column(head, tuple(interval(one.same_width) for one in scored), "<")]
 
 
-def _without(audit: Audit, names: list[str], scored: list[RepresentationAudit], width: int) -> list[str]:
+def _without(audit: Audit, names: list[str], scored: list[RepresentationAudit]) -> Iterator[str]:
     """Say why numbers are missing, each reason once."""
     missing: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for one in scored:
@@ -90,11 +101,24 @@ def _without(audit: Audit, names: list[str], scored: list[RepresentationAudit], 
                 reasons.setdefault(found.reason, []).append(name)
         for reason, lacking in reasons.items():
             missing.setdefault((reason, tuple(lacking)), []).append(one.name)
-    lines = []
     for (reason, which), ones in missing.items():
         titles = ", ".join(audit.meanings[name].title for name in which)
-        lines += wrapped(f"{', '.join(ones)}: none for {titles}: {reason}", width - 2)
-    return lines
+        yield f"{among(ones, len(audit.representations))}: none for {titles}: {reason}"
+
+
+def among(names: Sequence[str], several: int, most: int = 3) -> str:
+    """Name the first of some representations; 'all' if they are.
+
+    Examples
+    --------
+    >>> among(["a", "b", "c", "d", "e"], 9), among(["a", "b"], 2), among(["a"], 1), among(["a", "b"], 3)
+    ('a, b, c and 2 more', 'both', 'a', 'a and b')
+    """
+    if len(names) == several > 1:
+        return "both" if several == 2 else f"all {several}"
+    if len(names) > most + 1:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
 def estimate_of(one: RepresentationAudit, name: str) -> Estimate | None:
