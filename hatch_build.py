@@ -1,9 +1,13 @@
-"""Compile the optional inner loops (src/shesha/kernels/*.c) where there is a C compiler."""
+"""Compile the optional inner loops (src/shesha/kernels/*.c) where there is a C compiler, write the long description.
+
+Links of README.md lead to files of this folder, where an index page has none: see `described`.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -13,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 FOLDER = Path("src/shesha/kernels")
 NAME = "libshesha.so"
@@ -26,6 +31,10 @@ SETS = {
 }
 """Options for each instruction set; the library chooses among them where it runs."""
 SECONDS = 300
+HOME = "SHESHA_HOME"
+"""Set by whoever publishes a release: the address of the repository, such as https://host/owner/name."""
+LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)")
+"""An image or a link of Markdown to a file of this folder."""
 
 
 class CustomBuildHook(BuildHookInterface[Any]):
@@ -60,6 +69,39 @@ class CustomBuildHook(BuildHookInterface[Any]):
         """Return the platform's part of the tag that the builder would choose."""
         whole: str = self.build_config.builder.get_best_matching_tag()
         return whole.rsplit("-", 1)[1]
+
+
+class CustomMetadataHook(MetadataHookInterface):
+    """Write the long description and the project's addresses."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Take them from README.md and from where the repository is."""
+        home = os.environ.get(HOME, "").rstrip("/")
+        text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+        readme = described(text, home, f"v{metadata['version']}")
+        metadata["readme"] = {"content-type": "text/markdown", "text": readme}
+        if home:
+            metadata["urls"] = {
+                "Homepage": home,
+                "Documentation": f"{home}/blob/v{metadata['version']}/docs/index.md",
+                "Changelog": f"{home}/blob/v{metadata['version']}/CHANGELOG.md",
+                "Issues": f"{home}/issues",
+            }
+
+
+def described(text: str, home: str, tag: str) -> str:
+    """Return Markdown whose links lead somewhere from any page: to the repository at a tag.
+
+    Without the repository's address links become their text, and pictures go.
+    """
+
+    def replaced(found: re.Match[str]) -> str:
+        picture, words, target = found.groups()
+        if not home:
+            return "" if picture else words
+        return f"{picture}[{words}]({home}/{'raw' if picture else 'blob'}/{tag}/{target})"
+
+    return LINK.sub(replaced, text)
 
 
 def wanted() -> bool:

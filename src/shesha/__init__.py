@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from shesha._version import DISTRIBUTION as DISTRIBUTION
+from shesha._version import __version__ as __version__
 from shesha._warnings import (
     CalibrationWarning,
     GuessedLayersWarning,
@@ -10,8 +12,10 @@ from shesha._warnings import (
     NotEstimable,
     NotEstimableWarning,
     NotIdentifiableWarning,
+    RowNamesWarning,
 )
 from shesha.auditing import audit
+from shesha.doubting import doubts
 from shesha.results import (
     Audit,
     Calibrated,
@@ -19,6 +23,8 @@ from shesha.results import (
     CalibratedMany,
     Chance,
     Comparison,
+    Doubt,
+    Doubts,
     DriftPath,
     Estimate,
     LayerComparison,
@@ -91,6 +97,8 @@ __all__ = [
     "CalibrationWarning",
     "Chance",
     "Comparison",
+    "Doubt",
+    "Doubts",
     "DriftPath",
     "Estimate",
     "GuessedLayersWarning",
@@ -102,6 +110,7 @@ __all__ = [
     "NotIdentifiableWarning",
     "PairwiseComparison",
     "Rdm",
+    "RowNamesWarning",
     "anchor_profile_stability",
     "anchor_stability",
     "audit",
@@ -117,6 +126,7 @@ __all__ = [
     "compare_layers",
     "compute_rdm",
     "descriptors",
+    "doubts",
     "drift_path",
     "encoder_stability",
     "estimate",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
+from shesha._version import DISTRIBUTION
+
 
 def require(module: str, extra: str, need: str | None = None) -> ModuleType:
     """Import an optional library, or say which extra brings it.
@@ -29,10 +31,10 @@ def require(module: str, extra: str, need: str | None = None) -> ModuleType:
     2.0
     >>> require("no_such_library.part", "plot")
     Traceback (most recent call last):
-    ImportError: no_such_library is needed: pip install "shesha[plot]"
+    ImportError: no_such_library is needed: pip install "shesha-representations[plot]"
     """
     try:
         return import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise ImportError(f'{need or f"{package} is needed"}: pip install "shesha[{extra}]"') from error
+        raise ImportError(f'{need or f"{package} is needed"}: pip install "{DISTRIBUTION}[{extra}]"') from error

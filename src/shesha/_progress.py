@@ -1,4 +1,4 @@
-"""Progress of long work: shown on a terminal after a moment, silent everywhere else."""
+"""Progress of long work: a bar on a terminal after a moment, elsewhere (logs, clusters) a line every half minute."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 Item = TypeVar("Item")
 
 _DELAY = 1.5
-"""Seconds before progress appears: quick work stays silent."""
+"""Seconds before a bar appears: quick work stays silent."""
+_EVERY = 30.0
+"""Seconds between lines where there is no terminal."""
 _muted: ContextVar[bool] = ContextVar("muted", default=False)
 
 
@@ -26,11 +28,35 @@ def muted() -> Iterator[None]:
         _muted.reset(token)
 
 
+class Lines:
+    """Says now and then how far work is, where there is no terminal to draw a bar on."""
+
+    def __init__(self) -> None:
+        self._start = self._last = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """Print a line, if the last one is long enough ago."""
+        now = time.monotonic()
+        if now - self._last >= _EVERY:
+            self._last = now
+            sys.stderr.write(f"shesha: {text}, {now - self._start:.0f} s so far\n")
+            sys.stderr.flush()
+
+
 def track(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
-    """Yield the items; on a terminal show how far they are."""
-    if _muted.get() or not sys.stderr.isatty():
+    """Yield the items, and show how far they are."""
+    if _muted.get():
         yield from items
-        return
+    elif sys.stderr.isatty():
+        yield from _on_a_terminal(items, total, label)
+    else:
+        lines = Lines()
+        for done, item in enumerate(items, 1):
+            yield item
+            lines.say(f"{done:,} of {total:,} {label}")
+
+
+def _on_a_terminal(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
     start, bar, task = time.monotonic(), None, None
     try:
         for done, item in enumerate(items, 1):

@@ -6,6 +6,10 @@ import sys
 import warnings
 from pathlib import Path
 
+from shesha import _place
+
+# Here, since nearly every module imports this one, and none of it is of use among another package's files.
+_place.notice()
 _PACKAGE = str(Path(__file__).parent)
 
 
@@ -31,6 +35,10 @@ class MeasureWarning(UserWarning):
 
 class GuessedLayersWarning(UserWarning):
     """An array of three dimensions was split into layers along an axis that nobody named; the message says which."""
+
+
+class RowNamesWarning(UserWarning):
+    """Rows were put in another order by their names, or names could not tell which row is which."""
 
 
 def warn(message: str, category: type[UserWarning]) -> None:

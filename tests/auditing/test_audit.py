@@ -185,7 +185,7 @@ def test_no_representation_is_lost_to_another_of_the_same_name(layers, quick_aud
         (None, {"metric": "manhattan"}, ValueError, "metric must be one of 'cosine', .*, got 'manhattan'"),
         (None, {"confidence": 1.0}, ValueError, r"confidence must be in \(0, 1\), got 1.0"),
         (None, {"n_bootstrap": -1}, ValueError, "n_bootstrap must be at least 0, got -1"),
-        (None, {"n_permutations": 18}, ValueError, "n_permutations must be at least 19, got 18"),
+        (None, {"n_permutations": 18}, ValueError, "n_permutations must be at least 19, or 0 for none, got 18"),
         (None, {"pairs": 99}, ValueError, "pairs must be at least 100, got 99"),
         (None, {"seed": "today"}, TypeError, "seed must be an int, a numpy Generator or None, got str"),
     ],

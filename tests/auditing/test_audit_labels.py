@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from shesha.results import LabelClasses
 from shesha.stability import registered
 
 SUPERVISED = tuple(one.name for one in registered().values() if one.audited and one.needs_labels)
@@ -39,8 +41,16 @@ def test_as_many_classes_as_half_the_rows_are_taken(layers, quick_audit):
 def test_names_of_classes_do_not_matter(layers, classes, quick_audit):
     data = {"late": layers["late"]}
     numbered = quick_audit(data, classes)
-    assert quick_audit(data, np.array(["c10", "c20", "c30"])[classes]) == numbered
-    assert quick_audit(data, np.array([2.5, 7, 99])[classes].tolist()) == numbered
+    named = quick_audit(data, np.array(["c10", "c20", "c30"])[classes])
+    listed = quick_audit(data, np.array([2.5, 7, 99])[classes].tolist())
+    assert named.representations == listed.representations == numbered.representations
+    assert named.labels == LabelClasses(("c10", "c20", "c30"), (20, 20, 20))
+
+
+def test_the_name_of_a_series_of_labels_is_told(layers, classes, quick_audit):
+    found = quick_audit({"late": layers["late"]}, pd.Series(classes[:60], name="kind"))
+    assert found.labels.column == "kind"
+    assert "Labels: kind, 3 classes of 20 rows: 0 (20), 1 (20), 2 (20)." in str(found)
 
 
 def test_two_classes_have_no_geometry_of_centroids(layers, quick_audit):
@@ -48,7 +58,8 @@ def test_two_classes_have_no_geometry_of_centroids(layers, quick_audit):
     refused = found["late"].supervised["label_conditioned_split"]
     assert np.isnan([refused.value, refused.low, refused.high]).all()
     assert refused.reason == "y must hold at least 3 classes, got 2"
-    assert "none: y must hold at least 3 classes, got 2" in str(found)
+    told = " ".join(str(found).split())
+    assert "late: none for Stability of class centroids: y must hold at least 3 classes, got 2" in told
     others = {name: score.value for name, score in found["late"].supervised.items() if name != refused.variant}
     assert tuple(others) == SUPERVISED[:4]
     assert np.isfinite(list(others.values())).all()
@@ -78,7 +89,8 @@ def test_labels_score_the_representations_whose_rows_they_name(layers, classes, 
     assert tuple(found["all"].supervised) == SUPERVISED
     assert {score.reason for score in found["some"].supervised.values()} == {"there are 60 labels and 40 rows"}
     assert np.isnan([score.value for score in found["some"].supervised.values()]).all()
-    assert "Variance between classes\n  all" in str(found)
+    heads = [line for line in str(found).split("\n") if line.startswith("Agreement with the labels")]
+    assert len(heads) == 1
 
 
 def test_labels_of_other_rows_are_not_taken_for_those_that_are_left(layers, classes, quick_audit):
@@ -96,7 +108,9 @@ def test_supervised_scores_are_shown_if_only_a_later_representation_has_them(lay
 
 def test_a_representation_that_the_labels_do_not_fit_says_so(layers, classes, quick_audit):
     report = str(quick_audit({"all": layers["late"], "some": layers["late"][:40]}, classes))
-    assert re.search(r"^ +some +none: there are 60 labels and 40 rows$", report, re.MULTILINE)
+    assert re.search(r"^ +some +none +none", report, re.MULTILINE)
+    told = " ".join(report.split())
+    assert told.count("Stability of class centroids: there are 60 labels and 40 rows") == 1
 
 
 @pytest.mark.parametrize("value", [0.1, 0.3, 7.7])

@@ -58,6 +58,25 @@ def test_what_was_not_scored_has_a_label_and_no_point(layers, quick_audit):
     ax.figure.canvas.draw()
 
 
+def test_one_representation_shows_its_threshold_and_the_scores_of_its_labels(layers, classes, quick_audit):
+    found = quick_audit({"late": layers["late"]}, classes)
+    ax = found.plot()
+    labels = [text.get_text() for text in ax.get_xticklabels()]
+    scores = [*found["late"].scores.values()]
+    assert labels[:2] == ["feature split", "basis averaged"]
+    assert labels[2] == "Alignment with the labels"
+    scores += [found["late"].supervised[name] for name, one in found.meanings.items() if one.title in labels]
+    points, ends = drawn(ax.containers[0])
+    assert points[:, 1].tolist() == [one.value for one in scores]
+    assert ends == pytest.approx(np.array([[one.low, one.high] for one in scores]))
+    (dashes,) = (one for one in ax.collections if one.get_label() == "chance threshold")
+    heights = [segment[0, 1] for segment in dashes.get_segments() if len(segment)]
+    of_labels = found["late"].supervised_chances
+    known = [of_labels[name].threshold for name, one in found.meanings.items() if one.title in labels]
+    assert heights == [found["late"].chance.threshold, *known]
+    ax.figure.canvas.draw()
+
+
 def test_low_scores_stay_in_the_picture(quick_audit):
     found = quick_audit(np.random.default_rng(19).standard_normal((6, 4)), metric="euclidean")
     assert found["X"].feature_split.low < -0.9
@@ -69,5 +88,5 @@ def test_low_scores_stay_in_the_picture(quick_audit):
 
 def test_without_matplotlib_the_extra_is_named(audited, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r'plots need matplotlib: pip install "shesha\[plot\]"'):
+    with pytest.raises(ImportError, match=r'plots need matplotlib: pip install "shesha-representations\[plot\]"'):
         audited.plot()

@@ -9,7 +9,9 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
+import shesha
 from shesha.auditing.findings import meanings
+from shesha.results import LabelClasses
 
 MEANINGS = meanings()
 
@@ -28,38 +30,93 @@ CHANCE = ["chance_level", "chance_threshold", "p_value"]
 
 def blocks(report):
     """The parts of a report by their titles."""
-    return {lines[0]: lines[1:] for lines in (part.split("\n") for part in report.split("\n\n"))}
+    parts, found = report.split("\n"), {}
+    for line in parts:
+        if line and not line.startswith(" "):
+            title = line
+            found[title] = []
+        elif line:
+            found[title].append(line)
+    return found
+
+
+def told(lines):
+    """Lines as one text, however they were broken."""
+    return " ".join(" ".join(lines).split())
 
 
 def estimate_of(one, name):
     return getattr(one, name, None) or one.supervised[name]
 
 
-def test_every_number_is_reported_with_its_meaning(audited):
-    found = blocks(str(audited))
+def interval(estimate):
+    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+
+
+def test_every_number_is_reported_once_for_each_and_asks_its_question_once(audited):
+    report = str(audited)
     assert set(MEANINGS) == {*ESTIMATES, *SPECTRUM}
+    flat = told(report.split("\n"))
     for name, meaning in MEANINGS.items():
-        lines = found[meaning.title]
-        assert " ".join(" ".join(lines[3:]).split()) == meaning.line
-        for one, line in zip(audited.representations, lines, strict=False):
-            assert line.split()[0] == one.name
-            if name in SPECTRUM:
-                assert line.split()[1:] == [f"{getattr(one, name):.4g}"]
-            else:
-                estimate = estimate_of(one, name)
-                low, high = f"[{estimate.low:.3f},", f"{estimate.high:.3f}]"
-                assert line.split()[1:4] == [f"{estimate.value:.3f}", low, high]
+        question = meaning.asks if meaning.asks.startswith("(") else meaning.asks[0].lower() + meaning.asks[1:]
+        assert flat.count(f"{meaning.title}: {question}") == 1
+        for one in audited.representations:
+            number = f"{getattr(one, name):.4g}" if name in SPECTRUM else interval(estimate_of(one, name))
+            rows = [line for line in report.split("\n") if line.split()[:1] == [one.name] and number in line]
+            assert len(rows) == 1, (name, one.name)
 
 
-def test_the_report_fits_a_page(audited):
-    assert max(map(len, str(audited).split("\n"))) <= 100
-    assert str(audited).isascii()
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_the_report_fits_the_page_and_breaks_no_word(audited, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    report = str(audited)
+    assert max(map(len, report.split("\n"))) <= columns
+    assert report.isascii()
+    monkeypatch.setenv("COLUMNS", "100")
+    known = set(str(audited).split())
+    assert set(report.split()) <= known
 
 
-def test_data_ranking_drift_and_notes_are_reported(audited):
+def test_the_headline_says_what_was_found(audited, classes):
+    title, lines = next(iter(blocks(str(audited)).items()))
+    assert title == "Audit of 3 representations: 60 rows x 12 features"
+    assert len(lines) <= 6
+    low, high = (choose(one.feature_split.value for one in audited.representations) for choose in (min, max))
+    best = audited["middle"].supervised["supervised_alignment"]
+    assert audited.ranking[0] == "middle"
+    text = told(lines)
+    assert f"Stable above chance: all 3, feature-split stability {low:.2f} to {high:.2f}, p = 0.05." in text
+    assert f"Most stable: middle ({audited['middle'].feature_split.value:.2f}" in text
+    assert f"; least: early ({audited['early'].feature_split.value:.2f})." in text
+    assert "Labels: 3 classes of 20 rows: 0 (20), 1 (20), 2 (20)." in text
+    assert best.low <= 0
+    assert "no closer than others anywhere" in text
+
+
+def test_labels_that_matter_stand_beside_what_they_can_reach(quick_audit):
+    draw = np.random.default_rng(4)
+    y = np.arange(60) % 3
+    found = quick_audit(draw.standard_normal((60, 8)) + 3 * np.eye(8)[y], y)
+    alignment = found["X"].supervised["supervised_alignment"]
+    assert alignment.low > 0
+    text = told(next(iter(blocks(str(found)).values())))
+    bound = found.labels.highest_alignment
+    assert (
+        f"alignment {alignment.value:.2f} [{alignment.low:.2f}, {alignment.high:.2f}], of at most {bound:.2f}" in text
+    )
+
+
+def test_perfect_classes_reach_the_highest_alignment():
+    draw = np.random.default_rng(0)
+    y = np.repeat(np.arange(4), (30, 20, 10, 5))
+    X = 1e4 * np.eye(40)[y] + draw.standard_normal((65, 40))
+    bound = LabelClasses(tuple("abcd"), (30, 20, 10, 5)).highest_alignment
+    assert shesha.supervised_alignment(X, y, metric="euclidean") == pytest.approx(bound, abs=0.001)
+
+
+def test_drift_and_notes_are_reported(audited):
     found = blocks(str(audited))
-    assert found["Data"] == [f"  {name:<6}  60 rows x 12 features" for name in ("early", "middle", "late")]
-    assert [line.split()[1] for line in found["Ranking by feature-split stability"]] == list(audited.ranking)
+    assert "Data" not in found
     for name, line, first, previous in zip(
         audited.drift.names,
         found["Drift along the order given"][1:],
@@ -68,28 +125,80 @@ def test_data_ranking_drift_and_notes_are_reported(audited):
         strict=False,
     ):
         assert line.split() == [name, f"{first:.4f}", f"{previous:.4f}"]
-    assert found["Notes"] == ["  brackets: 95% intervals over rows (other inputs of the same kind)"]
+    notes = told(found["Notes"])
+    kinds = "rows (other inputs of the same kind) and partitions of features"
+    assert f"Brackets: 95% intervals over {kinds}." in notes
+    assert "p compares with 19 random matchings of the rows and cannot fall below 0.05." in notes
 
 
 def test_the_report_says_what_is_above_chance(layers, quick_audit):
     noise = np.random.default_rng(1).standard_normal((60, 12))
     found = quick_audit({"signal": layers["middle"], "noise": noise})
-    signal, chance = blocks(str(found))["Feature-split stability"][:2]
-    null = found["signal"].chance
-    assert f"  above chance ({null.level:.3f}, threshold {null.threshold:.3f}, p = 0.05)" in signal
-    assert found["signal"].chance.observed > null.threshold
-    assert "  not above chance (" in chance
-    assert found["noise"].chance.observed <= found["noise"].chance.threshold
+    parts = blocks(str(found))
+    text = told(next(iter(parts.values())))
+    assert "Stable above chance: signal, feature-split stability" in text
+    assert "Not above chance: noise, feature-split stability" in text
+    signal, chance = (line for line in parts["Stability"] if line.split()[0] in ("signal", "noise"))
+    for line, null in ((signal, found["signal"].chance), (chance, found["noise"].chance)):
+        assert f"{null.threshold:.3f}" in line.split()
+        assert f"{null.p_value:.2g}" in line.split()
+    assert found["signal"].chance.significant
+    assert not found["noise"].chance.significant
+    assert "noise: random halves of the features agree no better" in told(parts["How to read these numbers"])
+
+
+def test_without_draws_no_chance_is_told(layers, quick_audit):
+    found = quick_audit(layers["middle"], n_permutations=0)
+    assert (found["X"].chance, found["X"].chances) == (None, {})
+    assert np.isnan(found.to_frame()["p_value"]).all()
+    assert "no chance level was drawn" in told(next(iter(blocks(str(found)).values())))
+    assert "chance up to" not in told(blocks(str(found))["Stability"])
+
+
+def place_of(report, name):
+    (line,) = (line for line in blocks(report)["Stability"] if line.split()[0] == name and "[" in line)
+    return line.split()[1:3]
+
+
+def test_every_label_score_stands_beside_its_chance(layers, classes, quick_audit):
+    # The variance between random classes is never 0, so that its interval lies above it.
+    random, related = (quick_audit(X, classes) for X in (layers["late"], layers["late"] + 3 * np.eye(12)[classes]))
+    assert random["X"].supervised["variance_ratio"].low > 0
+    for found, p_values in ((random, (0.1, 1.0)), (related, (0.05, 0.05))):
+        for name, chance in found["X"].supervised_chances.items():
+            assert f"{chance.threshold:.3f}" in told(blocks(str(found))["Agreement with the labels"])
+            assert chance.observed == pytest.approx(found["X"].supervised[name].value, abs=1e-12)
+        low, high = p_values
+        assert low <= found["X"].supervised_chances["variance_ratio"].p_value <= high
+
+
+def test_chances_of_label_scores_come_back_from_plain_values(audited):
+    plain = json.loads(json.dumps(audited.to_dict(), allow_nan=False))
+    assert list(plain["representations"][2]["supervised_chances"]) == ESTIMATES[2:]
+    late = type(audited["late"]).from_dict(plain["representations"][2])
+    assert late.supervised_chances == audited["late"].supervised_chances
 
 
 def test_neighbours_in_the_ranking_tie_if_their_intervals_overlap(layers, quick_audit):
     twin = layers["middle"] + 1e-3 * layers["early"]
     found = quick_audit({"middle": layers["middle"], "twin": twin, "early": layers["early"]})
-    first, second, third = blocks(str(found))["Ranking by feature-split stability"]
     assert found["early"].feature_split.high < min(found[name].feature_split.low for name in ("middle", "twin"))
-    assert "overlaps" not in first
-    assert second.endswith("(interval overlaps the one above)")
-    assert "overlaps" not in third
+    report = str(found)
+    first, second, third = found.ranking
+    assert place_of(report, first)[0] == "1"
+    assert place_of(report, second) == ["2", "="]
+    assert place_of(report, third)[0] == "3"
+    assert place_of(report, third)[1] != "="
+    assert f"Most stable: {first} " in told(next(iter(blocks(report).values())))
+    assert f"overlapping {second}); least: early" in told(next(iter(blocks(report).values())))
+    assert "= after a rank: its interval overlaps" in report
+
+
+def test_a_single_representation_has_no_place(layers, quick_audit):
+    report = str(quick_audit(layers["middle"]))
+    assert report.startswith("Audit of X: 60 rows x 12 features\n")
+    assert "rank" not in told(blocks(report)["Stability"])
+    assert "Most stable" not in report
 
 
 def test_pairs_without_a_direction_are_noted(layers, quick_audit):
@@ -98,19 +207,26 @@ def test_pairs_without_a_direction_are_noted(layers, quick_audit):
     found = quick_audit(X)
     dropped = found["X"].feature_split.pairs_dropped
     assert dropped > 0
-    assert f"  X, feature_split: {dropped:,} undefined pairs left out" in blocks(str(found))["Notes"]
+    assert f"X, feature_split: {dropped:,} undefined pairs left out" in told(blocks(str(found))["Notes"])
 
 
 def test_the_report_tells_reasons_in_place_of_numbers(layers, quick_audit):
     gaps = layers["late"].copy()
     gaps[8, 1] = np.nan
     found = blocks(str(quick_audit({"gaps": gaps, "equal": np.full((60, 12), 0.5)})))
-    assert found["Data"][2].strip() == "! no scores: NaN or infinite entries (1) must be removed or filled first"
+    data = told(found["Data"])
+    assert "gaps: ! no scores: NaN or infinite entries (1) must be removed or filled first" in data
+    assert "Nothing could be scored" in told(next(iter(found.values())))
     reason = "all distances are equal within a half of the features, in every draw"
-    assert found["Feature-split stability"][0] == f"  equal  none: {reason}"
+    assert f"Feature-split stability, Basis-averaged stability: {reason}" in told(found["Stability"])
     assert not any("gaps" in line for title, lines in found.items() if title != "Data" for line in lines)
     assert found["Drift"] == ["  none: a representation could not be scored"]
-    assert "Ranking by feature-split stability" not in found
+
+
+def test_a_fault_of_several_is_told_once(layers, quick_audit):
+    zeros = {name: np.where(np.arange(12) == 3, 0.0, X) for name, X in layers.items()}
+    data = told(blocks(str(quick_audit(zeros)))["Data"])
+    assert data == "all 3: ! constant columns: 1, columns 3"
 
 
 def test_a_drift_that_cannot_be_given_has_a_reason(layers, quick_audit):
@@ -128,7 +244,8 @@ def test_the_table_has_a_row_for_each_representation(audited):
     counts = ["not_finite", "zero_rows", "duplicate_rows", "constant_columns"]
     shape = ["representation", "n_samples", "n_features", "n_used"]
     drift = ["drift_from_first", "drift_from_previous"]
-    assert list(table) == [*shape, *counts, *parts, *CHANCE, *SPECTRUM, "reason", *drift]
+    beside = [f"{name}{part}" for name in ESTIMATES[2:] for part in ("_chance", "_p_value")]
+    assert list(table) == [*shape, *counts, *parts, *CHANCE, *beside, *SPECTRUM, "doubts", "reason", *drift]
     assert table["representation"].tolist() == ["early", "middle", "late"]
     for (_, row), one in zip(table.iterrows(), audited.representations, strict=True):
         for name in ESTIMATES:
@@ -136,6 +253,8 @@ def test_the_table_has_a_row_for_each_representation(audited):
             own = estimate.value, estimate.low, estimate.high
             assert tuple(row[[name, f"{name}_low", f"{name}_high"]]) == own
         assert tuple(row[CHANCE]) == (one.chance.level, one.chance.threshold, one.chance.p_value)
+        chances = [(found.level, found.p_value) for found in one.supervised_chances.values()]
+        assert row[beside].tolist() == [number for pair in chances for number in pair]
         assert tuple(row[SPECTRUM]) == (one.effective_rank, one.participation_ratio, one.anisotropy)
     assert tuple(table["drift_from_first"]) == audited.drift.from_first
     assert tuple(table["drift_from_previous"]) == audited.drift.from_previous
@@ -160,7 +279,8 @@ def test_the_table_counts_faults_and_keeps_what_was_not_scored(layers, quick_aud
 
 def test_an_audit_becomes_plain_values(audited):
     content = json.loads(json.dumps(audited.to_dict(), allow_nan=False))
-    assert list(content) == ["representations", "drift", "drift_reason", "options"]
+    assert list(content) == ["representations", "drift", "drift_reason", "options", "labels", "interrupted"]
+    assert content["labels"] == {"names": ["0", "1", "2"], "sizes": [20, 20, 20], "column": ""}
     late = content["representations"][2]
     assert late["feature_split"]["value"] == audited["late"].feature_split.value
     assert late["supervised"]["variance_ratio"]["low"] == audited["late"].supervised["variance_ratio"].low

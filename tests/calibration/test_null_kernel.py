@@ -14,6 +14,8 @@ from shesha.kernels.permuted import permuted_grids
 from shesha.nulls.orders import identity_first
 from shesha.views import Features, Gram, Representation
 
+pytestmark = pytest.mark.filterwarnings("ignore:saturated:shesha.CalibrationWarning")
+
 PAIRED = [name for name in measures.names() if measures.get(name).paired and name != "sampled CKA"]
 """Features drawn apart, as here, have no sampled CKA; its own tests hold its null against permuted rows."""
 WHOLE = ("CKA", "unbiased CKA", "RV")

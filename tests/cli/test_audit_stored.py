@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import shesha
@@ -24,7 +25,7 @@ def folder(tmp_path, X, kinds):
 @pytest.fixture
 def expected(X, kinds):
     arrays = {f"step{number}:hidden": X ** (number + 1) for number in range(3)}
-    return shesha.audit(arrays, kinds, n_bootstrap=10, n_permutations=19)
+    return shesha.audit(arrays, pd.Series(kinds, name="kind"), n_bootstrap=10, n_permutations=19)
 
 
 @pytest.mark.parametrize("options", [(), ("--store",), ("--workers", 2)])

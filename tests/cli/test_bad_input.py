@@ -34,13 +34,13 @@ def folder(tmp_path, X):
 
 
 CASES = {
-    "a missing file": (["nowhere.npy"], "path must be an existing file, got nowhere.npy"),
-    "a directory": (["folder.npy"], "path must be a .npy file, got the directory folder.npy"),
+    "a missing file": (["nowhere.npy"], "FILE must be an existing file, got nowhere.npy"),
+    "a directory": (["folder.npy"], "FILE must be a .npy file, got the directory folder.npy"),
     "a truncated file": (["truncated.npy"], r"truncated.npy must be a whole .npy file, got .*; write it again"),
     "an empty file": (["empty.npy"], "empty.npy must be a .npy file, got an empty file: write it again"),
     "an array of objects": (["pickled.npy"], r"pickled \(holds Python objects, and pickled data is never read\)"),
     "a pickle": (["dumped.npy"], "it begins like a Python pickle, which is never read"),
-    "an unknown ending": (["model.pkl"], rf"path must end in one of {ENDINGS}, got 'model.pkl'"),
+    "an unknown ending": (["model.pkl"], rf"FILE must end in one of {ENDINGS}, got 'model.pkl'"),
     "text": (["text.npy"], r"text.npy must be a whole .npy file, got .*it is damaged or of another kind"),
     "a vector": (["flat.npy"], r"must hold numbers as a 2-D array .* got flat \(is 1-D, \(60,\), as labels are\)"),
     "a bad confidence": (["good.npy", "--confidence", "95"], r"confidence must be in \(0, 1\), got 95.0"),
@@ -50,19 +50,25 @@ CASES = {
     ),
     "labels of another length": (
         ["good.npy", "--labels", "short.npy"],
-        "y must have one label for each of the 60 rows, got 30",
+        "--labels must have one label for each of the 60 rows, got 30",
     ),
     "labels that name rows": (
         ["good.npy", "--labels", "unique.npy"],
-        "y must hold classes, got 60 different labels for 60 rows",
+        "--labels must hold classes, got 60 different labels for 60 rows",
     ),
     "a missing label column": (
         ["rows.csv", "--label-column", "nothing"],
-        "column must be among a, b, c, d, e, kind in rows.csv, got 'nothing'",
+        "--label-column must be among a, b, c, d, e, kind in rows.csv, got 'nothing'",
     ),
-    "an unknown key": (["layers.npz", "--key", "third"], "keys must be among first, second in layers.npz, got 'third'"),
+    "an unknown key": (
+        ["layers.npz", "--key", "third"],
+        "--key must be among first, second in layers.npz, got 'third'",
+    ),
     "a negative seed": (["good.npy", "--seed", "-1"], "seed must be zero or positive, got -1"),
-    "too few permutations": (["good.npy", "--permutations", "3"], "n_permutations must be at least 19, got 3"),
+    "too few permutations": (
+        ["good.npy", "--permutations", "3"],
+        "--permutations must be at least 19, or 0 for none, got 3",
+    ),
 }
 
 
@@ -90,8 +96,8 @@ def test_a_representation_with_nan_is_named_and_the_others_are_scored(folder, pr
     np.savez(folder / "m.npz", good=X, gaps=gaps)
     ended = process("audit", "m.npz", *QUICK)
     assert ended.status == 2
-    assert "! NaN or infinite entries: 2, in rows 3, 40" in ended.out
-    assert "Feature-split stability\n  good  " in ended.out
+    assert "gaps: ! NaN or infinite entries: 2, in rows 3, 40" in ended.out
+    assert "\n  good  " in ended.out.partition("\nStability\n")[2]
     assert ended.err == "shesha: not scored: gaps\n"
 
 

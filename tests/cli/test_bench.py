@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from shesha import benchmark
 from shesha.benchmark import api, results, suites
 from shesha.benchmark.store import only_writer
 
@@ -80,7 +81,9 @@ def test_failures_are_counted_beside_the_result(toys, invoke, tmp_path, monkeypa
     command = ("bench", "run", "toy", "--measure", "CKA", "--test", "shortcut", "--store", path)
     ended = invoke(*command)
     assert ended.status == 0
-    assert ended.err.strip() == "1 models failed, 8 comparisons have no value: `shesha bench status` counts them"
+    failed, rest = ended.err.splitlines()
+    assert failed == "1 models failed, 8 comparisons have no value: `shesha bench status` counts them"
+    assert rest.startswith("shesha: these ranks rest on 1 of 6 tests, on D;")
     told = invoke("bench", "status", "--store", path).out
     assert "failed: A on D, shortcut 0.5, seed 1: RuntimeError: the loss is not finite" in told
     assert "- A on D: no model: RuntimeError: the loss is not finite: CKA (8)" in told
@@ -180,7 +183,7 @@ def test_the_report_goes_to_a_file_or_is_printed(store, invoke, tmp_path):
 
 
 BAD = {
-    "a suite that there is not": (("run", "smal"), r"suite must be one of small, paper.*\(did you mean 'small'\?\)"),
+    "a suite that there is not": (("run", "smal"), r"SUITE must be one of small, paper.*\(did you mean 'small'\?\)"),
     "a domain": (("run", "small", "--domain", "sound"), "domain must be one of graph, language, vision, got 'sound'"),
     "a data set": (("run", "small", "--dataset", "Corra"), "dataset must be one of Cora, .*, got 'Corra'"),
     "an architecture": (("run", "small", "--architecture", "GNC"), "architecture must be one of GCN, .*, got 'GNC'"),
@@ -228,6 +231,35 @@ def test_a_store_of_another_suite_ends_with_status_2(store, toys, invoke_main):
         ended = invoke_main("bench", "run", "other", "--store", store)
     assert (ended.status, ended.out) == (2, "")
     assert f"store must belong to suite 'other', got {store} of suite 'toy'" in ended.err
+
+
+def test_an_interrupted_run_says_how_to_go_on(invoke_main, monkeypatch, tmp_path):
+    def stopped(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shesha.benchmark.run", stopped)
+    ended = invoke_main("bench", "run", "small", "--store", tmp_path / "a.sqlite")
+    assert (ended.status, ended.out) == (130, "")
+    assert f"what is finished is kept in {tmp_path / 'a.sqlite'}: the same command goes on from there" in ended.err
+
+
+def test_ranks_of_few_tests_say_what_they_do_not_know(invoke, monkeypatch):
+    frame = benchmark.published()
+    one = frame[(frame["test"] == "label_randomization") & (frame["dataset"] == "Cora")]
+    monkeypatch.setattr("shesha.benchmark.results", lambda *_: one)
+    ended = invoke("bench", "rank")
+    assert ended.status == 0
+    assert "these ranks rest on 1 of 6 tests, on Cora" in ended.err
+    assert "accuracy, output, shortcut, augmentation, layer_monotonicity" in ended.err
+    assert invoke("bench", "rank", "--published").err == ""
+
+
+@pytest.mark.parametrize("suite", ["small", "paper"])
+def test_the_help_of_run_names_the_data_sets_and_where_they_are_looked_for(invoke, suite):
+    told = " ".join(invoke("bench", "run", "--help").out.split())
+    names = ", ".join(dict.fromkeys(task.dataset for task in suites.suite(suite).tasks))
+    assert f"{suite} has {names}" in told
+    assert "SHESHA_DATA" in told
 
 
 USAGE = [

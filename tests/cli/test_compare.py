@@ -41,14 +41,20 @@ def test_the_table_is_that_of_the_library(invoke, folder, arrays):
     ended = invoke("compare", folder / "X.npy", folder / "Y.npy")
     found = shesha.compare(arrays["X"], arrays["Y"])
     assert (ended.status, ended.err) == (0, "")
-    assert without_seconds(ended.out) == without_seconds(f"{found}\n")
+    table, left_out = ended.out.rsplit("\n", 2)[:2]
+    assert without_seconds(f"{table}\n") == without_seconds(f"{found}\n")
+    assert left_out.startswith("Left out: RTD, which takes longer than all the others together")
+    assert "Read first: DistCorr" in table
 
 
 def test_arrays_of_one_file_are_chosen_by_key(invoke, folder, arrays):
     ended = invoke("compare", folder / "layers.npz", "--key", "first", "--key", "third", *FEW)
     found = shesha.compare(arrays["X"], arrays["Z"], ["CKA", "LinReg"], names=("first", "third"))
     assert (ended.status, ended.err) == (0, "")
-    assert without_seconds(ended.out) == without_seconds(f"{found}\n")
+    table, left_out = ended.out.rsplit("\n", 2)[:2]
+    assert without_seconds(f"{table}\n") == without_seconds(f"{found}\n")
+    assert left_out.startswith("Left out: RTD, which takes longer than all the others together")
+    assert "Read first: DistCorr" in table
 
 
 def test_what_is_no_representation_is_skipped_aloud(invoke, folder, arrays):
@@ -124,10 +130,11 @@ def test_distances_are_taken_as_such_if_told(invoke, strict_json, folder, arrays
     assert cka["reason"] == "needs the features, got distances between rows"
 
 
-def test_what_looks_like_distances_gets_a_hint(invoke, folder):
-    ended = invoke("compare", folder / "dX.npy", folder / "Y.npy", *FEW)
+@pytest.mark.filterwarnings("default")
+def test_what_looks_like_distances_gets_a_hint(invoke_main, folder):
+    ended = invoke_main("compare", folder / "dX.npy", folder / "Y.npy", *FEW)
     assert ended.status == 0
-    assert ended.err == "dX looks like distances between rows: if it is, add --rdm\n"
+    assert ended.err == "shesha: dX looks like distances between rows: if it is, mark it with Rdm (--rdm)\n"
 
 
 @pytest.mark.parametrize(
@@ -219,10 +226,10 @@ BAD = {
     "other rows": (["X.npy", "short.npy"], r"must have the same rows, got different numbers: X \(40\), short \(30\)"),
     "one array": (["X.npy"], "FILE must hold at least two representations together, got X"),
     "one file twice": (["X.npy", "X.npy"], "FILE must be given once each, got .*X.npy repeatedly"),
-    "a missing file": (["X.npy", "nowhere.npy"], "path must be an existing file, got .*nowhere.npy"),
+    "a missing file": (["X.npy", "nowhere.npy"], "FILE must be an existing file, got .*nowhere.npy"),
     "an unknown measure": (["X.npy", "Y.npy", "--measures", "jacard"], "must be one of Jaccard, got 'jacard'"),
     "an unknown option": (["X.npy", "Y.npy", "--measures", "CKA(k=3)"], "options of CKA must be among .*, got k"),
-    "an open parenthesis": (["X.npy", "Y.npy", "--measures", "Jaccard(k=3"], r"measure must be a name or name\(opt"),
+    "an open parenthesis": (["X.npy", "Y.npy", "--measures", "Jaccard(k=3"], r"--measures must be a name or name\(opt"),
     "no measure": (["X.npy", "Y.npy", "--measures", " , "], "measures must name at least one measure, got none"),
     "no distances": (["X.npy", "Y.npy", "--rdm"], r"must be a square matrix or a condensed triangle"),
     "no picture": (["X.npy", "Y.npy", "--plot", "a.gif"], "--plot must end in one of .png, .pdf, .svg, got 'a.gif'"),
@@ -236,7 +243,7 @@ BAD = {
     ),
     "a missing key": (
         ["layers.npz", "--key", "fourth"],
-        "keys must be among first, second, third in layers.npz, got 'fourth'",
+        "--key must be among first, second, third in layers.npz, got 'fourth'",
     ),
 }
 

@@ -38,8 +38,9 @@ def test_the_introduction_and_the_report(invoke, audits, args, names, capsys):
     assert {len(X) for X in layers.values()} == {len(labels)} == {900}
     assert ended.out.startswith("Three hidden layers of a small network that reads handwritten digits")
     assert ("before and after training" in ended.out) == bool(args)
-    report = ended.out[ended.out.index("Data\n") :]
-    assert re.findall(r"^  (\w+) +60 rows x", report, re.MULTILINE) == names
+    report = ended.out[ended.out.index("Audit of ") :]
+    sizes = re.findall(r"^  (\w+) +60 x \d+ ", report, re.MULTILINE)
+    assert sizes == names
 
     (program,) = re.findall(r"from Python:\n\n((?: {4}.*\n)+)", ended.out)
     exec(textwrap.dedent(program), {})

@@ -7,6 +7,8 @@ import json
 import numpy as np
 import pytest
 
+from shesha.nulls.corrections import benjamini_hochberg
+
 
 @pytest.fixture
 def models(tmp_path):
@@ -40,9 +42,9 @@ def test_writes_numbers_and_a_picture(invoke, models, tmp_path):
     ("more", "message"),
     [
         (["--measure", "MagDiff"], "permuting rows leaves it alone"),
-        (["--measure", "nothing"], "measure must be one of"),
+        (["--measure", "nothing"], "--measure must be one of"),
         (["--aggregate", "median"], "aggregate must be one of 'max'"),
-        (["--permutations", "3"], "n_permutations must be at least"),
+        (["--permutations", "3"], "--permutations must be at least"),
         (["--plot", "grid.txt"], "--plot must end in one of"),
     ],
 )
@@ -61,10 +63,22 @@ def test_compare_calibrates_every_line(invoke, models):
     assert all(0 < score["p_value"] <= 1 and score["interval_low"] < score["interval_high"] for score in scores)
 
 
-def test_calibrating_needs_two(invoke_main, models):
-    ended = invoke_main("compare", models[0], "--calibrate")
-    assert ended.status == 2
-    assert "--calibrate needs exactly two representations, got 3" in ended.err
+def test_calibrating_takes_every_pair(invoke, models, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    asked = ("compare", models[0], "--calibrate", "--measures", "CKA", "--permutations", "39")
+    ended = invoke(*asked)
+    assert ended.status == 0
+    assert max(map(len, ended.out.split("\n"))) <= 80
+    plain = json.loads(invoke(*asked, "--json", "-").out)
+    assert [(one["first"], one["second"]) for one in plain["pairs"]] == [("a0", "a1"), ("a0", "a2"), ("a1", "a2")]
+    scores = [one["scores"][0] for one in plain["pairs"]]
+    corrected = benjamini_hochberg([one["p_value"] for one in scores])
+    for pair, one, p in zip(plain["pairs"], scores, corrected, strict=True):
+        (line,) = (line for line in ended.out.split("\n") if line.startswith(f"{pair['first']}, {pair['second']} "))
+        interval = [f"[{one['interval_low']:.3f},", f"{one['interval_high']:.3f}]"]
+        numbers = [f"{one[name]:.3f}" for name in ("null_mean", "calibrated")]
+        assert line.split()[2:] == [f"{one['value']:.3f}", *interval, *numbers, f"{p:.3f}"]
+    assert "p compares with 39 random matchings of the rows and cannot fall below 0.025." in ended.out
 
 
 def test_ctrl_c_writes_what_has_come_and_ends_with_its_status(invoke, models, monkeypatch, tmp_path):

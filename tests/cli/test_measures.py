@@ -19,7 +19,10 @@ def test_all_measures_are_listed_under_their_families(invoke):
     assert (ended.status, ended.err) == (0, "")
     family, listed = "", {}
     for line in ended.out.split("\n\n")[0].split("\n"):
-        if line.startswith("  "):
+        if line.startswith("    "):
+            # What a measure means goes on below.
+            assert listed[family]
+        elif line.startswith("  "):
             name, direction = re.fullmatch(r"  (.+?) +(higher|lower) +is closer  \S.*", line).groups()
             assert direction == measures.get(name).closer
             listed[family].append(name)
@@ -39,8 +42,22 @@ def test_a_family_is_listed_alone(invoke, text):
     assert (ended.status, ended.err) == (0, "")
     family, *lines = ended.out.split("\n\n")[0].split("\n")
     assert family == text.lower()
-    listed = [re.match(r"  (.+?) +(higher|lower) +is closer", line)[1] for line in lines]
+    listed = [re.match(r"  (.+?) +(higher|lower) +is closer", line)[1] for line in lines if not line.startswith("    ")]
     assert listed == [measure.name for measure in measures.choose(family)]
+
+
+@pytest.mark.parametrize(("text", "count"), [("ReSi", 24), ("resi", 24), ("standard", 37)])
+def test_a_group_is_listed(invoke, text, count):
+    ended = invoke("measures", text)
+    assert (ended.status, ended.err) == (0, "")
+    listed = re.findall(r"^  (\S.*?) +(?:higher|lower) +is closer", ended.out, re.MULTILINE)
+    assert sorted(listed) == sorted(measure.name for measure in measures.choose(text))
+    assert len(listed) == count
+
+
+def test_the_list_fits_the_page(invoke, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert max(map(len, invoke("measures").out.split("\n"))) <= 80
 
 
 def test_the_list_says_how_to_learn_more(invoke):
@@ -62,13 +79,12 @@ def test_a_card_shows_the_options_asked_for(invoke):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("jacard", r"measure must be one of Jaccard, got 'jacard' \(`shesha measures` lists all\)"),
-        ("procrustes similarty", r"measure must be one of Procrustes similarity.*, got 'procrustes similarty'.*"),
-        ("xyzzy", r"measure must be one of CCA, SVCCA, .*, got 'xyzzy'.*"),
-        ("CKA(k", r"measure must be a name or name\(option=value, ...\), got 'CKA\(k'"),
+        ("jacard", r"NAME must be one of Jaccard, got 'jacard' \(`shesha measures` lists all\)"),
+        ("procrustes similarty", r"NAME must be one of Procrustes similarity.*, got 'procrustes similarty'.*"),
+        ("xyzzy", r"NAME must be one of CCA, SVCCA, .*, got 'xyzzy'.*"),
+        ("CKA(k", r"NAME must be a name or name\(option=value, ...\), got 'CKA\(k'"),
         ("CKA(k=3)", r"options of CKA must be among kernel, bandwidth, got k"),
         ("kNN(k=3,k=4)", r"options of a measure must be given once, got k again in 'kNN\(k=3,k=4\)'"),
-        ("ReSi", "measure must be one measure, got 'ReSi', which is several"),
     ],
 )
 def test_an_unknown_name_is_one_line_with_suggestions_and_status_2(invoke_main, name, message):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 import sys
-from importlib.metadata import version
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import shesha
 from shesha.auditing.findings import meanings
-from shesha.cli.audit import audit_command
+from shesha.cli.audit import _UNORDERED, audit_command
 
 MEANINGS = meanings()
 
@@ -29,9 +30,47 @@ def test_the_report_is_that_of_the_library(invoke, path, X, kinds):
     options = ("--metric", "euclidean", "--seed", "4", "--pairs", "500", "--label-column", "kind")
     ended = invoke("audit", path, *options, *RESAMPLED)
     found = shesha.audit(
-        {"first": X, "second": X**3}, kinds, metric="euclidean", seed=4, pairs=500, n_bootstrap=10, n_permutations=19
+        {"first": X, "second": X**3},
+        pd.Series(kinds, name="kind"),
+        metric="euclidean",
+        seed=4,
+        pairs=500,
+        n_bootstrap=10,
+        n_permutations=19,
     )
-    assert (ended.status, ended.out, ended.err) == (0, f"{found}\n", "")
+    unordered = replace(found, drift=None, drift_reason=_UNORDERED)
+    assert (ended.status, ended.out, ended.err) == (0, f"{unordered}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("names", "keys", "ordered"),
+    [
+        (("first", "second"), (), False),
+        (("first", "second"), ("second", "first"), True),
+        (("layer1", "layer12"), (), True),
+        (("pca50", "lognorm"), (), False),
+        (("a1", "b2"), (), False),
+    ],
+)
+def test_drift_is_told_where_somebody_gave_an_order(invoke, tmp_path, X, names, keys, ordered):
+    np.savez(tmp_path / "two.npz", **dict(zip(names, (X, X**3), strict=True)))
+    chosen = [part for key in keys for part in ("--key", key)]
+    out = invoke("audit", tmp_path / "two.npz", *QUICK, *chosen).out
+    assert ("Drift along the order given" in out) == ordered
+    assert ("no order of the representations was given" in " ".join(out.split())) != ordered
+
+
+def test_a_first_look_draws_less_and_says_so(invoke, strict_json, path):
+    ended = invoke("audit", path, "--quick", "--bootstrap", "0", "--json", "-")
+    options = strict_json(ended.out)["options"]
+    assert (options["n_bootstrap"], options["n_permutations"]) == (0, 39)
+    assert "--quick" in ended.err
+
+
+def test_without_matchings_there_is_no_chance(invoke, path):
+    ended = invoke("audit", path, "--bootstrap", "0", "--permutations", "0")
+    assert ended.status == 0
+    assert "no chance level was drawn" in " ".join(ended.out.split())
 
 
 def test_defaults_are_those_of_the_library():
@@ -62,7 +101,7 @@ def test_json_beside_the_report(invoke, strict_json, path, tmp_path):
     assert {score["confidence"] for score in scores.values()} == {0.9}
     assert content["ranking"] == sorted(scores, key=lambda name: -scores[name]["value"])
     assert content["meanings"] == {name: meaning.line for name, meaning in MEANINGS.items()}
-    assert content["shesha"] == version("shesha")
+    assert content["shesha"] == shesha.__version__
     assert "90% intervals" in ended.out
 
 
@@ -124,5 +163,5 @@ def test_a_picture_without_matplotlib(invoke_main, path, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     ended = invoke_main("audit", path, *QUICK, "--plot", tmp_path / "a.png")
     assert ended.status == 2
-    assert ended.err.endswith('\nshesha: plots need matplotlib: pip install "shesha[plot]"\n')
-    assert "Ranking" in ended.out
+    assert ended.err.endswith('\nshesha: plots need matplotlib: pip install "shesha-representations[plot]"\n')
+    assert "  rank  " in ended.out

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from importlib.metadata import version
 from io import StringIO
 
 import numpy as np
 import pytest
 
-from shesha import _progress
+from shesha import __version__, _progress
+from shesha.runs import Meter
 
 OPTIONS = [
     "--labels",
@@ -32,15 +32,15 @@ _OVERRIDES = {"NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"}
 
 def test_version(process):
     ended = process("--version")
-    assert (ended.status, ended.out, ended.err) == (0, f"shesha {version('shesha')}\n", "")
+    assert (ended.status, ended.out, ended.err) == (0, f"shesha-representations {__version__}\n", "")
 
 
 @pytest.mark.parametrize(("args", "status"), [(["--help"], 0), ([], 2)])
 def test_help_lists_the_commands(invoke, args, status):
     ended = invoke(*args)
-    assert (ended.status, ended.err) == (status, "")
-    for text in ("shesha [OPTIONS] COMMAND", "audit", "demo", "--version"):
-        assert text in ended.out
+    assert ended.status == status
+    for text in ("shesha [OPTIONS] COMMAND", "audit", "demo", "doctor", "--version", "-h, --help"):
+        assert text in ended.out + ended.err
 
 
 def test_help_of_audit_lists_the_options(process):
@@ -84,6 +84,25 @@ def test_long_work_shows_progress_on_a_terminal(terminal, capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_long_work_tells_a_line_now_and_then_where_there_is_no_terminal(monkeypatch, capsys):
+    now = iter([0.0, *(20.0 * step for step in range(1, 5))])
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: next(now))
+    assert list(_progress.track("abcd", 4, "layers")) == list("abcd")
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "shesha: 2 of 4 layers, 40 s so far\nshesha: 4 of 4 layers, 80 s so far\n")
+    with _progress.muted():
+        assert list(_progress.track("abcd", 4, "layers")) == list("abcd")
+
+
+def test_a_run_of_jobs_tells_a_line_now_and_then(monkeypatch, capsys):
+    monkeypatch.setattr(_progress, "_EVERY", 0.0)
+    with Meter(1, "audits") as meter:
+        meter.expect("audit", 2)
+        meter.finish("audit", 1, 60.0)
+        meter.show()
+    assert capsys.readouterr().err.startswith("shesha: 1/2 audits, about 60 s left, ")
+
+
 def test_quick_work_is_silent(terminal):
     stream = terminal(delay=60)
     assert list(_progress.track("abcd", 4, "layers")) == list("abcd")
@@ -116,7 +135,8 @@ def test_progress_ends_with_the_work_that_fails(terminal):
 
 
 PROGRAM = """
-from shesha import _progress
+from shesha import __version__, _progress
+from shesha.runs import Meter
 from shesha.cli import main
 _progress._DELAY = -1
 main()
@@ -186,3 +206,25 @@ def test_interruption_ends_with_its_status(interrupted):
 
 def test_interruption_is_told(interrupted):
     assert interrupted.err == "shesha: interrupted\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--store", "kept.sqlite")])
+def test_an_interrupted_audit_tells_what_is_finished(invoke_main, monkeypatch, tmp_path, X, options):
+    from shesha.auditing import findings
+
+    monkeypatch.chdir(tmp_path)
+    np.savez(tmp_path / "layers.npz", layer1=X, layer2=X**3, layer3=X + 1)
+    measured, done = findings.find_faults, []
+
+    def until_the_second(rows):
+        if done:
+            raise KeyboardInterrupt
+        done.append(1)
+        return measured(rows)
+
+    monkeypatch.setattr(findings, "find_faults", until_the_second)
+    ended = invoke_main("audit", "layers.npz", "--bootstrap", "0", "--permutations", "19", *options)
+    assert ended.status == 130
+    assert ended.out.startswith("Audit of layer1: 60 rows x 12 features\n")
+    assert "Interrupted: the other representations were not audited." in ended.out
+    assert ended.err.endswith("shesha: interrupted\n")

@@ -90,5 +90,5 @@ def test_a_grid_of_layers_is_drawn(layers):
 
 def test_without_matplotlib_the_extra_is_named(found, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r'plots need matplotlib: pip install "shesha\[plot\]"'):
+    with pytest.raises(ImportError, match=r'plots need matplotlib: pip install "shesha-representations\[plot\]"'):
         found.plot("CKA")

@@ -41,7 +41,7 @@ def test_a_picture_is_drawn_where_asked_or_in_a_new_figure(name):
 @pytest.mark.parametrize("name", DRAWN)
 def test_without_matplotlib_the_extra_is_named(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r'plots need matplotlib: pip install "shesha\[plot\]"'):
+    with pytest.raises(ImportError, match=r'plots need matplotlib: pip install "shesha-representations\[plot\]"'):
         DRAWN[name](None)
 
 

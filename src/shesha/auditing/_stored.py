@@ -52,14 +52,15 @@ def audited_apart(
     store: runs.ResultStore,
     workers: int | None = None,
     scheduler: str | None = None,
-) -> list[RepresentationAudit]:
+) -> tuple[list[RepresentationAudit], bool]:
     """Audit each content once, if the store does not have it, and return the findings by the names.
 
+    Ctrl-C ends it early: what is finished is returned, and that it was interrupted.
     Each process may take the whole memory budget, so that the numbers are the same on any number of them.
     """
     apart = scheduler is not None or (workers or 1) > 1
     modules = _modules(apart)
-    asked, labels = _asked(y, settings), None if y is None else np.asarray(y)
+    asked, labels = asked_of(y, settings), None if y is None else np.asarray(y)
     keys = {name: _key(one, asked) for name, one in subjects.items()}
     jobs = {
         key: runs.Job(key, "audit", 1, found_in, (subjects[name], labels, settings, modules))
@@ -68,8 +69,14 @@ def audited_apart(
     executor = runs.executor(workers, scheduler) if apart else runs.Here()
     meter = runs.Meter(executor.n_workers, "audits")
     plan = Audits(store, AUDITS, jobs.values(), meter)
-    runs.run(plan, executor, meter)
-    return [_named(name, subjects[name], key, plan) for name, key in keys.items()]
+    try:
+        runs.run(plan, executor, meter)
+    except KeyboardInterrupt:
+        finished = {name: key for name, key in keys.items() if key in plan.results}
+        if not finished:
+            raise
+        return [_named(name, subjects[name], key, plan) for name, key in finished.items()], True
+    return [_named(name, subjects[name], key, plan) for name, key in keys.items()], False
 
 
 def found_in(subject: Subject, y: ArrayLike | None, settings: Settings, modules: tuple[str, ...]) -> dict[str, Any]:
@@ -113,7 +120,7 @@ def _version() -> str:
     return runs.version_of_code(*code, follow=_FOLLOWED)
 
 
-def _asked(y: ArrayLike | None, settings: Settings) -> str:
+def asked_of(y: ArrayLike | None, settings: Settings) -> str:
     """Name all that decides the numbers but the content: options, seed, labels, design, code."""
     design = {name: _text(value) for name, value in asked_for(settings.design).items()}
     plain = {

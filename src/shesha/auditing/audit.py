@@ -20,16 +20,18 @@ from shesha._random import generator
 from shesha._types import Seed
 from shesha._warnings import NotEstimableWarning
 from shesha.auditing._paths import holds_paths
-from shesha.auditing.findings import Settings, audited, meanings, size
+from shesha.auditing.findings import Settings, audited, in_order_of_rows, meanings, size
 from shesha.auditing.movement import movement, movement_apart
+from shesha.auditing.width import same_width, same_width_apart
 from shesha.kernels.distances import METRICS, Metric
 from shesha.nulls.orders import asked_for
-from shesha.results import Audit, DriftPath, RepresentationAudit
+from shesha.results import Audit, DriftPath, LabelClasses, RepresentationAudit
 from shesha.stability.measured import design_of
-from shesha.views import Rdm, Representation, Rows, rows_or_distances
+from shesha.views import Rdm, Representation, Rows, hint_of_distances, in_one_order, rows_or_distances
 
 _RECORDED = ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs")
 Data = ArrayLike | Rdm | Representation | Rows
+_FEWEST_DRAWS = 19
 _MANY_CLASSES = 0.5
 """With more classes than this share of the rows the labels are row names, not classes."""
 
@@ -67,21 +69,22 @@ def audit(
     Parameters
     ----------
     representations : mapping of names to arrays, or one array of shape (n_samples, n_features)
-        Several of the same rows (layers, checkpoints) are ranked, and their drift along the order
-        given is measured. Memory-mapped files stay on disk, sparse matrices sparse; of an `Rdm`, what distances
-        can tell is told. Paths may stand for arrays, and a path, a list of paths, or a directory, for all arrays in
-        these files, which are read when they are needed. A file that cannot be read is left out, with a warning.
+        Several of the same rows (layers, checkpoints) are ranked, with as many features each, and their drift along
+        the order given is measured. Memory-mapped files stay on disk, sparse matrices sparse; of an `Rdm`, what
+        distances can tell is told. Rows that have names are put in the order of the first, as are labels. Paths may
+        stand for arrays, and a path, a list of paths, or a directory, for all arrays in these files, which are read
+        when they are needed. A file that cannot be read is left out, with a warning.
     y : array of shape (n_samples,), optional
-        Class labels: adds the supervised scores.
+        Class labels: adds the supervised scores, each beside its values when labels are shuffled.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows, for all scores but those with a convention of their own (alignment with the labels:
         correlation; class separation: Euclidean).
     confidence : float
         Of the intervals, in (0, 1).
     n_bootstrap, n_permutations : int
-        Resamples behind each interval, and random matchings behind the chance level.
+        Resamples behind each interval, and random matchings behind the chance level; 0 for none.
     pairs : int, optional
-        Use this many random pairs of rows in the split scores (see `estimate`).
+        Use exactly this many random pairs of rows in the split scores, or all if there are no more (see `estimate`).
     blocks, groups, within, shift, block_length
         Which rows may take each other's place, and which are resampled together: as for `shesha.nulls.exchange`. Where
         none is given and rows look dependent, the report says so and what to pass.
@@ -102,7 +105,8 @@ def audit(
     Returns
     -------
     Audit
-        Prints as a report; `to_frame()` gives a row per representation, `plot()` a picture.
+        Prints as a report; `to_frame()` gives a row per representation, `plot()` a picture. Ctrl-C ends it early: it
+        then holds what was finished, and is marked as interrupted.
 
     Examples
     --------
@@ -124,7 +128,7 @@ def audit(
         metric=metric,
         confidence=check.fraction(confidence, "confidence", closed=False),
         n_bootstrap=check.count(n_bootstrap, "n_bootstrap", minimum=0),
-        n_permutations=check.count(n_permutations, "n_permutations", minimum=19),
+        n_permutations=_draws(n_permutations),
         pairs=check.optional_count(pairs, "pairs", minimum=100),
         seed=int(seed) if isinstance(seed, int | np.integer) else seed,
         design={
@@ -136,44 +140,68 @@ def audit(
         },
     )
     if not (holds_paths(representations) or store or scheduler or (workers or 1) > 1):
-        return _as_result(*_in_memory(representations, layer_axis, y, settings), settings)
+        return _in_memory(representations, layer_axis, y, settings)
     # These import all measures, which arrays in memory do not need.
-    from shesha.auditing._stored import audited_apart, drawn
+    from shesha.auditing._stored import asked_of, audited_apart, drawn
     from shesha.auditing._subjects import given_files, of_files, of_mapping
 
     files = given_files(representations, layer_axis)
     with runs.writing(store) as kept:
         subjects = of_files(files, kept) if files else of_mapping(representations, layer_axis, kept)
+        y, settings = in_order_of_rows([one.names for one in subjects.values()], y, settings)
         _require_usable(y, settings, [one.n_rows for one in subjects.values()])
         numbered = replace(settings, seed=drawn(settings.seed))
-        apart = audited_apart(subjects, y, numbered, kept, workers, scheduler)
-        drift, reason = movement_apart(subjects, apart, metric, kept)
-    return _as_result(apart, drift, reason, settings)
+        apart, interrupted = audited_apart(subjects, y, numbered, kept, workers, scheduler)
+        apart = same_width_apart(subjects, apart, numbered, asked_of(None, numbered), kept)
+        finished = {one.name: subjects[one.name] for one in apart}
+        drift, reason = movement_apart(finished, apart, metric, kept)
+    return _as_result(apart, y, drift, reason, settings, interrupted)
 
 
-def _in_memory(
-    representations: Any, layer_axis: LayerAxis, y: ArrayLike | None, settings: Settings
-) -> tuple[list[RepresentationAudit], DriftPath | None, str]:
-    named = _named(representations, layer_axis)
+def _in_memory(representations: Any, layer_axis: LayerAxis, y: ArrayLike | None, settings: Settings) -> Audit:
+    named = in_one_order(_named(representations, layer_axis))
+    hint_of_distances({name: X.sample for name, X in named.items() if isinstance(X, Rows) and not X.is_sparse})
+    y, settings = in_order_of_rows([one.names for one in named.values()], y, settings)
     if y is not None:
         _require_usable_labels(y, [size(X) for X in named.values()])
-    found = []
+    found, interrupted = [], False
     several = track(named.items(), len(named), "representations") if len(named) > 1 else named.items()
-    for name, X in several:
-        # One representation shows the progress of its parts, several that of the whole.
-        with muted() if len(named) > 1 else nullcontext(), warnings.catch_warnings():
-            # The reason stands in the result.
-            warnings.simplefilter("ignore", NotEstimableWarning)
-            found.append(audited(name, X, y, settings))
-    return found, *movement(named, found, settings.metric)
+    try:
+        for name, X in several:
+            # One representation shows the progress of its parts, several that of the whole.
+            with muted() if len(named) > 1 else nullcontext(), warnings.catch_warnings():
+                # The reason stands in the result.
+                warnings.simplefilter("ignore", NotEstimableWarning)
+                found.append(audited(name, X, y, settings))
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        interrupted = True
+    finished = {one.name: named[one.name] for one in found}
+    found = same_width(finished, found, settings)
+    return _as_result(found, y, *movement(finished, found, settings.metric), settings, interrupted)
 
 
-def _as_result(found: Sequence[RepresentationAudit], drift: DriftPath | None, reason: str, settings: Settings) -> Audit:
+def _as_result(
+    found: Sequence[RepresentationAudit],
+    y: ArrayLike | None,
+    drift: DriftPath | None,
+    reason: str,
+    settings: Settings,
+    interrupted: bool,
+) -> Audit:
     plain = {name: getattr(settings, name) for name in _RECORDED}
     plain["seed"] = settings.seed if isinstance(settings.seed, int) else None
     if asked_for(settings.design):
         plain["design"] = tuple(asked_for(settings.design))
-    return Audit(tuple(found), drift, reason, plain, meanings())
+    labels = None if y is None else _classes(y)
+    return Audit(tuple(found), drift, reason, plain, meanings(), labels, interrupted)
+
+
+def _classes(y: ArrayLike) -> LabelClasses:
+    codes, classes = check.labels(y, len(np.asarray(y)))
+    sizes = np.bincount(codes, minlength=len(classes))
+    return LabelClasses(tuple(map(str, classes)), tuple(map(int, sizes)), str(getattr(y, "name", None) or ""))
 
 
 def _named(representations: Data | Mapping[str, Data], layer_axis: LayerAxis) -> dict[str, Rows | Rdm]:
@@ -192,6 +220,14 @@ def _named(representations: Data | Mapping[str, Data], layer_axis: LayerAxis) ->
         )
     arrays = zip(names, representations.values(), strict=True)
     return {name: rows_or_distances(X, name, min_rows=0, min_columns=0) for name, X in arrays}
+
+
+def _draws(n_permutations: int) -> int:
+    """Check the draws: none, or enough for a p-value of 0.05."""
+    found = check.count(n_permutations, "n_permutations", minimum=0)
+    if 0 < found < _FEWEST_DRAWS:
+        raise ValueError(f"n_permutations must be at least {_FEWEST_DRAWS}, or 0 for none, got {found}")
+    return found
 
 
 def _require_usable(y: ArrayLike | None, settings: Settings, sizes: Sequence[int]) -> None:

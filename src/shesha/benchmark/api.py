@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shesha._version import __version__
 from shesha.benchmark._results import results
 from shesha.benchmark.archive import Archive
 from shesha.benchmark.entries import entries, entry_of
@@ -99,7 +99,7 @@ def run(
     with only_writer(path, wait=wait), Store(path) as opened:
         _require_same_suite(opened, chosen)
         keys = _keys(models) if keys is None else keys
-        opened.describe(suite=chosen.name, shesha=metadata.version("shesha"))
+        opened.describe(suite=chosen.name, shesha=__version__)
         opened.plan({key: model for model, key in keys.items()})
         opened.add_entries(map(entry_of, taking_part))
         if retry_failed:

@@ -11,12 +11,15 @@ from typing import Annotated, Any
 import typer
 
 from shesha._offers import offered
+from shesha._version import DISTRIBUTION, __version__
 from shesha._warnings import MeasureWarning, warn
 from shesha.cli._files import INTERRUPTED
+from shesha.cli._words import in_options
 from shesha.cli.audit import audit_command
 from shesha.cli.bench import bench
 from shesha.cli.compare import compare_command
 from shesha.cli.demo import demo_command
+from shesha.cli.doctor import doctor_command
 from shesha.cli.layers import layers_command
 from shesha.cli.measures import measures_command
 from shesha.cli.scores import scores_command
@@ -29,13 +32,16 @@ app = typer.Typer(
     name="shesha",
     help="The geometry of representations: how stable, how similar, above chance, and by which measure.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
+    # Panels would cut words at the edge of the terminal.
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 app.command("audit")(audit_command)
 app.add_typer(bench)
 app.command("compare")(compare_command)
 app.command("demo")(demo_command)
+app.command("doctor")(doctor_command)
 app.command("layers")(layers_command)
 app.command("measures")(measures_command)
 app.command("scores")(scores_command)
@@ -43,9 +49,7 @@ app.command("scores")(scores_command)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"shesha {version('shesha')}")
+        typer.echo(f"{DISTRIBUTION} {__version__}")
         raise typer.Exit
 
 
@@ -60,7 +64,7 @@ def _options(
 
 def _tell(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning as a reader of the command line wants it: without the place in the code."""
-    typer.echo(f"shesha: {message}", err=True)
+    typer.echo(f"shesha: {in_options(str(message))}", err=True)
 
 
 @cache
@@ -95,7 +99,7 @@ def main() -> None:
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         if os.environ.get("SHESHA_DEBUG"):
             raise
-        typer.echo(f"shesha: {error or type(error).__name__}", err=True)
+        typer.echo(f"shesha: {in_options(str(error)) or type(error).__name__}", err=True)
         sys.exit(BAD_INPUT)
     except SystemExit as stop:
         # The command line library turns Ctrl-C into this status without a word.

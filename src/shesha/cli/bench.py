@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -30,6 +32,8 @@ OwnSuite = Annotated[
     typer.Option("--suite", help="The store's suite, where it is your own: module:name, imported to read it."),
 ]
 _NOTHING = 2
+_TESTS = ("accuracy", "output", "label_randomization", "shortcut", "augmentation", "layer_monotonicity")
+"""The tests of the published benchmark."""
 
 
 @bench.command("run")
@@ -38,7 +42,13 @@ def run_command(
         str, typer.Argument(help="'small' (a laptop, no network), 'paper' (as published), or your own module:name.")
     ],
     domain: Annotated[list[str] | None, typer.Option(help="graphs, language or vision (may be repeated).")] = None,
-    dataset: Annotated[list[str] | None, typer.Option(help="Only this data set (may be repeated).")] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only this data set (may be repeated): small has Cora, SST2, MNLI, FashionMNIST, CIFAR10; paper has "
+            "Cora, Flickr, OGBN-Arxiv, SST2, MNLI, IN100, CIFAR100."
+        ),
+    ] = None,
     architecture: Annotated[list[str] | None, typer.Option(help="Only this network (may be repeated).")] = None,
     test: Annotated[
         list[str] | None,
@@ -60,23 +70,28 @@ def run_command(
     retry_failed: Annotated[bool, typer.Option(help="Try again what failed in an earlier run.")] = False,
     no_wait: Annotated[bool, typer.Option(help="Fail if another run is writing the same store.")] = False,
 ) -> None:
-    """Train the models of a suite, compare them, and write every number; started again, it goes on where it was."""
+    """Train the models of a suite, compare them, and write every number; started again, it goes on where it was.
+
+    Data sets and pretrained networks are looked for in the folder that SHESHA_DATA names, then downloaded to the one
+    that SHESHA_CACHE names. `shesha doctor` shows what is there.
+    """
     from shesha.benchmark import rank, run, status
 
-    found = run(
-        suite,
-        domains=domain or (),
-        datasets=dataset or (),
-        architectures=architecture or (),
-        tests=test or (),
-        measures=measure or ("all",),
-        store=store,
-        workers=workers,
-        scheduler=scheduler,
-        keep_checkpoints=keep_checkpoints,
-        retry_failed=retry_failed,
-        wait=not no_wait,
-    )
+    with _kept_when_interrupted(store):
+        found = run(
+            suite,
+            domains=domain or (),
+            datasets=dataset or (),
+            architectures=architecture or (),
+            tests=test or (),
+            measures=measure or ("all",),
+            store=store,
+            workers=workers,
+            scheduler=scheduler,
+            keep_checkpoints=keep_checkpoints,
+            retry_failed=retry_failed,
+            wait=not no_wait,
+        )
     far = status(store, _suite(suite))
     failed, without = int(far["models failed"].sum()), int(far["without value"].sum())
     if failed or without:
@@ -87,6 +102,32 @@ def run_command(
         typer.echo("shesha: no test is complete", err=True)
         raise typer.Exit(_NOTHING)
     typer.echo(_printed(rank(found)))
+    _tell_what_is_not_known(found)
+
+
+@contextmanager
+def _kept_when_interrupted(store: Path) -> Iterator[None]:
+    """Say after Ctrl-C how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(f"shesha: what is finished is kept in {store}: the same command goes on from there", err=True)
+        raise typer.Exit(_files.INTERRUPTED) from None
+
+
+def _tell_what_is_not_known(found: pd.DataFrame) -> None:
+    """Say on how little a rank rests, where not all tests were run."""
+    from shesha.benchmark.tests import find
+
+    rows = set(found["test"])
+    missing = [name for name in _TESTS if not rows & set(find(name).rows)]
+    if missing:
+        sets = ", ".join(dict.fromkeys(map(str, found["dataset"])))
+        typer.echo(
+            f"shesha: these ranks rest on {len(_TESTS) - len(missing)} of {len(_TESTS)} tests, on {sets}; they do not "
+            f"say how the measures do in {', '.join(missing)}: `shesha bench rank --published` has all six",
+            err=True,
+        )
 
 
 @bench.command("status")
@@ -148,11 +189,13 @@ def rank_command(
 
     _files.require_picture(plot)
     _files.require_writable(plot)
-    frame = _results(store, published, suite)
+    own = frame = _results(store, published, suite)
     if not published and len(beside := with_published(frame)) > len(frame):
         frame = beside
         typer.echo("shesha: published scores stand for the measures that were not run", err=True)
     typer.echo(_printed(rank(frame, pooling=pooling)))
+    if not published:
+        _tell_what_is_not_known(own)
     if plot is not None:
         _files.save_picture(plot, plot_ranks(frame, pooling=pooling).flat[0])
 

@@ -8,12 +8,15 @@ import typer
 
 
 def measures_command(
-    name: Annotated[str | None, typer.Argument(help="A measure by any name, or a family; default: list all.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="A measure by any name, a family, or 'ReSi', 'standard'; default: list all.")
+    ] = None,
 ) -> None:
     """List the measures, or tell what one means, what leaves it alone, what it costs and where it misleads."""
-    from shesha.measures import card, families, get, overview
+    from shesha.measures import card, choose, families, get, overview
 
-    if name is None or name.casefold() in {family.casefold() for family in families()}:
-        typer.echo(overview(name))
-    else:
-        typer.echo(card(get(name)))
+    if name is None:
+        typer.echo(overview())
+        return
+    several = name.casefold() in {family.casefold() for family in families()} or len(choose(name)) > 1
+    typer.echo(overview(choose(name)) if several else card(get(name)))

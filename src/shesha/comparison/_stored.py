@@ -63,6 +63,7 @@ class Run:
             require_importable(self._measures, self._workers, self._scheduler)
         with runs.writing(self._store) as store:
             self.index = self._looked_at(store)
+            self.index.in_one_order()
             _require_comparable(self.index)
             self.index.tell()
             known = self.index.known

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 
 from shesha.measures._lookup import load_entry_points
 from shesha.measures._registry import IMPLIED, Measure, registered
-from shesha.report import CHANGES, changes_in_words, columns, markdown_table, options_in_words, range_in_words
+from shesha.report import (
+    CHANGES,
+    changes_in_words,
+    markdown_table,
+    options_in_words,
+    page_width,
+    range_in_words,
+    wrapped,
+)
 from shesha.report import card as as_card
 
 _COSTS = {
@@ -52,17 +61,19 @@ def facts(measure: Measure) -> list[tuple[str, str]]:
     return [entry for entry in found if entry[1]] + [("beware", caveat) for caveat in measure.caveats]
 
 
-def overview(family: str | None = None) -> str:
-    """Return the list of all measures by family, or of one family."""
+def overview(of: Iterable[Measure] | None = None) -> str:
+    """Return the list of all measures by family, or of some."""
     load_entry_points()
-    measures = {
-        name: m for name, m in registered().items() if family is None or m.family.casefold() == family.casefold()
-    }
-    cells = [[one.name, f"{one.closer:<6} is closer", meaning(one)] for one in measures.values()]
-    told = dict(zip(measures, columns(cells, "<<<", indent="  "), strict=True))
+    measures = list(registered().values() if of is None else of)
+    side = max(len(one.name) for one in measures)
     lines = []
-    for family in dict.fromkeys(measure.family for measure in measures.values()):
-        lines += [family, *(told[name] for name, measure in measures.items() if measure.family == family)]
+    for family in dict.fromkeys(measure.family for measure in measures):
+        lines.append(family)
+        for one in measures:
+            if one.family == family:
+                head = f"  {one.name:<{side}}  {one.closer:<6} is closer  "
+                first, *rest = wrapped(meaning(one), page_width(), " " * len(head), "")
+                lines += [head + first.lstrip(), *rest]
     return "\n".join([*lines, "", "shesha measures NAME tells more of one."])
 
 

@@ -16,7 +16,7 @@ from shesha._random import drawn_number
 from shesha._types import Seed
 from shesha._warnings import MeasureWarning, NotEstimable, warn
 from shesha.kernels.threads import single_threaded_blas
-from shesha.views import Rdm, Representation, View, aligned
+from shesha.views import Rdm, Representation, View, adjusted, aligned, in_one_order
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=View)
@@ -141,14 +141,15 @@ class Measure:
         own = self.parameters["seed"]
         return replace(self, options=dict(self.options) | {"seed": drawn_number(seed if own is None else own)})
 
-    def between(self, X: Data, Y: Data) -> float:
-        """Compare two representations; NotEstimable tells why there is no value."""
-        return self.told(X, Y)[0]
+    def between(self, X: Data, Y: Data, covariates: ArrayLike | Rdm | None = None) -> float:
+        """Compare two representations, less covariates if there are any; NotEstimable tells why there is no value."""
+        return self.told(X, Y, covariates)[0]
 
-    def told(self, X: Data, Y: Data) -> tuple[float, str]:
+    def told(self, X: Data, Y: Data, covariates: ArrayLike | Rdm | None = None) -> tuple[float, str]:
         """Compare two representations, and say what must be known of the value, if anything."""
-        given = Representation.of(X, "X"), Representation.of(Y, "Y")
-        a, b = aligned(*given, self.view.folding, anywhere=self.anywhere)
+        given = {"X": Representation.of(X, "X"), "Y": Representation.of(Y, "Y")}
+        sides, _ = adjusted(list((in_one_order(given) if self.paired else given).values()), covariates)
+        a, b = aligned(sides[0], sides[1], self.view.folding, anywhere=self.anywhere)
         self.require_comparable(a, b)
         drawn = self.drawn()
         with single_threaded_blas():
@@ -258,8 +259,9 @@ def _as_function(
     def compare(X: Data, Y: Data, *args: P.args, **options: P.kwargs) -> float:
         if args:
             raise TypeError(f"{function.__name__}() takes two representations; options are keyword-only")
+        covariates: Any = options.pop("covariates", None)
         try:
-            value, remark = found.configured(**options).told(X, Y)
+            value, remark = found.configured(**options).told(X, Y, covariates)
         except NotEstimable as reason:
             return check.not_estimable(str(reason))
         if remark:
@@ -272,7 +274,10 @@ def _as_function(
         inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike | Rdm")
         for name in ("X", "Y")
     ]
-    compare.__signature__ = inspect.Signature([*data, *kept], return_annotation="float")  # type: ignore[attr-defined]
+    less = inspect.Parameter(
+        "covariates", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="ArrayLike | Rdm | None"
+    )
+    compare.__signature__ = inspect.Signature([*data, *kept, less], return_annotation="float")  # type: ignore[attr-defined]
     compare.measure = found  # type: ignore[attr-defined]
     # Its signature is that of the views.
     del compare.__wrapped__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,7 @@ def intervals(
     thresholds: Sequence[float] | None = None,
     *,
     label: str = "",
+    joined: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw scores with their intervals, side by side, and the thresholds that chance alone sets.
@@ -45,6 +46,8 @@ def intervals(
         The chance threshold of each; NaN where there is none.
     label : str
         What the scores measure.
+    joined : bool
+        Lines join what was scored from left to right; else each threshold is a dash of its own.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 
@@ -67,14 +70,19 @@ def intervals(
             capsize=3,
             linewidth=1.2,
             markersize=5,
+            linestyle="-" if joined else "none",
         )
-    if thresholds is not None:
+    if thresholds is not None and joined:
         ax.plot(places, thresholds, color=EXPECTED, linestyle="--", linewidth=1, label="chance threshold")
+    elif thresholds is not None and np.isfinite(np.asarray(thresholds, dtype=float)).any():
+        ax.hlines(thresholds, places - 0.3, places + 0.3, color=EXPECTED, linestyle="--", label="chance threshold")
     labels = [literal(name) for name in names]
     slanted = max(map(len, labels)) > 6
     ax.set_xticks(places, labels, rotation=30 if slanted else 0, ha="right" if slanted else "center")
     ax.set_ylabel(literal(label))
     ax.set_ylim(min(-0.05, ax.get_ylim()[0]), 1.02)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize="small")
+    # Apart from each other, points leave no corner free.
+    beside: dict[str, Any] = {} if joined else {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 2}
+    ax.legend(frameon=False, fontsize="small", **beside)
     return ax

@@ -5,11 +5,14 @@ from __future__ import annotations
 from shesha.report._cards import CHANGES, card, changes_in_words, options_in_words, range_in_words
 from shesha.report._columns import columns
 from shesha.report._markdown import markdown_line, markdown_table
+from shesha.report._tables import Column, table
+from shesha.report._width import page_width
 from shesha.report.sections import Section
-from shesha.report.text import as_text
+from shesha.report.text import as_text, wrapped
 
 __all__ = [
     "CHANGES",
+    "Column",
     "Section",
     "as_text",
     "card",
@@ -18,5 +21,8 @@ __all__ = [
     "markdown_line",
     "markdown_table",
     "options_in_words",
+    "page_width",
     "range_in_words",
+    "table",
+    "wrapped",
 ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Collection, Iterable, Mapping
 from inspect import Parameter
 from typing import Any
 
-WIDTH = 100
+from shesha.report._width import page_width
+from shesha.report.text import wrapped
+
 CHANGES = {
     "affine": "any invertible affine map",
     "linear": "any invertible linear map",
@@ -29,12 +30,14 @@ def card(head: str, entries: Iterable[tuple[str, str]]) -> str:
     <BLANKLINE>
       read it       higher is closer
     """
-    lines = [line for title, text in entries for line in _entry(title, text)]
-    return "\n".join([*textwrap.wrap(head, WIDTH), "", *lines])
+    width = page_width()
+    lines = [line for title, text in entries for line in _entry(title, text, width)]
+    return "\n".join([*wrapped(head, width, hanging=""), "", *lines])
 
 
-def _entry(title: str, text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent=f"  {title:<14}", subsequent_indent=" " * 16)
+def _entry(title: str, text: str, width: int) -> list[str]:
+    lines = wrapped(text, width, " " * 16, "")
+    return [f"  {title:<13} {lines[0].strip()}", *lines[1:]] if lines else []
 
 
 def range_in_words(bounds: tuple[float, float]) -> str:

@@ -5,21 +5,42 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
+from shesha.report._width import page_width
 from shesha.report.sections import Section
 
-WIDTH = 100
+
+def wrapped(text: str, width: int, indent: str = "", hanging: str = "  ") -> list[str]:
+    """Break a text between words; what is longer than a line, such as a path, stays whole.
+
+    Examples
+    --------
+    >>> wrapped("halves of the features agree", 16)
+    ['halves of the', '  features agree']
+    """
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent + hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
-def wrapped(text: str, pad: str) -> list[str]:
-    """Break a text into lines of a section, each after the same indentation."""
-    return textwrap.wrap(text, WIDTH - 2, initial_indent=pad, subsequent_indent=f"{pad}  ")
+def as_text(sections: Iterable[Section], width: int | None = None) -> str:
+    """Return the sections below one another: title, indented lines, and the explanation indented further.
+
+    Parameters
+    ----------
+    sections : iterable of Section
+        Lines are printed as they are; explanations are broken between words.
+    width : int, optional
+        Columns of the page; default: those of the terminal.
+    """
+    columns = page_width() if width is None else width
+    return "\n\n".join(_section(one, columns) for one in sections)
 
 
-def as_text(sections: Iterable[Section]) -> str:
-    """Return the sections below one another: title, indented lines, and the explanation indented further."""
-    return "\n\n".join(map(_section, sections))
-
-
-def _section(one: Section) -> str:
-    explanation = textwrap.wrap(one.explanation, WIDTH, initial_indent="    ", subsequent_indent="    ")
-    return "\n".join([one.title, *(f"  {line}" for line in one.lines), *explanation])
+def _section(one: Section, width: int) -> str:
+    explanation = wrapped(one.explanation, width, "    ", "")
+    return "\n".join([*wrapped(one.title, width), *(f"  {line}".rstrip() for line in one.lines), *explanation])

@@ -9,8 +9,10 @@ from shesha.results._ceiling import BesideRepeats, NoiseCeiling
 from shesha.results._chance import Chance
 from shesha.results._comparison import Comparison, Score
 from shesha.results._dependence import Dependence
+from shesha.results._doubts import Doubt, Doubts
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
+from shesha.results._labels import LabelClasses
 from shesha.results._pairwise import LayerComparison, PairScore, PairwiseComparison
 
 __all__ = [
@@ -23,9 +25,12 @@ __all__ = [
     "Chance",
     "Comparison",
     "Dependence",
+    "Doubt",
+    "Doubts",
     "DriftPath",
     "Estimate",
     "Faults",
+    "LabelClasses",
     "LayerComparison",
     "Meaning",
     "NoiseCeiling",

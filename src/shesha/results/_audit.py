@@ -11,8 +11,10 @@ from shesha.results._audit_sections import named, sections
 from shesha.results._base import Result
 from shesha.results._chance import Chance
 from shesha.results._dependence import Dependence
+from shesha.results._doubts import Doubts
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
+from shesha.results._labels import LabelClasses
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,6 +50,11 @@ class Meaning:
 
     title: str
     line: str
+    """What it says and what it does not."""
+    asks: str = ""
+    """What it says."""
+    caution: str = ""
+    """What it does not say."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +74,23 @@ class RepresentationAudit(Result):
     """Chance levels of those of them that have one here."""
     descriptors: dict[str, float] = field(default_factory=dict)
     supervised: dict[str, Estimate] = field(default_factory=dict)
+    """Scores that need labels, by name."""
     reason: str = ""
     """Why there are no scores."""
     dependence: Dependence | None = None
     """Whether rows look dependent; None where a design was given, or nothing was scored."""
+    doubts: Doubts | None = None
+    """What could be wrong with the scores; None where nothing was scored."""
+    supervised_chances: dict[str, Chance] = field(default_factory=dict)
+    """Chance levels of the scores that need labels: their values where labels mean nothing."""
+    same_width: Estimate | None = None
+    """The feature split of as many random features as the narrowest representation has, over several choices of them;
+    None where all have as many."""
+
+    @property
+    def ranked_by(self) -> Estimate | None:
+        """The score by which representations of one audit can be ranked: with as many features each."""
+        return self.feature_split if self.same_width is None else self.same_width
 
     @property
     def feature_split(self) -> Estimate | None:
@@ -153,7 +173,12 @@ class RepresentationAudit(Result):
         flat["chance_level"] = self.chance.level if self.chance else float("nan")
         flat["chance_threshold"] = self.chance.threshold if self.chance else float("nan")
         flat["p_value"] = self.chance.p_value if self.chance else float("nan")
+        for name in self.supervised:
+            chance = self.supervised_chances.get(name)
+            flat[f"{name}_chance"] = chance.level if chance else float("nan")
+            flat[f"{name}_p_value"] = chance.p_value if chance else float("nan")
         flat |= {name: float("nan") for name in _DESCRIPTORS} | self.descriptors
+        flat["doubts"] = "" if self.doubts is None else ", ".join(self.doubts.names)
         flat["reason"] = self.reason
         return flat
 
@@ -175,6 +200,10 @@ class Audit(Result):
     options: dict[str, Any] = field(default_factory=dict)
     meanings: dict[str, Meaning] = field(default_factory=dict)
     """What each number is called, says and does not say, in the order of the report."""
+    labels: LabelClasses | None = None
+    """The classes of the labels; None where none were given."""
+    interrupted: bool = False
+    """Whether representations are missing, because Ctrl-C ended the audit."""
 
     def __getitem__(self, name: str) -> RepresentationAudit:
         """Return the findings about the representation of this name."""
@@ -185,13 +214,13 @@ class Audit(Result):
 
     @property
     def ranking(self) -> tuple[str, ...]:
-        """Names from the most to the least stable (feature split); those without a score are left out."""
-        scored = [
-            found
-            for found in self.representations
-            if found.feature_split and found.feature_split.value == found.feature_split.value
-        ]
-        return tuple(found.name for found in sorted(scored, key=lambda found: -_value(found.feature_split)))
+        """Names from the most to the least stable (feature split); those without a score are left out.
+
+        More features are more stable by that alone: where representations differ in their number, the score of as many
+        features each decides (`same_width`).
+        """
+        scored = [one for one in self.representations if one.ranked_by and one.ranked_by.value == one.ranked_by.value]
+        return tuple(one.name for one in sorted(scored, key=lambda one: -_value(one.ranked_by)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -200,10 +229,14 @@ class Audit(Result):
         return plain
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per representation, drift included."""
+        """Return one row per representation, drift and the scores of as many features each included."""
         import pandas as pd
 
         table = pd.DataFrame([found.row() for found in self.representations])
+        if any(found.same_width is not None for found in self.representations):
+            for part in ("value", "low", "high"):
+                column = "same_width" if part == "value" else f"same_width_{part}"
+                table[column] = [_part(found.same_width, part) for found in self.representations]
         if self.drift is not None:
             table["drift_from_first"] = self.drift.from_first
             table["drift_from_previous"] = self.drift.from_previous
@@ -231,4 +264,8 @@ class Audit(Result):
 
 
 def _value(found: Estimate | None) -> float:
-    return float("nan") if found is None else found.value
+    return _part(found, "value")
+
+
+def _part(found: Estimate | None, part: str) -> float:
+    return float("nan") if found is None else float(getattr(found, part))

@@ -1,17 +1,25 @@
-"""An audit as sections: one per number, with a sentence that says what it means and what it does not."""
+"""An audit as sections: what it comes to, the data, a table of the numbers, and what these numbers call for."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from shesha.report import Section
-from shesha.report.text import wrapped
-from shesha.results._estimate import Estimate
+from shesha.report import Section, page_width, wrapped
+from shesha.results._audit_doubts import doubts
+from shesha.results._audit_headline import headline
+from shesha.results._audit_readings import readings
+from shesha.results._audit_table import among, tables
 
 if TYPE_CHECKING:
     from shesha.results._audit import Audit, RepresentationAudit
 
 _NAMED = 5
+_DRIFT = (
+    "1 - rank correlation of all distances: 0 the same geometry, 1 unrelated. A rotation or a rescaling is no drift."
+)
+_STABLE = "High stability is not correctness, and low stability is not loss of information."
+_MORE = "`shesha scores NAME` tells what a number means and what it does not."
 
 
 def named(where: tuple[int, ...]) -> str:
@@ -20,94 +28,75 @@ def named(where: tuple[int, ...]) -> str:
     return text if len(where) <= _NAMED else f"{text}, ..."
 
 
-def sections(audit: Audit) -> list[Section]:
-    """Return the parts of the report."""
-    found = audit.representations
-    width = max([len(one.name) for one in found] + [4])
-    scored = [one for one in found if not one.reason]
-    numbers = [_number(audit, name, scored, width) for name in audit.meanings]
-    parts = [_data(audit, width), *numbers, _ranking(audit), _drift(audit), _notes(audit)]
+def sections(audit: Audit, width: int | None = None, words: Callable[[str], str] = str) -> list[Section]:
+    """Return the parts of the report, for a page of so many columns; `words` puts reasons into a caller's words."""
+    columns = page_width() if width is None else width
+    parts = [
+        headline(audit, columns),
+        doubts(audit, columns, words),
+        _data(audit, columns, words),
+        *tables(audit, columns, words),
+        _drift(audit, columns),
+        readings(audit, columns),
+        _notes(audit, columns),
+    ]
     return [part for part in parts if part is not None]
 
 
-def _data(audit: Audit, width: int) -> Section:
-    lines = []
+def _data(audit: Audit, width: int, words: Callable[[str], str]) -> Section | None:
+    """What is wrong with the data, each fault once with the representations that have it."""
+    several = len(audit.representations)
+    told: dict[str, list[str]] = {}
     for one in audit.representations:
-        features = f"{one.n_features:,} features" if one.n_features else "distances"
-        lines.append(f"{one.name:<{width}}  {one.n_samples:,} rows x {features}")
-        pad = " " * (width + 2)
-        lines += [f"{pad}! {fault}" for fault in one.faults.lines()]
-        if one.dependence is not None and one.dependence.found:
-            lines += wrapped(f"! rows look dependent: {one.dependence.text}", pad)
-        if one.reason:
-            lines.append(f"{pad}! no scores: {one.reason}")
-        elif one.left_out:
-            rows = f"{len(one.left_out):,} rows that have no direction: {named(one.left_out)}"
-            lines.append(f"{pad}scored without the {rows}")
-    return Section("Data", tuple(lines))
+        for fault in _faults(one):
+            told.setdefault(fault, []).append(one.name)
+    lines = [line for text, names in told.items() for line in _about(names, several, words(text), width)]
+    return Section("Data", tuple(lines)) if lines else None
 
 
-def _number(audit: Audit, name: str, scored: list[RepresentationAudit], width: int) -> Section | None:
-    """One number of every representation that has it."""
-    lines = [(one.name, text) for one in scored if (text := _value(one, name))]
-    if not lines:
-        return None
-    meaning = audit.meanings[name]
-    return Section(meaning.title, tuple(f"{one:<{width}}  {text}" for one, text in lines), meaning.line)
+def _about(names: list[str], several: int, text: str, width: int) -> list[str]:
+    return wrapped(text if several == 1 else f"{among(names, several)}: {text}", width - 2)
 
 
-def _value(one: RepresentationAudit, name: str) -> str:
-    if name in one.descriptors:
-        return f"{one.descriptors[name]:7.4g}"
-    found = one.scores.get(name) or one.supervised.get(name)
-    return "" if found is None else _interval(found) + _chance(one, name)
+def _faults(one: RepresentationAudit) -> Iterable[str]:
+    yield from (f"! {fault}" for fault in one.faults.lines())
+    if one.reason:
+        yield f"! no scores: {one.reason}"
+    elif one.left_out:
+        rows = f"{len(one.left_out):,} rows that have no direction: {named(one.left_out)}"
+        yield f"scored without the {rows}"
 
 
-def _interval(found: Estimate) -> str:
-    if found.value != found.value:
-        return f"none: {found.reason}"
-    interval = f"  [{found.low:.3f}, {found.high:.3f}]" if found.low == found.low else ""
-    return f"{found.value:7.3f}{interval}"
-
-
-def _chance(one: RepresentationAudit, name: str) -> str:
-    found = one.chances.get(name)
-    if found is None or found.observed != found.observed:
-        return ""
-    beyond = "above" if found.observed > found.threshold else "not above"
-    return f"  {beyond} chance ({found.level:.3f}, threshold {found.threshold:.3f}, p = {found.p_value:.2g})"
-
-
-def _ranking(audit: Audit) -> Section | None:
-    if len(audit.ranking) < 2:
-        return None
-    places = []
-    for place, name in enumerate(audit.ranking, 1):
-        own, last = audit[name].feature_split, audit[audit.ranking[place - 2]].feature_split
-        tie = place > 1 and own is not None and last is not None and own.high >= last.low
-        places.append(f"{place}. {name}{'  (interval overlaps the one above)' if tie else ''}")
-    return Section("Ranking by feature-split stability", tuple(places))
-
-
-def _drift(audit: Audit) -> Section | None:
+def _drift(audit: Audit, width: int) -> Section | None:
     if audit.drift_reason:
-        return Section("Drift", (f"none: {audit.drift_reason}",))
+        return Section("Drift", tuple(wrapped(f"none: {audit.drift_reason}", width - 2)))
     if audit.drift is None:
         return None
-    meaning = (
-        "1 - rank correlation of all distances: 0 the same geometry, 1 unrelated. "
-        "A rotation or a rescaling is no drift."
-    )
-    return Section("Drift along the order given", tuple(str(audit.drift).split("\n")), meaning)
+    return Section("Drift along the order given", tuple(str(audit.drift).split("\n")), _DRIFT)
 
 
-def _notes(audit: Audit) -> Section | None:
-    notes = []
+def _notes(audit: Audit, width: int) -> Section | None:
+    told: dict[str, list[str]] = {}
     for one in audit.representations:
         for found in (*one.scores.values(), *one.supervised.values()):
             dropped = [f"{found.pairs_dropped:,} undefined pairs left out"] if found.pairs_dropped else []
-            notes += [f"{one.name}, {found.variant}: {text}" for text in (*found.warnings, *dropped)]
-    level = audit.options.get("confidence", float("nan"))
-    resampled = any(found.low == found.low for one in audit.representations for found in one.scores.values())
-    head = [f"brackets: {100 * level:g}% intervals over rows (other inputs of the same kind)"] if resampled else []
+            for text in (*found.warnings, *dropped):
+                told.setdefault(text, []).append(f"{one.name}, {found.variant}")
+    notes = [line for text, where in told.items() for line in wrapped(f"{'; '.join(where)}: {text}", width - 2)]
+    head = [line for text in _general(audit) for line in wrapped(text, width - 2)]
     return Section("Notes", (*head, *notes)) if head or notes else None
+
+
+def _general(audit: Audit) -> Iterable[str]:
+    if audit.interrupted:
+        yield "Interrupted: the other representations were not audited."
+    level = audit.options.get("confidence", float("nan"))
+    if any(found.low == found.low for one in audit.representations for found in one.scores.values()):
+        kinds = "rows (other inputs of the same kind) and partitions of features"
+        yield f"Brackets: {100 * level:g}% intervals over {kinds}."
+    draws = {chance.n_permutations for one in audit.representations for chance in one.chances.values()}
+    if draws:
+        least = min(draws)
+        yield f"p compares with {least:,} random matchings of the rows and cannot fall below {1 / (least + 1):.2g}."
+    if any(one.feature_split is not None for one in audit.representations):
+        yield f"{_STABLE} {_MORE}"

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from shesha.report import page_width, wrapped
 from shesha.results._base import Result
 from shesha.results._beside import BesideNull
 from shesha.results._ceiling import BesideRepeats
+from shesha.results._doubts import Doubts
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_WIDTH = 100
+_FIRST = {"DistCorr": "the whole geometry", "Jaccard": "who is near whom", "RSA": "the order of distances"}
+"""Measures that did well in all domains of the benchmark, each of another kind."""
+_MANY = 8
+"""Of so many numbers some are to be read first."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,8 @@ class Comparison(Result):
     interrupted: bool = False
     exchanged: str = ""
     """Which rows take each other's place under the null; empty where nothing is calibrated."""
+    doubts: Doubts | None = None
+    """What could be wrong with the conclusion; of fewer than five measures, what sums over rows can tell."""
 
     def __getitem__(self, measure: str) -> Score:
         """Return the score of the measure of this name."""
@@ -108,10 +114,13 @@ class Comparison(Result):
         calibrated = any(score.has_null or score.has_interval for score in found)
         if found:
             lines += ["", *(_calibrated_table(found) if calibrated else _table(found))]
+        if self.doubts:
+            lines += ["", "What could be wrong", *(f"  {line}" for line in str(self.doubts).split("\n"))]
         if missing:
             lines += ["", "Without a value", *_told((score.measure, score.reason) for score in missing)]
         if found:
-            lines += ["", *(_CALIBRATED_NOTE if calibrated else _NOTE)]
+            told = [*_read_first(found), _CALIBRATED_NOTE if calibrated else _NOTE]
+            lines += ["", *(line for text in told for line in wrapped(text, page_width(), hanging=""))]
         if found and calibrated and self.exchanged not in ("", "all rows"):
             lines.append(f"Exchanged: {self.exchanged}.")
         repeated = [score for score in found if score.over_repeats is not None]
@@ -125,16 +134,24 @@ class Comparison(Result):
         return "\n".join(lines)
 
 
+def _read_first(found: list[Score]) -> list[str]:
+    """Say where to begin among many numbers."""
+    there = [f"{name} ({sees})" for name, sees in _FIRST.items() if name in {score.measure for score in found}]
+    if len(found) <= _MANY or not there:
+        return []
+    return [f"Read first: {', '.join(there)}; the others tell how far an answer depends on what is measured."]
+
+
 _NOTE = (
-    "Values are raw: chance is rarely 0 and depends on the measure and on the numbers of rows and",
-    "features. `shesha measures NAME` tells what a measure sees and where it misleads.",
+    "Values are raw: chance is rarely 0 and depends on the measure and on the numbers of rows and features. "
+    "`shesha measures NAME` tells what a measure sees and where it misleads."
 )
 
 
 _CALIBRATED_NOTE = (
-    "Chance is the mean value when rows are matched at random; calibrated is 0 up to the threshold that chance",
-    "rarely passes and 1 at the best value (where there is none: the excess). Many measures, many tests: a few",
-    "p-values are small by chance. Measures that do not look at which row is which have no such null.",
+    "Chance is the mean value when rows are matched at random; calibrated is 0 up to the threshold that chance "
+    "rarely passes and 1 at the best value (where there is none: the excess). Many measures, many tests: a few "
+    "p-values are small by chance. Measures that do not look at which row is which have no such null."
 )
 
 
@@ -186,7 +203,7 @@ def _told(remarks: Iterable[tuple[str, str]]) -> list[str]:
         measures.setdefault(remark, []).append(measure)
     lines = []
     for remark, names in measures.items():
-        lines += textwrap.wrap(f"  {', '.join(names)}: {remark}", _WIDTH, subsequent_indent="      ")
+        lines += wrapped(f"{', '.join(names)}: {remark}", page_width(), "  ", "    ")
     return lines
 
 

@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Hashable
 from typing import Any
 
+from shesha._progress import Lines
+
 
 class Meter:
     """Counts work by kind; what remains of a kind is expected to take what that kind has taken so far."""
@@ -21,6 +23,7 @@ class Meter:
         """Whether work will be added once more is done."""
         self._bar: Any = None
         self._task: Any = None
+        self._lines: Lines | None = None
 
     def expect(self, kind: Hashable, amount: float) -> None:
         """Add work that has to be done."""
@@ -62,10 +65,14 @@ class Meter:
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._bar.start()
             self._task = self._bar.add_task("starting", total=None)
+        else:
+            self._lines = Lines()
         return self
 
     def show(self) -> None:
-        """Show how far the run is, on a terminal."""
+        """Show how far the run is: on a terminal at once, elsewhere now and then."""
+        if self._lines is not None:
+            self._lines.say(self.text())
         if self._bar is not None:
             total = sum(self._done.values()) + sum(self._left.values())
             done = sum(self._done.values())

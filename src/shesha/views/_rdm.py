@@ -17,6 +17,7 @@ from shesha._warnings import NotEstimable
 from shesha.kernels import ranks, triangles
 from shesha.kernels.distances import Metric, condensed, n_pairs, rounding_level
 from shesha.kernels.permuted import among
+from shesha.views._adjusted import Adjusted
 from shesha.views._features import Features
 from shesha.views._representation import Representation, Symmetric, View
 
@@ -25,6 +26,8 @@ METHODS: tuple[Method, ...] = get_args(Method)
 _ROUNDED = 8 * np.finfo(float).eps
 _SAME_SUM = 1e-12
 """Sums of unit ranks that differ by less of their spread are equal; one rank of one view is more."""
+_LEFT = 1e-7
+"""Share of the length of ranks below which what is left of them is rounding."""
 _EQUAL = "all distances between rows are equal, so nothing can be correlated with them"
 
 
@@ -46,6 +49,10 @@ class RankedRdm(View):
     def of(cls, source: Representation, *, metric: Metric = "correlation", method: Method = "spearman") -> RankedRdm:
         """Compute the distances, or take them as given, and rank them."""
         check.choice(method, METHODS, "method")
+        if isinstance(source, Adjusted):
+            own = source.given.view(RankedRdm, metric=metric, method=method).ranks
+            known = Representation(source.covariates.distances, source.precision)
+            return PartialRdm.less(own, RankedRdm.of(known, method=method).ranks, source.n_rows)
         distances, tolerance = source.condensed(metric, squared=method == "spearman")
         if method == "spearman":
             found = cls.of_distances(distances, source.n_rows, tolerance, overwrite=True)
@@ -122,6 +129,27 @@ class RankedRdm(View):
         value = triangles.inner(self.ranks, other.ranks)
         # Equal ranks agree exactly, though the length of a unit vector is rounded.
         return value if abs(abs(value) - 1) > _ROUNDED else float(np.sign(value))
+
+
+@dataclass(frozen=True)
+class PartialRdm(RankedRdm):
+    """What distances between covariates leave of the ranks: the inner product of two is their partial correlation."""
+
+    known: Vector
+    """Centred ranks of the distances between covariates, of unit length."""
+
+    @classmethod
+    def less(cls, own: Vector, known: Vector, n_rows: int) -> PartialRdm:
+        """Take out what the covariates explain of centred ranks; refuse where nothing is left."""
+        left = own - triangles.inner(own, known) * known
+        length = sqrt(triangles.inner(left, left))
+        if length <= _LEFT * sqrt(triangles.inner(own, own)):
+            raise NotEstimable("distances between covariates explain all distances between rows")
+        return cls(n_rows, left / length, known)
+
+    def permuted(self, order: Index) -> PartialRdm:
+        """Bring what is left into another order of the rows, and take the covariates out again."""
+        return PartialRdm.less(among(self.ranks, order, self.n_rows), self.known, self.n_rows)
 
 
 @dataclass(frozen=True)

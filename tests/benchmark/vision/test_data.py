@@ -121,7 +121,7 @@ def test_missing_torchvision_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hyper: Callable[..., Hyper]
 ) -> None:
     def absent(module: str, extra: str) -> ModuleType:
-        raise ImportError(f"torchvision is needed: pip install 'shesha[{extra}]'")
+        raise ImportError(f"torchvision is needed: pip install 'shesha-representations[{extra}]'")
 
     monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
     monkeypatch.setattr(sources, "require", absent)

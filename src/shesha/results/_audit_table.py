@@ -1,0 +1,145 @@
+"""The numbers of an audit as tables: one row per representation, one column per number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from shesha.report import Column, Section, table, wrapped
+from shesha.results._estimate import Estimate
+
+if TYPE_CHECKING:
+    from shesha.results._audit import Audit, RepresentationAudit
+
+_LEADING = "feature_split"
+_TIES = " ="
+
+
+def tables(audit: Audit, width: int, words: Callable[[str], str] = str) -> list[Section]:
+    """Return the tables of what was scored: stability, shape, agreement with the labels."""
+    scored = [one for one in audit.representations if not one.reason]
+    kinds = {
+        "Stability": [name for name in audit.meanings if any(name in one.scores for one in scored)],
+        "Shape": [name for name in audit.meanings if any(name in one.descriptors for one in scored)],
+        "Agreement with the labels": [name for name in audit.meanings if any(name in one.supervised for one in scored)],
+    }
+    return [_kind(audit, title, names, scored, width, words) for title, names in kinds.items() if names]
+
+
+def _kind(
+    audit: Audit,
+    title: str,
+    names: list[str],
+    scored: list[RepresentationAudit],
+    width: int,
+    words: Callable[[str], str],
+) -> Section:
+    groups = [_number(audit, name, scored) for name in names]
+    if _LEADING in names:
+        groups = [_size(audit, scored), _place(audit, scored), *groups, _same_width(scored)]
+    lines = table([one.name for one in scored], groups, width - 2)
+    if any(cell.endswith(_TIES) for group in groups for column in group for cell in column.cells):
+        lines += wrapped("= after a rank: its interval overlaps that of the rank above.", width - 2)
+    for name in names:
+        if audit.meanings[name].asks:
+            lines += wrapped(f"{audit.meanings[name].title}: {_lowered(audit.meanings[name].asks)}", width - 2)
+    lines += [line for text in _without(audit, names, scored) for line in wrapped(words(text), width - 2)]
+    return Section(title, tuple(lines))
+
+
+def _number(audit: Audit, name: str, scored: list[RepresentationAudit]) -> list[Column]:
+    """One number of all representations, beside its chance level where one was drawn."""
+    title = audit.meanings[name].title
+    if any(name in one.descriptors for one in scored):
+        return [Column(title, tuple(_plain(one.descriptors.get(name)) for one in scored))]
+    chances = [one.chances.get(name) or one.supervised_chances.get(name) for one in scored]
+    known = [None if one is None or one.observed != one.observed else one for one in chances]
+    if not any((found := estimate_of(one, name)) and found.value == found.value for one in scored):
+        # The reason stands below the table.
+        return []
+    return [
+        Column(title, tuple(interval(estimate_of(one, name)) for one in scored), "<"),
+        Column("chance up to", tuple("" if one is None else f"{one.threshold:.3f}" for one in known)),
+        Column("p", tuple("" if one is None else f"{one.p_value:.2g}" for one in known)),
+    ]
+
+
+def _size(audit: Audit, scored: list[RepresentationAudit]) -> list[Column]:
+    if len({(one.n_samples, one.n_features) for one in audit.representations}) == 1:
+        return []
+    return [Column("rows x features", tuple(f"{one.n_samples:,} x {one.n_features or '-'}" for one in scored))]
+
+
+def _place(audit: Audit, scored: list[RepresentationAudit]) -> list[Column]:
+    """Places by stability; those whose intervals overlap have an equals sign."""
+    if len(audit.ranking) < 2:
+        return []
+    found = {}
+    for place, name in enumerate(audit.ranking, 1):
+        own, above = audit[name].ranked_by, audit[audit.ranking[place - 2]].ranked_by
+        ties = place > 1 and own is not None and above is not None and own.high >= above.low
+        found[name] = f"{place}{_TIES if ties else '  '}"
+    return [Column("rank", tuple(found.get(one.name, "") for one in scored))]
+
+
+def _same_width(scored: list[RepresentationAudit]) -> list[Column]:
+    widths = {one.same_width.n_features for one in scored if one.same_width is not None}
+    if not widths:
+        return []
+    head = f"Feature-split with {min(widths):,} features each"
+    return [Column(head, tuple(interval(one.same_width) for one in scored), "<")]
+
+
+def _without(audit: Audit, names: list[str], scored: list[RepresentationAudit]) -> Iterator[str]:
+    """Say why numbers are missing, each reason once."""
+    missing: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for one in scored:
+        reasons: dict[str, list[str]] = {}
+        for name in names:
+            found = estimate_of(one, name)
+            if found is not None and found.value != found.value:
+                reasons.setdefault(found.reason, []).append(name)
+        for reason, lacking in reasons.items():
+            missing.setdefault((reason, tuple(lacking)), []).append(one.name)
+    for (reason, which), ones in missing.items():
+        titles = ", ".join(audit.meanings[name].title for name in which)
+        yield f"{among(ones, len(audit.representations))}: none for {titles}: {reason}"
+
+
+def among(names: Sequence[str], several: int, most: int = 3) -> str:
+    """Name the first of some representations; 'all' if they are.
+
+    Examples
+    --------
+    >>> among(["a", "b", "c", "d", "e"], 9), among(["a", "b"], 2), among(["a"], 1), among(["a", "b"], 3)
+    ('a, b, c and 2 more', 'both', 'a', 'a and b')
+    """
+    if len(names) == several > 1:
+        return "both" if several == 2 else f"all {several}"
+    if len(names) > most + 1:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
+def estimate_of(one: RepresentationAudit, name: str) -> Estimate | None:
+    """Return a score, with or without labels."""
+    return one.scores.get(name) or one.supervised.get(name)
+
+
+def interval(found: Estimate | None, digits: int = 3) -> str:
+    """Print a score and its interval."""
+    if found is None:
+        return ""
+    if found.value != found.value:
+        return "none"
+    ends = f" [{found.low:.{digits}f}, {found.high:.{digits}f}]" if found.low == found.low else ""
+    return f"{found.value:.{digits}f}{ends}"
+
+
+def _plain(number: float | None) -> str:
+    return "" if number is None else "none" if number != number else f"{number:.4g}"
+
+
+def _lowered(text: str) -> str:
+    """Go on within a sentence, unless it begins with a sign."""
+    return text[:1].lower() + text[1:]
