@@ -170,7 +170,8 @@ Power: 64 rows, 16 features, a shared part of rank {RANK} with the variance of t
 _COLUMNS = ["measure", "n = 64", "worst case", "n = 256", "worst case", "clustered, blocks", "clustered, free", "power"]
 _FOOT = """
 Cases count only where draws differ: with as many features as rows canonical correlations have no value, and LinReg,
-GULP and EOS are at their bound in every draw, so that p is 1. Measures that do not look at which row is which (MagDiff,
+GULP and EOS are at their bound in every draw, so that p is 1; sampled CKA has no value where features drawn apart
+happen not to agree. Measures that do not look at which row is which (MagDiff,
 ConcDiff, UnifDiff, IMD, MMD, sliced Wasserstein, eigenspectrum similarity, stability difference) have no permutation
 null.
 
