@@ -157,7 +157,7 @@ def test_both_sides_may_be_noisy(rng):
 
 
 def test_correction_gives_what_there_is_without_noise(rng):
-    """Unbiased CKA of the truth is 0.73 here; single repeats give half of it."""
+    """Unbiased CKA of the truth is 0.67 here; single repeats give half of it."""
     n, gaps, raw = 150, [], []
     for _ in range(6):
         X = rng.standard_normal((n, 6))
