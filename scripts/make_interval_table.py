@@ -277,8 +277,8 @@ _SCORES_HEAD = f"""
 
 The interval of `estimate`, whose ends are also the brackets of an audit, should contain the mean score over samples of
 as many rows (or groups), each averaged over all partitions of these features. Cells as above: percentage of runs at
-{score_coverage.LEVELS[0]:.0%} / {score_coverage.LEVELS[1]:.0%} confidence, bold where it is too rare. The standard error
-of such a percentage is 4.7 / 3.4 with 40 runs, 3.9 / 2.8 with 60, 3 / 2.2 with 100. Intervals are from
+{score_coverage.LEVELS[0]:.0%} / {score_coverage.LEVELS[1]:.0%} confidence, bold where it is too rare. The standard
+error of such a percentage is 4.7 / 3.4 with 40 runs, 3.9 / 2.8 with 60, 3 / 2.2 with 100. Intervals are from
 {score_coverage.N_BOOTSTRAP} resamples and 30 partitions; with 20,000 rows they are the analytic ones of 50,000 random
 pairs. "told": what `estimate` was given beside the rows.
 
