@@ -16,7 +16,7 @@ from shesha.stability.measured import measured, requested
 
 LEVELS = (0.9, 0.95)
 RANK, CLUSTERS, CLASSES = 4, 8, 4
-N_TRUTH, N_BOOTSTRAP, FEWEST_RUNS = 300, 100, 60
+N_TRUTH, N_BOOTSTRAP, FEWEST_RUNS = 300, 100, 40
 LABEL_SCORES = tuple(one.name for one in registered().values() if one.audited and one.needs_labels)
 Sample = tuple[np.ndarray, np.ndarray]
 """Rows, and the labels that they have or the groups that they belong to."""

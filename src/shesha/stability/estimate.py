@@ -96,9 +96,9 @@ def estimate(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((100, 5)) @ rng.standard_normal((5, 64))
     >>> print(estimate(X, seed=320))
-    feature_split: 0.8889  [0.8783, 0.9014] at 95% (200 row resamples)
+    feature_split: 0.8889  [0.8703, 0.9086] at 95% (200 row resamples)
       100 rows x 64 features, 30 draws, 4,950 pairs
-      standard error from partitions: 0.007, sampled pairs: 0
+      standard error from rows: 0.006, partitions: 0.007, sampled pairs: 0, all: 0.009
     """
     check.fraction(confidence, "confidence", closed=False)
     design: Design = {
