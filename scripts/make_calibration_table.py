@@ -32,6 +32,7 @@ RATIOS = (0.25, 1.0, 4.0)
 ALPHA, K = 0.05, 19
 RANK = 4
 CLUSTERS = 8
+_NEXT = "## Beyond independent rows\n"
 FEWEST = 8
 """Runs of a case, however long they take."""
 
@@ -108,7 +109,13 @@ def main() -> None:
         raise SystemExit("\n".join(f"{key}: {reason}" for key, reason in plan.failures.items()))
     lines = [plan.results[_key(name, asked)] for name in chosen]
     print(*lines, sep="\n")
-    write_text(asked.out, _HEAD + "\n".join([markdown_table(_COLUMNS, []), *lines]) + "\n" + _FOOT)
+    write_text(asked.out, _HEAD + "\n".join([markdown_table(_COLUMNS, []), *lines]) + "\n" + _FOOT + _others(asked.out))
+
+
+def _others(page: Path) -> str:
+    """The part of the page that another script makes."""
+    _, mark, rest = page.read_text(encoding="utf-8").partition(_NEXT) if page.exists() else ("", "", "")
+    return f"\n{mark}{rest}" if mark else ""
 
 
 def _key(name: str, asked: argparse.Namespace) -> str:

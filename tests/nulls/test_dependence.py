@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shesha import CalibrationWarning, Rdm, calibrate, calibrate_layers, compare
+from shesha import CalibrationWarning, Rdm, calibrate, calibrate_layers, chance, compare
 from shesha.kernels.repeats import hashes_of, repeats
-from shesha.nulls import dependence
+from shesha.nulls import dependence, exchange
+from shesha.nulls.dependence import left_by
+from shesha.results._dependence import LEVEL
 
 K = 19
 
@@ -168,8 +170,11 @@ def test_dependent_rows_without_a_design_are_told(rng, call):
     with pytest.warns(CalibrationWarning, match="permuting all rows may find too much: neighbouring rows are closer"):
         call(X, Y)
     # Whoever says what may be exchanged, or has one side that does not depend on the order, hears nothing.
-    for design in ({"shift": True}, {"blocks": np.arange(100) // 25}, {"groups": np.arange(100) // 4}):
-        call(X, Y, **design)
+    call(X, Y, shift=True)
+    for design in ({"blocks": np.arange(100) // 25}, {"groups": np.arange(100) // 4}, {"block_length": 4}):
+        with pytest.warns(CalibrationWarning, match="rows follow one another where (blocks|groups|block_length) would"):
+            call(X, Y, **design)
+        call(X, rng.permutation(Y), **design)
     call(X, Y, permutations=np.array([np.roll(np.arange(100), 5 * k) for k in range(1, 20)]))
     call(X, rng.permutation(Y))
 
@@ -181,6 +186,58 @@ def test_shifts_of_a_short_series_are_told(rng, call):
         call(X, Y, shift=True)
     with pytest.warns(CalibrationWarning, match="series of 32 rows are short"):
         call(X, Y, shift=True, blocks=np.arange(64) // 32)
+
+
+def drifting(rng, n, d=8):
+    """Noise about a line of a direction of its own."""
+    return rng.standard_normal((n, d)) + 3 * np.linspace(0, 1, n)[:, None] * rng.standard_normal(d)
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize("design", [{"shift": True}, {"block_length": 10}, {"blocks": np.arange(100) // 25}])
+def test_a_drift_is_told_whatever_the_design(call, design):
+    rng = np.random.default_rng(3)
+    X, Y = drifting(rng, 100), drifting(rng, 100)
+    with pytest.warns(CalibrationWarning, match="rows drift smoothly over their whole order: neither permutations nor"):
+        call(X, Y, **design)
+    call(X, rng.standard_normal((100, 8)), **design)
+
+
+@pytest.mark.parametrize("n", [64, 256, 2000])
+def test_drifts_are_told_from_memories_that_die_out(n):
+    found = {
+        name: [dependence(make(np.random.default_rng([n, k]), n)).drifting for k in range(20)]
+        for name, make in (("drift", drifting), ("series", lambda rng, n: series(rng, n, 0.5)), *CLEAN.items())
+    }
+    assert np.mean(found.pop("drift")) > 0.8
+    assert max(map(np.mean, found.values())) <= 0.05
+
+
+def test_groups_and_blocks_whose_rows_are_exchangeable_are_not_called_a_series():
+    alarms = 0
+    for k in range(60):
+        rng = np.random.default_rng([41, k])
+        group = np.arange(96) // 8
+        X = 2 * rng.standard_normal((12, 6))[group] + rng.standard_normal((96, 6))
+        alarms += left_by(exchange(96, groups=group), X) <= LEVEL
+        alarms += left_by(exchange(96, blocks=group), X) <= LEVEL
+        alarms += left_by(exchange(96, within=X[:, 0]), rng.standard_normal((96, 6))) <= LEVEL
+    assert alarms <= 3
+
+
+def test_series_in_groups_and_blocks_are_found():
+    X = series(np.random.default_rng(0), 64, 0.9)
+    for design in ({"blocks": np.arange(64) // 8}, {"groups": np.arange(64) // 4}, {"block_length": 4}):
+        assert left_by(exchange(64, **design), X) <= LEVEL
+
+
+def test_chance_tells_of_a_drift_and_of_a_series():
+    rng = np.random.default_rng(5)
+    options = {"n_permutations": K, "n_splits": 2, "seed": 0}
+    with pytest.warns(CalibrationWarning, match="rows drift smoothly over their whole order"):
+        chance(drifting(rng, 100), shift=True, **options)
+    with pytest.warns(CalibrationWarning, match="rows follow one another where blocks would exchange them"):
+        chance(series(rng, 200, 0.6), blocks=np.arange(200) // 25, **options)
 
 
 def test_distances_alone_have_no_order_to_look_at(rng):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from shesha._types import Index, Vector
+from shesha.nulls.exchange import Exchange
 
 _CELLS = 1 << 20
 """Entries of relabelled matrices that are held at a time."""
@@ -26,20 +27,30 @@ def rank_correlation(x: Vector, y: Vector) -> float:
     return float(np.clip(a @ b / math.sqrt((a @ a) * (b @ b)), -1, 1))
 
 
-def mantel_p(x: Vector, y: Vector, places: Index, n_permutations: int, rng: np.random.Generator) -> float:
+def mantel_p(
+    x: Vector,
+    y: Vector,
+    places: Index,
+    n_permutations: int,
+    rng: np.random.Generator,
+    design: Exchange | None = None,
+) -> float:
     """Two-sided p-value of the rank correlation of x and y under relabelling of the objects behind y.
 
     `places` of shape (n_pairs, 2) names the objects of each entry. Entries are ranked once. Where entries are NaN, each
-    relabelling is correlated over the entries that both have then, the true labels among them.
+    relabelling is correlated over the entries that both have then, the true labels among them. A design says which
+    objects may take each other's labels; its relabellings are drawn.
     """
-    n_objects = int(places.max()) + 1
+    n_objects = int(places.max()) + 1 if design is None else design.n_rows
     ranks, others = _ranked(x), _square(_ranked(y), places, n_objects)
     kept = ~np.isnan(ranks)
     a, rows, columns = ranks[kept], *places[kept].T
-    exact = math.factorial(min(n_objects, 20)) <= n_permutations
-    draws = (
-        _all_orders(n_objects) if exact else _random_orders(n_objects, n_permutations, max(1, _CELLS // len(a)), rng)
-    )
+    exact = design is None and math.factorial(min(n_objects, 20)) <= n_permutations
+    at_once = max(1, _CELLS // len(a))
+    if design is not None:
+        draws = _designed_orders(design, n_permutations, at_once, rng)
+    else:
+        draws = _all_orders(n_objects) if exact else _random_orders(n_objects, n_permutations, at_once, rng)
     identity = np.arange(n_objects)[None]
     observed = abs(float(_correlations(a, others[identity[:, rows], identity[:, columns]])[0])) - _ROUNDING
     as_strong = total = 0
@@ -99,6 +110,11 @@ def _correlations(a: Vector, relabelled: NDArray[np.float64]) -> Vector:
 
 def _all_orders(n: int) -> Iterator[Index]:
     yield np.array(list(permutations(range(n))), dtype=np.intp)
+
+
+def _designed_orders(design: Exchange, count: int, at_once: int, rng: np.random.Generator) -> Iterator[Index]:
+    for start in range(0, count, at_once):
+        yield np.array([design.draw(rng) for _ in range(min(at_once, count - start))])
 
 
 def _random_orders(n: int, count: int, at_once: int, rng: np.random.Generator) -> Iterator[Index]:

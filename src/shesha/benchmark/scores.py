@@ -16,9 +16,11 @@ from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._random import generator
-from shesha._types import Seed, Vector
+from shesha._types import Index, Seed, Vector
 from shesha.benchmark.mantel import mantel_p, places_of, rank_correlation
 from shesha.benchmark.outputs import accuracy_difference, disagreement, jensen_shannon
+from shesha.nulls.designs import exchange
+from shesha.nulls.exchange import Exchange
 
 __all__ = [
     "Correlation",
@@ -77,6 +79,9 @@ def spearman(
     pairs: Sequence[Pair] | None = None,
     n_permutations: int = 9999,
     seed: Seed = 0,
+    *,
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
 ) -> Correlation:
     """Rank correlation over pairs of models, with a p-value by relabelling the models (Mantel test).
 
@@ -97,6 +102,11 @@ def spearman(
         Number of relabellings drawn; if there are no more than that, all are taken and p is exact.
     seed : int, Generator or None
         For the relabellings.
+    blocks, groups : array of shape (n_models,), optional
+        The family of each model (architecture, laboratory), as for `shesha.nulls.exchange`: models of a family resemble
+        one another in both, and relabelled freely they are related for that reason alone. With `blocks` models are
+        relabelled within families: is there a relation beyond them? With `groups` whole families take each other's
+        place, those of equal size only: are the families themselves related?
 
     Returns
     -------
@@ -114,6 +124,7 @@ def spearman(
     if len(x) != len(y):
         raise ValueError(f"differences must have a value per distance ({len(x)}), got {len(y)}")
     places = places_of(len(x), n_models, pairs)
+    families = _families(places, n_models, blocks, groups)
     kept = ~(np.isnan(x) | np.isnan(y))
     n, dropped = int(kept.sum()), int((~kept).sum())
     value = rank_correlation(x[kept], y[kept])
@@ -122,8 +133,20 @@ def spearman(
         return Correlation(value, n, dropped, why)
     if places is None:
         return Correlation(value, n, dropped)
-    p_value = mantel_p(x, y, places, n_permutations, generator(seed))
+    p_value = mantel_p(x, y, places, n_permutations, generator(seed), families)
     return Correlation(value, n, dropped, p_value=p_value)
+
+
+def _families(
+    places: Index | None, n_models: int | None, blocks: ArrayLike | None, groups: ArrayLike | None
+) -> Exchange | None:
+    """Return which models may take each other's labels; None where all may."""
+    if blocks is None and groups is None:
+        return None
+    if places is None:
+        raise ValueError("n_models or pairs must be given with blocks or groups, got neither")
+    n = int(places.max()) + 1 if n_models is None else n_models
+    return exchange(n, blocks=blocks, groups=groups)
 
 
 def auprc(within: ArrayLike, between: ArrayLike, closer: str) -> Quality:

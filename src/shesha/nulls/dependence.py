@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shesha import _validate as check
 from shesha._types import Index, Matrix, Vector
 from shesha.kernels.repeats import hashes_of, repeats
+from shesha.nulls.exchange import Exchange
 from shesha.results import Dependence
 
 FEWEST_ROWS = 12
@@ -23,6 +24,10 @@ _N_ORDERS = 60
 """Random orders that the order given is compared with."""
 _N_RANKED = 2000
 """Random pairs of rows whose distances rank all others: neither far rows nor the scale decide."""
+_MOST_ROWS = 4096
+"""Rows whose neighbours are compared with those of a design."""
+_SPREAD, _DIED_OUT = 256, 0.05
+"""Rows that a drift is looked for in; autocorrelation below which memory has ended."""
 _CHANCE = 1e-4
 """Expected number of rows that are called near repeats although they are not."""
 _DISCRETE, _TIED, _COLUMNS = 0.1, 0.5, 16
@@ -93,7 +98,73 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
         tuple(rows[near].tolist()),
         len(rows),
         discrete,
+        min(_persistence(_gram(side, _spread(n))) for side in sides),
     )
+
+
+def left_by(design: Exchange, *representations: NDArray[Any]) -> float:
+    """Return the p-value of neighbours being closer than in the orders that a design allows.
+
+    What a design exchanges must be exchangeable: rows of a block that follow one another are not. As for `dependence`,
+    what all representations show counts.
+
+    Parameters
+    ----------
+    design : Exchange
+    *representations : arrays of shape (n_samples, n_features)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shesha.nulls import exchange
+    >>> walk = np.random.default_rng(0).standard_normal((64, 8)).cumsum(axis=0)
+    >>> left_by(exchange(64, blocks=np.arange(64) // 8), walk) < 0.002
+    True
+    """
+    rows = np.arange(min(design.n_rows, _MOST_ROWS))
+    some, rng = design.at(rows), np.random.default_rng(0)
+    if len(rows) < FEWEST_ROWS:
+        return 1.0
+    orders = np.array([rows, *(some.draw(rng) for _ in range(_N_ORDERS))])
+    first, second = _different(len(rows), _N_RANKED, rng)
+    p_values = []
+    for side in representations:
+        X = np.asarray(side[rows], dtype=np.float64)
+        X = X / (np.abs(X).max(initial=0.0) or 1.0)
+        ranked = np.sort(((X[first] - X[second]) ** 2).sum(axis=1))
+        squared = np.array([(np.diff(X[order], axis=0) ** 2).sum(axis=1) for order in orders])
+        p_values.append(_closer(_ranks(squared, ranked).mean(axis=1)))
+    return max(p_values)
+
+
+def _closer(ranks: Vector) -> float:
+    """p-value of the first mean rank among those of other orders."""
+    spread = float(ranks[1:].std(ddof=1))
+    if not spread > 1e-9:
+        return 1.0
+    # The estimate of the mean from so many orders has an error of its own.
+    z = (ranks[1:].mean() - ranks[0]) / (spread * sqrt(1 + 1 / _N_ORDERS))
+    return 0.5 * erfc(float(z) / sqrt(2))
+
+
+def _spread(n: int) -> Index:
+    """Rows spread evenly over all, where there are more than are looked at: a drift is as long as they are."""
+    return np.unique(np.linspace(0, n - 1, min(n, _SPREAD)).astype(np.intp))
+
+
+def _persistence(gram: Matrix) -> float:
+    """Autocorrelation from an eighth to a quarter of the rows apart, times the rows that count as independent.
+
+    Memory that dies out leaves nothing there. What exceeds it at short lags is memory, and makes it vary.
+    """
+    gram, n = gram @ gram, len(gram)
+    ends = np.array([0, n])
+    found = np.array([_autocorrelation(gram, lag, ends) for lag in range(1, n // 4 + 1)])
+    floor = float(found[max(1, n // 8 - 1) :].mean())
+    if not 0 < floor < 1:
+        return 0.0
+    memory = (found - floor) / (1 - floor)
+    return floor * n / (1 + 2 * float(memory[: int(np.argmax(np.append(memory <= _DIED_OUT, True)))].sum()))
 
 
 def _together(hashes: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
@@ -142,12 +213,8 @@ def _neighbours(squared: Matrix, windows: list[Index]) -> tuple[float, float]:
     ranked = np.sort(squared[tuple(_different(n, _N_RANKED, rng))])
     orders = np.array([np.arange(n), *(rng.permutation(n) for _ in range(_N_ORDERS))])
     ranks = _ranks(squared[orders[:, first], orders[:, second]], ranked).mean(axis=1)
-    spread = float(ranks[1:].std(ddof=1))
-    if not spread > 1e-9:
-        return 1.0, 0.5
-    # The estimate of the mean from so many orders has an error of its own.
-    z = (ranks[1:].mean() - ranks[0]) / (spread * sqrt(1 + 1 / _N_ORDERS))
-    return 0.5 * erfc(float(z) / sqrt(2)), float(ranks[0])
+    # Distances that are all alike have the mean rank.
+    return _closer(ranks), float(ranks[0]) if ranks[1:].std() > 1e-9 else 0.5
 
 
 def _pairs_of_places(windows: list[Index]) -> tuple[Index, Index]:

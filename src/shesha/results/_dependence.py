@@ -13,6 +13,13 @@ MANY, FEW = 0.05, 3
 LONG_ENOUGH = 30
 """Rows per row of memory from which circular shifts hold their level (docs/calibration.md has the measurements)."""
 
+DRIFT = (
+    "rows drift smoothly over their whole order: neither permutations nor shifts or stretches, however long a series, "
+    "tell a common drift from a relation. Take it out (covariates=time, with its powers), or compare sessions"
+)
+DRIFTS = 1.5
+"""Persistence from which rows drift: stationary series that are long enough rarely pass 1."""
+
 
 @dataclass(frozen=True)
 class Dependence(Result):
@@ -33,6 +40,15 @@ class Dependence(Result):
     n_looked_at: int = 0
     discrete: bool = False
     """Whether some representation takes few values: rows then repeat of themselves."""
+
+    persistence: float = 0.0
+    """What is left of the autocorrelation between an eighth and a quarter of the rows apart, in units of what memory
+    that dies out leaves there by chance; the weakest representation's."""
+
+    @property
+    def drifting(self) -> bool:
+        """Whether dependence does not die out within the rows: a drift, or a memory as long as the series."""
+        return self.ordered and self.persistence >= DRIFTS
 
     @property
     def ordered(self) -> bool:
@@ -66,6 +82,8 @@ class Dependence(Result):
                 "only sorted, by class say, shuffle them, the same way everywhere. A drift over all rows defeats every "
                 "permutation of rows"
             )
+        if self.drifting:
+            said.append(DRIFT)
         if self.repeating:
             said.append(
                 f"{len(self.repeated)} rows repeat an earlier one and {len(self.nearly_repeated)} of "

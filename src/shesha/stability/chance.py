@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 from shesha import _validate as check
 from shesha._types import Seed
 from shesha.nulls.orders import Design, asked_for
+from shesha.nulls.series import warn_of_series
 from shesha.nulls.summary import summarise
 from shesha.results import Chance
 from shesha.stability.evidence import Evidence, Request
 from shesha.stability.keeping import keeping
 from shesha.stability.measured import measured, requested
-from shesha.views import Covariates
+from shesha.views import Covariates, Rows
 
 
 def chance(
@@ -137,11 +138,19 @@ def chance(
             f"variant must have a null for chance, labels that can be shuffled or an estimator of its own, got "
             f"{request.variant.name!r}, which has neither"
         )
+    _warn_of_series(request, design)
     candidates = [request] if keep is None else _keeping(request, keep, design)
     for one in candidates:
         if one.design is not None:
             one.design.require_enough(n_permutations, alpha)
     return _strictest([as_chance(one, measured(one), alpha) for one in candidates])
+
+
+def _warn_of_series(request: Request, design: Design) -> None:
+    """Warn where the rows of both halves, which are those of the data, are not exchangeable as the design says."""
+    rows = request.source
+    if asked_for(design) and isinstance(rows, Rows) and not rows.is_sparse and not request.variant.needs_labels:
+        warn_of_series([rows.sample], design)
 
 
 def _keeping(request: Request, keep: str | ArrayLike, design: Design) -> list[Request]:
