@@ -1,6 +1,10 @@
-"""Measure how often the intervals of `compare(..., calibrate=True)` hold what they should, and write docs/intervals.md.
+"""Measure how often intervals hold what they should, and write docs/intervals.md.
 
-    python scripts/make_interval_table.py [--seconds 120] [--runs 200] [--workers 1] [--store FILE]
+    python scripts/make_interval_table.py [--part similarities|scores] [--seconds 120] [--runs 200] [--workers 1]
+                                          [--store FILE]
+
+Its parts are the intervals of similarities, `compare(..., calibrate=True)`, and of scores of one representation,
+`estimate` (score_coverage.py); asked for one part, the other stays as it is.
 
 A run draws a sample of n rows, and asks for every measure whether its intervals contain the mean value over samples of
 n rows, which is known from many other samples. A condition (kind of data, rows, features) takes runs until there are
@@ -12,11 +16,13 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import score_coverage
 from scipy.stats import binom
 
 import shesha.measures as measures
@@ -27,6 +33,8 @@ from shesha.comparison._evidence import Evidence
 from shesha.report import markdown_table
 from shesha.results import Score
 from shesha.runs import FOLLOWED, Here, Job, Kept, LocalProcesses, Meter, run, search_paths, version_of_code, writing
+from shesha.stability import registered
+from shesha.stability.estimate import as_estimate
 from shesha.views import Representation
 
 LEVELS = (0.9, 0.95)
@@ -151,14 +159,27 @@ def cell(runs: int, *inside: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", choices=("similarities", "scores"))
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--store", type=Path, help="default: in the user's cache")
     asked = parser.parse_args()
+    page = Path(__file__).resolve().parents[1] / "docs" / "intervals.md"
+    old, _, old_scores = page.read_text(encoding="utf-8").partition(_SCORES_TITLE)
+    first = old if asked.part == "scores" else similarities(asked)
+    second = old_scores if asked.part == "similarities" else scores(asked)
+    write_text(page, first.rstrip("\n") + "\n\n" + _SCORES_TITLE + second)
+
+
+def similarities(asked: argparse.Namespace) -> str:
+    """The first part of the page."""
     chosen = chosen_measures()
     code = [part for one in chosen for part in (one.function, one.view)]
-    found = all_counts(asked, version_of_code(Evidence, *code, follow=(*FOLLOWED, "comparison")))
+    version = version_of_code(Evidence, *code, follow=(*FOLLOWED, "comparison"))
+    design = f"{LEVELS}{RANK}/{CLUSTERS}/{N_TRUTH}/{NAMES.split()}/{version}"
+    keys = {str(one): f"{one}/{one.signal}/{one.noise}/{design}" for one in CONDITIONS}
+    found = all_counts(asked, counts, CONDITIONS, keys)
     heads, columns = ["measure"], []
     for condition in CONDITIONS:
         by_measure, runs = found[str(condition)]
@@ -166,19 +187,49 @@ def main() -> None:
         heads.append(f"{condition} ({runs})")
         print(heads[-1], columns[-1], flush=True)
     lines = [[measure.name, *(column[measure.name] for column in columns)] for measure in chosen]
-    page = Path(__file__).resolve().parents[1] / "docs" / "intervals.md"
-    write_text(page, _HEAD + markdown_table(heads, lines) + "\n" + _FOOT)
+    return _HEAD + markdown_table(heads, lines) + "\n" + _FOOT
 
 
-def all_counts(asked: argparse.Namespace, version: str) -> dict[str, tuple[dict[str, list[int]], int]]:
+def scores(asked: argparse.Namespace) -> str:
+    """The second part of the page."""
+    followed = (*FOLLOWED, "stability", "results")
+    functions = [registered()[name].function for one in score_coverage.CONDITIONS for name in one.variants]
+    version = version_of_code(as_estimate, *dict.fromkeys(functions), follow=followed)
+    keys = {repr(one): f"{one!r}/{score_coverage.N_TRUTH}/{version}" for one in score_coverage.CONDITIONS}
+    found = all_counts(asked, score_coverage.counts, score_coverage.CONDITIONS, keys)
+    splits, labels = [], []
+    for condition in score_coverage.CONDITIONS:
+        by_score = found[repr(condition)]
+        told = f"`{condition.told}=`" if condition.told else ""
+        cells = [cell(*by_score[name]) for name in condition.variants]
+        runs = max(one[0] for one in by_score.values())
+        (labels if condition.labelled else splits).append([str(condition), told, *condition.names, str(runs), *cells])
+        print(splits[-1:], labels[-1:], flush=True)
+    heads = ["rows", "told", "score", "runs", "90 / 95"]
+    label_heads = ["rows", "told", "runs", *score_coverage.LABEL_SCORES]
+    return (
+        _SCORES_HEAD
+        + markdown_table(heads, splits)
+        + "\n\n"
+        + markdown_table(label_heads, labels)
+        + "\n"
+        + _SCORES_FOOT
+    )
+
+
+def all_counts(
+    asked: argparse.Namespace, counts: Callable[..., Any], conditions: Sequence[Any], keys: dict[str, str]
+) -> dict[str, Any]:
     """Counts of every condition; those of earlier runs by the same code are taken from the store."""
     store = asked.store or cache_folder() / "interval_table.sqlite"
     store.parent.mkdir(parents=True, exist_ok=True)
-    design = f"{LEVELS}{RANK}/{CLUSTERS}/{N_TRUTH}/{NAMES.split()}/{version}/{asked.runs} runs/{asked.seconds} s"
-    keys = {str(one): f"{one}/{one.signal}/{one.noise}/{design}" for one in CONDITIONS}
+    keys = {name: f"{key}/{asked.runs} runs/{asked.seconds} s" for name, key in keys.items()}
     with writing(store) as kept:
         meter = Meter(asked.workers, "conditions")
-        jobs = [Job(keys[str(one)], str(one), 1, counts, (one, asked.runs, asked.seconds)) for one in CONDITIONS]
+        jobs = [
+            Job(key, name, 1, counts, (one, asked.runs, asked.seconds))
+            for (name, key), one in zip(keys.items(), conditions, strict=True)
+        ]
         plan = Kept(kept, "condition of the interval table", jobs, meter)
         run(plan, Here() if asked.workers == 1 else LocalProcesses(asked.workers, search_paths()), meter)
     if plan.failures:
@@ -189,7 +240,11 @@ def all_counts(asked: argparse.Namespace, version: str) -> dict[str, tuple[dict[
 _HEAD = f"""\
 # Intervals: how often they hold what they should
 
-Made by `python scripts/make_interval_table.py`. The interval of a similarity, from `compare(..., calibrate=True)`,
+Made by `python scripts/make_interval_table.py`.
+
+## Similarities
+
+The interval of a similarity, from `compare(..., calibrate=True)`,
 should contain the mean value over samples of as many rows. Each cell: the percentage of runs in which it did at
 {LEVELS[0]:.0%} / {LEVELS[1]:.0%} confidence; bold where that is too rare (below the 0.1 % quantile of the binomial
 distribution); "-" where the data give no value or no interval. Columns: kind of data, rows x features of each side, and
@@ -215,6 +270,23 @@ distance correlation less, measures of ranks and neighbours hardly. RSMDiff grow
 spread on fewer rows is too small, by a fifth. UnifDiff between many features is carried by the nearest pairs of rows:
 its mean over samples comes from a few of them, and most samples are far below it. Rows that depend on one another
 (time points, cells of a donor) are not in the table: no interval here allows for them.
+"""
+
+_SCORES_TITLE = "## Scores of one representation"
+_SCORES_HEAD = f"""
+
+The interval of `estimate`, whose ends are also the brackets of an audit, should contain the mean score over samples of
+as many rows (or groups), each averaged over all partitions of these features. Cells as above: percentage of runs at
+{score_coverage.LEVELS[0]:.0%} / {score_coverage.LEVELS[1]:.0%} confidence, bold where it is too rare. Of 100 runs, such
+a percentage has a standard error of 3 / 2. Intervals are from {score_coverage.N_BOOTSTRAP} resamples and 30 partitions;
+with 20,000 rows they are the analytic ones of 50,000 random pairs. "told": what `estimate` was given beside the rows.
+
+Rows: a shared Gaussian part of rank {score_coverage.RANK} and as much Gaussian noise in each feature; both from
+Student's t with 3 degrees of freedom; features whose scales rise tenfold; {score_coverage.CLUSTERS} clusters; every row
+present twice; rows of donors, whose shared parts have a mean of their own for each donor.
+
+"""
+_SCORES_FOOT = """
 """
 
 

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -16,14 +17,16 @@ SOURCE = Path(shesha.__file__).parent
 ORDER = [
     {"_types", "_version"},
     {"_place"},
-    {"_arrays", "_warnings", "_optional", "_atomic", "_sqlite"},
+    {"_arrays", "_warnings", "_optional", "_atomic", "_sqlite", "_memory"},
+    {"given"},
     {"plots", "report"},
-    {"results", "_validate", "_random", "_progress", "_memory", "_layers", "_offers"},
+    {"results", "_validate", "_random", "_progress", "_layers", "_offers"},
     {"kernels", "io", "data"},
     {"extract", "runs"},
     {"nulls"},
     {"views"},
     {"measures", "stability", "transfer", "descriptors"},
+    {"doubting"},
     {"calibration"},
     {"comparison"},
     {"auditing", "coherence"},
@@ -35,7 +38,7 @@ ORDER = [
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
 NAMESPACES = {"__init__", "core", "sim", "bio"}
 EXTRAS = {"anndata", "distributed", "h5py", "jinja2", "matplotlib", "prometheus_client", "pyarrow", "ripser"}
-EXTRAS |= {"safetensors", "scanpy", "timm", "torch", "torch_geometric", "transformers", "zarr"}
+EXTRAS |= {"polars", "xarray", "safetensors", "scanpy", "timm", "torch", "torch_geometric", "transformers", "zarr"}
 DOCUMENTED = [
     "shesha",
     "feature_split",
@@ -107,6 +110,10 @@ def test_every_public_name_is_there_and_no_other() -> None:
         assert getattr(shesha, name) is not None
     with pytest.raises(AttributeError, match="module 'shesha' has no attribute 'colour'"):
         _ = shesha.colour  # type: ignore[attr-defined]
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert shesha.__version__ == version("shesha")
 
 
 def test_measures_are_imported_when_they_are_asked_for() -> None:

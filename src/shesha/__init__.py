@@ -12,8 +12,10 @@ from shesha._warnings import (
     NotEstimable,
     NotEstimableWarning,
     NotIdentifiableWarning,
+    RowNamesWarning,
 )
 from shesha.auditing import audit
+from shesha.doubting import doubts
 from shesha.results import (
     Audit,
     Calibrated,
@@ -21,9 +23,12 @@ from shesha.results import (
     CalibratedMany,
     Chance,
     Comparison,
+    Doubt,
+    Doubts,
     DriftPath,
     Estimate,
     LayerComparison,
+    NoiseCeiling,
     PairwiseComparison,
 )
 from shesha.stability import (
@@ -57,6 +62,7 @@ if TYPE_CHECKING:
     import shesha.sim as sim
     import shesha.transfer as transfer
     from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
+    from shesha.comparison.ceiling import noise_ceiling
     from shesha.comparison.compare import compare
     from shesha.comparison.layers import compare_layers
     from shesha.comparison.pairwise import compare_all
@@ -65,7 +71,7 @@ _LATER = {
     **dict.fromkeys(
         ("benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm"), "shesha.calibration"
     ),
-    **dict.fromkeys(("compare", "compare_all", "compare_layers"), "shesha.comparison"),
+    **dict.fromkeys(("compare", "compare_all", "compare_layers", "noise_ceiling"), "shesha.comparison"),
 }
 """Names whose modules are imported when they are first asked for: measures take as long to import as all the rest."""
 
@@ -91,16 +97,20 @@ __all__ = [
     "CalibrationWarning",
     "Chance",
     "Comparison",
+    "Doubt",
+    "Doubts",
     "DriftPath",
     "Estimate",
     "GuessedLayersWarning",
     "LayerComparison",
     "MeasureWarning",
+    "NoiseCeiling",
     "NotEstimable",
     "NotEstimableWarning",
     "NotIdentifiableWarning",
     "PairwiseComparison",
     "Rdm",
+    "RowNamesWarning",
     "anchor_profile_stability",
     "anchor_stability",
     "audit",
@@ -116,6 +126,7 @@ __all__ = [
     "compare_layers",
     "compute_rdm",
     "descriptors",
+    "doubts",
     "drift_path",
     "encoder_stability",
     "estimate",
@@ -125,6 +136,7 @@ __all__ = [
     "lda_stability",
     "lda_subspace_stability",
     "measures",
+    "noise_ceiling",
     "rdm_drift",
     "rdm_similarity",
     "replicate_stability",

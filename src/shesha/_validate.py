@@ -9,9 +9,11 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shesha import _memory as memory
 from shesha._arrays import doubles, namespace, stays, to_host
 from shesha._types import Index, Labels, Matrix, Vector
 from shesha._warnings import NotEstimableWarning, warn
+from shesha.given import parted
 
 _ROWS_NAMED = 5
 _ASYMMETRY = 1e-5
@@ -27,15 +29,19 @@ def listed(items: Iterable[object]) -> str:
     return text if len(found) <= _ROWS_NAMED else f"{text} and {len(found) - _ROWS_NAMED} more"
 
 
-def _dense(X: Any, name: str) -> NDArray[Any]:
-    if hasattr(X, "toarray"):
-        raise TypeError(f"{name} must be a dense array, got a {type(X).__name__}: pass {name}.toarray()")
-    return to_host(X)
+def dense(X: Any, name: str = "X") -> NDArray[Any]:
+    """Return an array of the host; what is sparse becomes dense, within the memory budget."""
+    array, _ = parted(X, name)
+    if hasattr(array, "toarray"):
+        need = float(np.prod(array.shape)) * array.dtype.itemsize
+        memory.require(need, f"{name}, a {type(array).__name__} that must become dense", "pass fewer features")
+        return np.asarray(array.toarray())
+    return to_host(array)
 
 
 def raw_matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> NDArray[Any]:
     """Check kind and shape without reading or copying the values (memory-mapped files stay on disk)."""
-    array = _dense(X, name)
+    array = dense(X, name)
     if np.ma.is_masked(array):
         hidden = int(np.ma.count_masked(array))  # type: ignore[no-untyped-call]
         raise ValueError(f"{name} must not be masked, got {hidden} masked entries: fill them or leave out their rows")
@@ -82,7 +88,7 @@ def representation(X: ArrayLike, name: str = "X") -> Matrix:
     """
     if stays(X) and len(X.shape) == 2:  # type: ignore[union-attr]
         return cast(Matrix, _on_device(X, name))
-    array = _dense(X, name)
+    array = dense(X, name)
     if array.ndim not in (3, 4):
         return matrix(array, name)
     if 0 in array.shape:
@@ -105,7 +111,7 @@ def _on_device(X: Any, name: str, *, min_rows: int = 4, min_columns: int = 1) ->
 
 def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
     """Return condensed distances between rows and the number of rows."""
-    array = to_host(D)
+    array = to_host(parted(D, name)[0])
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must be distances, real numbers, got an array of dtype {array.dtype}")
     square = array.ndim == 2 and array.shape[0] == array.shape[1]
@@ -140,7 +146,7 @@ def paired(
 
 def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) -> tuple[Labels, NDArray[Any]]:
     """Return class codes from 0 and the class names they stand for."""
-    array = to_host(y)
+    array = to_host(parted(y, name)[0] if hasattr(y, "shape") else y)
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-D, one label per row, got shape {array.shape}")
     if len(array) != n_rows:

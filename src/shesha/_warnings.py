@@ -30,11 +30,15 @@ class CalibrationWarning(UserWarning):
 
 
 class MeasureWarning(UserWarning):
-    """Some measures of a comparison, or what another package offers, are left out; the message says which and why."""
+    """What is left out: measures of a comparison, features without a part in a value, what another package offers."""
 
 
 class GuessedLayersWarning(UserWarning):
     """An array of three dimensions was split into layers along an axis that nobody named; the message says which."""
+
+
+class RowNamesWarning(UserWarning):
+    """Rows were put in another order by their names, or names could not tell which row is which."""
 
 
 def warn(message: str, category: type[UserWarning]) -> None:

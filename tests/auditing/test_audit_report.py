@@ -126,7 +126,8 @@ def test_drift_and_notes_are_reported(audited):
     ):
         assert line.split() == [name, f"{first:.4f}", f"{previous:.4f}"]
     notes = told(found["Notes"])
-    assert "Brackets: 95% intervals over rows (other inputs of the same kind)." in notes
+    kinds = "rows (other inputs of the same kind) and partitions of features"
+    assert f"Brackets: 95% intervals over {kinds}." in notes
     assert "p compares with 19 random matchings of the rows and cannot fall below 0.05." in notes
 
 
@@ -157,6 +158,25 @@ def test_without_draws_no_chance_is_told(layers, quick_audit):
 def place_of(report, name):
     (line,) = (line for line in blocks(report)["Stability"] if line.split()[0] == name and "[" in line)
     return line.split()[1:3]
+
+
+def test_every_label_score_stands_beside_its_chance(layers, classes, quick_audit):
+    # The variance between random classes is never 0, so that its interval lies above it.
+    random, related = (quick_audit(X, classes) for X in (layers["late"], layers["late"] + 3 * np.eye(12)[classes]))
+    assert random["X"].supervised["variance_ratio"].low > 0
+    for found, p_values in ((random, (0.1, 1.0)), (related, (0.05, 0.05))):
+        for name, chance in found["X"].supervised_chances.items():
+            assert f"{chance.threshold:.3f}" in told(blocks(str(found))["Agreement with the labels"])
+            assert chance.observed == pytest.approx(found["X"].supervised[name].value, abs=1e-12)
+        low, high = p_values
+        assert low <= found["X"].supervised_chances["variance_ratio"].p_value <= high
+
+
+def test_chances_of_label_scores_come_back_from_plain_values(audited):
+    plain = json.loads(json.dumps(audited.to_dict(), allow_nan=False))
+    assert list(plain["representations"][2]["supervised_chances"]) == ESTIMATES[2:]
+    late = type(audited["late"]).from_dict(plain["representations"][2])
+    assert late.supervised_chances == audited["late"].supervised_chances
 
 
 def test_neighbours_in_the_ranking_tie_if_their_intervals_overlap(layers, quick_audit):
@@ -224,7 +244,8 @@ def test_the_table_has_a_row_for_each_representation(audited):
     counts = ["not_finite", "zero_rows", "duplicate_rows", "constant_columns"]
     shape = ["representation", "n_samples", "n_features", "n_used"]
     drift = ["drift_from_first", "drift_from_previous"]
-    assert list(table) == [*shape, *counts, *parts, *CHANCE, *SPECTRUM, "reason", *drift]
+    beside = [f"{name}{part}" for name in ESTIMATES[2:] for part in ("_chance", "_p_value")]
+    assert list(table) == [*shape, *counts, *parts, *CHANCE, *beside, *SPECTRUM, "doubts", "reason", *drift]
     assert table["representation"].tolist() == ["early", "middle", "late"]
     for (_, row), one in zip(table.iterrows(), audited.representations, strict=True):
         for name in ESTIMATES:
@@ -232,6 +253,8 @@ def test_the_table_has_a_row_for_each_representation(audited):
             own = estimate.value, estimate.low, estimate.high
             assert tuple(row[[name, f"{name}_low", f"{name}_high"]]) == own
         assert tuple(row[CHANCE]) == (one.chance.level, one.chance.threshold, one.chance.p_value)
+        chances = [(found.level, found.p_value) for found in one.supervised_chances.values()]
+        assert row[beside].tolist() == [number for pair in chances for number in pair]
         assert tuple(row[SPECTRUM]) == (one.effective_rank, one.participation_ratio, one.anisotropy)
     assert tuple(table["drift_from_first"]) == audited.drift.from_first
     assert tuple(table["drift_from_previous"]) == audited.drift.from_previous

@@ -13,6 +13,8 @@ from scipy.stats import binom
 import shesha.measures as measures
 from shesha import CalibrationWarning, NotEstimableWarning, calibrate
 
+pytestmark = pytest.mark.filterwarnings("ignore:(saturated|few rows):shesha.CalibrationWarning")
+
 ALPHA = 0.05
 N = 32
 PAIRED = [name for name in measures.names() if measures.get(name).paired]

@@ -159,3 +159,15 @@ def test_the_same_permutation_meets_all_layers():
     calibrate_layers(A, [B[1], B[1].copy(), 3 * B[1]], "RSA", watch, metric="euclidean", permutations=ORDERS)
     assert len(spreads) == K + 1
     assert max(spreads) < 1e-12
+
+
+def test_a_grid_of_one_pair_is_worth_what_the_pair_is(rng):
+    """Also where values lie below 0, as the calibration study's Procrustes similarity may."""
+    X, Y = rng.standard_normal((2, 30, 4))
+    for other in (0.1 * Y, X + 0.3 * Y):
+        asked = {"published": True, "n_permutations": 39, "seed": 0}
+        one = calibrate(X, other, "Procrustes similarity", **asked)
+        grid = calibrate_layers([X], [other], "Procrustes similarity", **asked)
+        assert (one.observed, one.score, one.maximum) == (grid.observed, grid.score, grid.maximum)
+        assert one.maximum == 1
+    assert one.score > 0.5

@@ -14,6 +14,8 @@ from shesha.kernels.permuted import permuted_grids
 from shesha.nulls.orders import identity_first
 from shesha.views import Features, Gram, Representation
 
+pytestmark = pytest.mark.filterwarnings("ignore:saturated:shesha.CalibrationWarning")
+
 PAIRED = [name for name in measures.names() if measures.get(name).paired]
 WHOLE = ("CKA", "unbiased CKA", "RV")
 """Measures whose null is a cross-product of factors for few features, and a product of triangles for many."""

@@ -142,9 +142,12 @@ def test_messages_name_what_is_wrong():
         compare(bad, Y, "CKA", names=("before", "after"))
 
 
-def test_sparse_matrices_are_refused_with_a_way_out():
+def test_sparse_matrices_become_dense_or_are_refused_with_a_way_out(monkeypatch):
     sparse = pytest.importorskip("scipy.sparse")
-    with pytest.raises(TypeError, match=r"X must be a dense array, got a csr_array: pass X\.toarray\(\)"):
+    found = [calibrate(one, Y, n_permutations=K, seed=0) for one in (X, sparse.csr_array(X))]
+    assert found[0] == found[1]
+    monkeypatch.setenv("SHESHA_MEMORY", "1k")
+    with pytest.raises(ValueError, match="X, a csr_array that must become dense must fit the memory budget of 1 KiB"):
         calibrate(sparse.csr_array(X), Y, n_permutations=K)
 
 

@@ -14,6 +14,8 @@ from shesha import calibrate, calibrate_layers
 from shesha.calibration import null as null_kernel
 from shesha.views import Representation
 
+pytestmark = pytest.mark.filterwarnings("ignore:saturated:shesha.CalibrationWarning")
+
 ALPHA = 0.05
 
 

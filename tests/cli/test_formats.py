@@ -137,3 +137,20 @@ def test_no_file_is_dropped_silently(invoke_main, tmp_path, X):
     ended = invoke_main("audit", *[tmp_path / "m.npy"] * 3)
     assert (ended.status, ended.out) == (2, "")
     assert ended.err == f"shesha: FILE must be given once each, got {tmp_path / 'm.npy'} repeatedly\n"
+
+
+@pytest.mark.parametrize("options", [[], ["--store", "s.sqlite"]])
+@pytest.mark.filterwarnings("default")
+def test_a_picture_of_the_rows_is_skipped_unless_it_is_named(tmp_path, invoke_main, options, monkeypatch):
+    anndata = pytest.importorskip("anndata")
+    monkeypatch.chdir(tmp_path)
+    obs = pd.DataFrame(index=[f"cell{row}" for row in range(60)])
+    embeddings = {"X_pca": np.random.default_rng(0).normal(size=(60, 5)), "X_umap": np.ones((60, 2))}
+    anndata.AnnData(obs=obs, obsm=embeddings).write_h5ad("d.h5ad")
+    asked = ["audit", "d.h5ad", "--bootstrap", 0, "--permutations", 19, *options]
+    ended = invoke_main(*asked)
+    assert ended.status == 0
+    assert "obsm/X_umap" in ended.err and "has 2 columns, a picture of the rows; --key scores it" in ended.err
+    ended = invoke_main(*asked, "--key", "X_umap")
+    assert ended.status == 2
+    assert "not scored: obsm/X_umap" in ended.err or "not scored: X_umap" in ended.err

@@ -75,8 +75,8 @@ def test_keys_name_elements(written):
     read = files.read(path, keys=["layers/counts", "X"])
     assert list(read) == ["layers/counts", "X"]
     np.testing.assert_array_equal(read["layers/counts"], np.arange(12).reshape(4, 3))
-    with pytest.raises(ValueError, match=r"keys must be among X, layers/counts, obsm/X_pca, .*, got 'X_pca'$"):
-        files.read(path, keys=["X_pca"])
+    with pytest.raises(ValueError, match=r"keys must be among X, layers/counts, obsm/X_pca, .*, got 'X_tsne'$"):
+        files.read(path, keys=["X_tsne"])
     with pytest.raises(ValueError, match="got 'obsm/text', which cannot be used: it is a table without numeric"):
         files.read(path, keys=["obsm/text"])
 
@@ -135,3 +135,9 @@ def test_hdf5_that_is_not_anndata(tmp_path):
         files.read(tmp_path / "d.h5ad")
     with pytest.raises(files.UnreadableFileError, match="cannot be read"):
         files.read_labels(tmp_path / "d.h5ad", "type")
+
+
+def test_an_embedding_goes_by_its_own_name(tmp_path):
+    adata = anndata.AnnData(np.eye(6), obsm={"X_pca": np.ones((6, 5))}, layers={"counts": np.zeros((6, 6))})
+    adata.write_h5ad(tmp_path / "m.h5ad")
+    assert list(files.read(tmp_path / "m.h5ad", keys=["X_pca", "counts"])) == ["obsm/X_pca", "layers/counts"]

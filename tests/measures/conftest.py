@@ -58,22 +58,27 @@ def value():
 N = 36
 
 
+def rows(rng, n, d):
+    """Rows whose features have something in common."""
+    return rng.standard_normal((n, d)) + rng.standard_normal((n, 1)) + 0.3
+
+
 def independent(rng):
-    return rng.standard_normal((N, 6)) + 0.3, rng.standard_normal((N, 6)) * np.geomspace(1, 3, 6) - 0.2
+    return rows(rng, N, 6), rows(rng, N, 6) * np.geomspace(1, 3, 6) - 0.2
 
 
 def related(rng):
-    X = rng.standard_normal((N, 6)) + 0.3
+    X = rows(rng, N, 6)
     return X, X @ rng.standard_normal((6, 6)) + rng.standard_normal((N, 6))
 
 
 def unequal_widths(rng):
-    X = rng.standard_normal((N, 5)) + 0.3
+    X = rows(rng, N, 5)
     return X, X @ rng.standard_normal((5, 8)) + rng.standard_normal((N, 8))
 
 
 def few_rows(rng):
-    X = rng.standard_normal((14, 30)) + 0.3
+    X = rows(rng, 14, 30)
     return X, 0.7 * X + rng.standard_normal((14, 30)) * np.geomspace(0.3, 2, 30)
 
 
@@ -83,7 +88,7 @@ def heavy_tails(rng):
 
 
 def offset(rng):
-    X = rng.standard_normal((N, 6)) * np.geomspace(1, 5, 6) + 3 * np.arange(6)
+    X = rows(rng, N, 6) * np.geomspace(1, 5, 6) + 3 * np.arange(6)
     return X, 0.5 * X[:, ::-1] + rng.standard_normal((N, 6)) + 1
 
 
@@ -93,20 +98,38 @@ def low_rank(rng):
 
 
 def few_columns(rng):
-    X = rng.standard_normal((N, 4)) + 0.5
+    X = rows(rng, N, 4)
     return X, X[:, ::-1] + rng.standard_normal((N, 4))
 
 
+def tied_spectra(rng):
+    """Components of equal variance, and a plane that both span."""
+    rows = rng.standard_normal((2, 24, 6))
+    left, right = (np.linalg.qr(side - side.mean(axis=0))[0] for side in rows)
+    right = np.linalg.qr(np.hstack([left[:, [0, 3]], right[:, :4]]))[0]
+    turn, other = np.linalg.qr(rng.standard_normal((2, 6, 6)))[0]
+    return left * [3, 2, 2, 2, 1, 1] @ turn + 0.2, right * [1, 1, 2, 2, 2, 0.5] @ other - 0.1
+
+
+def dead_units(rng):
+    """Features that never change, at zero and elsewhere."""
+    X = rows(rng, 24, 6)
+    Y = X @ rng.standard_normal((6, 6)) + rng.standard_normal((24, 6))
+    X[:, 2], X[:, 4], Y[:, 1] = 0.0, 0.7, 0.1
+    return X, Y
+
+
 MAKERS = (independent, related, unequal_widths, few_rows, heavy_tails, offset, low_rank, few_columns)
+SPECIAL = (tied_spectra, dead_units)
 
 
 @pytest.fixture(scope="session")
 def pairs():
-    """Pairs of representations of all kinds, two of each, by name."""
+    """Pairs of representations of all kinds, some twice, by name."""
+    draws = [(make, draw) for make in MAKERS for draw in range(2 if make in MAKERS[:4] else 1)]
     return {
         f"{make.__name__} {draw}": make(np.random.default_rng([draw, number]))
-        for number, make in enumerate(MAKERS)
-        for draw in range(2)
+        for number, (make, draw) in enumerate([*draws, *((make, 0) for make in SPECIAL)])
     }
 
 

@@ -7,10 +7,10 @@ import pytest
 
 import shesha.measures as measures
 from shesha.kernels.folding import ROWS, as_maps, folded, from_channels_last, pooled
-from shesha.views import Distances, Gram, RankedRdm
+from shesha.views import Distances, Folds, Gram, RankedRdm
 
-IN_COLUMNS = (Gram, RankedRdm, Distances)
-"""Views that look at relations of rows alone: there positions are features of their input."""
+IN_COLUMNS = (Gram, RankedRdm, Distances, Folds)
+"""Views of relations between rows, or of inputs in folds: there positions are features of their input."""
 
 
 def maps(rng, n=12, channels=4, height=3, width=3):

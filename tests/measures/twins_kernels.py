@@ -57,6 +57,18 @@ def unbiased_cka(X, Y, kernel="linear", bandwidth="median"):
     return alignment(K, L, hsic_over_quadruples if len(X) < 9 else unbiased_hsic)
 
 
+def own_size(X):
+    """Mean over pairs of different features of what their kernels share."""
+    kernels = [np.outer(x, x) for x in X.T]
+    return np.mean([unbiased_hsic(K, L) for K, L in itertools.permutations(kernels, 2)])
+
+
+def sampled_cka(X, Y):
+    shared = unbiased_hsic(X @ X.T / X.shape[1], Y @ Y.T / Y.shape[1])
+    sizes = own_size(X), own_size(Y)
+    return shared / np.sqrt(np.prod(sizes)) if min(sizes) > 0 else np.nan
+
+
 def rv(X, Y):
     W, V = ((side - side.mean(axis=0)) @ (side - side.mean(axis=0)).T for side in (X, Y))
     return np.trace(W @ V) / np.sqrt(np.trace(W @ W) * np.trace(V @ V))
@@ -113,6 +125,7 @@ KERNEL_OPTIONS = [
 TWINS = {
     "CKA": (cka, KERNEL_OPTIONS),
     "unbiased CKA": (unbiased_cka, KERNEL_OPTIONS),
+    "sampled CKA": (sampled_cka, [{}]),
     "RV": (rv, [{}]),
     "DistCorr": (distance_correlation, [{}]),
     "RSA": (rsa, [{}, *RDM_OPTIONS]),

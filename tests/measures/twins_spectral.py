@@ -63,7 +63,7 @@ def svcca(X, Y, components=0.99):
 
 
 def pwcca(X, Y, weights="projection"):
-    if X.shape[1] > Y.shape[1]:
+    if weights == "projection" and X.shape[1] > Y.shape[1]:
         X, Y = Y, X
     correlations, directions = canonical(X, Y)
     alpha = []

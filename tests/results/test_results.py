@@ -66,7 +66,7 @@ def test_an_estimate_prints_what_it_rests_on():
     assert str(ESTIMATE) == (
         "feature_split: 0.8123  [0.7000, 0.9001] at 90% (200 row resamples)\n"
         "  12,000 rows x 64 features, 30 draws, 1,000,000 pairs\n"
-        "  standard error from partitions: 0.01, sampled pairs: 0.0005"
+        "  standard error from rows: 0.05, partitions: 0.01, sampled pairs: 0.0005, all: 0.05"
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 import shesha
-from shesha.stability import sampled_chance, split_estimator
+from shesha.stability import sampled_chance, sampled_pairs
 
 SPLITS = ["feature_split", "basis_averaged_split"]
 SUPERVISED = [
@@ -41,7 +41,7 @@ NOISE = {
     "feature_split, one partition": {"n_splits": 1},
     "feature_split, euclidean": {"metric": "euclidean", "n_splits": 10},
     "feature_split, sampled pairs": {"pairs": 500, "n_splits": 5},
-    "basis_averaged_split": {"variant": "basis_averaged_split", "n_rotations": 10},
+    "basis_averaged_split": {"variant": "basis_averaged_split", "n_rotations": 1},
 }
 
 
@@ -79,7 +79,11 @@ def test_a_strong_signal_has_the_smallest_p_value(low_rank, variant, pairs):
     assert found.p_value == 1 / 100
     assert found.observed > found.threshold
     assert found.corrected > 0.3
-    assert abs(found.level) < 4 * found.spread / np.sqrt(99)
+    if variant == "feature_split":
+        assert abs(found.level) < 4 * found.spread / np.sqrt(99)
+    else:
+        # Independent features of these scales agree a little: random halves of directions share the larger ones.
+        assert 0.05 < found.level < found.observed / 3
 
 
 @pytest.mark.parametrize("variant", SUPERVISED)
@@ -137,7 +141,7 @@ def test_too_little_memory_for_all_pairs_means_sampled_ones(low_rank, monkeypatc
     X = low_rank(200, 8)
     exact = shesha.chance(X, n_permutations=19, n_splits=3, seed=0)
     monkeypatch.setenv("SHESHA_MEMORY", "1M")
-    monkeypatch.setattr(split_estimator, "DEFAULT_PAIRS", 20_000)
+    monkeypatch.setattr(sampled_pairs, "DEFAULT_PAIRS", 20_000)
     monkeypatch.setattr(sampled_chance, "NULL_PAIRS", 20_000)
     found = shesha.chance(X, n_permutations=19, n_splits=3, seed=0)
     assert found.observed != exact.observed

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.stability import split_estimator
+from shesha.stability import sampled_pairs, split_estimator
+from shesha.views import SampledHalves
 
 METRICS = ["cosine", "correlation", "euclidean"]
 
@@ -26,7 +27,7 @@ def both(X, variant, pairs=60_000, **options):
 
 @pytest.mark.parametrize("d", [16, 17])
 def test_sampled_pairs_agree_with_all_of_the_same_partitions(low_rank, metric, d):
-    exact, found = both(low_rank(60, d) + 0.5, "feature_split", metric=metric)
+    exact, found = both(low_rank(400, d) + 0.5, "feature_split", metric=metric)
     assert exact.pair_error == 0
     assert 0 < found.pair_error < 0.01
     assert abs(found.value - exact.value) < 4 * found.pair_error
@@ -35,8 +36,8 @@ def test_sampled_pairs_agree_with_all_of_the_same_partitions(low_rank, metric, d
 
 def test_sampled_pairs_agree_with_all_over_rotations(low_rank, metric):
     # Offsets of whole rows, which correlation must not see and the other metrics must.
-    X = low_rank(60, 16, noise=3.0) + 10 * np.random.default_rng(1).standard_normal((60, 1))
-    exact, found = both(X, "basis_averaged_split", metric=metric, n_draws=100, pairs=200_000)
+    X = low_rank(300, 16, noise=3.0) + 10 * np.random.default_rng(1).standard_normal((300, 1))
+    exact, found = both(X, "basis_averaged_split", metric=metric, n_draws=100, pairs=40_000)
     error = np.hypot(np.hypot(exact.monte_carlo_error, found.monte_carlo_error), found.pair_error)
     assert abs(found.value - exact.value) < 4 * error < 0.1
 
@@ -55,7 +56,7 @@ def test_pair_error_predicts_the_spread_over_samples_of_pairs(low_rank, monkeypa
 
 def test_analytic_interval_is_as_wide_as_the_bootstrap(low_rank):
     X = low_rank(80, 16)
-    bootstrap, analytic = (shesha.estimate(X, pairs=pairs, n_splits=20, seed=0) for pairs in (None, 100_000))
+    bootstrap, analytic = (shesha.estimate(X, pairs=pairs, n_splits=20, seed=0) for pairs in (None, 3000))
     assert analytic.standard_error == pytest.approx(bootstrap.standard_error, rel=0.2)
     assert bootstrap.n_bootstrap == 200
     assert analytic.n_bootstrap == 0
@@ -64,27 +65,56 @@ def test_analytic_interval_is_as_wide_as_the_bootstrap(low_rank):
 
 def test_more_pairs_mean_less_error(low_rank):
     X = low_rank(500, 16)
-    few, many = (shesha.estimate(X, pairs=pairs, n_splits=10, seed=0) for pairs in (10_000, 160_000))
-    assert many.pair_error == pytest.approx(few.pair_error / 4, rel=0.1)
-    assert (few.n_pairs, many.n_pairs) == (10_000, 160_000)
+    few, many = (shesha.estimate(X, pairs=pairs, n_splits=10, seed=0) for pairs in (10_000, 90_000))
+    assert many.pair_error == pytest.approx(few.pair_error / 3, rel=0.1)
+    assert (few.n_pairs, many.n_pairs) == (10_000, 90_000)
+
+
+@pytest.mark.parametrize("variant", ["feature_split", "basis_averaged_split"])
+def test_as_many_pairs_as_there_are_or_more_mean_all(low_rank, variant):
+    X = low_rank(30, 8)
+    exact = shesha.estimate(X, variant=variant, n_draws=4, n_bootstrap=10, seed=0)
+    for pairs in (435, 30_000):
+        assert shesha.estimate(X, variant=variant, n_draws=4, n_bootstrap=10, pairs=pairs, seed=0) == exact
+    null = shesha.chance(X, variant=variant, n_draws=4, n_permutations=19, seed=0)
+    assert shesha.chance(X, variant=variant, n_draws=4, n_permutations=19, pairs=435, seed=0) == null
+    every, audited = (shesha.audit(X, pairs=pairs, n_bootstrap=5, n_permutations=19)["X"] for pairs in (None, 30_000))
+    assert audited.scores[variant] == every.scores[variant]
+
+
+@pytest.mark.parametrize(("n", "pairs", "n_draws"), [(30, 434, 30), (30, 100, 3), (200, 2000, 30), (200, 5001, 4)])
+def test_fewer_pairs_than_there_are_mean_exactly_so_many_and_none_twice(low_rank, monkeypatch, n, pairs, n_draws):
+    asked = []
+    score = SampledHalves.score
+    monkeypatch.setattr(SampledHalves, "score", lambda *given: asked.append(given[2]) or score(*given))
+    found = shesha.estimate(low_rank(n, 8), pairs=pairs, n_draws=n_draws, seed=0)
+    assert found.n_pairs == pairs
+    assert f"{pairs:,} random pairs of the {n * (n - 1) // 2:,} were used" in found.warnings[0]
+    drawn = {(int(i), int(j)) for own in asked for i, j in zip(*own, strict=True)}
+    assert len(drawn) == pairs
+    assert all(i < j < n for i, j in drawn)
+    assert min(len(own[0]) for own in asked) >= min(pairs, 1000)
+    assert len(asked) == n_draws
+    audited = shesha.audit(low_rank(n, 8), pairs=pairs, n_bootstrap=0, n_permutations=19)
+    assert audited["X"].feature_split.n_pairs == pairs
 
 
 def test_too_little_memory_for_all_pairs_means_sampled_ones(low_rank, monkeypatch):
     X = low_rank(300, 8)
     exact = shesha.feature_split(X, 5, seed=0)
     monkeypatch.setenv("SHESHA_MEMORY", "2M")
-    monkeypatch.setattr(split_estimator, "DEFAULT_PAIRS", 50_000)
+    monkeypatch.setattr(sampled_pairs, "DEFAULT_PAIRS", 50_000)
     found = shesha.estimate(X, n_splits=5, seed=0)
-    assert found.n_pairs == 50_000
-    assert "50,000 random pairs of the 44,850 were used" in found.warnings[0]
+    assert found.n_pairs == 44_850
+    assert "44,850 random pairs of the 44,850 were used" in found.warnings[0]
     assert abs(found.value - exact) < 4 * found.pair_error
 
 
 def test_undefined_pairs_are_left_out_and_counted(low_rank):
-    X = low_rank(40, 8)
+    X = low_rank(300, 8)
     X[[4, 9], 1:] = 0.0
     found = shesha.estimate(X, pairs=40_000, n_splits=4, seed=0)
-    touched = 1 - (38 * 37) / (40 * 39)
+    touched = 1 - (298 * 297) / (300 * 299)
     assert found.pairs_dropped == pytest.approx(40_000 * touched, rel=0.1)
     exact = shesha.feature_split(np.delete(X, [4, 9], axis=0), 4, seed=0)
     assert abs(found.value - exact) < 4 * found.pair_error

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from shesha._layers import LayerAxis, split_layers
+from shesha._types import Index
 from shesha.auditing._paths import is_path
-from shesha.comparison._index import Files, Index, Known, index_files, of_path
-from shesha.comparison._places import InFile, fingerprint_as_it_is
+from shesha.comparison import _index
+from shesha.comparison._index import Files, Known, index_files, of_path
+from shesha.comparison._places import InFile, fingerprint_as_it_is, reordered
+from shesha.given import Names, orders
 from shesha.runs import ResultStore
-from shesha.views import Rdm, Rows, rows_or_distances
+from shesha.views import Rdm, Rows, rows_at, rows_or_distances
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,17 @@ class Subject:
     shape: tuple[int, ...]
     fingerprint: str
     """Names its content."""
+    names: Names | None = field(default=None, compare=False)
+    """Names of its rows."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Names serve to put rows in order, before they go anywhere."""
+        return {**self.__dict__, "names": None}
+
+    def rows_at(self, order: Index) -> Subject:
+        """The same with its rows in another order."""
+        place = self.place.rows_at(order) if isinstance(self.place, InFile) else rows_at(self.place, order)
+        return Subject(place, self.shape, reordered(self.fingerprint, order))
 
     @property
     def n_rows(self) -> int:
@@ -32,6 +46,8 @@ class Subject:
     def load(self) -> Rows | Rdm:
         """Open the file, if it is one: an OSError or a ValueError where it cannot be read, or has changed."""
         if isinstance(self.place, InFile):
+            if self.place.distances:
+                return self.place.load().distances
             return Rows(self.place.array(), self.place.name, min_rows=0, min_columns=0)
         return self.place
 
@@ -55,7 +71,7 @@ def of_files(files: Files, store: ResultStore) -> dict[str, Subject]:
     if not found.known:
         told = "; ".join(f"left out: {path}: {reason}" for path, reason in found.left_out.items())
         raise ValueError(f"representations must be at least one that can be read, got none; {told}".rstrip("; "))
-    return {name: _of_known(known) for name, known in found.known.items()}
+    return _in_one_order({name: _of_known(known) for name, known in found.known.items()})
 
 
 def of_mapping(representations: Any, layer_axis: LayerAxis, store: ResultStore) -> dict[str, Subject]:
@@ -63,7 +79,7 @@ def of_mapping(representations: Any, layer_axis: LayerAxis, store: ResultStore) 
     several = representations if isinstance(representations, Mapping) else {"X": representations}
     if not several:
         raise ValueError("representations must hold at least one matrix, got none")
-    index, found, twice = Index(), dict[str, Subject](), list[str]()
+    index, found, twice = _index.Index(), dict[str, Subject](), list[str]()
     for label, given in split_layers(several, layer_axis).items():
         new = _looked_at(str(label), given, layer_axis, store, index)
         twice += [repr(name) for name in new if name in found]
@@ -73,18 +89,26 @@ def of_mapping(representations: Any, layer_axis: LayerAxis, store: ResultStore) 
     index.tell()
     if not found:
         raise ValueError(f"representations must be at least one that can be read, got {index.left_out}")
-    return found
+    return _in_one_order(found)
 
 
-def _looked_at(name: str, given: Any, layer_axis: LayerAxis, store: ResultStore, index: Index) -> dict[str, Subject]:
+def _in_one_order(subjects: dict[str, Subject]) -> dict[str, Subject]:
+    """Return subjects with their rows as those of the first that has names."""
+    moved = orders({name: one.names for name, one in subjects.items()})
+    return {name: one.rows_at(moved[name]) if name in moved else one for name, one in subjects.items()}
+
+
+def _looked_at(
+    name: str, given: Any, layer_axis: LayerAxis, store: ResultStore, index: _index.Index
+) -> dict[str, Subject]:
     if is_path(given):
         files = Files([Path(given)], layer_axis=layer_axis, as_it_is=True)
         return {one: _of_known(known) for one, known in of_path(name, files, store, index).items()}
     X = rows_or_distances(given, name, min_rows=0, min_columns=0)
     shape = X.shape if isinstance(X, Rows) else (X.n_rows,)
-    return {name: Subject(X, shape, fingerprint_as_it_is(X))}
+    return {name: Subject(X, shape, fingerprint_as_it_is(X), X.names)}
 
 
 def _of_known(known: Known) -> Subject:
     assert isinstance(known.place, InFile)
-    return Subject(known.place, known.shape, known.fingerprint)
+    return Subject(known.place, known.shape, known.fingerprint, known.names)

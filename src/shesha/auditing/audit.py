@@ -20,14 +20,14 @@ from shesha._random import generator
 from shesha._types import Seed
 from shesha._warnings import NotEstimableWarning
 from shesha.auditing._paths import holds_paths
-from shesha.auditing.findings import Settings, audited, meanings, size
+from shesha.auditing.findings import Settings, audited, in_order_of_rows, meanings, size
 from shesha.auditing.movement import movement, movement_apart
 from shesha.auditing.width import same_width, same_width_apart
 from shesha.kernels.distances import METRICS, Metric
 from shesha.nulls.orders import asked_for
 from shesha.results import Audit, DriftPath, LabelClasses, RepresentationAudit
 from shesha.stability.measured import design_of
-from shesha.views import Rdm, Representation, Rows, rows_or_distances
+from shesha.views import Rdm, Representation, Rows, hint_of_distances, in_one_order, rows_or_distances
 
 _RECORDED = ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs")
 Data = ArrayLike | Rdm | Representation | Rows
@@ -71,11 +71,11 @@ def audit(
     representations : mapping of names to arrays, or one array of shape (n_samples, n_features)
         Several of the same rows (layers, checkpoints) are ranked, with as many features each, and their drift along
         the order given is measured. Memory-mapped files stay on disk, sparse matrices sparse; of an `Rdm`, what
-        distances can tell is told. Paths may stand for arrays, and a path, a list of paths, or a directory, for all
-        arrays in these files, which are read when they are needed. A file that cannot be read is left out, with a
-        warning.
+        distances can tell is told. Rows that have names are put in the order of the first, as are labels. Paths may
+        stand for arrays, and a path, a list of paths, or a directory, for all arrays in these files, which are read
+        when they are needed. A file that cannot be read is left out, with a warning.
     y : array of shape (n_samples,), optional
-        Class labels: adds the supervised scores.
+        Class labels: adds the supervised scores, each beside its values when labels are shuffled.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows, for all scores but those with a convention of their own (alignment with the labels:
         correlation; class separation: Euclidean).
@@ -84,7 +84,7 @@ def audit(
     n_bootstrap, n_permutations : int
         Resamples behind each interval, and random matchings behind the chance level; 0 for none.
     pairs : int, optional
-        Use this many random pairs of rows in the split scores (see `estimate`).
+        Use exactly this many random pairs of rows in the split scores, or all if there are no more (see `estimate`).
     blocks, groups, within, shift, block_length
         Which rows may take each other's place, and which are resampled together: as for `shesha.nulls.exchange`. Where
         none is given and rows look dependent, the report says so and what to pass.
@@ -148,6 +148,7 @@ def audit(
     files = given_files(representations, layer_axis)
     with runs.writing(store) as kept:
         subjects = of_files(files, kept) if files else of_mapping(representations, layer_axis, kept)
+        y, settings = in_order_of_rows([one.names for one in subjects.values()], y, settings)
         _require_usable(y, settings, [one.n_rows for one in subjects.values()])
         numbered = replace(settings, seed=drawn(settings.seed))
         apart, interrupted = audited_apart(subjects, y, numbered, kept, workers, scheduler)
@@ -158,7 +159,9 @@ def audit(
 
 
 def _in_memory(representations: Any, layer_axis: LayerAxis, y: ArrayLike | None, settings: Settings) -> Audit:
-    named = _named(representations, layer_axis)
+    named = in_one_order(_named(representations, layer_axis))
+    hint_of_distances({name: X.sample for name, X in named.items() if isinstance(X, Rows) and not X.is_sparse})
+    y, settings = in_order_of_rows([one.names for one in named.values()], y, settings)
     if y is not None:
         _require_usable_labels(y, [size(X) for X in named.values()])
     found, interrupted = [], False

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha import _validate as check
 from shesha._memory import MemoryBudgetError
 from shesha._types import Index
 from shesha._warnings import NotEstimable
 from shesha.auditing.faults import find_faults
 from shesha.descriptors import Descriptor, descriptors
+from shesha.doubting import doubted, known_of
+from shesha.given import Names, labels_in_order
 from shesha.kernels.distances import Metric, undirected_rows
 from shesha.nulls.dependence import dependence
 from shesha.nulls.exchange import Exchange
-from shesha.nulls.orders import Design
-from shesha.results import Chance, Estimate, Faults, Meaning, RepresentationAudit
+from shesha.nulls.orders import Design, asked_for
+from shesha.results import Chance, Dependence, Doubts, Estimate, Faults, Meaning, RepresentationAudit
 from shesha.stability import Variant, registered
 from shesha.stability.chance import as_chance
 from shesha.stability.estimate import as_estimate
@@ -29,6 +33,7 @@ _FREE_METRIC = "cosine"
 """Scores with this distance by default take that of the audit; others keep their own convention."""
 _ALPHA = 0.05
 _WITH_CHANCE = "feature_split"
+_LABELS = ("blocks", "groups", "within")
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,12 @@ class Settings:
     """Which rows may take each other's place, as it was asked for."""
     exchange: Exchange | None = None
     """The same for the rows of one representation that are scored."""
+
+
+def in_order_of_rows(names: Sequence[Names | None], y: ArrayLike | None, settings: Settings) -> tuple[Any, Settings]:
+    """Return labels, and what the design names, in the order of the first rows that have names."""
+    labels = labels_in_order(names, {"y": y, **settings.design})
+    return labels.pop("y"), replace(settings, design=cast(Design, labels))
 
 
 def meanings() -> dict[str, Meaning]:
@@ -84,10 +95,32 @@ def audited(name: str, X: Rows | Rdm, y: ArrayLike | None, settings: Settings) -
     try:
         if design is None:
             found = replace(found, dependence=dependence(used.sample))
+        found = replace(found, doubts=_doubted(used, y, kept, n, settings, found.dependence))
         own = replace(settings, design={}, exchange=None if design is None else design.at(kept))
         return _scored(replace(found, left_out=tuple(map(int, bad))), used, y, bad, own)
     except MemoryBudgetError as error:
         return replace(found, reason=str(error))
+
+
+def _doubted(
+    used: Rows, y: ArrayLike | None, kept: Index, n: int, settings: Settings, looked: Dependence | None
+) -> Doubts:
+    """Doubt what is scored; a design that was asked for is known, and says what the order means."""
+    told: dict[str, Any] = {
+        name: labels for name, labels in settings.design.items() if name in _LABELS and labels is not None
+    }
+    design = {name: quantity[kept] for name, quantity in known_of(told, None, n).items()}
+    classes = None if y is None or len(np.asarray(y)) != n else check.labels(y, n)[0][kept]
+    looked = looked or Dependence(len(used), 1.0, 0.5, 0.0)
+    return doubted(
+        used,
+        settings.metric,
+        classes=classes,
+        design=design,
+        order=not asked_for(settings.design),
+        numbers=kept,
+        dependence=looked,
+    )
 
 
 def undirected(X: Rows, faults: Faults, metric: Metric) -> Index:
@@ -107,34 +140,28 @@ def _scored(
         if variant.audited and variant.needs == "rows":
             scores[variant.name], chance = _score(variant, used, None, settings)
             chances |= {} if chance is None else {variant.name: chance}
-    return replace(
-        found,
-        scores=scores,
-        chances=chances,
-        descriptors=_described(used),
-        supervised={} if y is None else _supervised(used, y, bad, found.n_samples, settings),
-    )
+    found = replace(found, scores=scores, chances=chances, descriptors=_described(used))
+    return found if y is None else _supervised(found, used, y, bad, settings)
 
 
 def _score(variant: Variant, used: Rows | Rdm, y: Any, settings: Settings) -> tuple[Estimate, Chance | None]:
-    """One pass gives the score, its interval and, for the score that leads the report, its chance."""
+    """One pass gives the score, its interval and, for the score that leads the report and all of labels, its chance."""
     chosen = {"metric": settings.metric} if variant.estimator_options.get("metric") == _FREE_METRIC else {}
-    leads = variant.name == _WITH_CHANCE
+    compared = variant.name == _WITH_CHANCE or variant.needs_labels
     request = requested(
         used,
         y,
         variant,
         chosen,
         n_bootstrap=settings.n_bootstrap,
-        n_permutations=settings.n_permutations if leads else 0,
+        n_permutations=settings.n_permutations if compared else 0,
         pairs=settings.pairs if variant.samples_pairs else None,
         seed=settings.seed,
         design=settings.exchange,
     )
     evidence = measured(request)
     estimate = as_estimate(request, evidence, settings.confidence)
-    drawn = request.n_permutations > 0
-    return estimate, as_chance(request, evidence, _ALPHA) if drawn else None
+    return estimate, as_chance(request, evidence, _ALPHA) if request.n_permutations > 0 else None
 
 
 def _described(used: Rows) -> dict[str, float]:
@@ -148,22 +175,27 @@ def _described(used: Rows) -> dict[str, float]:
     return found
 
 
-def _supervised(used: Rows | Rdm, y: ArrayLike, bad: Index, n_samples: int, settings: Settings) -> dict[str, Estimate]:
+def _supervised(
+    found: RepresentationAudit, used: Rows | Rdm, y: ArrayLike, bad: Index, settings: Settings
+) -> RepresentationAudit:
+    """Add the scores that need labels, each with its chance."""
     labels = np.asarray(y)
-    misfit = "" if len(labels) == n_samples else f"there are {len(labels):,} labels and {n_samples:,} rows"
-    found = {}
+    misfit = "" if len(labels) == found.n_samples else f"there are {len(labels):,} labels and {found.n_samples:,} rows"
+    scores: dict[str, Estimate] = {}
+    chances: dict[str, Chance] = {}
     for variant in registered().values():
         if not (variant.audited and variant.needs_labels):
             continue
         if misfit:
-            found[variant.name] = _not_given(variant.name, used, misfit, settings)
+            scores[variant.name] = _not_given(variant.name, used, misfit, settings)
             continue
         try:
-            found[variant.name], _ = _score(variant, used, np.delete(labels, bad), settings)
+            scores[variant.name], chance = _score(variant, used, np.delete(labels, bad), settings)
+            chances |= {} if chance is None else {variant.name: chance}
         except (TypeError, ValueError) as error:
             # One score may ask more of the labels than another (three classes, two rows in each), or need features.
-            found[variant.name] = _not_given(variant.name, used, str(error), settings)
-    return found
+            scores[variant.name] = _not_given(variant.name, used, str(error), settings)
+    return replace(found, supervised=scores, supervised_chances=chances)
 
 
 def _not_given(name: str, used: Rows | Rdm, reason: str, settings: Settings) -> Estimate:
@@ -178,4 +210,4 @@ def _of_distances(name: str, X: Rdm, y: ArrayLike | None, settings: Settings) ->
         return replace(found, reason="of distances between rows only agreement with labels and drift can be told")
     nobody = np.empty(0, dtype=np.intp)
     settings = replace(settings, exchange=design_of(settings.design, X.n_rows))
-    return replace(found, supervised=_supervised(X, y, nobody, X.n_rows, settings))
+    return _supervised(found, X, y, nobody, settings)

@@ -11,19 +11,27 @@ from shesha import _validate as check
 from shesha._warnings import CalibrationWarning, warn
 from shesha.nulls.dependence import dependence
 from shesha.nulls.orders import Design, asked_for
-from shesha.views import Representation
+from shesha.results import Dependence
+from shesha.views import Adjusted, Representation
 
 
-def warn_of_dependence(sides: Sequence[Representation], design: Design, permutations: ArrayLike | None) -> None:
-    """Warn if rows look dependent and no design was given, or if they are shifted and a series is too short."""
+def warn_of_dependence(
+    sides: Sequence[Representation], design: Design, permutations: ArrayLike | None
+) -> Dependence | None:
+    """Warn if rows look dependent and no design was given, or if they are shifted and a series is too short.
+
+    Returns what was found, if it was looked for.
+    """
     asked = asked_for(design)
     if permutations is not None or (asked and "shift" not in asked) or any(side.given_distances for side in sides):
-        return
+        return None
+    # Rows that follow one another in the covariates alone are no longer alike once these are taken out.
+    sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
     found = dependence(*(side.on_host.rows.reshape(side.n_rows, -1) for side in sides))
     if "shift" not in asked:
         if found.found:
             warn(f"permuting all rows may find too much: {found.text}", CalibrationWarning)
-        return
+        return found
     length = _series_length(found.n_rows, asked.get("blocks"))
     if found.short(length):
         warn(
@@ -32,6 +40,7 @@ def warn_of_dependence(sides: Sequence[Representation], design: Design, permutat
             "defeats every permutation of rows",
             CalibrationWarning,
         )
+    return found
 
 
 def _series_length(n_rows: int, blocks: ArrayLike | None) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,13 +19,14 @@ from shesha.calibration.aggregates import Aggregate, best_total, reducer, totals
 from shesha.calibration.dependent import warn_of_dependence
 from shesha.calibration.scalar import collect, recorded
 from shesha.calibration.subject import drawn, for_function, leading, look_at, require_inputs_as_rows
+from shesha.given import labels_in_order
 from shesha.measures import Measure, as_measure
 from shesha.measures._own import PlainMeasure
 from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, drawn_orders, identity_first
 from shesha.nulls.summary import require_beyond, summarise
 from shesha.results import CalibratedLayers
-from shesha.views import Rdm, Representation, named, together
+from shesha.views import Rdm, Representation, layers_in_one_order, named, together
 
 Layers = Mapping[str, ArrayLike | Rdm] | Sequence[ArrayLike | Rdm]
 
@@ -91,7 +92,7 @@ def calibrate_layers(
     """
     sides = {"layers_a": layers_a, "layers_b": layers_b}
     given = {side: _mapping(layer_sequence(layers, side, layer_axis), side) for side, layers in sides.items()}
-    rows, columns = (named_layers(layers, side) for side, layers in given.items())
+    rows, columns = layers_in_one_order(*(named_layers(layers, side) for side, layers in given.items()))
     n = _n_rows(rows, columns)
     design: Design = {
         "blocks": blocks,
@@ -100,6 +101,7 @@ def calibrate_layers(
         "shift": shift,
         "block_length": block_length,
     }
+    design = cast(Design, labels_in_order((side.names for side in (*rows.values(), *columns.values())), design))
     orders, exchanged = drawn_orders(n, n_permutations, alpha, design=design, permutations=permutations, seed=seed)
     warn_of_dependence([_middle(side) for side in (rows, columns)], design, permutations)
     name, closer, bounds, scores = _scores(

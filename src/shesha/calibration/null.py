@@ -18,7 +18,7 @@ from shesha.kernels.permuted import permuted_grids
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
 from shesha.nulls.orders import identity_first
-from shesha.views import Gram, RankedRdm, Symmetric, View
+from shesha.views import Adjusted, Gram, PartialRdm, RankedRdm, Refitted, Representation, Symmetric, View
 
 Result = TypeVar("Result")
 Outcome = float | Exception
@@ -96,7 +96,15 @@ def _gathers(a: View, b: View) -> bool:
     """Whether gathering triangles is the faster way: it is not for few features of many rows."""
     if isinstance(a, Gram) and isinstance(b, Gram) and a.factor is not None and b.factor is not None:
         return bool(a.factor.shape[1] * b.factor.shape[1] >= _GATHER * a.n_rows)
-    return isinstance(a, Gram | RankedRdm)
+    # What covariates leave of distances is more than gathered.
+    return all(isinstance(side, Gram | RankedRdm) and not isinstance(side, PartialRdm) for side in (a, b))
+
+
+def in_null(measure: Measure, side: Representation, view: View) -> View:
+    """Return what stands for a view in a null: itself, unless covariates must be taken out again in every order."""
+    if isinstance(side, Adjusted) and not isinstance(view, PartialRdm):
+        return Refitted(side, measure.look)
+    return view
 
 
 def _fits(rows: Sequence[View], columns: Sequence[View]) -> bool:

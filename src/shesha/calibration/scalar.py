@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,10 +11,14 @@ from numpy.typing import ArrayLike
 from shesha import _validate as check
 from shesha._progress import track
 from shesha._random import number
-from shesha._types import Matrix, Seed
+from shesha._types import Index, Matrix, Seed
 from shesha._warnings import NotEstimable
 from shesha.calibration.dependent import warn_of_dependence
-from shesha.calibration.subject import prepare
+from shesha.calibration.doubted import doubts_of_pair, warn_of_doubts, with_measured_rows, with_saturated
+from shesha.calibration.subject import Subject, keeping_covariates, prepare
+from shesha.given import labels_in_order
+from shesha.measures import as_measure
+from shesha.measures._own import PlainMeasure
 from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, drawn_orders, identity_first
 from shesha.nulls.summary import best_value, require_beyond, summarise
@@ -37,6 +41,7 @@ def calibrate(
     block_length: int | None = None,
     permutations: ArrayLike | None = None,
     truncate: int | float | None = None,
+    covariates: ArrayLike | Rdm | None = None,
     seed: Seed = None,
     **options: Any,
 ) -> Calibrated:
@@ -50,7 +55,7 @@ def calibrate(
     Parameters
     ----------
     X, Y : arrays of shape (n_samples, n_features), or Rdm
-        Row i of both is the same input.
+        Row i of both is the same input; rows that have names are matched by them.
     measure : str, Measure or function
         A measure (see `shesha.measures`), or any f(X, Y) -> float of your own, for which higher is closer and rows
         of Y are permuted.
@@ -80,6 +85,13 @@ def calibrate(
         Compare only the leading principal components of each: their number, or the share of the variance that they
         hold. Measures that decompose something in every draw (CCA, Procrustes) take seconds with 256 features
         and minutes with 1,024.
+    covariates : array of shape (n_samples,) or (n_samples, n_covariates), DataFrame, or Rdm, optional
+        What both are known to depend on (batch, depth, length), to be taken out: numbers or labels, or distances
+        between rows. Measures of features look at what a linear fit leaves of them (partial CKA, ...), those of ranked
+        distances take out the ranks of the distances between covariates (partial RSA). The null exchanges rows of like
+        covariates (within `blocks`, if given; another design or `permutations` take the place of this) and takes the
+        covariates out again in every draw (Freedman and Lane), which costs a view per draw. `docs/calibration.md` has
+        false positives and power.
     seed : int, Generator or None
         Draws the permutations.
     **options
@@ -107,7 +119,7 @@ def calibrate(
     >>> round(found.observed, 2), found.score, found.significant
     (0.41, 0.0, False)
     """
-    subject = prepare(X, Y, measure, options, truncate=truncate, seed=seed)
+    subject = prepare(X, Y, measure, options, truncate=truncate, seed=seed, covariates=covariates)
     design: Design = {
         "blocks": blocks,
         "groups": groups,
@@ -115,10 +127,17 @@ def calibrate(
         "shift": shift,
         "block_length": block_length,
     }
+    design = cast(Design, labels_in_order((side.names for side in subject.sides), design))
     orders, exchanged = drawn_orders(
-        subject.n_rows, n_permutations, alpha, design=design, permutations=permutations, seed=seed
+        subject.n_rows,
+        n_permutations,
+        alpha,
+        design=keeping_covariates(design, permutations, subject.covariates),
+        permutations=permutations,
+        seed=seed,
     )
-    warn_of_dependence(subject.sides, design, permutations)
+    dependence = warn_of_dependence(subject.sides, design, permutations)
+    doubts = doubts_of_pair(subject.sides, design, dependence, only_cheap=True)
     best = best_value(subject.closer, subject.bounds, maximum)
     common: dict[str, Any] = {
         "measure": subject.name,
@@ -128,7 +147,7 @@ def calibrate(
         "n_rows": subject.n_rows,
         "exchanged": exchanged,
         "seed": number(seed),
-        "options": recorded(options, truncate),
+        "options": recorded(options, truncate) | ({} if covariates is None else {"covariates": _plain(covariates)}),
     }
     try:
         scores, interrupted = collect(subject.scores(identity_first(orders)), len(orders) + 1)
@@ -139,14 +158,33 @@ def calibrate(
         return without_score("the measure gave NaN for the observed pairing", len(null), common)
     found = summarise(observed, null, subject.closer, alpha, best)
     require_beyond(maximum, observed, found.threshold, subject.closer)
+    if best is not None:
+        doubts = with_saturated(doubts, {subject.name: (found.null_mean, worst_of(subject), best)}, subject.sides)
+    if covariates is None and not isinstance(as_measure(measure), PlainMeasure):
+
+        def without(kept: Index) -> float:
+            first, second = (side.rows_at(kept) for side in subject.sides)
+            few = prepare(first, second, measure, options, truncate=truncate, seed=seed)
+            return float(next(iter(few.scores([np.arange(len(kept))])))[0, 0])
+
+        scale = found.null_sd * 3 if best is None else abs(best - found.null_mean)
+        doubts = with_measured_rows(doubts, subject.name, subject.n_rows, observed, scale, without)
+    warn_of_doubts(doubts)
     return Calibrated(
         observed=observed,
         n_permutations=len(null),
         null=tuple(null.tolist()),
         interrupted=interrupted,
+        doubts=doubts,
         **vars(found),
         **common,
     )
+
+
+def worst_of(subject: Subject) -> float:
+    """The bound of the measure on the far side."""
+    low, high = subject.bounds
+    return low if subject.closer == "higher" else high
 
 
 def without_score(reason: str, n_permutations: int, common: dict[str, Any]) -> Calibrated:

@@ -7,16 +7,29 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._arrays import beside
 from shesha._types import Index, Matrix, Seed
+from shesha._warnings import MeasureWarning, warn
 from shesha.calibration import null as null_kernel
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, as_measure, get
 from shesha.measures._own import PlainMeasure
 from shesha.measures._registry import Choice, Data
-from shesha.views import Basis, Representation, View, aligned
+from shesha.nulls.exchange import Exchange
+from shesha.nulls.orders import Design, asked_for
+from shesha.views import (
+    Basis,
+    Covariates,
+    Representation,
+    View,
+    adjusted,
+    aligned,
+    hint_of_distances,
+    in_one_order,
+)
 
 TOGETHER = 2**29
 """Views that take less than this many bytes in making are made side by side, one per thread."""
@@ -32,6 +45,8 @@ class Subject:
     n_rows: int
     sides: tuple[Representation, ...]
     scores: Callable[[list[Index]], Iterator[Matrix]]
+    covariates: Covariates | None = None
+    """What has been taken out of both sides."""
 
 
 def prepare(
@@ -42,26 +57,55 @@ def prepare(
     *,
     truncate: int | float | None = None,
     seed: Seed = None,
+    covariates: Any = None,
 ) -> Subject:
     """Check the data; the views are made, once, when scores are asked for."""
     meant = as_measure(measure)
+    hint_of_distances({"X": X, "Y": Y})
+    if covariates is not None:
+        _require_adjustable(meant, truncate)
     if isinstance(meant, PlainMeasure):
         return _of_function(X, Y, meant, options, truncate)
     chosen = drawn(meant, options, truncate=truncate, seed=seed)
-    given = Representation.of(X, "X"), Representation.of(Y, "Y")
+    named = in_one_order({"X": Representation.of(X, "X"), "Y": Representation.of(Y, "Y")})
+    given = named["X"], named["Y"]
     require_inputs_as_rows(chosen, *given)
-    a, b = aligned(*given, chosen.view.folding, anywhere=chosen.anywhere)
+    if given[0].n_rows != given[1].n_rows and covariates is not None:
+        raise ValueError(f"Y must have as many rows as X ({given[0].n_rows}), got {given[1].n_rows}")
+    sides, known = adjusted(list(given), covariates)
+    a, b = aligned(sides[0], sides[1], chosen.view.folding, anywhere=chosen.anywhere)
 
     def scores(orders: list[Index]) -> Iterator[Matrix]:
         chosen.require_comparable(a, b)
         views = look_at(chosen, [leading(side, truncate) for side in (a, b)])
         # A reason not to have the observed value is told, not counted.
         null_kernel.observed_alone(chosen, *views)
-        return null_kernel.grids(chosen, views[:1], views[1:], orders)
+        if remark := chosen.remark_on(*views):
+            warn(f"{chosen.name}: {remark}", MeasureWarning)
+        return null_kernel.grids(chosen, views[:1], [null_kernel.in_null(chosen, b, views[1])], orders)
 
     if a.n_rows != b.n_rows:
         raise ValueError(f"Y must have as many rows as X ({a.n_rows}), got {b.n_rows}")
-    return Subject(chosen.name, chosen.closer, chosen.bounds, a.n_rows, given, scores)
+    return Subject(chosen.name, chosen.closer, chosen.bounds, a.n_rows, tuple(sides), scores, known)
+
+
+def _require_adjustable(measure: Measure | PlainMeasure, truncate: int | float | None) -> None:
+    if isinstance(measure, PlainMeasure):
+        raise ValueError(
+            f"covariates must come with a measure of the library, got the function {measure.name}: pass it what they "
+            "leave, and permute within strata of them (within=)"
+        )
+    if truncate is not None:
+        raise ValueError(f"truncate must be None with covariates, got {truncate!r}")
+
+
+def keeping_covariates(
+    design: Design, permutations: ArrayLike | None, covariates: Covariates | None
+) -> Design | Exchange:
+    """Return the design that is asked for; that of rows of like covariates where none but blocks is."""
+    if covariates is None or permutations is not None or set(asked_for(design)) - {"blocks"}:
+        return design
+    return covariates.design(design.get("blocks"))
 
 
 def require_inputs_as_rows(measure: Measure, *sides: Representation) -> None:
@@ -114,7 +158,7 @@ def _of_function(
     X: Any, Y: Any, measure: PlainMeasure, options: dict[str, Any], truncate: int | float | None
 ) -> Subject:
     given = {"X": X, "Y": Y}
-    sides = tuple(Representation.of(side, name) for name, side in given.items())
+    sides = tuple(in_one_order({name: Representation.of(side, name) for name, side in given.items()}).values())
     x, y = for_function(given, sides, truncate)
     if len(x) != len(y):
         raise ValueError(f"Y must have as many rows as X ({len(x)}), got {len(y)}")

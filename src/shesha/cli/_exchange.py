@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shesha.cli._files import labels_of
+
 if TYPE_CHECKING:
     from shesha.nulls.orders import Design
 
@@ -31,6 +33,15 @@ BlockLength = Annotated[
     int | None, typer.Option(help="Rows are a series: exchange stretches of so many consecutive rows.")
 ]
 
+Covariates = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FILE|COLUMN",
+        help="Take out what both depend on, numbers or labels (batch, depth; may be repeated): FILE with one per row, "
+        "or COLUMN of the first FILE.",
+    ),
+]
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -39,6 +50,8 @@ class Asked:
     design: Design
     columns: tuple[str, ...]
     """Columns of the first file that are labels, not features."""
+    covariates: Any = None
+    """A table with a column for each, if any are named."""
 
 
 def asked(
@@ -48,6 +61,9 @@ def asked(
     within: str | None,
     shift: bool,
     block_length: int | None,
+    covariates: Sequence[str] = (),
+    *,
+    by_position: bool = False,
 ) -> Asked:
     """Read what the options name.
 
@@ -55,24 +71,37 @@ def asked(
     ----------
     files : sequence of paths
         The command's files; a column is one of the first.
-    blocks, groups, within, shift, block_length
+    blocks, groups, within, shift, block_length, covariates
         The options as given.
+    by_position : bool
+        Whether labels belong to rows as they stand, whatever names the rows have.
     """
     named = {"blocks": blocks, "groups": groups, "within": within}
-    columns = tuple(value for value in named.values() if value is not None and not Path(value).exists())
-    labels = {name: _read(name, value, files[0]) for name, value in named.items() if value is not None}
+    every = [*(value for value in named.values() if value is not None), *covariates]
+    columns = tuple(dict.fromkeys(value for value in every if not Path(value).exists()))
+    labels = {name: _read(name, value, files[0], by_position) for name, value in named.items() if value is not None}
     design: Design = {"shift": shift, "block_length": block_length}
     design.update(labels)  # type: ignore[typeddict-item]
-    return Asked(design, columns)
+    return Asked(design, columns, _table(covariates, files[0], by_position))
 
 
-def _read(option: str, value: str, first: Path) -> Any:
-    from shesha.io import read_labels
+def _table(covariates: Sequence[str], first: Path, by_position: bool) -> Any:
+    if not covariates:
+        return None
+    from pandas import DataFrame
 
+    found = {value: _read("covariates", value, first, by_position) for value in covariates}
+    counts = {value: len(column) for value, column in found.items()}
+    if len(set(counts.values())) > 1:
+        raise ValueError(f"--covariates must all have the same rows, got {counts}")
+    return DataFrame(found)
+
+
+def _read(option: str, value: str, first: Path, by_position: bool) -> Any:
     path = Path(value)
     if path.exists():
-        return read_labels(path)
+        return labels_of(path, None, by_position=by_position)
     try:
-        return read_labels(first, value)
+        return labels_of(first, value, by_position=by_position)
     except (ValueError, OSError) as error:
         raise ValueError(f"--{option} must be a file, or a column of {first}, got {value!r}: {error}") from error

@@ -22,6 +22,12 @@ LayerAxis = Annotated[
     ),
 ]
 """The option by which commands read arrays of three dimensions; 'guess' where it is not given."""
+ByPosition = Annotated[
+    bool, typer.Option("--by-position", help="Row i of all files is the same input, whatever names the rows have.")
+]
+"""The option by which commands take rows as they stand instead of matching them by their names."""
+Distances = Annotated[bool, typer.Option("--rdm", help="The arrays are distances between rows, not features.")]
+"""The option by which commands read distances: square, condensed, or stacks of square ones."""
 PICTURES = (".png", ".pdf", ".svg")
 
 
@@ -30,14 +36,24 @@ def read_representations(
     keys: list[str] | None,
     labels_inside: str | Sequence[str] | None = None,
     layer_axis: str = "guess",
+    *,
+    by_position: bool = False,
+    fewest: int = 0,
+    distances: bool = False,
 ) -> dict[str, Any]:
     """Read every array of every file; a name that two files use is told apart by its file.
+
+    What has fewer columns than `fewest` is left out, unless it was named, or its file holds nothing else.
+    Where a file names its rows, the arrays carry these names, so that whatever takes them can match the rows.
 
     How arrays of three dimensions were read is said, so whatever takes the result need not guess again: it gets
     ``layer_axis=None``.
     """
+    from shesha.comparison._index import too_narrow
+    from shesha.given import NamedRows
     from shesha.io import open_file
     from shesha.io._names import full_name
+    from shesha.views import Rdm
 
     axis = layer_axis_of(layer_axis)
 
@@ -46,9 +62,18 @@ def read_representations(
         raise ValueError(f"FILE must be given once each, got {', '.join(repeated)} repeatedly")
     found: dict[str, Any] = {}
     for path in files:
-        contents = open_file(path, keys=keys, labels_column=labels_inside, layer_axis=axis)
+        contents = open_file(path, keys=keys, labels_column=labels_inside, layer_axis=axis, distances=distances)
+        rows = None if by_position else contents.row_names
+        few = too_narrow({name: one.shape for name, one in contents.representations.items()}, keys, fewest)
+        for name, reason in few.items():
+            typer.echo(f"{path}: skipped {name}: {reason}", err=True)
         for name, array in contents.representations.items():
-            found[full_name(path, name, found, alone=len(files) == 1)] = array
+            if name in few:
+                continue
+            full = full_name(path, name, found, alone=len(files) == 1)
+            found[full] = array if rows is None else NamedRows(array, rows)
+            if distances:
+                found[full] = Rdm(found[full], full)
         if keys is None:
             for name, reason in contents.skipped.items():
                 if name != labels_inside and name not in (labels_inside or ()):
@@ -57,6 +82,14 @@ def read_representations(
             if split.doubtful:
                 typer.echo(f"{path}: {name} is {split.said('--layer-axis ')}", err=True)
     return found
+
+
+def labels_of(path: Path, column: str | None, *, by_position: bool = False) -> Any:
+    """Read labels, with the names of the rows where the file has some, unless rows are taken as they stand."""
+    from shesha.io import read_labels
+    from shesha.io._open import read_named_labels
+
+    return read_labels(path, column) if by_position else read_named_labels(path, column)
 
 
 def hold_directories(files: Sequence[Path]) -> bool:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from shesha.results import Audit, RepresentationAudit
 
 _NOT_SCORED = 2
+_FEWEST = 4
+"""Arrays of fewer columns (a UMAP) cannot be split into halves."""
 _QUICK = 39
 """Draws of a quick audit: the smallest p-value is 0.025, and intervals are rough."""
 _UNORDERED = "no order of the representations was given: name them with --key, in their order, for the drift along it"
@@ -42,6 +44,7 @@ def audit_command(
             help="Array to audit (may be repeated): a name, or X, layers/NAME, obsm/KEY of AnnData. Default: all."
         ),
     ] = None,
+    rdm: _files.Distances = False,
     metric: Annotated[str, typer.Option(help="Distance between rows: cosine, correlation or euclidean.")] = "cosine",
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
     bootstrap: Annotated[int, typer.Option(help="Resamples of the rows behind each interval; 0 for none.")] = 200,
@@ -66,6 +69,7 @@ def audit_command(
         typer.Option(help="Keep what is found in this file: a run goes on where the last one ended, with new FILEs."),
     ] = None,
     layer_axis: _files.LayerAxis = "guess",
+    by_position: _files.ByPosition = False,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the scores to this file.")] = None,
@@ -85,15 +89,26 @@ def audit_command(
         raise ValueError(f"--workers must be at least 1, got {workers}")
     as_needed = store is not None or scheduler is not None or (workers or 1) > 1 or _files.hold_directories(files)
     first = _files.first_of(files)
-    exchanged = _exchange.asked([first], blocks, groups, within, shift, block_length)
+    exchanged = _exchange.asked([first], blocks, groups, within, shift, block_length, by_position=by_position)
     inside = (*exchanged.columns, *((label_column,) if label_column is not None and labels is None else ()))
-    y = read_classes(first, labels, label_column)
+    y = read_classes(first, labels, label_column, by_position=by_position)
     representations: Any
     if as_needed:
         axis = _files.layer_axis_of(layer_axis)
-        representations = Files(files, key, layer_axis=axis, no_features=inside, as_it_is=True)
+        representations = Files(
+            files,
+            key,
+            distances=rdm,
+            layer_axis=axis,
+            no_features=inside,
+            as_it_is=True,
+            by_position=by_position,
+            fewest=0 if rdm else _FEWEST,
+        )
     else:
-        representations = _files.read_representations(files, key, inside, layer_axis)
+        representations = _files.read_representations(
+            files, key, inside, layer_axis, by_position=by_position, fewest=0 if rdm else _FEWEST, distances=rdm
+        )
     if quick:
         bootstrap, permutations = (
             value if _given(context, name) else _QUICK
@@ -136,14 +151,12 @@ def _in_order(files: list[Path], keys: list[str] | None, names: list[str]) -> bo
     return len(files) > 1 or len(keys or ()) > 1 or numbered
 
 
-def read_classes(first: Path, labels: Path | None, label_column: str | None) -> Any:
+def read_classes(first: Path, labels: Path | None, label_column: str | None, *, by_position: bool = False) -> Any:
     """Read the labels, from their file or from a column of the first; None where there are none."""
-    from shesha.io import read_labels
-
     if labels is not None and not labels.exists():
         raise FileNotFoundError(f"--labels must be an existing file, got {labels}")
     source = labels if labels is not None else (first if label_column is not None else None)
-    return None if source is None else read_labels(source, label_column)
+    return None if source is None else _files.labels_of(source, label_column, by_position=by_position)
 
 
 def show(found: Audit, json: Path | None, plot: Path | None) -> None:

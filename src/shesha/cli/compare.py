@@ -35,7 +35,7 @@ def compare_command(
         list[str] | None,
         typer.Option(help="Array to compare (may be repeated): a name, or X, layers/NAME, obsm/KEY of AnnData."),
     ] = None,
-    rdm: Annotated[bool, typer.Option("--rdm", help="The arrays are distances between rows, not features.")] = False,
+    rdm: _files.Distances = False,
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Add chance level, p-value, calibrated score and interval (slow).")
     ] = False,
@@ -54,11 +54,13 @@ def compare_command(
         ),
     ] = None,
     layer_axis: _files.LayerAxis = "guess",
+    by_position: _files.ByPosition = False,
     blocks: _exchange.Blocks = None,
     groups: _exchange.Groups = None,
     within: _exchange.Within = None,
     shift: _exchange.Shift = False,
     block_length: _exchange.BlockLength = None,
+    covariates: _exchange.Covariates = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a heat map of the first measure to this file.")] = None,
@@ -78,13 +80,22 @@ def compare_command(
     if workers is not None and workers < 1:
         raise ValueError(f"--workers must be at least 1, got {workers}")
     if store is not None or scheduler is not None or _files.hold_directories(files):
-        if calibrate:
-            raise ValueError("--calibrate needs two representations in files, got --store, --scheduler or a directory")
-        given = Files(files, key, rdm, _files.layer_axis_of(layer_axis))
+        for option, there in (("--calibrate", calibrate), ("--covariates", bool(covariates))):
+            if there:
+                raise ValueError(
+                    f"{option} needs two representations in files, got --store, --scheduler or a directory"
+                )
+        given = Files(files, key, rdm, _files.layer_axis_of(layer_axis), by_position=by_position)
         _show(_compared_as_needed(given, chosen, workers, scheduler, store, seed), json, plot)
         return
-    exchanged = _exchange.asked(files, blocks, groups, within, shift, block_length)
-    arrays = _read(files, key, rdm, layer_axis, exchanged.columns)
+    if covariates and plot is not None:
+        raise ValueError(
+            "--plot must be left out with --covariates, got both: the picture shows no covariates taken out"
+        )
+    exchanged = _exchange.asked(
+        files, blocks, groups, within, shift, block_length, covariates or (), by_position=by_position
+    )
+    arrays = _read(files, key, rdm, layer_axis, exchanged.columns, by_position=by_position)
     if len(arrays) < 2:
         raise ValueError(f"FILE must hold at least two representations together, got {', '.join(arrays) or 'none'}")
     if len(arrays) == 2:
@@ -98,6 +109,7 @@ def compare_command(
             confidence=confidence,
             n_permutations=permutations,
             **exchanged.design,
+            covariates=exchanged.covariates,
             seed=seed,
         )
         _files.emit("\n".join([str(found), *_more(chosen, permutations if calibrate else 0)]), found.to_dict(), json)
@@ -105,6 +117,8 @@ def compare_command(
             pair = compare_all(arrays, chosen[:1], seed=seed, layer_axis=None)
             _files.save_picture(plot, pair.plot(pair.measures[0]))
         _finish(found, [score.estimated for score in found.scores])
+    elif covariates:
+        raise ValueError(f"--covariates needs exactly two representations, got {len(arrays)}: choose them with --key")
     elif calibrate:
         pairs = calibrated_pairs(
             arrays, chosen, confidence=confidence, n_permutations=permutations, **exchanged.design, seed=seed
@@ -178,15 +192,12 @@ def _split(names: list[str]) -> list[str]:
 
 
 def _read(
-    files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str, labels: tuple[str, ...] = ()
+    files: list[Path],
+    keys: list[str] | None,
+    rdm: bool,
+    layer_axis: str,
+    labels: tuple[str, ...] = (),
+    *,
+    by_position: bool = False,
 ) -> dict[str, Any]:
-    from shesha.comparison._index import looks_like_distances
-    from shesha.views import Rdm
-
-    arrays = _files.read_representations(files, keys, labels, layer_axis)
-    if rdm:
-        return {name: Rdm(array, name) for name, array in arrays.items()}
-    for name, array in arrays.items():
-        if looks_like_distances(array):
-            typer.echo(f"{name} looks like distances between rows: if it is, add --rdm", err=True)
-    return arrays
+    return _files.read_representations(files, keys, labels, layer_axis, by_position=by_position, distances=rdm)

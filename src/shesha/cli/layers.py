@@ -15,9 +15,11 @@ def layers_command(
     second: Annotated[Path, typer.Argument(help="File with the layers of the other.", show_default=False)],
     measure: Annotated[str, typer.Option(help="A measure, with options if wanted: 'mutual kNN(k=20)'.")] = "CKA",
     aggregate: Annotated[str, typer.Option(help="What is reported of the grid: max, row_max, top_k or mean.")] = "max",
+    rdm: _files.Distances = False,
     permutations: Annotated[int, typer.Option(help="Random matchings of the rows, the same in all layers.")] = 200,
     alpha: Annotated[float, typer.Option(help="Level of the threshold.")] = 0.05,
     layer_axis: _files.LayerAxis = "guess",
+    by_position: _files.ByPosition = False,
     blocks: _exchange.Blocks = None,
     groups: _exchange.Groups = None,
     within: _exchange.Within = None,
@@ -33,8 +35,11 @@ def layers_command(
     _files.require_writable(json)
     _files.require_writable(plot)
     _files.require_picture(plot)
-    exchanged = _exchange.asked([first], blocks, groups, within, shift, block_length)
-    a, b = (_files.read_representations([path], None, exchanged.columns, layer_axis) for path in (first, second))
+    exchanged = _exchange.asked([first], blocks, groups, within, shift, block_length, by_position=by_position)
+    a, b = (
+        _files.read_representations([path], None, exchanged.columns, layer_axis, by_position=by_position, distances=rdm)
+        for path in (first, second)
+    )
     found = calibrate_layers(
         a, b, measure, aggregate, n_permutations=permutations, alpha=alpha, **exchanged.design, seed=seed
     )

@@ -1,7 +1,8 @@
 """Comparing representations: two of them, every pair of several, every layer with every layer."""
 
+from shesha.comparison.ceiling import noise_ceiling
 from shesha.comparison.compare import compare
 from shesha.comparison.layers import compare_layers
 from shesha.comparison.pairwise import compare_all
 
-__all__ = ["compare", "compare_all", "compare_layers"]
+__all__ = ["compare", "compare_all", "compare_layers", "noise_ceiling"]

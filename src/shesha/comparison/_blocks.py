@@ -29,7 +29,7 @@ _PER_PAIR = 0.02
 """Rough seconds for one pair of 1,000 rows, growing with their square."""
 
 Found = tuple[float | None, float, str]
-"""Value, seconds, and the reason where there is no value."""
+"""Value, seconds, and the reason where there is no value, or a note on the value."""
 _recent = Recent()
 
 
@@ -82,7 +82,7 @@ def compare_block(block: Block) -> tuple[list[Cell], float]:
     group = Group(block.group.measures, tuple(pairs))
     for one in engine.run([group], sources, {}, block.room):
         score = one.score
-        found = (score.value if score.estimated else None, score.seconds, score.reason)
+        found = (score.value if score.estimated else None, score.seconds, score.reason or score.note)
         cells.append(Cell(score.measure, one.first, one.second, found))
     return cells, time.perf_counter() - start
 

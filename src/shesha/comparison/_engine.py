@@ -234,13 +234,14 @@ def _scored(
                 return missing(measure, f"{name}: {look.reason}")
         assert looks[0].view is not None and looks[1].view is not None
         value = measure.compared(looks[0].view, looks[1].view)
+        note = measure.remark_on(looks[0].view, looks[1].view)
     except NotEstimable as why:
         return missing(measure, str(why))
     except Exception as error:  # One measure's failure must not stop the others.
         return missing(measure, failure(error))
     if not math.isfinite(value):
         return missing(measure, f"the measure returned {value} without a reason")
-    return score_of(measure, value, seconds + time.perf_counter() - start, "")
+    return replace(score_of(measure, value, seconds + time.perf_counter() - start, ""), note=note)
 
 
 def failure(error: Exception) -> str:

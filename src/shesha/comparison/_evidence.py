@@ -13,11 +13,12 @@ from shesha._random import spawn
 from shesha._types import Index, Seed, Vector
 from shesha._warnings import NotEstimable
 from shesha.calibration import shared, side_by_side
-from shesha.calibration.null import Outcome
+from shesha.calibration.null import Outcome, in_null
 from shesha.comparison._engine import Group, Sides
 from shesha.comparison._intervals import FEWEST_CLUSTERS, drawn_clusters, drawn_subsets, interval, n_kept
 from shesha.measures import Measure
 from shesha.nulls.designs import exchange
+from shesha.nulls.exchange import Exchange
 from shesha.nulls.orders import Design, asked_for, drawn_orders
 from shesha.nulls.summary import best_value, summarise
 from shesha.results import BesideNull, Score
@@ -51,7 +52,7 @@ class Evidence:
         confidence: float,
         seed: Seed,
         *,
-        design: Design | None = None,
+        design: Design | Exchange | None = None,
         permutations: ArrayLike | None = None,
     ) -> Evidence:
         """Draw both from one seed."""
@@ -59,7 +60,8 @@ class Evidence:
         orders, exchanged = drawn_orders(
             n, n_permutations, alpha, design=design, permutations=permutations, seed=spawn(seed, _PERMUTING)
         )
-        clusters, rng = exchange(n, **asked_for(design)).clusters, spawn(seed, _LEAVING_OUT)
+        found = design if isinstance(design, Exchange) else exchange(n, **asked_for(design))
+        clusters, rng = found.clusters, spawn(seed, _LEAVING_OUT)
         n_clusters = int(clusters.max()) + 1
         if n_clusters == n:
             return cls(n, tuple(orders), drawn_subsets(n, rng), alpha, confidence, exchanged)
@@ -70,12 +72,12 @@ class Evidence:
         if not measures:
             return []
         a, b = (measures[0].look(side) for side in sides)
-        return shared(measures, a, b)
+        return shared(measures, a, in_null(measures[0], sides[1], b))
 
     def draws(self, measures: Sequence[Measure], sides: Sides) -> Iterator[list[Outcome]]:
         """Yield the observed scores of such measures, then those of each permutation of the rows."""
         a, b = (measures[0].look(side) for side in sides)
-        yield from side_by_side(measures, a, b, self.orders)
+        yield from side_by_side(measures, a, in_null(measures[0], sides[1], b), self.orders)
 
     def with_chance(self, measure: Measure, score: Score, draws: Sequence[Outcome]) -> Score:
         """Add the chance level, the p-value and the calibrated score; a draw that failed is an error."""

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,21 @@ import numpy as np
 
 from shesha._layers import LayerAxis
 from shesha._progress import track
+from shesha._types import Index as Order
 from shesha._warnings import MeasureWarning, warn
-from shesha.comparison._places import Held, InFile, Place, fingerprint_as_it_is, fingerprint_of, stamp_of
+from shesha.comparison._places import Held, InFile, Place, fingerprint_as_it_is, fingerprint_of, reordered, stamp_of
+from shesha.given import Names, orders
 from shesha.io import open_file
+from shesha.io._arrow import is_dataset
 from shesha.io._files import existing, listed
 from shesha.io._names import full_name
 from shesha.io._open import formats
 from shesha.runs import ResultStore
-from shesha.views import Rdm, Representation, Rows
+from shesha.views import Rdm, Representation, Rows, looks_like_distances, rows_or_distances
 
 FILES = "file"
 """What the store calls files that were looked at."""
-_TABLES = (".csv", ".tsv", ".parquet")
+_TABLES = (".csv", ".tsv", ".parquet", ".arrow", "")
 """Of these, keys name columns."""
 _TOLD = 20
 """So many files that are left out are named one by one."""
@@ -45,6 +49,10 @@ class Files:
     """Columns of tables, and arrays, that hold labels."""
     as_it_is: bool = False
     """Whether what no measure could compare (NaN, few rows) is looked at all the same, rather than left out."""
+    by_position: bool = False
+    fewest: int = 0
+    """Arrays of fewer columns (pictures of the rows) are left out, unless keys name them or a file holds no others."""
+    """Whether row i of all is the same input, whatever the rows are called."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,12 @@ class Known:
     shape: tuple[int, ...]
     fingerprint: str
     """Names its content."""
+    names: Names | None = field(default=None, compare=False)
+    """Names of its rows."""
+
+    def rows_at(self, order: Order) -> Known:
+        """The same with its rows in another order."""
+        return Known(self.place.rows_at(order), self.shape, reordered(self.fingerprint, order))
 
     @property
     def outline(self) -> Representation:
@@ -75,6 +89,11 @@ class Index:
     """What else lies in the directories."""
     like_distances: list[str] = field(default_factory=list)
     """Arrays that are taken for features and look like distances."""
+
+    def in_one_order(self) -> None:
+        """Put the rows of all in the order of the first that has names; a warning says which were moved."""
+        for name, order in orders({name: one.names for name, one in self.known.items()}).items():
+            self.known[name] = self.known[name].rows_at(order)
 
     def tell(self) -> None:
         """Warn of what is left out."""
@@ -133,7 +152,7 @@ def _is_path(given: Any) -> bool:
 def _held(given: Any, name: str, hashed: bool) -> Known:
     source = Representation.of(given, name)
     # Without a store the name is as good: it is looked at once.
-    return Known(Held(source), source.shape, fingerprint_of(source) if hashed else name)
+    return Known(Held(source), source.shape, fingerprint_of(source) if hashed else name, source.names)
 
 
 def _of_path(path: Path, label: str, store: ResultStore, found: Index) -> dict[str, Known]:
@@ -167,15 +186,15 @@ def _expanded(paths: Iterable[str | os.PathLike[str]], found: Index, own: str) -
 
 def is_folder(path: Path) -> bool:
     """Whether a path is a directory of files, rather than one that counts as a file."""
-    return path.is_dir() and path.suffix.lower() not in formats()
+    return path.is_dir() and path.suffix.lower() not in formats() and not is_dataset(path)
 
 
-def looks_like_distances(array: Any) -> bool:
-    """Whether a matrix is square and symmetric with a zero diagonal, but not zero."""
-    if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) > 5000:
-        return False
-    values = np.asarray(array)
-    return bool((np.diagonal(values) == 0).all() and np.allclose(values, values.T) and values.any())
+def too_narrow(shapes: Mapping[str, tuple[int, ...]], keys: Any, fewest: int) -> dict[str, str]:
+    """Say which arrays of a file have too few columns to be scored, where others have enough and none was named."""
+    few = {name: shape[1] for name, shape in shapes.items() if len(shape) == 2 and shape[1] < fewest}
+    if keys is not None or len(few) == len(shapes):
+        return {}
+    return {name: f"has {d} column{'s' * (d != 1)}, a picture of the rows; --key scores it" for name, d in few.items()}
 
 
 def _arrays(path: Path, files: Files, store: ResultStore, found: Index) -> Iterator[tuple[str, Known]]:
@@ -183,7 +202,7 @@ def _arrays(path: Path, files: Files, store: ResultStore, found: Index) -> Itera
     asked: list[Any] = [None if files.keys is None else list(files.keys), files.distances, files.layer_axis]
     if files.as_it_is or files.no_features:
         asked += [list(files.no_features), files.as_it_is]
-    key = json.dumps([str(path.absolute()), *asked])
+    key = json.dumps([str(path.absolute()), *asked, "names"])
     try:
         stamp = stamp_of(path)
         record = json.loads(store.get(FILES, key) or "{}")
@@ -197,26 +216,45 @@ def _arrays(path: Path, files: Files, store: ResultStore, found: Index) -> Itera
     for one in record["skipped"].items():
         if files.keys is None and one[0] not in files.no_features:
             found.skipped[one] = found.skipped.get(one, 0) + 1
+    few = too_narrow({name: tuple(shape) for name, shape, *_ in record["arrays"]}, files.keys, files.fewest)
+    for one in few.items():
+        found.skipped[one] = found.skipped.get(one, 0) + 1
     no_features = tuple(files.no_features)
+    names = None
+    if record.get("names") and not files.by_position:
+        names = Names.recorded(record["names"], partial(_names_in, path, files))
     for name, shape, fingerprint, like_distances in record["arrays"]:
+        if name in few:
+            continue
         if like_distances:
             found.like_distances.append(name if name == path.stem else f"{path.stem}:{name}")
-        keys = (name,) if path.suffix.lower() not in _TABLES else None if files.keys is None else tuple(files.keys)
+        columns = path.suffix.lower() in _TABLES and name == path.stem
+        keys = (name,) if not columns else None if files.keys is None else tuple(files.keys)
         place = InFile(str(path.absolute()), name, keys, files.distances, files.layer_axis, stamp, no_features)
-        yield name, Known(place, tuple(shape), fingerprint)
+        yield name, Known(place, tuple(shape), fingerprint, names)
+
+
+def _names_in(path: Path, files: Files) -> Any:
+    contents = open_file(path, keys=files.keys, labels_column=tuple(files.no_features), layer_axis=files.layer_axis)
+    assert contents.row_names is not None
+    return contents.row_names.values
 
 
 def _looked_at(path: Path, files: Files) -> dict[str, Any]:
     no_features = tuple(files.no_features) or None
-    contents = open_file(path, keys=files.keys, labels_column=no_features, layer_axis=files.layer_axis)
+    contents = open_file(
+        path, keys=files.keys, labels_column=no_features, layer_axis=files.layer_axis, distances=files.distances
+    )
     make: Callable[[Any, str], Any] = Rdm if files.distances else lambda array, _: array
     arrays = []
     for name, array in contents.representations.items():
         if files.as_it_is:
-            rows = Rows(array, name, min_rows=0, min_columns=0)
-            arrays.append([name, list(rows.shape), fingerprint_as_it_is(rows), False])
+            rows = rows_or_distances(make(array, name), name, min_rows=0, min_columns=0)
+            shape = rows.shape if isinstance(rows, Rows) else (rows.n_rows,)
+            arrays.append([name, list(shape), fingerprint_as_it_is(rows), False])
             continue
         source = Representation.of(make(array, name), name)
         like = not files.distances and looks_like_distances(array)
         arrays.append([name, list(source.shape), fingerprint_of(source), like])
-    return {"arrays": arrays, "skipped": contents.skipped}
+    names = None if contents.row_names is None else contents.row_names.record
+    return {"arrays": arrays, "skipped": contents.skipped, "names": names}

@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from shesha._atomic import replacing
 from shesha._layers import LayerAxis
+from shesha._types import Index
 from shesha.io import UnreadableFileError, open_file
 from shesha.views import Rdm, Representation, Rows
 
@@ -25,6 +26,10 @@ _ENTRIES = 1 << 20
 
 class Place(Protocol):
     """Somewhere to get a representation from."""
+
+    def rows_at(self, order: Index) -> Place:
+        """The same with its rows in another order."""
+        ...
 
     def load(self) -> Representation:
         """Get it; what cannot be read is an OSError or a ValueError."""
@@ -36,6 +41,10 @@ class Held:
     """A representation that is in memory already."""
 
     source: Representation
+
+    def rows_at(self, order: Index) -> Held:
+        """The same with its rows in another order."""
+        return Held(self.source.rows_at(order))
 
     def load(self) -> Representation:
         """Return it."""
@@ -55,19 +64,39 @@ class InFile:
     stamp: str
     no_features: tuple[str, ...] = ()
     """Columns of a table that hold labels."""
+    order: bytes = b""
+    """Numbers of the rows in the order in which they are wanted; empty: as they are."""
+
+    def rows_at(self, order: Index) -> InFile:
+        """The same with its rows in another order."""
+        return replace(self, order=np.asarray(order, dtype=np.int64).tobytes())
 
     def load(self) -> Representation:
         """Read the file."""
         array = self.array()
-        return Representation.of(Rdm(array, self.name) if self.distances else array, self.name)
+        if not self.distances:
+            return Representation.of(array, self.name)
+        found = Rdm(array, self.name)
+        return Representation.of(found.rows_at(self._order) if self.order else found)
+
+    @property
+    def _order(self) -> Index:
+        return np.frombuffer(self.order, dtype=np.int64).astype(np.intp)
 
     def array(self) -> Any:
         """Open the file, and return the array as it is: mapped or sparse where the file's kind is, and unchecked."""
         path = Path(self.path)
         if stamp_of(path) != self.stamp:
             raise UnreadableFileError(f"{path} must stay as it is while it is compared, got a file that has changed")
-        opened = open_file(path, keys=self.keys, labels_column=self.no_features or None, layer_axis=self.layer_axis)
-        return opened.representations[self.name]
+        opened = open_file(
+            path,
+            keys=self.keys,
+            labels_column=self.no_features or None,
+            layer_axis=self.layer_axis,
+            distances=self.distances,
+        )
+        array = opened.representations[self.name]
+        return array[self._order] if self.order and not self.distances else array
 
 
 @dataclass(frozen=True)
@@ -117,6 +146,11 @@ def fingerprint_of(source: Representation) -> str:
     digest = hashlib.sha256(kind.encode())
     digest.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
     return digest.hexdigest()[:24]
+
+
+def reordered(fingerprint: str, order: Index) -> str:
+    """Name the content whose rows stand in another order."""
+    return hashlib.sha256(fingerprint.encode() + np.asarray(order, dtype=np.int64).tobytes()).hexdigest()[:24]
 
 
 def fingerprint_as_it_is(X: Rows | Rdm) -> str:

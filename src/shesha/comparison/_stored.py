@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,7 @@ class Run:
             require_importable(self._measures, self._workers, self._scheduler)
         with runs.writing(self._store) as store:
             self.index = self._looked_at(store)
+            self.index.in_one_order()
             _require_comparable(self.index)
             self.index.tell()
             known = self.index.known
@@ -123,7 +125,9 @@ class Run:
             if reason.startswith(f"{side.fingerprint}: "):
                 reason = name + reason[len(side.fingerprint) :]
                 break
-        return engine.score_of(measure, float("nan") if value is None else value, seconds, reason)
+        if value is not None:
+            return replace(engine.score_of(measure, value, seconds, ""), note=reason)
+        return engine.score_of(measure, float("nan"), seconds, reason)
 
     @contextmanager
     def _executor(self) -> Iterator[runs.Executor]:

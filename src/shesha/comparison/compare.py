@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
@@ -11,15 +12,22 @@ from shesha._progress import track
 from shesha._random import drawn_number, number
 from shesha._types import Seed
 from shesha.calibration.dependent import warn_of_dependence
+from shesha.calibration.doubted import doubts_of_pair, warn_of_doubts, with_saturated
+from shesha.calibration.subject import keeping_covariates
 from shesha.comparison import _calibrated as calibrated
 from shesha.comparison import _engine as engine
 from shesha.comparison._evidence import Evidence
+from shesha.comparison._repeats import Both
 from shesha.comparison._stored import require_same_counts
+from shesha.given import labels_in_order
 from shesha.measures import Measure, choose
 from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, asked_for
-from shesha.results import Comparison, PairScore
-from shesha.views import Rdm, Representation
+from shesha.results import Comparison, PairScore, Score
+from shesha.views import Rdm, Representation, adjusted, hint_of_distances, in_one_order
+
+_MANY = 5
+"""From so many measures on, doubts that rank all distances cost little beside them."""
 
 
 def compare(
@@ -38,6 +46,8 @@ def compare(
     shift: bool = False,
     block_length: int | None = None,
     permutations: ArrayLike | None = None,
+    repeats: tuple[Any, Any] | None = None,
+    covariates: ArrayLike | Rdm | None = None,
     seed: Seed = 0,
 ) -> Comparison:
     """Compare two representations of the same inputs by several measures.
@@ -50,7 +60,8 @@ def compare(
     Parameters
     ----------
     X, Y : arrays of shape (n_samples, n_features), or Rdm
-        Row i of both is the same input; widths may differ. Token sequences (n, tokens, d) and feature maps
+        Row i of both is the same input, or rows have names (an index, obs_names) and are matched by them, with a
+        `RowNamesWarning`: `docs/files.md`. Widths may differ. Token sequences (n, tokens, d) and feature maps
         (n, channels, h, w) are folded as the ReSi benchmark does. `shesha.Rdm` marks distances between rows.
     measures : str, measure or sequence of them
         'standard' (all that cost at most n^2 d: RTD only on request), 'all', a family ('neighbours'), a group ('ReSi'),
@@ -70,6 +81,15 @@ def compare(
     n_permutations, alpha, blocks, groups, within, shift, block_length, permutations
         As for `shesha.calibrate`; only with `calibrate`. Intervals leave out whole groups, or stretches of a series,
         if they are given.
+    repeats : pair of (array of shape (k, n_samples, n_features), or sequence of k matrices or Rdm), optional
+        Repeated measurements of X and of Y; (repeats of X, None) where only X is noisy. Adds to every line its mean
+        value over the repeats, the noise ceiling of `shesha.noise_ceiling` (the product of both where both are noisy),
+        the reliability (mean value of two repeats), and the value corrected for noise: that over the repeats divided by
+        the roots of the reliabilities. None, with a note, where reliability is not positive or the measure is no
+        similarity of at most 1; what noise does to it is exact for unbiased CKA and near for RSA.
+    covariates
+        What both are known to depend on, to be taken out of both: as for `shesha.calibrate`, and also without
+        `calibrate`. Intervals take them out of every subset.
     seed : int, Generator or None
         For measures that draw at random, and for permutations and subsets of the rows.
 
@@ -91,8 +111,14 @@ def compare(
     check.fraction(confidence, "confidence", closed=False)
     check.fraction(alpha, "alpha", closed=False)
     check.count(n_permutations, "n_permutations")
-    sources = {first: Representation.of(X, first), second: Representation.of(Y, second)}
+    hint_of_distances({first: X, second: Y})
+    sources = in_one_order({first: Representation.of(X, first), second: Representation.of(Y, second)})
     require_same_rows(sources)
+    if repeats is not None and covariates is not None:
+        raise ValueError("repeats must be left out with covariates, got both")
+    repeated = None if repeats is None else Both.of(repeats, (first, second), (sources[first], sources[second]))
+    both, known = adjusted(list(sources.values()), covariates)
+    sources = dict(zip(sources, both, strict=True))
     chosen = drawn(choose(measures), seed)
     work = engine.grouped(chosen, {measure.name: [(first, second)] for measure in chosen})
     skipped = engine.too_large(work, sources)
@@ -103,6 +129,7 @@ def compare(
         "shift": shift,
         "block_length": block_length,
     }
+    design = cast(Design, labels_in_order((side.names for side in sources.values()), design))
     if calibrate:
         evidence = Evidence.drawn(
             sources[first].n_rows,
@@ -110,16 +137,25 @@ def compare(
             alpha,
             confidence,
             seed,
-            design=design,
+            design=keeping_covariates(design, permutations, known),
             permutations=permutations,
         )
-        warn_of_dependence(list(sources.values()), design, permutations)
+        dependence = warn_of_dependence(list(sources.values()), design, permutations)
         steps = calibrated.run(work, sources, skipped, evidence)
         found, interrupted = collect(steps, calibrated.n_steps(work, evidence))
     else:
         require_calibrate(design, permutations)
         found, interrupted = collect(engine.run(work, sources, skipped), len(chosen))
     scores = {pair.score.measure: pair.score for pair in found}
+    sides = [sources[first], sources[second]]
+    only_cheap = len(chosen) < _MANY and not calibrate
+    doubts = doubts_of_pair(sides, design, dependence if calibrate else None, only_cheap=only_cheap)
+    if calibrate:
+        chance = {one.measure: (one.null_mean, *_worst_and_best(one)) for one in scores.values()}
+        doubts = with_saturated(doubts, chance, sides)
+        warn_of_doubts(doubts)
+    if repeated is not None and not interrupted:
+        interrupted = _add_ceilings(repeated, work, scores)
     return Comparison(
         first,
         second,
@@ -128,7 +164,22 @@ def compare(
         number(seed),
         interrupted,
         evidence.exchanged if calibrate else "",
+        doubts,
     )
+
+
+def _worst_and_best(score: Score) -> tuple[float, float]:
+    return (score.low, score.high) if score.closer == "higher" else (score.high, score.low)
+
+
+def _add_ceilings(repeated: Both, work: Sequence[engine.Group], scores: dict[str, Score]) -> bool:
+    """Put the values beside what repeats allow; whether Ctrl-C came in between."""
+    try:
+        for group in track(work, len(work), "repeats"):
+            scores.update((score.measure, score) for score in repeated.beside(group, scores))
+    except KeyboardInterrupt:
+        return True
+    return False
 
 
 def require_calibrate(design: Design, permutations: ArrayLike | None) -> None:

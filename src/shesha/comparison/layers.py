@@ -15,6 +15,7 @@ from shesha.comparison.pairwise import in_order
 from shesha.measures import as_measure
 from shesha.measures._registry import Choice
 from shesha.results import LayerComparison, PairScore
+from shesha.views import layers_in_one_order
 
 
 def compare_layers(
@@ -54,8 +55,10 @@ def compare_layers(
     >>> found.best.first, found.best.second
     ('2', 'copy of 2')
     """
-    a = named_layers(layer_sequence(layers_a, "layers_a", layer_axis), "layers_a")
-    b = named_layers(layer_sequence(layers_b, "layers_b", layer_axis), "layers_b")
+    a, b = layers_in_one_order(
+        named_layers(layer_sequence(layers_a, "layers_a", layer_axis), "layers_a"),
+        named_layers(layer_sequence(layers_b, "layers_b", layer_axis), "layers_b"),
+    )
     chosen = drawn([as_measure(measure)], seed)
     require_same_rows({f"layers_a[{k}]": v for k, v in a.items()} | {f"layers_b[{k}]": v for k, v in b.items()})
     # The two models may use the same names.

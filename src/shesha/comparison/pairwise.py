@@ -20,7 +20,7 @@ from shesha.comparison.compare import collect, drawn, require_same_rows
 from shesha.measures import Measure, choose
 from shesha.measures._registry import Choice
 from shesha.results import PairScore, PairwiseComparison
-from shesha.views import Rdm, named
+from shesha.views import Rdm, hint_of_distances, in_one_order, named
 
 
 def compare_all(
@@ -141,7 +141,8 @@ def _needs_run(given: Mapping[Any, Any], workers: int | None, scheduler: str | N
 def _in_memory(
     representations: Mapping[Any, Any], chosen: list[Measure]
 ) -> tuple[tuple[PairScore, ...], dict[str, tuple[int, ...]], bool]:
-    sources = named(representations, "representations", "{}")
+    hint_of_distances(representations)
+    sources = in_one_order(named(representations, "representations", "{}"))
     require_same_rows(sources)
     pairs = {measure.name: _pairs(measure, list(sources)) for measure in chosen}
     groups = engine.grouped(chosen, pairs)

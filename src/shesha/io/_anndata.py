@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -11,15 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha._types import Array
+from shesha.given import NamedRows, Names, is_numeric, numbers
 from shesha.io._contents import Contents, Keys, StoredArray, contents, natural, why_not
-from shesha.io._files import UnreadableFileError, listed, optional, reading, require_memory
+from shesha.io._files import UnreadableFileError, listed, optional, reading, require_memory, require_plausible
+from shesha.io._hdf5 import require_own, require_sound
 from shesha.io._labels import pick
-from shesha.io._tables import as_labels, is_numeric, numbers
+from shesha.io._tables import as_labels
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_READ = ("obs", "X", "layers", "obsm")
+"""What is read of AnnData; the rest is never looked at."""
 _SPARSE = ("csr_matrix", "csc_matrix")
+_PARTS = ("data", "indices", "indptr")
 
 
 def open_h5ad(path: Path, keys: Keys) -> Contents:
@@ -31,7 +37,7 @@ def open_h5ad(path: Path, keys: Keys) -> Contents:
         return open_anndata(path, root, keys)
 
 
-def labels_of_h5ad(path: Path, column: str | None) -> Array:
+def labels_of_h5ad(path: Path, column: str | None) -> NamedRows:
     """Read a column of obs from an .h5ad file."""
     h5py = optional("h5py", path)
     with reading(path):
@@ -46,19 +52,42 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
         elements = dict(_elements(path, root))
         columns = tuple(map(str, root["obs"].attrs.get("column-order", ()))) if "obs" in root else ()
     wanted = elements if keys is not None else _default(elements)
+    if keys is not None and not isinstance(keys, str):
+        keys = [_full(elements, key) for key in keys]
     found = contents(path, wanted, keys)
     unread = {name: "is read only when named in keys" for name in elements if name not in wanted}
-    return replace(found, skipped=found.skipped | unread, labels_available=columns)
+    return replace(found, skipped=found.skipped | unread, labels_available=columns, row_names=_row_names(path, root))
 
 
-def labels_of_anndata(path: Path, root: Any, column: str | None) -> Array:
+def _full(elements: dict[str, StoredArray], key: Any) -> Any:
+    """Return the whole name of an element that goes by its last part."""
+    found = [name for name in elements if name.partition("/")[2] == key] if key not in elements else []
+    return found[0] if len(found) == 1 else key
+
+
+def _row_names(path: Path, root: Any) -> Names | None:
+    """Return the names of the observations, read now: the file is closed when they are needed."""
+    with reading(path):
+        obs = root["obs"]
+        index = obs.attrs.get("_index", "")
+        if index not in obs:
+            return None
+        require_sound(path, f"obs/{index}", obs[index])
+        return Names.of(np.asarray(optional("anndata.io", path).read_elem(obs[index])))
+
+
+def labels_of_anndata(path: Path, root: Any, column: str | None) -> NamedRows:
     """Read a column of obs."""
     with reading(path):
+        require_own(path, root, ("obs",))
+        require_sound(path, "obs", root["obs"])
         obs: pd.DataFrame = optional("anndata.io", path).read_elem(root["obs"])
+    if not hasattr(obs, "columns"):
+        raise UnreadableFileError(f"{path} must hold obs as a table, got {type(obs).__name__}: write it again")
     known = [str(name) for name in obs.columns]
     if column is None:
         raise ValueError(f"column must name a column of obs in {path}, one of {listed(known)}, got None")
-    return as_labels(obs[pick(path, known, column)])
+    return NamedRows(as_labels(obs[pick(path, known, column)]), Names.of(np.asarray(obs.index)))
 
 
 def _default(elements: dict[str, StoredArray]) -> dict[str, StoredArray]:
@@ -71,6 +100,7 @@ def _default(elements: dict[str, StoredArray]) -> dict[str, StoredArray]:
 
 def _elements(path: Path, root: Any) -> Iterator[tuple[str, StoredArray]]:
     """Describe everything that has one row per observation."""
+    require_own(path, root, _READ)
     if "obs" not in root:
         raise UnreadableFileError(f"{path} must hold AnnData, got no obs; found {listed(map(str, root.keys()))}")
     if "X" in root:
@@ -85,6 +115,7 @@ def _describe(path: Path, key: str, element: Any) -> StoredArray:
     """Describe an element by its attributes; only tables, which are small, are read."""
     encoding = element.attrs.get("encoding-type", "")
     if encoding == "dataframe":
+        require_sound(path, key, element)
         return _table(optional("anndata.io", path).read_elem(element))
     if encoding in _SPARSE:
         shape, dtype = tuple(map(int, element.attrs["shape"])), element["data"].dtype
@@ -111,6 +142,10 @@ def _dense(path: Path, key: str, element: Any, shape: tuple[int, ...], dtype: np
     """Read an element whole, sparse ones with their zeros."""
     require_memory(path, key, shape, dtype, "name an obsm entry such as obsm/X_pca in keys")
     with reading(path):
+        require_sound(path, key, element)
+        if hasattr(element, "keys"):
+            kept = sum(math.prod(element[part].shape) * element[part].dtype.itemsize for part in _PARTS)
+            require_plausible(path, key, math.prod(shape) * dtype.itemsize, kept)
         values = optional("anndata.io", path).read_elem(element)
         if hasattr(values, "toarray"):
             # Without this a damaged file writes outside the array: SciPy trusts the indices it is given.

@@ -12,7 +12,7 @@ import numpy as np
 
 from shesha._types import Array
 from shesha.io._contents import StoredArray
-from shesha.io._files import UnreadableFileError, reading
+from shesha.io._files import UnreadableFileError, reading, require_memory, require_plausible
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
@@ -27,7 +27,12 @@ def npy_arrays(path: Path) -> dict[str, StoredArray]:
 def npz_arrays(path: Path) -> dict[str, StoredArray]:
     """Describe the arrays of a .npz file in its order."""
     with reading(path), zipfile.ZipFile(path) as archive:
-        return dict(_describe(path, archive, member) for member in archive.infolist())
+        members = archive.infolist()
+        packed, size = sum(member.compress_size for member in members), path.stat().st_size
+        # Members that share their bytes could unpack to any size.
+        if packed > size:
+            raise UnreadableFileError(f"{path} must hold its members one by one, got {packed:,} bytes in {size:,}")
+        return dict(_describe(path, archive, member) for member in members)
 
 
 def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -48,9 +53,8 @@ def _memory_map(path: Path) -> Array:
 
 def _describe(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[str, StoredArray]:
     name = member.filename.removesuffix(".npy")
-    load = partial(_member, path, member.filename)
     if name == member.filename:
-        return name, StoredArray((), np.dtype("V1"), load, refusal="is not an array")
+        return name, StoredArray((), np.dtype("V1"), lambda: np.empty(0), refusal="is not an array")
     with archive.open(member) as stream:
         shape, dtype = _header(stream)
         size = member.file_size - stream.tell()
@@ -59,10 +63,12 @@ def _describe(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> 
         raise UnreadableFileError(
             f"{path} must hold all of {name!r}, shape {shape} of {dtype}, got {size} bytes: write it again"
         )
-    return name, StoredArray(shape, dtype, load)
+    require_plausible(path, name, member.file_size, member.compress_size)
+    return name, StoredArray(shape, dtype, partial(_member, path, member.filename, shape, dtype))
 
 
-def _member(path: Path, filename: str) -> Array:
+def _member(path: Path, filename: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    require_memory(path, filename.removesuffix(".npy"), shape, dtype, "save it as .npy, which stays on disk")
     with reading(path), zipfile.ZipFile(path) as archive, archive.open(filename) as stream:
         array: Array = np.lib.format.read_array(stream, allow_pickle=False)
         # The archive compares its checksum only when it meets the end of the member.

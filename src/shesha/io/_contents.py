@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ import numpy as np
 
 from shesha._layers import MOST_LAYERS, LayerAxis, Split, split
 from shesha._types import Array
+from shesha.given import Names
 from shesha.io._files import UnreadableFileError, listed
 
 Keys = Sequence[str] | None
@@ -43,12 +45,15 @@ class Contents:
         Names that `read_labels` accepts as `column`.
     split : dict of str to Split
         How each array of three dimensions was read; `said()` tells it in words.
+    row_names : Names, optional
+        What an index, obs_names or a first column of text calls the rows.
     """
 
     representations: dict[str, Array]
     skipped: dict[str, str]
     labels_available: tuple[str, ...]
     split: dict[str, Split] = field(default_factory=dict)
+    row_names: Names | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -71,12 +76,14 @@ def natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
-def why_not(array: StoredArray, layer_axis: LayerAxis = "guess") -> str | None:
-    """Say why an array is not a representation, or None if it is."""
+def why_not(array: StoredArray, layer_axis: LayerAxis = "guess", distances: bool = False) -> str | None:
+    """Say why an array is not a representation (or distances between rows), or None if it is."""
     if array.refusal is not None:
         return array.refusal
     if array.dtype.kind in _UNUSABLE_KINDS:
         return f"holds {_UNUSABLE_KINDS[array.dtype.kind]}"
+    if distances and _is_distances(array.shape):
+        return None
     dimensions = len(array.shape)
     shape = f"is {dimensions}-D, {array.shape}"
     if dimensions == 0:
@@ -91,11 +98,31 @@ def why_not(array: StoredArray, layer_axis: LayerAxis = "guess") -> str | None:
     return None
 
 
-def contents(path: Path, arrays: Mapping[str, StoredArray], keys: Keys, layer_axis: LayerAxis = "guess") -> Contents:
+def _is_distances(shape: tuple[int, ...]) -> bool:
+    """Whether an array could be a condensed triangle, or a stack of square matrices."""
+    if len(shape) == 1:
+        n = math.isqrt(2 * shape[0]) + 1
+        return shape[0] > 0 and n * (n - 1) == 2 * shape[0]
+    return len(shape) == 3 and shape[1] == shape[2]
+
+
+def contents(
+    path: Path,
+    arrays: Mapping[str, StoredArray],
+    keys: Keys,
+    layer_axis: LayerAxis = "guess",
+    distances: bool = False,
+) -> Contents:
     """Read the arrays that are representations, those of three dimensions layer by layer."""
-    skipped = {name: reason for name, array in arrays.items() if (reason := why_not(array, layer_axis)) is not None}
+    reasons = {name: why_not(array, layer_axis, distances) for name, array in arrays.items()}
+    skipped = {name: reason for name, reason in reasons.items() if reason is not None}
     usable = {name: array for name, array in arrays.items() if name not in skipped}
-    splits = {name: split(array.shape, layer_axis) for name, array in usable.items() if len(array.shape) == 3}
+    stacked = {name: distances and _is_distances(array.shape) for name, array in usable.items()}
+    splits = {
+        name: split(array.shape, 0 if stacked[name] else layer_axis)
+        for name, array in usable.items()
+        if len(array.shape) == 3
+    }
     offered = {name: splits[name].names(name) if name in splits else [name] for name in usable}
     origin = _origins(path, offered)
     chosen = [(one, *origin[one]) for one in choose(path, offered, skipped, keys)]

@@ -15,6 +15,10 @@ from shesha._memory import memory_budget, readable
 from shesha._optional import require
 
 _NAMES_LISTED = 20
+_MOST_UNASKED = 1 << 28
+"""Bytes that a file may take whatever its own size."""
+_TIGHTEST = 1000
+"""Zeros take 1 byte in about 1,000 where they are deflated."""
 _SIGNATURES = {
     b"\x93NUMPY": "a .npy file",
     b"PK\x03\x04": "a zip archive such as .npz",
@@ -75,7 +79,10 @@ def reading(path: Path) -> Iterator[None]:
         raise
     # Parsers meet damaged bytes with anything from struct.error to MemoryError and RecursionError, and the list
     # differs between versions. Only calls into them stand in this block, so no error of ours is hidden.
-    except Exception as error:
+    except BaseException as error:
+        # A panic of a library written in Rust is no Exception, though all that it says is that the bytes are bad.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         cause = f"{type(error).__name__}: {error}".rstrip(": ")
         raise UnreadableFileError(
             f"{path} must be a whole {path.suffix} file, got one that cannot be read ({cause}): {_advice(path)}"
@@ -95,6 +102,15 @@ def require_memory(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtyp
         raise UnreadableFileError(
             f"{name} in {path} must fit the memory budget of {readable(limit)}, "
             f"got shape {shape} of {dtype}, {readable(need)}: {instead}, or raise SHESHA_MEMORY"
+        )
+
+
+def require_plausible(path: Path, name: str, declared: int, stored: int) -> None:
+    """Refuse what a few bytes would blow up to: no data of any use is packed so tightly."""
+    if declared > _MOST_UNASKED and declared > _TIGHTEST * stored:
+        raise UnreadableFileError(
+            f"{name} in {path} must be stored in at least 1 byte for {_TIGHTEST:,}, got {readable(declared)} in "
+            f"{stored:,} bytes: it is damaged or made to fill the memory"
         )
 
 

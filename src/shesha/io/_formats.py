@@ -15,6 +15,7 @@ from shesha._arrays import to_host
 from shesha._layers import LayerAxis
 from shesha._offers import load_marks
 from shesha._types import Array
+from shesha.given import NamedRows
 from shesha.io._contents import Contents, Keys, StoredArray, contents
 from shesha.io._files import UnreadableFileError, reading
 from shesha.io._labels import labels_of_arrays
@@ -28,10 +29,12 @@ F = TypeVar("F", bound=Read)
 class Format:
     """How files of one ending are read."""
 
-    labels: Callable[[Path, str | None], Array]
+    labels: Callable[[Path, str | None], Array | NamedRows]
     contents: Callable[[Path, Keys, str | Sequence[str] | None, LayerAxis], Contents]
     folder: bool = False
     """Whether such a file is a directory."""
+    distances: Callable[[Path, Keys], Contents] | None = None
+    """Reads distances between rows, where they can be other than one square matrix."""
 
 
 def of_arrays(describe: Callable[[Path], Mapping[str, StoredArray]]) -> Format:
@@ -39,6 +42,7 @@ def of_arrays(describe: Callable[[Path], Mapping[str, StoredArray]]) -> Format:
     return Format(
         labels=lambda path, column: labels_of_arrays(path, describe(path), column),
         contents=lambda path, keys, _, layer_axis: contents(path, describe(path), keys, layer_axis),
+        distances=lambda path, keys: contents(path, describe(path), keys, distances=True),
     )
 
 

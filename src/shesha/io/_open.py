@@ -8,17 +8,22 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+
 from shesha._layers import LayerAxis, normalise_axis
 from shesha._types import Array
 from shesha._warnings import GuessedLayersWarning, warn
+from shesha.given import NamedRows
 from shesha.io._anndata import labels_of_h5ad, open_h5ad
 from shesha.io._arrays import npy_arrays, npz_arrays
+from shesha.io._arrow import is_dataset, labels_of_dataset, open_dataset, open_parquet
 from shesha.io._contents import Contents
+from shesha.io._converting import how_to_convert
 from shesha.io._files import existing, one_file
 from shesha.io._formats import Format, of_arrays, of_table, own_formats
 from shesha.io._labels import read_lines
 from shesha.io._safetensors import safetensors_arrays
-from shesha.io._tables import csv_table, parquet_table
+from shesha.io._tables import csv_table, labels_of_table, parquet_table
 from shesha.io._zarr import labels_of_zarr, open_zarr
 
 Reader = TypeVar("Reader")
@@ -27,7 +32,8 @@ FORMATS: dict[str, Format] = {
     ".npy": of_arrays(npy_arrays),
     ".npz": of_arrays(npz_arrays),
     ".safetensors": of_arrays(safetensors_arrays),
-    ".parquet": of_table(parquet_table),
+    ".parquet": Format(lambda path, column: labels_of_table(path, parquet_table(path), column), open_parquet),
+    ".arrow": Format(labels_of_dataset, open_dataset),
     ".csv": of_table(partial(csv_table, separator=",")),
     ".tsv": of_table(partial(csv_table, separator="\t")),
     ".h5ad": Format(labels_of_h5ad, lambda path, keys, *_: open_h5ad(path, keys)),
@@ -46,9 +52,11 @@ def _locate(
 ) -> tuple[Path, Reader]:
     """Return an existing path and what reads it."""
     found = existing(path)
+    if is_dataset(found):
+        return found, readers[".arrow"]
     ending = found.suffix.lower()
     if ending not in readers:
-        raise ValueError(f"path must end in one of {', '.join(readers)}, got {str(found)!r}")
+        raise ValueError(f"path must end in one of {', '.join(readers)}, got {str(found)!r}{how_to_convert(found)}")
     return found if ending in folders else one_file(found), readers[ending]
 
 
@@ -62,6 +70,7 @@ def open_file(
     keys: Sequence[str] | None = None,
     labels_column: str | Sequence[str] | None = None,
     layer_axis: LayerAxis = "guess",
+    distances: bool = False,
 ) -> Contents:
     """Read the representations of a file, and say what else it holds.
 
@@ -80,6 +89,8 @@ def open_file(
         as long as the second; no more than 300 layers, and floats only. `split` of the result says how each was read.
     labels_column : str or sequence of them, optional
         The columns of a table that hold labels, and so are no features whatever their names.
+    distances : bool
+        Whether the arrays are distances between rows: square, condensed (1-D), or stacks (k, n, n) of square ones.
 
     Returns
     -------
@@ -100,8 +111,11 @@ def open_file(
     ('label',)
     """
     known = formats()
-    found, reader = _locate(path, {ending: one.contents for ending, one in known.items()}, _folders(known))
-    return reader(found, keys, labels_column, normalise_axis(layer_axis))
+    found, one = _locate(path, known, _folders(known))
+    axis = normalise_axis(layer_axis)
+    if distances and one.distances is not None:
+        return one.distances(found, keys)
+    return one.contents(found, keys, labels_column, axis)
 
 
 def read(
@@ -159,9 +173,15 @@ def read_labels(path: str | os.PathLike[str], column: str | None = None) -> Arra
     >>> read_labels(path).tolist()
     [1, 0]
     """
+    return np.asarray(read_named_labels(path, column))
+
+
+def read_named_labels(path: str | os.PathLike[str], column: str | None = None) -> Array | NamedRows:
+    """Read one label per row, with the names of the rows where the file has some."""
     if not isinstance(column, str | None):
         raise TypeError(f"column must be a name or None, got {column!r}")
     known = formats()
-    readers = {ending: one.labels for ending, one in known.items()} | {".txt": read_lines}
+    readers = {ending: one.labels for ending, one in known.items()}
+    readers[".txt"] = read_lines
     found, reader = _locate(path, readers, _folders(known))
     return reader(found, column)

@@ -12,7 +12,7 @@ import numpy as np
 
 from shesha._types import Array
 from shesha.io._contents import StoredArray
-from shesha.io._files import optional, reading
+from shesha.io._files import optional, reading, require_memory
 
 _DTYPES = {
     "F64": "<f8",
@@ -30,6 +30,9 @@ _DTYPES = {
     "BOOL": "|b1",
     "C64": "<c8",
 }
+
+
+_INSTEAD = "save it as .npy, which stays on disk"
 
 
 def safetensors_arrays(path: Path) -> dict[str, StoredArray]:
@@ -56,22 +59,24 @@ def _describe(path: Path, name: str, tensor: dict[str, Any], start: int) -> Stor
     kind, shape = tensor["dtype"], tuple(tensor["shape"])
     if kind not in _DTYPES:
         refusal = f"holds {kind} values, which NumPy lacks: save it as F32"
-        return StoredArray(shape, np.dtype("V1"), partial(_tensor, path, name), refusal)
+        return StoredArray(shape, np.dtype("V1"), lambda: np.empty(0), refusal)
     dtype = np.dtype(_DTYPES[kind])
     if kind == "BF16":
-        return StoredArray(shape, dtype, partial(_bfloat16, path, shape, start + tensor["data_offsets"][0]))
-    return StoredArray(shape, dtype, partial(_tensor, path, name))
+        return StoredArray(shape, dtype, partial(_bfloat16, path, name, shape, start + tensor["data_offsets"][0]))
+    return StoredArray(shape, dtype, partial(_tensor, path, name, shape, dtype))
 
 
-def _tensor(path: Path, name: str) -> Array:
+def _tensor(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    require_memory(path, name, shape, dtype, _INSTEAD)
     safetensors = optional("safetensors", path)
     with reading(path), safetensors.safe_open(path, framework="np") as tensors:
         array: Array = tensors.get_tensor(name)
     return array
 
 
-def _bfloat16(path: Path, shape: tuple[int, ...], offset: int) -> Array:
+def _bfloat16(path: Path, name: str, shape: tuple[int, ...], offset: int) -> Array:
     """Read bfloat16 values, which are the upper halves of float32 values."""
+    require_memory(path, name, shape, np.dtype("<f4"), _INSTEAD)
     with reading(path):
         halves = np.fromfile(path, dtype="<u2", count=math.prod(shape), offset=offset)
         widened = halves.astype(np.uint32)

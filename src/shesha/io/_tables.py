@@ -4,22 +4,45 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shesha._types import Array
+from shesha.given import NamedRows, Names, is_numeric, numbers
 from shesha.io._contents import Contents, Keys, choose
-from shesha.io._files import UnreadableFileError, optional, reading
+from shesha.io._files import UnreadableFileError, listed, optional, reading, require_memory, require_plausible
 from shesha.io._labels import named_as_labels, pick
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
+
+
+_DECIMAL_COMMA = re.compile(r"(?:^|;)-?\d+,\d")
+_WIDTH = 8
+"""Bytes of a number once it is read."""
+_RAGGED = "{} must have {} fields in every line, as in the first, got {} in line {}"
+_LOOKED_AT = 20
+"""So many lines tell how a file is written."""
+_NUMBERS_ROWS = "has no name and numbers the rows"
+_NAMES_ROWS = "has no name and names the rows"
+_TEXT = "holds text, not numbers"
+_NAMING = (
+    _NUMBERS_ROWS,
+    _NAMES_ROWS,
+    _TEXT,
+    "holds string values, not numbers",
+    "holds large_string values, not numbers",
+)
+"""Why a first column is no feature, where it may name the rows."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +52,8 @@ class Table:
     names: tuple[str, ...]
     skipped: dict[str, str]
     read: Callable[[Sequence[str]], pd.DataFrame]
+    index: tuple[str, ...] = ()
+    """Columns that are the index of the table, by whatever wrote it."""
 
     @property
     def named(self) -> list[str]:
@@ -49,13 +74,32 @@ def matrix_of_table(path: Path, table: Table, keys: Keys, labels_column: str | S
     features = {name: [name] for name in table.names if name not in skipped}
     chosen = choose(path, features, skipped, keys)
     available = tuple(name for name in table.named if name in table.skipped or name in labels)
-    return Contents({path.stem: numbers(table.read(chosen))}, skipped, available)
+    names = row_names(table, [] if labels_column is None else labels_column)
+    return Contents({path.stem: numbers(table.read(chosen))}, skipped, available, row_names=names)
 
 
-def labels_of_table(path: Path, table: Table, column: str | None) -> Array:
-    """Read one column of a table as labels."""
+def row_names(table: Table, labels: str | Sequence[str]) -> Names | None:
+    """Return what names the rows: the index of the table, or else its first column if that holds text."""
+    if table.index:
+        return Names(partial(_index_values, table, table.index))
+    first = table.names[0] if table.names else ""
+    if table.skipped.get(first) not in _NAMING or first in labels or named_as_labels([first]):
+        return None
+    return Names(partial(_index_values, table, (first,)), doubtful=True)
+
+
+def _index_values(table: Table, columns: Sequence[str]) -> Array:
+    frame = table.read(columns)
+    if len(columns) == 1:
+        return np.asarray(frame[columns[0]])
+    return np.array([" | ".join(map(str, row)) for row in frame.itertuples(index=False)], dtype=object)
+
+
+def labels_of_table(path: Path, table: Table, column: str | None) -> Array | NamedRows:
+    """Read one column of a table as labels, with the names of the rows if it has some."""
     name = pick(path, table.named if column is None else table.names, column)
-    return as_labels(table.read([name])[name])
+    labels, names = as_labels(table.read([name])[name]), row_names(table, name)
+    return labels if names is None else NamedRows(labels, names)
 
 
 def as_labels(column: pd.Series[Any]) -> Array:
@@ -72,11 +116,13 @@ def csv_table(path: Path, separator: str) -> Table:
     import pandas as pd
 
     with reading(path):
+        separator, decimal, note = _as_written(path, separator)
         named = has_names(path, separator)
-        with path.open("rb") as stream:
+        with path.open("rb") as stream, _told_where(path):
             frame = pd.read_csv(
                 stream,
                 sep=separator,
+                decimal=decimal,
                 header="infer" if named else None,
                 encoding="utf-8-sig",
                 # Without these a column's type may change halfway, and numbers lose their last digit.
@@ -88,14 +134,53 @@ def csv_table(path: Path, separator: str) -> Table:
         raise UnreadableFileError(
             f"{path} must have a name for every column, got lines with more fields than the first"
         )
+    _require_full_lines(path, separator, frame)
     frame.columns = frame.columns.map(str)
     skipped = {
         str(name): reason
         for position, (name, column) in enumerate(frame.items())
         if (reason := _why_not(position, column)) is not None
     }
-    note = {} if named else {"(column names)": "are missing: the first line holds numbers and was read as a row"}
+    if not named:
+        note["(column names)"] = "are missing: the first line holds numbers and was read as a row"
     return Table(tuple(frame.columns), skipped | note, lambda names: frame[list(names)])
+
+
+def _as_written(path: Path, separator: str) -> tuple[str, str, dict[str, str]]:
+    """Return the separator and the decimal sign, and a note where these are not the ones of the file's ending."""
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        lines = [line for line in islice(stream, _LOOKED_AT) if line.strip()]
+    if not lines or separator in lines[0]:
+        return separator, ".", {}
+    for other, name in (("\t", "a tab"), (";", "a semicolon"), (",", "a comma")):
+        if other in lines[0] and all(line.count(other) == lines[0].count(other) for line in lines):
+            commas = other == ";" and any(map(_DECIMAL_COMMA.search, lines))
+            return other, "," if commas else ".", {"(separator)": f"is {name}{' and commas are decimal' * commas}"}
+    return separator, ".", {}
+
+
+@contextmanager
+def _told_where(path: Path) -> Iterator[None]:
+    """Say in which line there are too many fields."""
+    try:
+        yield
+    except ValueError as error:
+        found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+        if found is None:
+            raise
+        expected, line, saw = found.groups()
+        raise UnreadableFileError(_RAGGED.format(path, expected, saw, line)) from error
+
+
+def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None:
+    """Refuse lines that end early, which pandas fills with missing values."""
+    if frame.shape[1] < 2 or not frame.iloc[:, -1].isna().any():
+        return
+    with reading(path), path.open(encoding="utf-8-sig", newline="") as stream:
+        rows = csv.reader(stream, delimiter=separator)
+        short = next(((rows.line_num, len(row)) for row in rows if 0 < len(row) < frame.shape[1]), None)
+    if short is not None:
+        raise UnreadableFileError(_RAGGED.format(path, frame.shape[1], short[1], short[0]))
 
 
 def has_names(path: Path, separator: str) -> bool:
@@ -123,8 +208,10 @@ def _why_not(position: int, column: pd.Series[Any]) -> str | None:
     if unnamed and column.isna().all():
         return "has neither a name nor values"
     if unnamed and position == 0 and column.dtype.kind == "i" and column.is_unique:
-        return "has no name and numbers the rows"
-    return None if is_numeric(column) else "holds text, not numbers"
+        return _NUMBERS_ROWS
+    if is_numeric(column):
+        return None
+    return _NAMES_ROWS if unnamed and position == 0 and column.is_unique else _TEXT
 
 
 def parquet_table(path: Path) -> Table:
@@ -132,12 +219,18 @@ def parquet_table(path: Path) -> Table:
     parquet = optional("pyarrow.parquet", path)
     with reading(path), parquet.ParquetFile(path) as file:
         schema = file.schema_arrow
+    return arrow_table(path, schema, lambda names: _parquet_columns(path, names))
+
+
+def arrow_table(path: Path, schema: Any, read: Callable[[Sequence[str]], pd.DataFrame]) -> Table:
+    """Describe columns of Arrow's kinds."""
+    with reading(path):
         index = [name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
     if len(set(schema.names)) < len(schema.names):
         raise UnreadableFileError(f"{path} must have distinct column names, got {len(schema.names)} with repeats")
     skipped = {field.name: f"holds {field.type} values, not numbers" for field in schema if not _holds_numbers(field)}
     skipped |= {name: "is the index of the table" for name in index if name in schema.names}
-    return Table(tuple(schema.names), skipped, lambda names: _parquet_columns(path, names))
+    return Table(tuple(schema.names), skipped, read, tuple(index))
 
 
 def _holds_numbers(field: Any) -> bool:
@@ -150,32 +243,25 @@ def _holds_numbers(field: Any) -> bool:
 def _parquet_columns(path: Path, names: Sequence[str]) -> pd.DataFrame:
     parquet = optional("pyarrow.parquet", path)
     with reading(path), parquet.ParquetFile(path) as file:
+        require_room(path, file, names)
         columns = file.read(columns=list(names)).select(list(names))
         frame: pd.DataFrame = columns.to_pandas(ignore_metadata=True)
     return frame
 
 
+def require_room(path: Path, file: Any, names: Sequence[str]) -> None:
+    """Hold what a parquet file says of its columns' sizes against the memory budget, before anything is unpacked."""
+    metadata, need, stored = file.metadata, 0, 0
+    for group in (metadata.row_group(number) for number in range(metadata.num_row_groups)):
+        for column in (group.column(number) for number in range(group.num_columns)):
+            if column.path_in_schema.split(".")[0] in names:
+                # Values that repeat are counted, not stored: a few bytes can stand for any number of them.
+                need += max(int(column.total_uncompressed_size), _WIDTH * int(column.num_values))
+                stored += min(int(column.total_compressed_size), path.stat().st_size)
+    require_memory(path, listed(names), (need,), np.dtype("u1"), "write fewer columns or rows")
+    require_plausible(path, listed(names), need, stored)
+
+
 def is_unnamed(name: str) -> bool:
     """Say whether a name is what a column without one is called."""
     return _UNNAMED.fullmatch(name) is not None
-
-
-def is_numeric(column: pd.Series[Any]) -> bool:
-    """Say whether a column holds real numbers, perhaps with some missing."""
-    import pandas as pd
-
-    kind = column.dtype.kind
-    if kind == "O":
-        # Booleans with gaps, decimals and columns that are wholly missing come as objects.
-        return pd.api.types.infer_dtype(column, skipna=True) in {"boolean", "decimal", "empty"}
-    return kind in "fiub" and pd.api.types.is_numeric_dtype(column.dtype)
-
-
-def numbers(frame: pd.DataFrame) -> Array:
-    """Return numeric columns as one matrix of their common type, missing values as NaN."""
-    dtypes = [column.dtype for _, column in frame.items()]
-    native = [dtype if isinstance(dtype, np.dtype) and dtype.kind != "O" else np.dtype(float) for dtype in dtypes]
-    common = np.result_type(*native)
-    if native == dtypes:
-        return frame.to_numpy(dtype=common)
-    return frame.to_numpy(dtype=common, na_value=np.nan)

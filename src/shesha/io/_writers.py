@@ -120,7 +120,7 @@ def write_text(path: Path, content: Content, separator: str) -> None:
             f"columns must not all be numbers in a {content.target.suffix} file, got {listed(map(str, frame))}"
         )
     if content.labels is not None and content.labels.dtype.kind == "U":
-        found = labels_of_table(path, csv_table(path, separator), content.label_column)
+        found = np.asarray(labels_of_table(path, csv_table(path, separator), content.label_column))
         if found.tolist() != content.labels.tolist():
             raise ValueError(
                 f"labels must be text that a {content.target.suffix} file gives back, not missing values or numbers "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -13,9 +14,11 @@ import numpy as np
 
 from shesha._layers import LayerAxis
 from shesha._types import Array
+from shesha.given import NamedRows
 from shesha.io._anndata import labels_of_anndata, open_anndata
 from shesha.io._contents import Contents, Keys, StoredArray, contents, natural
-from shesha.io._files import UnreadableFileError, optional, reading, require_memory
+from shesha.io._files import UnreadableFileError, optional, reading, require_memory, require_plausible
+from shesha.io._hdf5 import require_chunks
 from shesha.io._labels import labels_of_arrays
 
 _METADATA = {".zarray": "array", ".zgroup": "group", "zarr.json": None}
@@ -30,7 +33,7 @@ def open_zarr(path: Path, keys: Keys, layer_axis: LayerAxis = "guess") -> Conten
     return contents(path, _arrays(path, folders), keys, layer_axis)
 
 
-def labels_of_zarr(path: Path, column: str | None) -> Array:
+def labels_of_zarr(path: Path, column: str | None) -> Array | NamedRows:
     """Read labels from a Zarr store: an array of one dimension, or a column of obs."""
     folders = _array_folders(path)
     if (root := _anndata_root(path)) is not None:
@@ -49,17 +52,25 @@ def _array_folders(path: Path) -> list[Path]:
 
 
 def _walk(path: Path) -> Iterator[Path]:
-    """Look at every folder, through links too, and find those that are arrays."""
-    seen: set[str] = set()
-    for name, below, _ in os.walk(path, followlinks=True):
-        real = os.path.realpath(name)
-        if real in seen:
-            raise UnreadableFileError(f"{path} must hold every folder once, got {real} again through a link")
-        seen.add(real)
-        if _node(Path(name)) == "array":
+    """Look at every folder, and find those that are arrays; links, pipes and devices have no place in a store."""
+    within: set[str] = set()
+    for name, below, _ in os.walk(path):
+        _require_plain(path, name)
+        if name in within:
             # Below an array there are only chunks, often very many.
-            below.clear()
+            within.update(f"{name}{os.sep}{one}" for one in below)
+        elif _node(Path(name)) == "array":
+            within.update(f"{name}{os.sep}{one}" for one in below)
             yield Path(name)
+
+
+def _require_plain(path: Path, folder: str) -> None:
+    """Refuse what is neither a file nor a folder: reading it would lead elsewhere, or never end."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if not entry.is_file(follow_symlinks=False) and not entry.is_dir(follow_symlinks=False):
+                kind = "a link" if entry.is_symlink() else "a pipe or device"
+                raise UnreadableFileError(f"{path} must hold only files and folders, got {kind}: {entry.path}")
 
 
 def _node(folder: Path) -> str | None:
@@ -128,11 +139,14 @@ def _describe(path: Path, name: str, folder: Path) -> tuple[str, StoredArray]:
     zarr, storage = optional("zarr", path), optional("zarr.storage", path)
     with reading(path):
         array = zarr.open_array(store=storage.LocalStore(folder, read_only=True), mode="r")
-        return name, StoredArray(tuple(array.shape), np.dtype(array.dtype), partial(_values, path, name, array))
+        return name, StoredArray(tuple(array.shape), np.dtype(array.dtype), partial(_values, path, name, folder, array))
 
 
-def _values(path: Path, name: str, array: Any) -> Array:
+def _values(path: Path, name: str, folder: Path, array: Any) -> Array:
     # A store of a few bytes can declare any shape: what was never written is filled in on reading.
     require_memory(path, name, array.shape, np.dtype(array.dtype), "store fewer rows, or save it as .npy")
+    require_chunks(path, name, tuple(array.shape), tuple(array.chunks), np.dtype(array.dtype))
+    stored = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    require_plausible(path, name, math.prod(array.shape) * np.dtype(array.dtype).itemsize, stored)
     with reading(path):
         return np.asarray(array[...])

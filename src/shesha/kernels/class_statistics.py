@@ -73,7 +73,7 @@ def between_shares(X: Matrix, members: Sequence[Index], counts: Matrix) -> Vecto
     counts : array of shape (n_rows, n_resamples)
         How often each row counts.
     """
-    centred = _centred(X)
+    centred = centred_rows(X)
     with single_threaded_blas():
         sums = [_products(counts[own].T, centred[own]) for own in members]
     sizes = [counts[own].sum(axis=0) for own in members]
@@ -89,7 +89,7 @@ def between_shares(X: Matrix, members: Sequence[Index], counts: Matrix) -> Vecto
 
 def mean_separations(X: Matrix, members: Sequence[Index], counts: Matrix) -> Vector:
     """Mean separation for each column of row counts; NaN where no class has it. Arguments as for `between_shares`."""
-    centred = _centred(X)
+    centred = centred_rows(X)
     sums = [_products(counts[own].T, centred[own]) for own in members]
     sizes = [counts[own].sum(axis=0) for own in members]
     total, n = np.sum(sums, axis=0), np.sum(sizes, axis=0)
@@ -101,7 +101,7 @@ def mean_separations(X: Matrix, members: Sequence[Index], counts: Matrix) -> Vec
             inter = _mean_distances(centred[own], (total - mine) / (n - size)[:, None], counts[own], size)
             score = (inter - intra) / (inter + intra)
         scores.append(np.where(usable & (inter + intra > 0), score, np.nan))
-    return _mean_of_known(np.array(scores))
+    return mean_of_known(np.array(scores))
 
 
 def _mean_distances(rows: Matrix, centres: Matrix, counts: Matrix, size: Vector) -> Vector:
@@ -123,7 +123,8 @@ def _mean_distances(rows: Matrix, centres: Matrix, counts: Matrix, size: Vector)
     return np.asarray(np.sum(list(parallel(part, range(0, len(rows), _ROWS))), axis=0) / size)
 
 
-def _centred(X: Matrix) -> Matrix:
+def centred_rows(X: Matrix) -> Matrix:
+    """Rows in a unit of their own, less their mean."""
     # Equal rows become exact zeros, which the rounding of their mean would miss.
     rows = X / length_unit(X)
     rows -= rows[0].copy()
@@ -140,7 +141,8 @@ def _squared(rows: Matrix) -> Vector:
     return np.asarray(np.einsum("bj,bj->b", rows, rows))
 
 
-def _mean_of_known(scores: Matrix) -> Vector:
+def mean_of_known(scores: Matrix) -> Vector:
+    """Mean of the known scores of each column; NaN where none is."""
     known = np.isfinite(scores)
     n = known.sum(axis=0)
     return np.asarray(np.where(n > 0, np.where(known, scores, 0.0).sum(axis=0) / np.maximum(n, 1), np.nan))

@@ -44,14 +44,26 @@ def _mean_above(values: Vector, out: Vector) -> None:
     out /= len(values)
 
 
-def standard_errors(influence: Vector, i: Index, j: Index) -> tuple[float, float]:
+def standard_errors(
+    influence: Vector, i: Index, j: Index, drawn: Index | None = None, share: float = 0.0
+) -> tuple[float, float]:
     """Standard error of the mean from the sampling of pairs, and from that of the rows as well.
 
-    The first treats the pairs as independent draws from all pairs of these rows. The second adds the
-    products of pairs that share a row (dyadic-robust: Aronow, Samii and Assenova 2015).
+    The first treats the pairs as independent draws from all pairs of these rows; `drawn` numbers the draws where one
+    was scored several times, and `share` is that of all pairs where none was drawn twice. The second adds the
+    products of pairs that share a row (dyadic-robust: Aronow, Samii and Assenova 2015). Codes of groups may stand in
+    place of row numbers: then it is for the sampling of groups.
     """
-    own = float((influence**2).sum())
+    by_draw = influence if drawn is None else np.bincount(np.unique(drawn, return_inverse=True)[1], weights=influence)
+    own = (1 - share) * float((by_draw**2).sum())
     _, codes = np.unique(np.concatenate([i, j]), return_inverse=True)
-    per_row = np.bincount(codes, weights=np.concatenate([influence, influence]))
-    shared = float((per_row**2).sum()) - own
+    first, second = codes[: len(i)], codes[len(i) :]
+    between = first != second
+    # A pair within a group belongs to it once.
+    per_row = np.bincount(codes, weights=np.concatenate([influence, np.where(between, influence, 0.0)]))
+    low, high = (end(first[between], second[between]).astype(np.int64) for end in (np.minimum, np.maximum))
+    _, same = np.unique(low * len(per_row) + high, return_inverse=True)
+    # Products of pairs that share both ends were counted for either.
+    twice = np.bincount(same, weights=influence[between])
+    shared = float((per_row**2).sum()) - float((twice**2).sum())
     return np.sqrt(own) / len(influence), np.sqrt(max(shared, own)) / len(influence)

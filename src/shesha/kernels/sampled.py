@@ -118,6 +118,19 @@ def draw_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Ind
     return i, j
 
 
+def distinct_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Index, Index]:
+    """Random pairs i < j, each at most once, in random order; there must be as many."""
+    every = n_rows * (n_rows - 1) // 2
+    found = rng.permutation(every)[:n_pairs] if 2 * n_pairs > every else np.empty(0, dtype=np.intp)
+    while len(found) < n_pairs:
+        drawn = np.concatenate([found, rng.integers(every, size=n_pairs + n_pairs // 2)])
+        # The first time that each was drawn, in the order of the draws.
+        found = drawn[np.sort(np.unique(drawn, return_index=True)[1])][:n_pairs]
+    starts = np.arange(n_rows) * n_rows - np.arange(n_rows) * (np.arange(n_rows) + 1) // 2
+    i = np.searchsorted(starts, found, side="right") - 1
+    return i, found - starts[i] + i + 1
+
+
 def closeness(rows: Rows, n_features: int, i: Index, j: Index, metric: Metric, draws: Masks | Planes) -> SampledPairs:
     """Compute both halves' closeness for all pairs and draws, a stretch of pairs at a time."""
     memory.require(16 * len(draws) * len(i), f"{len(i):,} pairs in {len(draws)} draws", "pass fewer pairs")

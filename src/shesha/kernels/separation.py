@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,29 @@ _PAIRS = 1 << 15
 _COLUMNS = 16
 
 
-def separation_ratios(distances_from: Panels, codes: Labels, counts: Matrix) -> NDArray[np.float64]:
-    """Separation ratio for each column of row counts; pairs of a row with itself never count.
+@dataclass(frozen=True)
+class Sums:
+    """Sums of distances over pairs, and numbers of pairs, in all and within classes, for each column of counts."""
+
+    total: Vector
+    within: Vector
+    n_total: Vector
+    n_within: Vector
+
+    def without(self, other: Sums) -> Sums:
+        """What is left of the pairs."""
+        return Sums(*(getattr(self, one.name) - getattr(other, one.name) for one in fields(self)))
+
+    @property
+    def ratios(self) -> Vector:
+        """Mean distance between classes over that within; NaN where there is none."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = ((self.total - self.within) / (self.n_total - self.n_within)) / (self.within / self.n_within)
+        return np.asarray(np.where(np.isfinite(found), found, np.nan))
+
+
+def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> Sums:
+    """Sums over pairs of rows for each column of row counts; pairs of a row with itself never count.
 
     Sums of distances over pairs are quadratic forms in the counts, so each panel of distances
     serves all columns in one matrix product and no distance is computed twice.
@@ -49,10 +71,15 @@ def separation_ratios(distances_from: Panels, codes: Labels, counts: Matrix) -> 
 
     parts = list(parallel(sums, range(0, len(codes), PANEL)))
     total, within = (np.sum([part[k] for part in parts], axis=0) for k in (0, 1))
-    n_total, n_within = _pair_counts(codes, counts)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = ((total - within) / (n_total - n_within)) / (within / n_within)
-    return np.where(np.isfinite(ratio), ratio, np.nan)
+    return Sums(total, within, *_pair_counts(codes, counts))
+
+
+def sums_of_groups(distances: Vector, alike: NDArray[np.bool_], group: Index, weights: Matrix) -> Sums:
+    """The same over given pairs, each weighted by its group's line of `weights`; `alike` tells pairs of one class."""
+    n_groups = len(weights)
+    of_pairs = np.ones(len(group)), alike.astype(np.float64)
+    sums = [np.bincount(group, distances * one, n_groups) @ weights for one in of_pairs]
+    return Sums(*sums, *(np.bincount(group, one, n_groups) @ weights for one in of_pairs))
 
 
 def ratios_of_pairs(distances: Vector, differ: NDArray[np.bool_], counts: Matrix, i: Index, j: Index) -> Vector:

@@ -6,10 +6,11 @@ from shesha.measures._registry import Measure, measure
 from shesha.measures._versions import version_of
 from shesha.measures.cca import cca, pwcca, svcca
 from shesha.measures.distributions import mmd, sliced_wasserstein
-from shesha.measures.kernels import cka, distance_correlation, pwcka, rv, unbiased_cka
+from shesha.measures.kernels import cka, distance_correlation, pwcka, rv, sampled_cka, unbiased_cka
 from shesha.measures.local_alignment import cknna
 from shesha.measures.matching import hard_correlation_match, permutation_procrustes, soft_correlation_match
 from shesha.measures.neighbours import cycle_knn, jaccard, mutual_knn, rank_similarity, second_order_cosine
+from shesha.measures.prediction import linear_predictivity
 from shesha.measures.rdm import rsa, rsm_norm_difference
 from shesha.measures.regression import eigenspace_overlap, gulp, linear_regression
 from shesha.measures.shape import (
@@ -28,8 +29,10 @@ from shesha.measures.statistics import (
     uniformity_difference,
 )
 from shesha.measures.topology import imd, rtd
+from shesha.views import Groups
 
 __all__ = [
+    "Groups",
     "Measure",
     "aligned_cosine",
     "angular_shape",
@@ -51,6 +54,7 @@ __all__ = [
     "hard_correlation_match",
     "imd",
     "jaccard",
+    "linear_predictivity",
     "linear_regression",
     "magnitude_difference",
     "measure",
@@ -71,6 +75,7 @@ __all__ = [
     "rsm_norm_difference",
     "rtd",
     "rv",
+    "sampled_cka",
     "second_order_cosine",
     "sliced_wasserstein",
     "soft_correlation_match",

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from shesha import _validate as check
 from shesha._random import drawn_number
 from shesha._types import Seed
-from shesha._warnings import NotEstimable
+from shesha._warnings import MeasureWarning, NotEstimable, warn
 from shesha.kernels.threads import single_threaded_blas
-from shesha.views import Rdm, Representation, View, aligned
+from shesha.views import Rdm, Representation, View, adjusted, aligned, in_one_order
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=View)
@@ -74,6 +74,10 @@ class Measure:
     """Options of the view that the measure fixes."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options that differ from the function's defaults."""
+    remark: Callable[..., str] | None = field(default=None, repr=False)
+    """A function of two views: what of them must be told beside the value, or nothing."""
+    under: Callable[..., Mapping[str, Any]] | None = field(default=None, repr=False)
+    """A function of the options: the fields that depend on them."""
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
@@ -110,7 +114,11 @@ class Measure:
         base = self.name.split("(")[0]
         changed = dict(self.options) | options
         text = ", ".join(f"{name}={value}" for name, value in changed.items())
-        return replace(self, name=f"{base}({text})", options=changed)
+        return self._with_options(f"{base}({text})", changed)
+
+    def _with_options(self, name: str, options: dict[str, Any]) -> Measure:
+        found = replace(self, name=name, options=options)
+        return found if self.under is None else replace(found, **self.under(**found.parameters))
 
     @cached_property
     def view_key(self) -> tuple[type[View], tuple[tuple[str, Any], ...]]:
@@ -133,14 +141,24 @@ class Measure:
         own = self.parameters["seed"]
         return replace(self, options=dict(self.options) | {"seed": drawn_number(seed if own is None else own)})
 
-    def between(self, X: Data, Y: Data) -> float:
-        """Compare two representations; NotEstimable tells why there is no value."""
-        given = Representation.of(X, "X"), Representation.of(Y, "Y")
-        a, b = aligned(*given, self.view.folding, anywhere=self.anywhere)
+    def between(self, X: Data, Y: Data, covariates: ArrayLike | Rdm | None = None) -> float:
+        """Compare two representations, less covariates if there are any; NotEstimable tells why there is no value."""
+        return self.told(X, Y, covariates)[0]
+
+    def told(self, X: Data, Y: Data, covariates: ArrayLike | Rdm | None = None) -> tuple[float, str]:
+        """Compare two representations, and say what must be known of the value, if anything."""
+        given = {"X": Representation.of(X, "X"), "Y": Representation.of(Y, "Y")}
+        sides, _ = adjusted(list((in_one_order(given) if self.paired else given).values()), covariates)
+        a, b = aligned(sides[0], sides[1], self.view.folding, anywhere=self.anywhere)
         self.require_comparable(a, b)
         drawn = self.drawn()
         with single_threaded_blas():
-            return drawn.compared(drawn.look(a), drawn.look(b))
+            views = drawn.look(a), drawn.look(b)
+            return drawn.compared(*views), drawn.remark_on(*views)
+
+    def remark_on(self, a: View, b: View) -> str:
+        """Say what of two views must be told beside their value; empty where nothing must."""
+        return "" if self.remark is None else self.remark(a, b)
 
     def compared(self, a: View, b: View) -> float:
         """Compare two views that `look` returned."""
@@ -167,7 +185,7 @@ Choice = str | Measure | Callable[..., float]
 
 def _restored(module: str, function: str, name: str, options: dict[str, Any]) -> Measure:
     marked: Measure = getattr(import_module(module), function).measure
-    return replace(marked, name=name, options=options)
+    return marked._with_options(name, options)
 
 
 _measures: dict[str, Measure] = {}
@@ -215,7 +233,7 @@ def measure(
         For the card.
     **declared
         Further fields of `Measure`: caveats, paired, inner_product, anywhere, equal_widths, needs_features, self_value,
-        groups, view_options.
+        groups, view_options, remark, under.
     """
     check.choice(closer, get_args(Closer), "closer")
     check.choice(cost, COSTS, "cost")
@@ -225,20 +243,9 @@ def measure(
     def mark(function: Callable[Concatenate[V, V, P], float]) -> Callable[Concatenate[Data, Data, P], float]:
         implied = {more for change in invariant for more in IMPLIED.get(change, ())}
         declared["groups"] = frozenset(declared.get("groups", ()))
-        found = Measure(
-            name,
-            function,
-            view,
-            closer,
-            bounds,
-            symmetric,
-            frozenset(implied).union(cast(Collection[Invariance], invariant)),
-            family,
-            cost,
-            formula,
-            reference,
-            **declared,
-        )
+        known = frozenset(implied).union(cast(Collection[Invariance], invariant))
+        told = (closer, bounds, symmetric, known, family, cost, formula, reference)
+        found = Measure(name, function, view, *told, **declared)
         register(found)
         return _as_function(found, function)
 
@@ -252,10 +259,14 @@ def _as_function(
     def compare(X: Data, Y: Data, *args: P.args, **options: P.kwargs) -> float:
         if args:
             raise TypeError(f"{function.__name__}() takes two representations; options are keyword-only")
+        covariates: Any = options.pop("covariates", None)
         try:
-            return found.configured(**options).between(X, Y)
+            value, remark = found.configured(**options).told(X, Y, covariates)
         except NotEstimable as reason:
             return check.not_estimable(str(reason))
+        if remark:
+            warn(f"{found.name}: {remark}", MeasureWarning)
+        return value
 
     own = inspect.signature(function).parameters
     kept = [parameter for parameter in own.values() if parameter.kind is parameter.KEYWORD_ONLY]
@@ -263,7 +274,10 @@ def _as_function(
         inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike | Rdm")
         for name in ("X", "Y")
     ]
-    compare.__signature__ = inspect.Signature([*data, *kept], return_annotation="float")  # type: ignore[attr-defined]
+    less = inspect.Parameter(
+        "covariates", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="ArrayLike | Rdm | None"
+    )
+    compare.__signature__ = inspect.Signature([*data, *kept, less], return_annotation="float")  # type: ignore[attr-defined]
     compare.measure = found  # type: ignore[attr-defined]
     # Its signature is that of the views.
     del compare.__wrapped__

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from math import exp, lgamma, pi, sqrt
 from typing import Literal
 
 import numpy as np
 
 from shesha import _validate as check
 from shesha._arrays import beside, namespace, thin_svd, to_host
+from shesha._types import Matrix, Vector
 from shesha._warnings import NotEstimable
 from shesha.measures._registry import measure
 from shesha.views import Basis
 
 FAMILY = "canonical correlation"
+_EQUAL = 1e-8
+"""Canonical correlations that differ by less are one: which directions belong to each would be rounding."""
 
 
 def _require_freedom(*sides: Basis) -> None:
@@ -81,9 +85,9 @@ def svcca(a: Basis, b: Basis, *, components: float | int | Literal["published"] 
     Parameters
     ----------
     components : float in (0, 1], int or 'published'
-        Share of the variance that the components hold, their number (the calibration study takes 10),
-        or the rule that made the ReSi benchmark's numbers: that code compares the cumulative *share* with 0.99
-        times the *total* variance, so that it keeps one component unless the total is below about 1.
+        Share of the variance that the components hold, their number (the calibration study takes 10; equal singular
+        values stay together), or the rule that made the ReSi benchmark's numbers: that code compares the cumulative
+        *share* with 0.99 times the *total* variance, so that it keeps one component unless the total is below about 1.
 
     Examples
     --------
@@ -101,9 +105,9 @@ def _n_components(side: Basis, components: float | int | str) -> int:
         check.choice(components, ("published",), "components")
         total = float(((side.singular_values * side.unit) ** 2).sum())
         reached = np.cumsum(side.variances) >= 0.99 * total
-        return int(np.argmax(reached)) + 1
+        return side.with_ties(int(np.argmax(reached)) + 1)
     if isinstance(components, int | np.integer):
-        return check.count(components, "components")
+        return side.with_ties(check.count(components, "components"))
     return side.components_for(check.fraction(components, "components"))
 
 
@@ -118,7 +122,10 @@ def _n_components(side: Basis, components: float | int | str) -> int:
     cost="n d^2",
     formula="sum_i alpha_i rho_i / sum_i alpha_i, alpha_i = sum_j |<h_i, x_j>|",
     reference="Morcos et al. 2018",
-    caveats=("The sum of absolute values depends on the axes: a rotation changes the weights.",),
+    caveats=(
+        "The sum of absolute values depends on the axes: a rotation changes the weights.",
+        "Where rank X + rank Y exceeds n - 1, as many of the correlations are 1 whatever the data.",
+    ),
     self_value=1.0,
     groups=("ReSi",),
     anywhere=True,
@@ -126,15 +133,16 @@ def _n_components(side: Basis, components: float | int | str) -> int:
 def pwcca(a: Basis, b: Basis, *, weights: Literal["projection", "l1"] = "projection") -> float:
     """Canonical correlations weighted by how much of the features each direction carries.
 
-    The directions h_i and the columns x_j are those of the side with the smaller rank, as in the original
-    code, and of X where the ranks are equal. The ReSi benchmark's code skips the whitening, adds column
-    means back and fails for p > q.
+    Canonical directions of equal correlation are arbitrary within the space that they span: there each has the
+    mean weight of all directions of that space. The ReSi benchmark's code skips the whitening, adds column means back
+    and fails for p > q.
 
     Parameters
     ----------
     weights : {'projection', 'l1'}
-        'projection': alpha_i = sum_j |<h_i, x_j>|. 'l1': the l1 norm of h_i itself, as the calibration study
-        writes it.
+        'projection': alpha_i = sum_j |<h_i, x_j>|; h_i and the columns x_j are those of the side with the smaller rank,
+        as in the original code, and of X where the ranks are equal. 'l1': the l1 norm of h_i itself, always of X, as
+        the calibration study writes it.
 
     Examples
     --------
@@ -144,14 +152,41 @@ def pwcca(a: Basis, b: Basis, *, weights: Literal["projection", "l1"] = "project
     """
     check.choice(weights, ("projection", "l1"), "weights")
     _require_freedom(a, b)
-    if a.rank > b.rank:
+    if weights == "projection" and a.rank > b.rank:
         a, b = b, a
-    rotation, correlations, _ = thin_svd(a.overlap(b))
+    rotation, correlations = _canonical(a, b)
     if weights == "projection":
         # Columns are directions * singular values @ loadings, so projections need no rows.
         carried = (rotation.T * beside(a.singular_values, rotation)) @ a.loadings
     else:
         carried = (a.directions @ rotation).T
-    xp = namespace(carried)
-    alpha = to_host(xp.sum(xp.abs(carried), axis=1))
-    return float((alpha * np.clip(correlations, 0.0, 1.0)).sum() / alpha.sum())
+    alpha = _mean_weights(to_host(carried), correlations)[: min(a.rank, b.rank)]
+    return float((alpha * correlations[: len(alpha)]).sum() / alpha.sum())
+
+
+def _canonical(a: Basis, b: Basis) -> tuple[Matrix, Vector]:
+    """Canonical directions of `a` in its basis, with their correlations.
+
+    Where `a` has the larger rank and some correlations are 0, these share their space with the directions that have no
+    partner, which are returned as well.
+    """
+    overlap = a.overlap(b)
+    rotation, correlations, _ = thin_svd(overlap)
+    missing = a.rank - len(correlations)
+    if missing and correlations[-1] <= _EQUAL:
+        rotation, _, _ = namespace(overlap).linalg.svd(overlap, full_matrices=True)
+        correlations = np.append(correlations, np.zeros(missing))
+    return rotation, np.clip(correlations, 0.0, 1.0)
+
+
+def _mean_weights(carried: Matrix, correlations: Vector) -> Vector:
+    """Weight of each direction: the l1 norm of what it carries, averaged over the directions of equal correlation."""
+    starts = np.flatnonzero(np.diff(correlations, prepend=np.inf) < -_EQUAL)
+    sizes = np.diff(starts, append=len(correlations))
+    lengths = np.sqrt(np.add.reduceat(carried**2, starts, axis=0)).sum(axis=1)
+    return np.repeat(lengths * [_mean_entry(int(size)) for size in sizes], sizes)
+
+
+def _mean_entry(n: int) -> float:
+    """Mean absolute entry of a random unit vector in n dimensions."""
+    return exp(lgamma(n / 2) - lgamma((n + 1) / 2)) / sqrt(pi)

@@ -28,7 +28,9 @@ _ROTATIONS_AND_SCALE = ("orthogonal", "scaling", "translation")
     formula="||X'Y||^2 / (||X'X|| ||Y'Y||), columns centred; with a kernel <HKH, HLH> / (||HKH|| ||HLH||)",
     reference="Kornblith et al. 2019",
     caveats=(
-        "Biased: independent data score about sqrt(p q) / n, and near 1 for d >> n. Calibrate it, or use unbiased CKA.",
+        "Biased: with rows matched at random it is sqrt(r_X r_Y) / (n - 1) on average, r the participation ratios; "
+        "about sqrt(p q / ((n + p)(n + q))) for p and q independent features of equal variance, near 1 for d >> n. "
+        "Calibrate it, or use unbiased CKA.",
         "A few directions of large variance decide it.",
     ),
     inner_product=True,
@@ -95,6 +97,47 @@ def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Band
     """
     check.choice(kernel, ("linear", "rbf"), "kernel")
     return within(a.inner(b), -1.0, 1.0)
+
+
+@measure(
+    "sampled CKA",
+    view=Gram,
+    closer="higher",
+    bounds=(-np.inf, np.inf),
+    symmetric=True,
+    invariant=("permutation", "scaling", "translation"),
+    family=FAMILY,
+    cost="n d^2",
+    formula="HSIC_u(X X' / p, Y Y' / q) / sqrt(S_X S_Y), S the mean of HSIC_u(x_j x_j', x_k x_k') over features j != k",
+    reference="Chun, Canatar, Chung and Lee 2025 (arXiv 2502.15104); Song et al. 2012",
+    caveats=(
+        "Rows and features are taken as random samples; few features make it vary, and it may pass 1.",
+        "Features of the two must be sampled apart: a representation and itself, the same sample, is above 1.",
+        "A few directions of large variance decide it.",
+    ),
+    inner_product=True,
+    view_options={"unbiased": True, "sampled": True},
+    anywhere=True,
+)
+def sampled_cka(a: Gram, b: Gram) -> float:
+    """Kernel alignment of all inputs and all features, estimated from a sample of both.
+
+    Recording few of many units lowers CKA, also where it is unbiased for few rows: the norm of each kernel
+    matrix then holds what single features have in common with themselves. Here that norm is estimated from pairs of
+    different features, so that the numerator and both squared norms are unbiased, whatever the numbers of rows and
+    features; their ratio is nearly so from about 30 features on, and too high with 10. NaN where different features
+    do not agree, so that nothing is known of those not recorded.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> latent = rng.standard_normal((200, 5))
+    >>> X, Y = (latent @ rng.standard_normal((5, 900)) + 2 * rng.standard_normal((200, 900)) for _ in range(2))
+    >>> few = X[:, :60], Y[:, :60]
+    >>> round(unbiased_cka(X, Y), 2), round(unbiased_cka(*few), 2), round(sampled_cka(*few), 2)
+    (0.99, 0.75, 0.99)
+    """
+    return within(a.inner(b), -np.inf, np.inf)
 
 
 @measure(
@@ -173,6 +216,8 @@ def distance_correlation(a: Gram, b: Gram) -> float:
 def pwcka(a: Basis, b: Basis, *, variance: float = 0.99) -> float:
     """Linear CKA of the leading principal components, equally many of each.
 
+    Where the cut falls among components of equal variance, it is the mean over all choices among them.
+
     Parameters
     ----------
     variance : float in (0, 1]
@@ -186,6 +231,10 @@ def pwcka(a: Basis, b: Basis, *, variance: float = 0.99) -> float:
     """
     share = check.fraction(variance, "variance")
     k = min(a.components_for(share), b.components_for(share))
-    first, second = a.truncated(k), b.truncated(k)
-    weights = [side.variances / np.linalg.norm(side.variances) for side in (first, second)]
+    counts = [side.leading_weights(k) for side in (a, b)]
+    first, second = (side.truncated(len(count)) for side, count in zip((a, b), counts, strict=True))
+    weights = [
+        count * side.variances[: len(count)] / np.linalg.norm(side.variances[:k])
+        for side, count in zip((a, b), counts, strict=True)
+    ]
     return float(np.clip(weights[0] @ first.squared_overlap(second) @ weights[1], 0.0, 1.0))

@@ -14,16 +14,22 @@ FAMILY = "matching"
 
 
 def _correlations(a: Features, b: Features) -> Matrix:
-    """Correlation of every column of one with every column of the other."""
-    columns = []
-    for name, side in (("first", a), ("second", b)):
+    """Correlation of every column of one with every column of the other; 0 for columns that are constant."""
+    for side in (a, b):
         standardised, constant = side.standardised
-        if len(constant):
-            raise NotEstimable(
-                f"constant features have no correlation: columns {check.listed(constant)} of the {name}; remove them"
-            )
-        columns.append(standardised)
-    return np.clip(columns[0].T @ columns[1], -1.0, 1.0)
+        if len(constant) == standardised.shape[1]:
+            raise NotEstimable("all rows are equal")
+    return np.clip(a.standardised[0].T @ b.standardised[0], -1.0, 1.0)
+
+
+def _constant(a: Features, b: Features) -> str:
+    """Tell which columns are constant."""
+    found = [
+        f"columns {check.listed(side.standardised[1])} of the {name}"
+        for name, side in (("first", a), ("second", b))
+        if len(side.standardised[1])
+    ]
+    return f"constant features have no correlation and count as 0: {' and '.join(found)}" if found else ""
 
 
 def _best_matching(gain: Matrix) -> Matrix:
@@ -60,12 +66,28 @@ def permutation_procrustes(a: Features, b: Features) -> float:
     """
     from scipy.optimize import linear_sum_assignment
 
+    if a.rows.shape[1] > b.rows.shape[1]:
+        a, b = b, a
     unit = max(a.unit, b.unit)
+    left, right = linear_sum_assignment(_column_gain(a, b, unit), maximize=True)
     x, y = (side.rows * (side.unit / unit) for side in (a, b))
-    width = max(x.shape[1], y.shape[1])
-    x, y = (np.pad(side, ((0, 0), (0, width - side.shape[1]))) for side in (x, y))
-    left, right = linear_sum_assignment(x.T @ y, maximize=True)
-    return float(np.linalg.norm(x[:, left] - y[:, right])) * unit
+    alone = np.setdiff1d(np.arange(y.shape[1]), right)
+    return float(np.hypot(np.linalg.norm(x[:, left] - y[:, right]), np.linalg.norm(y[:, alone]))) * unit
+
+
+def _column_gain(narrow: Features, wide: Features, unit: float) -> Matrix:
+    """Inner products of columns, less what no matching changes.
+
+    An offset of all columns takes part in every inner product and would use up its digits, so the means of columns
+    enter by their differences. What is added to a whole row of the gain changes nothing, since every column of the
+    narrower side is matched; what is added to a whole column, only where the widths are equal.
+    """
+    x, y = (side.centred * (side.unit / unit) for side in (narrow, wide))
+    own, others = ((side.rows[0] - side.centred[0]) * (side.unit / unit) for side in (narrow, wide))
+    others = others - others.mean()
+    if len(own) == len(others):
+        return np.asarray(x.T @ y - len(x) / 2 * np.subtract.outer(own - own.mean(), others) ** 2)
+    return np.asarray(x.T @ y + len(x) * np.outer(own, others))
 
 
 @measure(
@@ -79,12 +101,18 @@ def permutation_procrustes(a: Features, b: Features) -> float:
     cost="n d^2 + d^3",
     formula="max_P mean_j corr(x_j, y_P(j)) over one-to-one matchings P",
     reference="Li et al. 2016",
-    caveats=("The best of many matchings: independent data score well above 0 when n is small.",),
+    caveats=(
+        "The best of many matchings: independent data score well above 0 when n is small.",
+        "A constant feature, such as a unit that never fires, counts as 0: with one, itself is below 1.",
+    ),
     self_value=1.0,
     groups=("ReSi",),
+    remark=_constant,
 )
 def hard_correlation_match(a: Features, b: Features) -> float:
     """Mean correlation of columns matched one to one in the best way; with unequal widths some stay alone.
+
+    Constant columns, which have no correlation, count as 0, with a warning.
 
     Examples
     --------
@@ -106,12 +134,18 @@ def hard_correlation_match(a: Features, b: Features) -> float:
     cost="n d^2",
     formula="(mean_j max_k corr(x_j, y_k) + mean_k max_j corr(x_j, y_k)) / 2",
     reference="Li et al. 2016; Khosla and Williams 2024",
-    caveats=("The best of many matches: independent data score well above 0 when n is small.",),
+    caveats=(
+        "The best of many matches: independent data score well above 0 when n is small.",
+        "A constant feature, such as a unit that never fires, counts as 0: with one, itself is below 1.",
+    ),
     self_value=1.0,
     groups=("ReSi",),
+    remark=_constant,
 )
 def soft_correlation_match(a: Features, b: Features) -> float:
     """Mean correlation of each column with its best match in the other, in both directions.
+
+    Constant columns, which have no correlation, count as 0, with a warning.
 
     Examples
     --------

@@ -183,7 +183,12 @@ def mutual_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = 
     cost="n^2 d",
     formula="mean_i [i is in N_X(j) for some j in N_Y(i)]",
     reference="Huh et al. 2024",
-    caveats=("Chance is far from 0: about 1 - exp(-k^2 / n).", "Below 1 for a representation and itself."),
+    caveats=(
+        "Chance is far from 0: about 1 - exp(-k^2 / n), less with inner products of few features.",
+        "With n below about k^2 / 2 nearly every row comes back by chance, so that draws tie and calibration is very "
+        "conservative (0 to 1 % false positives at 5 %): take a smaller k.",
+        "Below 1 for a representation and itself.",
+    ),
     anywhere=True,
 )
 def cycle_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "dot") -> float:

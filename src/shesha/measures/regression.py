@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from shesha import _validate as check
@@ -44,6 +47,12 @@ def linear_regression(a: Basis, b: Basis) -> float:
     return float(min(1.0, (a.variances * explained).sum()))
 
 
+def _declared(ridge: float) -> Mapping[str, Any]:
+    """What a ridge leaves alone."""
+    rigid = ("orthogonal", "permutation", "scaling", "translation")
+    return {"invariant": frozenset(rigid if ridge else (*rigid, "linear", "affine"))}
+
+
 @measure(
     "GULP",
     view=Basis,
@@ -63,6 +72,7 @@ def linear_regression(a: Basis, b: Basis) -> float:
     self_value=0.0,
     groups=("ReSi",),
     anywhere=True,
+    under=_declared,
 )
 def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
     """How differently ridge regression predicts from the two, over all possible targets.

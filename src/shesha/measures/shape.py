@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from shesha import _validate as check
@@ -148,6 +151,20 @@ def procrustes_size_and_shape(a: Features, b: Features) -> float:
     return float(np.sqrt((r - s) ** 2 + 2 * r * s * (1 - _shape_cosine(a, b)))) * unit
 
 
+def _declared(center: bool, scale: bool, published: bool) -> Mapping[str, Any]:
+    """What the options of Procrustes similarity leave alone, and how far its values go."""
+    invariant = {"orthogonal", "permutation", "scaling", "translation"}
+    if published or not scale:
+        invariant.remove("scaling")
+    if not center:
+        invariant.remove("translation")
+    return {
+        "bounds": (-np.inf, 1) if published else (0, 1),
+        "symmetric": not published,
+        "invariant": frozenset(invariant),
+    }
+
+
 @measure(
     "Procrustes similarity",
     view=Features,
@@ -159,9 +176,13 @@ def procrustes_size_and_shape(a: Features, b: Features) -> float:
     cost="n d^2 + d^3",
     formula="1 - ||X - Y R||^2 / (||X||^2 + ||Y R||^2) = ||X'Y||_*, columns centred, Frobenius norm 1",
     reference="Raju 2026, section 7.8; Schoenemann 1966",
-    caveats=("Sensitive to the leading directions; noise in many small ones counts as well.",),
+    caveats=(
+        "Sensitive to the leading directions; noise in many small ones counts as well.",
+        "With published=True from minus infinity to 1, and f(X, Y) is not f(Y, X).",
+    ),
     self_value=1.0,
     anywhere=True,
+    under=_declared,
 )
 def procrustes_similarity(
     a: Features, b: Features, *, center: bool = True, scale: bool = True, published: bool = False

@@ -48,6 +48,8 @@ def subspace_overlap(a: Basis, b: Basis, *, k: int = 10) -> float:
     k = check.count(k, "k")
     if k > min(a.rank, b.rank):
         raise NotEstimable(f"{k} leading directions need that rank, got {min(a.rank, b.rank)}")
+    if max(a.with_ties(k), b.with_ties(k)) > k:
+        raise NotEstimable(f"singular values {k} and {k + 1} are equal, so that any direction may lead: pass another k")
     return float(min(1.0, a.truncated(k).squared_overlap(b.truncated(k)).sum() / k))
 
 

@@ -2,7 +2,7 @@
 
 from shesha.nulls.corrections import benjamini_hochberg, holm
 from shesha.nulls.dependence import dependence
-from shesha.nulls.designs import equal_groups, exchange
+from shesha.nulls.designs import equal_groups, exchange, like_rows
 from shesha.nulls.exchange import Exchange
 from shesha.nulls.orders import drawn_orders, identity_first
 from shesha.nulls.summary import best_value, require_beyond, summarise
@@ -21,6 +21,7 @@ __all__ = [
     "exchange",
     "holm",
     "identity_first",
+    "like_rows",
     "require_beyond",
     "summarise",
 ]

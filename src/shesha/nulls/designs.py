@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isqrt
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -87,6 +89,57 @@ def exchange(
     return Exchange(n, block, group, named=(*named, "whole groups"))
 
 
+def like_rows(quantity: ArrayLike, name: str = "the quantity given", blocks: ArrayLike | None = None) -> Exchange:
+    """Say that rows take the place of those next to them in a quantity only: what it decides stays in the null.
+
+    Strata hold three rows where there are few and up to ten where there are many: finer ones than those of `within`,
+    which a score that depends on the quantity as strongly as stability does on the scale of rows needs. The share of
+    it that a stratum leaves falls with the square of the stratum, the spread of a null only with the number of rows.
+
+    Parameters
+    ----------
+    quantity : array of shape (n,)
+        Numbers, or labels, which are strata as they are (as are numbers of few values).
+    name : str
+        What the design's text calls it.
+    blocks : array of shape (n,), optional
+        Labels; rows never leave their block either.
+
+    Returns
+    -------
+    Exchange
+
+    Raises
+    ------
+    ValueError
+        If the quantity or the blocks do not fit one another.
+
+    Examples
+    --------
+    >>> depth = [100, 900, 110, 950, 105, 1000]
+    >>> found = like_rows(depth, "depth")
+    >>> found.text, found.block.tolist()
+    ('rows of like depth', [0, 1, 0, 1, 0, 1])
+    """
+    n = len(to_host(quantity))
+    codes, values = check.labels(quantity, n, "keep", min_classes=1)
+    n_strata = max(1, n // rows_of_a_stratum(n))
+    if values.dtype.kind in "iuf" and len(values) > n_strata:
+        codes = np.argsort(np.argsort(codes, kind="stable")) * n_strata // n
+    named = [f"rows of like {name}", *(["within blocks"] if blocks is not None else [])]
+    return Exchange(n, crossed_with_blocks(codes, blocks), named=tuple(named))
+
+
+def crossed_with_blocks(codes: Index, blocks: ArrayLike | None) -> Index:
+    """Number the strata anew so that none reaches across blocks."""
+    return _crossed(_block_codes(len(codes), blocks, None), codes)
+
+
+def rows_of_a_stratum(n: int) -> int:
+    """Return how many of n rows are alike; docs/calibration.md has the measurements."""
+    return min(STRATUM, max(3, isqrt(n) // 4))
+
+
 def equal_groups(groups: ArrayLike, size: int | None = None, *, seed: Seed = None) -> Index:
     """Pick rows at random that leave all groups equally large, so that all may take each other's place.
 
@@ -133,7 +186,11 @@ def _block_codes(n: int, blocks: ArrayLike | None, within: ArrayLike | None) -> 
     block = np.zeros(n, dtype=np.intp) if blocks is None else check.labels(blocks, n, "blocks", min_classes=1)[0]
     if within is None:
         return block
-    stratum = _strata(within, n)
+    return _crossed(block, _strata(within, n))
+
+
+def _crossed(block: Index, stratum: Index) -> Index:
+    """Number the combinations of two codes."""
     found: Index = np.unique(block * (stratum.max() + 1) + stratum, return_inverse=True)[1].astype(np.intp)
     return found
 

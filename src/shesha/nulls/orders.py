@@ -13,6 +13,7 @@ from shesha._random import generator
 from shesha._types import Index, Seed
 from shesha._warnings import CalibrationWarning, warn
 from shesha.nulls.designs import exchange
+from shesha.nulls.exchange import Exchange
 
 
 class Design(TypedDict, total=False):
@@ -30,7 +31,7 @@ def drawn_orders(
     n_permutations: int,
     alpha: float,
     *,
-    design: Design | None = None,
+    design: Design | Exchange | None = None,
     permutations: ArrayLike | None = None,
     seed: Seed = None,
 ) -> tuple[list[Index], str]:
@@ -42,8 +43,8 @@ def drawn_orders(
         Number of rows.
     n_permutations, alpha
         As for `shesha.calibrate`: a level that no result could reach is refused.
-    design : dict, optional
-        Arguments of `exchange`; those that are None or False count as not given.
+    design : dict or Exchange, optional
+        Arguments of `exchange`, where those that are None or False count as not given; or what it returns.
     permutations : array of shape (n_permutations, n), optional
         To use instead.
     seed : int, Generator or None
@@ -59,9 +60,9 @@ def drawn_orders(
     >>> len(orders), text
     (29, 'circular shifts')
     """
-    asked = asked_for(design)
+    asked = {} if isinstance(design, Exchange) else asked_for(design)
     if permutations is None:
-        found = exchange(n, **asked)
+        found = design if isinstance(design, Exchange) else exchange(n, **asked)
         found.require_enough(n_permutations, alpha)
         return found.draws(n_permutations, generator(seed)), found.text
     if asked:

@@ -5,9 +5,11 @@ from shesha.results._beside import BesideNull, NullSummary
 from shesha.results._calibrated import Calibrated
 from shesha.results._calibrated_layers import CalibratedLayers
 from shesha.results._calibrated_many import CalibratedMany
+from shesha.results._ceiling import BesideRepeats, NoiseCeiling
 from shesha.results._chance import Chance
 from shesha.results._comparison import Comparison, Score
 from shesha.results._dependence import Dependence
+from shesha.results._doubts import Doubt, Doubts
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
 from shesha.results._labels import LabelClasses
@@ -16,18 +18,22 @@ from shesha.results._pairwise import LayerComparison, PairScore, PairwiseCompari
 __all__ = [
     "Audit",
     "BesideNull",
+    "BesideRepeats",
     "Calibrated",
     "CalibratedLayers",
     "CalibratedMany",
     "Chance",
     "Comparison",
     "Dependence",
+    "Doubt",
+    "Doubts",
     "DriftPath",
     "Estimate",
     "Faults",
     "LabelClasses",
     "LayerComparison",
     "Meaning",
+    "NoiseCeiling",
     "NullSummary",
     "PairScore",
     "PairwiseComparison",

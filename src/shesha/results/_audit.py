@@ -11,6 +11,7 @@ from shesha.results._audit_sections import named, sections
 from shesha.results._base import Result
 from shesha.results._chance import Chance
 from shesha.results._dependence import Dependence
+from shesha.results._doubts import Doubts
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
 from shesha.results._labels import LabelClasses
@@ -73,10 +74,15 @@ class RepresentationAudit(Result):
     """Chance levels of those of them that have one here."""
     descriptors: dict[str, float] = field(default_factory=dict)
     supervised: dict[str, Estimate] = field(default_factory=dict)
+    """Scores that need labels, by name."""
     reason: str = ""
     """Why there are no scores."""
     dependence: Dependence | None = None
     """Whether rows look dependent; None where a design was given, or nothing was scored."""
+    doubts: Doubts | None = None
+    """What could be wrong with the scores; None where nothing was scored."""
+    supervised_chances: dict[str, Chance] = field(default_factory=dict)
+    """Chance levels of the scores that need labels: their values where labels mean nothing."""
     same_width: Estimate | None = None
     """The feature split of as many random features as the narrowest representation has, over several choices of them;
     None where all have as many."""
@@ -167,7 +173,12 @@ class RepresentationAudit(Result):
         flat["chance_level"] = self.chance.level if self.chance else float("nan")
         flat["chance_threshold"] = self.chance.threshold if self.chance else float("nan")
         flat["p_value"] = self.chance.p_value if self.chance else float("nan")
+        for name in self.supervised:
+            chance = self.supervised_chances.get(name)
+            flat[f"{name}_chance"] = chance.level if chance else float("nan")
+            flat[f"{name}_p_value"] = chance.p_value if chance else float("nan")
         flat |= {name: float("nan") for name in _DESCRIPTORS} | self.descriptors
+        flat["doubts"] = "" if self.doubts is None else ", ".join(self.doubts.names)
         flat["reason"] = self.reason
         return flat
 

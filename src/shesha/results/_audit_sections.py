@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from shesha.report import Section, page_width, wrapped
+from shesha.results._audit_doubts import doubts
 from shesha.results._audit_headline import headline
 from shesha.results._audit_readings import readings
 from shesha.results._audit_table import among, tables
@@ -32,6 +33,7 @@ def sections(audit: Audit, width: int | None = None, words: Callable[[str], str]
     columns = page_width() if width is None else width
     parts = [
         headline(audit, columns),
+        doubts(audit, columns, words),
         _data(audit, columns, words),
         *tables(audit, columns, words),
         _drift(audit, columns),
@@ -48,9 +50,6 @@ def _data(audit: Audit, width: int, words: Callable[[str], str]) -> Section | No
     for one in audit.representations:
         for fault in _faults(one):
             told.setdefault(fault, []).append(one.name)
-    dependent = [one for one in audit.representations if one.dependence is not None and one.dependence.found]
-    if dependent and dependent[0].dependence is not None:
-        told[f"! rows look dependent: {dependent[0].dependence.text}"] = [one.name for one in dependent]
     lines = [line for text, names in told.items() for line in _about(names, several, words(text), width)]
     return Section("Data", tuple(lines)) if lines else None
 
@@ -93,7 +92,8 @@ def _general(audit: Audit) -> Iterable[str]:
         yield "Interrupted: the other representations were not audited."
     level = audit.options.get("confidence", float("nan"))
     if any(found.low == found.low for one in audit.representations for found in one.scores.values()):
-        yield f"Brackets: {100 * level:g}% intervals over rows (other inputs of the same kind)."
+        kinds = "rows (other inputs of the same kind) and partitions of features"
+        yield f"Brackets: {100 * level:g}% intervals over {kinds}."
     draws = {chance.n_permutations for one in audit.representations for chance in one.chances.values()}
     if draws:
         least = min(draws)

@@ -52,7 +52,7 @@ def _number(audit: Audit, name: str, scored: list[RepresentationAudit]) -> list[
     title = audit.meanings[name].title
     if any(name in one.descriptors for one in scored):
         return [Column(title, tuple(_plain(one.descriptors.get(name)) for one in scored))]
-    chances = [one.chances.get(name) for one in scored]
+    chances = [one.chances.get(name) or one.supervised_chances.get(name) for one in scored]
     known = [None if one is None or one.observed != one.observed else one for one in chances]
     if not any((found := estimate_of(one, name)) and found.value == found.value for one in scored):
         # The reason stands below the table.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.results._base import at_level
 from shesha.results._beside import NullSummary
+from shesha.results._doubts import Doubts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +34,8 @@ class Calibrated(NullSummary):
     reason: str = ""
     """Why there is no score."""
     options: dict[str, Any] = field(default_factory=dict)
+    doubts: Doubts | None = None
+    """What could be wrong with the conclusion, where it was looked for."""
 
     @property
     def significant(self) -> bool:
@@ -71,4 +74,5 @@ class Calibrated(NullSummary):
             lines.append(f"  {self.n_lost} draws gave no score and count as at least as close")
         if self.interrupted:
             lines.append("  interrupted: fewer permutations than asked for")
+        lines += [f"  ! {line}" for line in str(self.doubts).split("\n")] if self.doubts else []
         return "\n".join(lines)

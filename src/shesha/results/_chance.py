@@ -10,7 +10,7 @@ from shesha.results._base import Result, at_level
 
 @dataclass(frozen=True)
 class Chance(Result):
-    """A score beside its distribution when the rows of the two halves are matched at random."""
+    """A score beside its distribution when nothing links what it correlates: `exchanged` says what was permuted."""
 
     variant: str
     observed: float
@@ -30,6 +30,8 @@ class Chance(Result):
     null: tuple[float, ...] = ()
     reason: str = ""
     options: dict[str, Any] = field(default_factory=dict)
+    exchanged: str = "all rows"
+    """What the null exchanges: all rows, or those that a design or `keep` allows, and whether feature by feature."""
     aliases: ClassVar[tuple[str, ...]] = ("null_mean", "null_sd", "score")
 
     @property
@@ -52,6 +54,10 @@ class Chance(Result):
         """Whether the score is above chance at the level alpha."""
         return at_level(self.p_value, self.alpha)
 
+    @property
+    def _design(self) -> str:
+        return "" if self.exchanged == "all rows" else f" of {self.exchanged}"
+
     def __str__(self) -> str:
         """Print the score against its null."""
         if self.observed != self.observed:
@@ -59,5 +65,5 @@ class Chance(Result):
         return (
             f"{self.variant}: {self.observed:.4f}, chance {self.level:.4f} +- {self.spread:.4f}, "
             f"threshold {self.threshold:.4f} (alpha {self.alpha:g}), p = {self.p_value:.3g} "
-            f"({self.n_permutations} permutations), corrected {self.corrected:.4f}"
+            f"({self.n_permutations} permutations{self._design}), corrected {self.corrected:.4f}"
         )

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 from shesha.report import page_width, wrapped
 from shesha.results._base import Result
 from shesha.results._beside import BesideNull
+from shesha.results._ceiling import BesideRepeats
+from shesha.results._doubts import Doubts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +22,7 @@ _MANY = 8
 
 
 @dataclass(frozen=True)
-class Score(BesideNull):
+class Score(BesideNull, BesideRepeats):
     """The value of one measure for one pair of representations."""
 
     measure: str
@@ -87,6 +89,8 @@ class Comparison(Result):
     interrupted: bool = False
     exchanged: str = ""
     """Which rows take each other's place under the null; empty where nothing is calibrated."""
+    doubts: Doubts | None = None
+    """What could be wrong with the conclusion; of fewer than five measures, what sums over rows can tell."""
 
     def __getitem__(self, measure: str) -> Score:
         """Return the score of the measure of this name."""
@@ -110,6 +114,8 @@ class Comparison(Result):
         calibrated = any(score.has_null or score.has_interval for score in found)
         if found:
             lines += ["", *(_calibrated_table(found) if calibrated else _table(found))]
+        if self.doubts:
+            lines += ["", "What could be wrong", *(f"  {line}" for line in str(self.doubts).split("\n"))]
         if missing:
             lines += ["", "Without a value", *_told((score.measure, score.reason) for score in missing)]
         if found:
@@ -117,6 +123,9 @@ class Comparison(Result):
             lines += ["", *(line for text in told for line in wrapped(text, page_width(), hanging=""))]
         if found and calibrated and self.exchanged not in ("", "all rows"):
             lines.append(f"Exchanged: {self.exchanged}.")
+        repeated = [score for score in found if score.has_ceiling or score.over_repeats == score.over_repeats]
+        if repeated:
+            lines += ["", "Beside repeats", *_repeats_table(repeated), "", *_REPEATS_NOTE]
         notes = [(score.measure, score.note) for score in found if score.note]
         if notes:
             lines += ["", "Notes", *_told(notes)]
@@ -144,6 +153,24 @@ _CALIBRATED_NOTE = (
     "rarely passes and 1 at the best value (where there is none: the excess). Many measures, many tests: a few "
     "p-values are small by chance. Measures that do not look at which row is which have no such null."
 )
+
+
+_REPEATS_NOTE = (
+    "With single repeats the truth itself would score between the two ends of the ceiling, on average. Corrected",
+    "is the value over repeats divided by the roots of the reliabilities: what it would be about without noise.",
+)
+
+
+def _repeats_table(found: list[Score]) -> list[str]:
+    head = f"{'over repeats':>12}  {'ceiling':<18}  {'reliability':<18}  {'corrected':>10}"
+
+    def cells(one: Score) -> str:
+        ceiling = f"{one.ceiling_lower:.4g} to {one.ceiling_upper:.4g}" if one.has_ceiling else ""
+        known = [f"{r:.4g}" for r in (one.reliability_first, one.reliability_second) if r == r]
+        corrected = f"{one.corrected:>#10.4g}" if one.corrected == one.corrected else ""
+        return f"{one.over_repeats:>#12.4g}  {ceiling:<18}  {', '.join(known):<18}  {corrected}".rstrip()
+
+    return _by_family(found, head, cells)
 
 
 def _table(found: list[Score]) -> list[str]:

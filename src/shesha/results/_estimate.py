@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from math import hypot
+from typing import Any, ClassVar
 
 from shesha.results._base import Result
 
@@ -17,10 +18,10 @@ class Estimate(Result):
     """The score on the full data; NaN if the data cannot give it."""
     low: float
     high: float
-    """Ends of the interval over rows; NaN if none could be computed."""
+    """Ends of the interval over rows and partitions; NaN if none could be computed."""
     confidence: float
     standard_error: float
-    """Standard error over rows: what another sample of inputs would change."""
+    """Standard error over rows alone: what another sample of inputs would change."""
     monte_carlo_error: float
     """Standard error over random partitions: what another seed would change; 0 for a score without draws."""
     pair_error: float
@@ -40,6 +41,12 @@ class Estimate(Result):
     warnings: tuple[str, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
     """Everything needed to repeat the computation, the seed among it."""
+    aliases: ClassVar[tuple[str, ...]] = ("total_error",)
+
+    @property
+    def total_error(self) -> float:
+        """Root of the sum of the squares of the three errors; the interval holds all of them."""
+        return hypot(self.standard_error, self.monte_carlo_error, self.pair_error)
 
     def __str__(self) -> str:
         """Print value, interval and what was used."""
@@ -52,8 +59,13 @@ class Estimate(Result):
         lines.append(
             f"  {self.n_samples:,} rows x {self.n_features:,} features, {self.n_draws} draws, {self.n_pairs:,} pairs"
         )
-        errors = {"partitions": self.monte_carlo_error, "sampled pairs": self.pair_error}
-        known = (f"{name}: {f'{error:.1g}' if error == error else 'unknown'}" for name, error in errors.items())
+        parts = {
+            "rows": self.standard_error,
+            "partitions": self.monte_carlo_error,
+            "sampled pairs": self.pair_error,
+            "all": self.total_error,
+        }
+        known = (f"{name}: {f'{error:.1g}' if error == error else 'unknown'}" for name, error in parts.items())
         lines.append(f"  standard error from {', '.join(known)}")
         if self.pairs_dropped:
             lines.append(f"  {self.pairs_dropped:,} undefined pairs left out")

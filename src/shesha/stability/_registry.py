@@ -15,6 +15,7 @@ from shesha import _validate as check
 from shesha._offers import load_marks
 from shesha._random import generator
 from shesha._warnings import NotEstimable
+from shesha.given import in_order_of
 from shesha.stability.evidence import Classes
 from shesha.stability.told import told_to_the_caller
 from shesha.views import (
@@ -24,6 +25,7 @@ from shesha.views import (
     UndirectedHalfError,
     UndirectedRowsError,
     View,
+    in_one_order,
     rows_or_distances,
     source_of,
 )
@@ -250,12 +252,13 @@ def _public_signature(found: Variant) -> inspect.Signature:
 def _direct(found: Variant, data: list[Any], options: dict[str, Any]) -> float:
     """Check, subsample and score, in the order in which the documented functions draw."""
     if found.needs == "replicates":
-        sides = [found.rows_of(X, name) for X, name in zip(data, _DATA["replicates"], strict=True)]
-        return between(found, sides[0], sides[1], options)
+        sides = {name: found.rows_of(X, name) for X, name in zip(data, _DATA["replicates"], strict=True)}
+        a, b = in_one_order(sides).values()
+        return between(found, a, b, options)
     rng = generator(options["seed"]) if "seed" in options else None
     limit = check.optional_count(options.get("max_samples"), "max_samples", minimum=4)
     source = found.rows_of(data[0])
-    classes = found.classes_of(data[1], _n_rows(source)) if found.needs_labels else None
+    classes = found.classes_of(in_order_of(source, data[1]), _n_rows(source)) if found.needs_labels else None
     if limit is not None and _n_rows(source) > limit and rng is not None:
         chosen = rng.choice(_n_rows(source), limit, replace=False)
         source = source.at(chosen) if isinstance(source, Rows) else source.rows_at(chosen)

@@ -7,15 +7,17 @@ from dataclasses import replace
 import numpy as np
 
 from shesha._memory import memory_budget
-from shesha._progress import track
 from shesha._random import spawn
-from shesha._types import Index, Labels, Vector
+from shesha._types import Index, Labels, Matrix, Vector
 from shesha.kernels import ranks, resampling
-from shesha.kernels.distances import n_pairs
+from shesha.kernels.distances import PANEL, n_pairs
 from shesha.kernels.ranks import Ordering
-from shesha.stability import split_estimator
+from shesha.kernels.shuffled import sums_of_pairs, sums_within
+from shesha.kernels.triangles import row_start
+from shesha.stability import label_nulls, sampled_pairs, split_estimator
+from shesha.stability.copies import Pairs
 from shesha.stability.evidence import THINNING, Evidence, Request
-from shesha.stability.split_estimator import Pairs, bootstrap_pairs, resampled_scores
+from shesha.stability.split_estimator import bootstrap_pairs, resampled_scores
 from shesha.views import Standard
 
 NOTHING_TO_RANK = "all distances between rows, or all between labels, are equal"
@@ -38,16 +40,57 @@ def estimate_alignment(request: Request) -> Evidence:
     if _BYTES_PER_PAIR * n_pairs(n) > memory_budget():
         return _from_pairs(view, request)
     thinned, pairs = bootstrap_pairs(n, request)
-    outer = ranks.ordering(view.squared(), view.level, np.empty(n_pairs(n), dtype=np.uint64))
+    outer = _ordered(view)
     if outer.variance == 0:
         return Evidence(float("nan"), null=_nothing(request), reason=NOTHING_TO_RANK)
     found = _evidence(outer, label_distances(request.labels.codes), thinned, pairs, request)
-    null = [
-        ranks.correlation(outer, _arranged(outer, label_distances(request.labels.codes[order])))
-        for order in track(request.orders(), request.n_permutations, "matchings")
-        if found.value == found.value
-    ]
-    return replace(found, null=np.array(null), notes=tuple(split_estimator.thinned_note(thinned)))
+    if found.value != found.value:
+        return replace(found, null=_nothing(request))
+    labels = label_nulls.shuffled(request)
+    notes = (*split_estimator.thinned_note(thinned), *labels.notes)
+    return replace(found, null=_null(view, outer, labels), notes=notes)
+
+
+def _null(view: Standard, outer: Ordering, labels: label_nulls.Shuffled) -> Vector:
+    """A correlation with labels that two rows share or not is a sum of ranks over the pairs that share theirs."""
+    n_shuffles, n = labels.codes.shape
+    if not n_shuffles:
+        return np.empty(0)
+    if labels.rows is not None:
+        outer = _ordered(view.permuted(labels.rows))
+    unit = _unit_ranks(outer)
+
+    def panel(start: int) -> Matrix:
+        found = np.zeros((min(PANEL, n - start), n - start))
+        for at, line in enumerate(found, start):
+            line[at - start + 1 :] = unit[row_start(at, n) : row_start(at + 1, n)]
+        return found
+
+    sizes = np.bincount(labels.classes.codes)
+    return _correlations(
+        sums_within(panel, PANEL, labels.codes, labels.classes.n_classes), float((sizes * (sizes - 1)).sum()) / 2, unit
+    )
+
+
+def _correlations(of_alike: Vector, n_alike: Vector | float, unit: Vector) -> Vector:
+    """Rank correlations with whether labels differ, of the sums of the unit ranks over the pairs whose labels agree."""
+    n = len(unit)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = (unit.sum() * n_alike / n - of_alike) / np.sqrt(n_alike * (1 - n_alike / n))
+    return np.asarray(np.where(np.isfinite(found), found, np.nan))
+
+
+def _ordered(view: Standard) -> Ordering:
+    return ranks.ordering(view.squared(), view.level, np.empty(n_pairs(view.n_rows), dtype=np.uint64))
+
+
+def _unit_ranks(found: Ordering) -> Vector:
+    """Centred ranks of unit length, each at the place of its pair."""
+    n = len(found.order)
+    ranked = (np.arange(n, dtype=np.float64) if found.ranks is None else found.ranks) - (n - 1) / 2
+    out = np.empty(n)
+    out[found.order] = ranked / np.sqrt(found.variance)
+    return out
 
 
 def _arranged(outer: Ordering, differ: Vector) -> Ordering:
@@ -73,7 +116,7 @@ def _evidence(outer: Ordering, differ: Vector, thinned: Index | None, pairs: Pai
 def _from_pairs(view: Standard, request: Request) -> Evidence:
     """The same on random pairs, the same for value, interval and null."""
     rng = spawn(request.seed, THINNING)
-    i = rng.integers(view.n_rows, size=split_estimator.DEFAULT_PAIRS)
+    i = rng.integers(view.n_rows, size=min(sampled_pairs.DEFAULT_PAIRS, n_pairs(view.n_rows)))
     j = rng.integers(view.n_rows - 1, size=len(i))
     j += j >= i
     codes = request.labels.codes
@@ -87,14 +130,13 @@ def _from_pairs(view: Standard, request: Request) -> Evidence:
     if outer.variance == 0:
         return Evidence(float("nan"), null=_nothing(request), reason=NOTHING_TO_RANK)
     found = _evidence(outer, (codes[i] != codes[j]).astype(np.float64), None, (i, j), request)
-    null = []
-    for order in track(request.orders(), request.n_permutations, "matchings"):
-        shuffled = codes[order]
-        null.append(ranks.correlation(outer, _arranged(outer, (shuffled[i] != shuffled[j]).astype(np.float64))))
+    shuffled = label_nulls.shuffled(request, always_all=True).codes
+    unit = _unit_ranks(outer)
+    null = _correlations(*sums_of_pairs(unit, i, j, shuffled), unit) if len(shuffled) else np.empty(0)
     note = f"{len(i):,} random pairs of the {n_pairs(view.n_rows):,} were used: all do not fit the memory budget"
     return replace(
         found,
-        null=np.array(null),
+        null=null,
         pair_error=float(np.nanstd(by_part, ddof=1) / np.sqrt(_PARTS)),
         notes=(note,),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,13 @@ from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._types import Seed
-from shesha.nulls.orders import Design
+from shesha.nulls.orders import Design, asked_for
 from shesha.nulls.summary import summarise
 from shesha.results import Chance
 from shesha.stability.evidence import Evidence, Request
+from shesha.stability.keeping import keeping
 from shesha.stability.measured import measured, requested
+from shesha.views import Covariates
 
 
 def chance(
@@ -29,15 +32,23 @@ def chance(
     within: ArrayLike | None = None,
     shift: bool = False,
     block_length: int | None = None,
+    keep: str | ArrayLike | None = None,
+    covariates: ArrayLike | None = None,
     seed: Seed = None,
     **options: Any,
 ) -> Chance:
     """Compare a score with its distribution when nothing links what it correlates.
 
-    For the split scores the rows of the second half are matched with those of the first at random;
-    for the supervised scores the labels are shuffled.
+    For 'feature_split' the rows of the second half are matched with those of the first at random; for
+    'basis_averaged_split' the values of each feature are permuted on their own; for the supervised scores
+    the labels are shuffled.
 
-    A split score averages partitions that share features, and matching breaks this tie: averaged
+    Random halves of all directions share those of large variance, so that independent features of unequal
+    scale are stable under rotation (0.7 for log-normal scales). Beside features permuted on their own they
+    are not above chance: what is, has features that are related. Relations along the axes alone count, so
+    principal components are above chance neither, however few hold the variance.
+
+    A score of given axes averages partitions that share features, and matching breaks this tie: averaged
     over as many partitions the null would be too narrow (false positives at 13 % instead of 5 % with
     30 partitions). So each matching is scored on the number of partitions, one or two, whose average
     spreads as much as the score does when features are independent, or a little more.
@@ -55,11 +66,21 @@ def chance(
     alpha : float
         Level of the threshold, in (0, 1).
     pairs : int, optional
-        Use this many random pairs of rows for the score and for each matching (split scores). Beyond the
-        memory budget the default is 1,000,000 for the score and 100,000 for each matching.
+        Use this many random pairs of rows for the score (as for `estimate`) and about as many for each matching
+        (split scores). Beyond the memory budget the default is 1,000,000 for the score and 100,000 for each matching.
     blocks, groups, within, shift, block_length
         Which rows may take each other's place, and which are resampled together: as for `shesha.nulls.exchange`. Rows
         that depend on one another (cells of a donor, time points) need one of them.
+    keep : 'row scale' or array of shape (n_samples,), optional
+        What the null is to keep of each row, so that stability beyond it is asked for; alone or with `blocks`. Noise
+        whose rows differ in scale about an offset, and counts whose rows differ in depth, are stable for no other
+        reason. 'row scale' exchanges only rows of like norm, of like distance from the mean row, and of like number of
+        features that are not zero, one after another, and returns the null that leaves the least: data without
+        anything else are above it in at most 5 % of all cases, mostly fewer. An array (the depth of a cell before it
+        was normalised) exchanges rows that are next to one another in it: `shesha.nulls.like_rows`.
+    covariates : array of shape (n_samples,) or (n_samples, n_covariates), or DataFrame, optional
+        What rows are known to differ in, numbers or labels, to be taken out of the features first: what is
+        stable beyond it. As for `shesha.calibrate`; the null exchanges rows of like covariates.
     seed : int, Generator or None
         One seed gives `observed` the value of `estimate` with that seed.
     **options
@@ -78,8 +99,16 @@ def chance(
     >>> signal = chance(rng.standard_normal((60, 5)) @ rng.standard_normal((5, 32)), seed=0)
     >>> round(signal.p_value, 3), abs(signal.level) < 0.01
     (0.005, True)
-    >>> bool(chance(rng.standard_normal((60, 32)), seed=0).p_value > 0.05)
+    >>> noise = rng.standard_normal((60, 32))
+    >>> bool(chance(noise, seed=0).p_value > 0.05)
     True
+
+    Rows of several scales about an offset are stable, but no more than their scale explains:
+
+    >>> scaled = 1 + rng.lognormal(size=(60, 1)) * noise
+    >>> found = chance(scaled, seed=0), chance(scaled, keep="row scale", seed=0)
+    >>> found[0].p_value < 0.05, found[1].p_value > 0.05, found[1].exchanged
+    (True, True, 'rows of like distance from the mean row')
     """
     require_reachable(n_permutations, alpha)
     design: Design = {
@@ -89,15 +118,48 @@ def chance(
         "shift": shift,
         "block_length": block_length,
     }
-    request = requested(X, y, variant, options, n_permutations=n_permutations, pairs=pairs, seed=seed, design=design)
+    request = requested(
+        X,
+        y,
+        variant,
+        options,
+        n_permutations=n_permutations,
+        pairs=pairs,
+        seed=seed,
+        design=design,
+        covariates=covariates,
+    )
+    if covariates is not None and not set(asked_for(design)) - {"blocks"}:
+        like = Covariates.of(covariates, request.n_rows).design(blocks)
+        request = replace(request, design=like)
     if not request.variant.has_chance:
         raise ValueError(
             f"variant must have a null for chance, labels that can be shuffled or an estimator of its own, got "
             f"{request.variant.name!r}, which has neither"
         )
-    if request.design is not None:
-        request.design.require_enough(n_permutations, alpha)
-    return as_chance(request, measured(request), alpha)
+    candidates = [request] if keep is None else _keeping(request, keep, design)
+    for one in candidates:
+        if one.design is not None:
+            one.design.require_enough(n_permutations, alpha)
+    return _strictest([as_chance(one, measured(one), alpha) for one in candidates])
+
+
+def _keeping(request: Request, keep: str | ArrayLike, design: Design) -> list[Request]:
+    others = [name for name in asked_for(design) if name != "blocks"]
+    if others:
+        raise ValueError(f"keep must come alone or with blocks, got {' and '.join(others)} as well")
+    return keeping(request, keep, design["blocks"])
+
+
+def _exchanged(request: Request) -> str:
+    """Say what the null permutes."""
+    rows = "all rows" if request.design is None else request.design.text
+    return f"each feature on its own, {rows}" if request.variant.view_options.get("rotated") else rows
+
+
+def _strictest(found: list[Chance]) -> Chance:
+    """Return the null that leaves the least; one that cannot be told leaves nothing."""
+    return max(found, key=lambda one: (one.p_value != one.p_value, one.p_value, one.threshold))
 
 
 def require_reachable(n_permutations: int, alpha: float) -> None:
@@ -130,5 +192,6 @@ def as_chance(request: Request, evidence: Evidence, alpha: float) -> Chance:
         n_samples=request.n_rows,
         null=tuple(map(float, null)),
         reason=reason,
+        exchanged=_exchanged(request),
         options={**request.options, "seed": request.seed if isinstance(request.seed, int) else None},
     )

@@ -13,7 +13,17 @@ from shesha._warnings import NotEstimable
 from shesha.kernels.distances import METRICS, Metric, n_pairs
 from shesha.results import DriftPath
 from shesha.stability.told import told_to_the_caller
-from shesha.views import Distances, RankedRdm, Rdm, Representation, Rows, Standard, rows_or_distances, source_of
+from shesha.views import (
+    Distances,
+    RankedRdm,
+    Rdm,
+    Representation,
+    Rows,
+    Standard,
+    in_one_order,
+    rows_or_distances,
+    source_of,
+)
 from shesha.views._rdm import METHODS, Method
 
 Data = ArrayLike | Rdm | Representation | Rows
@@ -184,7 +194,7 @@ def similarity(data: Mapping[str, Data], method: Method, metric: Metric) -> floa
 
 
 def _of_the_same_rows(data: Mapping[str, Data]) -> list[Rows | Rdm]:
-    found = {name: rows_or_distances(X, name) for name, X in data.items()}
+    found = in_one_order({name: rows_or_distances(X, name) for name, X in data.items()})
     sizes = {name: len(one) if isinstance(one, Rows) else one.n_rows for name, one in found.items()}
     first = next(iter(sizes))
     for name, size in sizes.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,16 @@ from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._types import Seed
+from shesha.kernels.repeats import hashes_of, repeats
 from shesha.nulls.orders import Design
 from shesha.results import Estimate
 from shesha.stability.evidence import Evidence, Request
+from shesha.stability.intervals import interval_of
 from shesha.stability.measured import measured, requested
-from shesha.stability.split_estimator import monte_carlo_error
+from shesha.views import Rows
+
+_LOOKED_AT = 4096
+"""Rows of a file that are looked at for copies."""
 
 
 def estimate(
@@ -30,10 +36,16 @@ def estimate(
     within: ArrayLike | None = None,
     shift: bool = False,
     block_length: int | None = None,
+    covariates: ArrayLike | None = None,
     seed: Seed = None,
     **options: Any,
 ) -> Estimate:
-    """Score a representation with an interval over rows and the Monte-Carlo error of the partitions.
+    """Score a representation with an interval that allows for other rows and other partitions.
+
+    The interval is for the mean score over samples of as many rows, each averaged over all partitions of these features
+    (of other features it says nothing). Three errors make it: from the rows, from the partitions drawn, and from
+    sampling pairs; the squares of their margins add up. With labels, rows are sampled together with their labels, so
+    that classes are as large as it happens; where their sizes were chosen, pass blocks=y.
 
     Rows are never subsampled. The two split scores use all pairs of rows up to the memory budget
     (a quarter of the machine, or SHESHA_MEMORY); beyond it, or with `pairs`, they use random pairs
@@ -51,16 +63,22 @@ def estimate(
         Of the interval, in (0, 1).
     n_bootstrap : int
         Resamples of the rows; 0 for no interval. Pairs of a row with itself are left out: their
-        distance is zero in both halves and would raise the score. The interval is the bootstrap's
-        quantiles, moved so that its mean is the value: duplicates bias the resampled scores, not
-        their spread. With sampled pairs the interval is analytic instead (dyadic-robust).
+        distance is zero in both halves and would raise the score. The rows' margin is that of the
+        bootstrap's quantiles, moved so that its mean is the value (duplicates bias the resampled scores,
+        not their spread), and widened by Student's t for the number of rows, or groups. With sampled
+        pairs it is analytic instead (dyadic-robust).
     target_se : float, optional
         Draw partitions until the Monte-Carlo error of the value is at most this (split scores).
     pairs : int, optional
-        Use this many random pairs of rows (split scores).
+        Use exactly this many random pairs of rows, none twice, shared out among the partitions (split scores);
+        as many as there are or more: all of them, as far as memory allows.
     blocks, groups, within, shift, block_length
         Which rows may take each other's place, and which are resampled together: as for `shesha.nulls.exchange`. Rows
-        that depend on one another (cells of a donor, time points) need one of them.
+        that depend on one another (cells of a donor, copies, time points) need one of them; the interval is then for
+        samples of as many groups.
+    covariates : array of shape (n_samples,) or (n_samples, n_covariates), or DataFrame, optional
+        What rows are known to differ in, numbers or labels, to be taken out of the features first: what is
+        stable beyond it. As for `shesha.calibrate`.
     seed : int, Generator or None
         One seed gives the same value as the documented function with that seed.
     **options
@@ -69,7 +87,8 @@ def estimate(
     Returns
     -------
     Estimate
-        With `value`, `low`, `high`, `monte_carlo_error`, `pairs_dropped` and what they rest on.
+        With `value`, `low`, `high`, what they rest on, and the errors they are made of: `standard_error` (rows),
+        `monte_carlo_error` (partitions), `pair_error`, and `total_error`, the root of the sum of their squares.
 
     Examples
     --------
@@ -90,61 +109,63 @@ def estimate(
         "block_length": block_length,
     }
     request = requested(
-        X, y, variant, options, n_bootstrap=n_bootstrap, target_se=target_se, pairs=pairs, seed=seed, design=design
+        X,
+        y,
+        variant,
+        options,
+        n_bootstrap=n_bootstrap,
+        target_se=target_se,
+        pairs=pairs,
+        seed=seed,
+        design=design,
+        covariates=covariates,
     )
-    return as_estimate(request, measured(request), confidence)
+    found = as_estimate(request, measured(request), confidence)
+    return replace(found, warnings=(*found.warnings, *_copies(request)))
 
 
 def as_estimate(request: Request, found: Evidence, confidence: float) -> Estimate:
     """Return the evidence as a result."""
-    low, high, error, used = _interval(found, request.variant.bounds, confidence)
+    interval = interval_of(found, request.exchange, request.variant.bounds, confidence)
     return Estimate(
         variant=request.variant.name,
         value=found.value,
-        low=low,
-        high=high,
+        low=interval.low,
+        high=interval.high,
         confidence=confidence,
-        standard_error=error,
-        monte_carlo_error=_partition_error(found),
+        standard_error=interval.row_error,
+        monte_carlo_error=interval.partition_error,
         pair_error=found.pair_error,
         n_samples=request.n_rows,
         n_features=request.n_features,
         n_draws=len(found.draws),
-        n_bootstrap=used,
+        n_bootstrap=interval.n_resamples,
         n_pairs=found.n_pairs,
         pairs_dropped=found.pairs_dropped,
         reason=found.reason,
-        warnings=(*found.notes, *_lost(found)),
+        warnings=(*found.notes, *interval.notes, *_lost(found)),
         options={**request.options, "seed": request.seed if isinstance(request.seed, int) else None},
     )
-
-
-def _partition_error(found: Evidence) -> float:
-    """Error from the partitions alone: the spread of their scores less what sampling pairs adds to it."""
-    if not len(found.draws):
-        return 0.0
-    error = monte_carlo_error(found.draws)
-    return error if np.isnan(error) else float(np.sqrt(max(0.0, error**2 - found.pair_error**2)))
-
-
-def _interval(found: Evidence, bounds: tuple[float, float], confidence: float) -> tuple[float, float, float, int]:
-    """Return low, high, standard error and the number of resamples behind them."""
-    resampled = found.resampled[np.isfinite(found.resampled)]
-    if len(resampled) > 1:
-        tail = (1 - confidence) / 2
-        centred = resampled - resampled.mean() + found.value
-        low, high = np.quantile(centred, [tail, 1 - tail])
-        error, used = float(resampled.std(ddof=1)), len(resampled)
-    else:
-        from statistics import NormalDist
-
-        error, used = found.analytic_error, 0
-        half = NormalDist().inv_cdf(0.5 + confidence / 2) * error
-        low, high = found.value - half, found.value + half
-    floor, ceiling = bounds
-    return float(np.clip(low, floor, ceiling)), float(np.clip(high, floor, ceiling)), error, used
 
 
 def _lost(found: Evidence) -> list[str]:
     lost = int(np.isnan(found.resampled).sum())
     return [f"{lost} resamples of the rows gave no score and were left out"] if lost else []
+
+
+def _copies(request: Request) -> tuple[str, ...]:
+    """Say so where rows are copies of others and nobody said what is to be resampled together."""
+    if request.design is not None or not isinstance(request.source, Rows):
+        return ()
+    rows, n = request.source.sample, request.n_rows
+    if isinstance(rows, np.memmap):
+        # A file is not read for it.
+        rows = rows[:_LOOKED_AT]
+    n_copies = len(repeats(hashes_of(rows)))
+    if not n_copies:
+        return ()
+    of = "" if len(rows) == n else f" of the first {len(rows):,}"
+    return (
+        f"{n_copies:,} rows{of} repeat an earlier one exactly, and count here as rows of their own: if they are "
+        "copies, pass what they are copies of as groups=, or the interval is too narrow",
+    )

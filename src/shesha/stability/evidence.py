@@ -98,20 +98,26 @@ class Request:
         return np.stack([self.design.resample(rng) for _ in range(self.n_bootstrap)], axis=1).astype(np.float64)
 
     def resampled_rows(self, rng: np.random.Generator) -> Index:
-        """Rows of a resample: drawn within classes, so that none is lost, unless a design says what moves together."""
+        """Rows of a resample, drawn with their labels: classes are as large as it happens, but none is lost."""
         if self.design is not None:
             return np.repeat(np.arange(self.n_rows), self.design.resample(rng))
         if self.classes is None:
             return rng.integers(self.n_rows, size=self.n_rows)
-        return np.concatenate([rng.choice(own, len(own)) for own in self.classes.members if len(own)])
+        members = self.classes.present
+        sizes = np.array([len(own) for own in members])
+        drawn = np.maximum(rng.multinomial(self.n_rows, sizes / self.n_rows), np.minimum(sizes, _FEWEST))
+        return np.concatenate([rng.choice(own, size) for own, size in zip(members, drawn, strict=True)])
 
     def relabelled(self, order: Index) -> Request:
         """The same with shuffled labels, and nothing but the value asked for."""
         return replace(self, classes=self.labels.at(order), n_bootstrap=0, n_permutations=0)
 
 
-RESAMPLING, THINNING, MATCHING, DIRECTED = 1, 2, 3, 4
+RESAMPLING, THINNING, MATCHING, DIRECTED, ROTATING = 1, 2, 3, 4, 5
+SHUFFLING = 101
 """Purposes of the streams that a seed is spawned into."""
+_FEWEST = 2
+"""Rows of a class that a resample keeps at least: fewer have no spread, and cannot be cut in two."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,8 @@ class Evidence:
     """Score of each partition; empty for a score without draws."""
     resampled: Vector = field(default_factory=lambda: np.empty(0))
     """Scores of resampled rows."""
+    redrawn: bool = False
+    """Whether each resample drew partitions of its own, so that their spread is part of the resamples'."""
     null: Vector = field(default_factory=lambda: np.empty(0))
     """Scores under random matchings."""
     analytic_error: float = float("nan")

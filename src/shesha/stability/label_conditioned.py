@@ -14,6 +14,7 @@ from shesha._warnings import NotEstimable
 from shesha.kernels.centroids import agreements, half_counts, random_halves
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.stability import label_nulls
 from shesha.stability._registry import stability
 from shesha.stability.evidence import RESAMPLING, Classes, Evidence, Request
 from shesha.stability.label_estimators import mean_score
@@ -23,13 +24,15 @@ _MIN_CLASSES = 3
 """Two classes have one distance, and one number cannot be correlated."""
 _TOGETHER = 8
 """Resamples that are held at a time."""
+_ENTRIES = 1 << 18
+"""Numbers of centroids that are held together."""
 _FEWEST = 2
 """Rows of a class that can be cut in two."""
 _NOTHING = "the centroids have equal distances, or a class has one row"
 
 
 def estimate_label_conditioned(request: Request) -> Evidence:
-    """Estimate 'label_conditioned_split': resamples are drawn within classes, and null labels are shuffled."""
+    """Estimate 'label_conditioned_split': rows are resampled with their labels, and null labels are shuffled."""
     data: Plain = request.variant.look(request.source, request.options)
     splits = _Splits(data.rows, request.options["n_draws"], request.options["metric"])
     y = request.labels
@@ -38,22 +41,20 @@ def estimate_label_conditioned(request: Request) -> Evidence:
         return Evidence(float("nan"), draws, null=np.full(request.n_permutations, np.nan), reason=_NOTHING)
     rng = spawn(request.seed, RESAMPLING)
     resampled = splits.resampled(y, lambda: _places(request, rng), request.n_bootstrap, rng)
-    whole = [np.arange(len(own)) for own in y.members]
-    null = [
-        mean_score(splits.scores(y.at(order), whole, generator(request.seed)))
-        for order in track(request.orders(), request.n_permutations, "matchings")
-    ]
+    labels = label_nulls.shuffled(request)
     return Evidence(
-        mean_score(draws), draws if len(draws) > 1 else np.empty(0), resampled=resampled, null=np.array(null)
+        mean_score(draws),
+        draws,
+        resampled=resampled,
+        redrawn=True,
+        null=splits.null(labels, generator(request.seed)) if len(labels.codes) else np.empty(0),
+        notes=labels.notes,
     )
 
 
 def _places(request: Request, rng: np.random.Generator) -> list[Index]:
     """Which row of each class stands at each of its places in a resample."""
-    y = request.labels
-    if request.design is None:
-        return [rng.choice(len(own), len(own)) for own in y.members]
-    rows = request.resampled_rows(rng)
+    y, rows = request.labels, request.resampled_rows(rng)
     return [np.searchsorted(own, rows[y.codes[rows] == code]) for code, own in enumerate(y.members)]
 
 
@@ -124,6 +125,21 @@ def label_conditioned_split(
     return float(np.nanmean(scores))
 
 
+def _centroids(rows: Matrix, masks: list[Matrix]) -> tuple[Matrix, Matrix]:
+    """Centroids of both halves of rows that stand class by class: arrays of shape (n_splits, n_classes, n_features)."""
+    shape = len(masks[0]), len(masks), rows.shape[1]
+    first, second, at = np.empty(shape), np.empty(shape), 0
+    for label, mask in enumerate(masks):
+        size = mask.shape[1]
+        own = rows[at : at + size]
+        first[:, label] = mask @ own
+        second[:, label] = own.sum(axis=0) - first[:, label]
+        first[:, label] /= size // 2
+        second[:, label] /= size - size // 2
+        at += size
+    return first, second
+
+
 _Drawn = tuple[list[Index], list[Mask]]
 """Which row stands at each place of each class, and which places belong to the first half of each split."""
 
@@ -162,6 +178,26 @@ class _Splits:
                     out[:, label] = count @ rows
                 out[:, label] /= size
         return agreements(first, second, self._metric)
+
+    def null(self, labels: label_nulls.Shuffled, rng: np.random.Generator) -> Vector:
+        """Mean agreement under each shuffle of the labels: the same splits of the places within classes for all."""
+        X = self._X if labels.rows is None else self._X[labels.rows]
+        sizes = [len(own) for own in labels.classes.members]
+        drawn = self.drawn([np.arange(size) for size in sizes], rng)
+        if drawn is None:
+            return np.full(len(labels.codes), np.nan)
+        masks = [mask.astype(np.float64) for mask in drawn[1]]
+        together = max(1, _ENTRIES // (self._n_splits * len(sizes) * X.shape[1]))
+
+        def some(start: int) -> list[float]:
+            orders = np.argsort(labels.codes[start : start + together], axis=1, kind="stable")
+            halves = [np.concatenate(side) for side in zip(*(_centroids(X[one], masks) for one in orders), strict=True)]
+            found = agreements(halves[0], halves[1], self._metric)
+            return [mean_score(one) for one in found.reshape(len(orders), -1)]
+
+        starts = range(0, len(labels.codes), together)
+        parts = track(parallel(some, starts), len(starts), "matchings")
+        return np.array([score for part in parts for score in part])
 
     def resampled(self, y: Classes, draw: Callable[[], list[Index]], count: int, rng: np.random.Generator) -> Vector:
         """Mean agreement of each of many resamples: drawn one after another, scored side by side."""

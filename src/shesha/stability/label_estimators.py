@@ -1,4 +1,4 @@
-"""Estimates of the supervised scores: the value on all rows, resampled rows within classes, shuffled labels."""
+"""Estimates of the supervised scores: the value on all rows, on rows resampled with their labels, shuffled labels."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from shesha._progress import track
 from shesha._random import generator, spawn
 from shesha._types import Index, Matrix, Vector
 from shesha._warnings import NotEstimable
-from shesha.kernels import class_statistics
+from shesha.kernels import class_statistics, shuffled
 from shesha.kernels.discriminant import overlaps
+from shesha.stability import label_nulls
 from shesha.stability.evidence import RESAMPLING, Classes, Evidence, Request
 from shesha.views import Plain, Rdm, Rows
 
 Statistic = Callable[[Matrix, Classes], float]
 Resampled = Callable[[Matrix, list[Index], Matrix], Vector]
+UnderShuffles = Callable[[Matrix, Index, int], Vector]
 
 
 def estimate_variance_ratio(request: Request) -> Evidence:
@@ -25,6 +27,7 @@ def estimate_variance_ratio(request: Request) -> Evidence:
         request,
         lambda X, y: class_statistics.between_share(X, y.codes),
         class_statistics.between_shares,
+        shuffled.between_shares,
         "all rows are equal",
     )
 
@@ -35,12 +38,15 @@ def estimate_zscore(request: Request) -> Evidence:
         request,
         lambda X, y: class_statistics.mean_separation(X, y.members),
         class_statistics.mean_separations,
+        shuffled.mean_separations,
         "no class has two members that differ from the other rows",
     )
 
 
-def _by_counts(request: Request, statistic: Statistic, resampled: Resampled, reason: str) -> Evidence:
-    """Score the data, and all resamples of the rows within each class together."""
+def _by_counts(
+    request: Request, statistic: Statistic, resampled: Resampled, under_shuffles: UnderShuffles, reason: str
+) -> Evidence:
+    """Score the data, all resamples of the rows together, and all shuffles of the labels together."""
     X = _rows(request)
     value = statistic(X, request.labels)
     if np.isnan(value):
@@ -52,10 +58,9 @@ def _by_counts(request: Request, statistic: Statistic, resampled: Resampled, rea
         for at in range(request.n_bootstrap):
             counts[:, at] = np.bincount(request.resampled_rows(rng), minlength=len(X))
         scores = resampled(X, request.labels.present, counts)
-    null = [
-        statistic(X, request.labels.at(order)) for order in track(request.orders(), request.n_permutations, "matchings")
-    ]
-    return Evidence(value, resampled=scores, null=np.array(null))
+    codes = label_nulls.shuffled(request, always_all=True).codes
+    null = under_shuffles(X, codes, request.labels.n_classes) if len(codes) else np.empty(0)
+    return Evidence(value, resampled=scores, null=null)
 
 
 def estimate_lda(request: Request) -> Evidence:
@@ -87,8 +92,9 @@ def by_resampling(
     ]
     return Evidence(
         mean_score(draws),
-        draws if len(draws) > 1 else np.empty(0),
+        draws,
         resampled=np.array(resampled),
+        redrawn=True,
         null=np.array(null),
     )
 

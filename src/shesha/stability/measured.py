@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._random import generator
 from shesha._types import Seed
 from shesha._warnings import NotEstimable
+from shesha.given import in_order_of
 from shesha.kernels.distances import METRICS
 from shesha.nulls.designs import exchange
 from shesha.nulls.exchange import Exchange
@@ -19,7 +21,7 @@ from shesha.stability.evidence import Evidence, Request
 from shesha.stability.label_estimators import estimate_one_by_one
 from shesha.stability.told import told_to_the_caller
 from shesha.stability.variants import require_known_options, variant_named
-from shesha.views import Rows
+from shesha.views import Covariates, Rdm, Rows, hint_of_distances
 
 _DRAWS = ("n_splits", "n_rotations")
 """The documented names of what is called n_draws here."""
@@ -37,6 +39,7 @@ def requested(
     pairs: int | None = None,
     seed: Seed = None,
     design: Design | Exchange | None = None,
+    covariates: ArrayLike | Rdm | None = None,
 ) -> Request:
     """Check what is asked, and the kind and shape of the data."""
     found = variant if isinstance(variant, Variant) else variant_named(variant)
@@ -56,9 +59,14 @@ def requested(
         check.positive(target_se, "target_se")
     pairs = check.optional_count(pairs, "pairs", minimum=100)
     generator(seed)
+    if not isinstance(X, Rows):
+        hint_of_distances({"X": X})
     source = found.rows_of(X)
     n_rows = len(source) if isinstance(source, Rows) else source.n_rows
-    classes = found.classes_of(y, n_rows) if found.needs_labels else None
+    ordered = in_order_of(source, y)
+    if covariates is not None:
+        source = _less(source, Covariates.of(covariates, n_rows))
+    classes = found.classes_of(ordered, n_rows) if found.needs_labels else None
     number = int(seed) if isinstance(seed, np.integer) else seed
     return Request(
         found,
@@ -72,6 +80,13 @@ def requested(
         number,
         design_of(design, n_rows),
     )
+
+
+def _less(source: Rows | Rdm, known: Covariates) -> Rows:
+    """Return what the covariates leave of the features."""
+    if known.columns is None or not isinstance(source, Rows):
+        raise ValueError("covariates must be columns beside features, got distances between rows")
+    return Rows(known.residuals(source.whole.rows), source.name)
 
 
 def design_of(design: Design | Exchange | None, n_rows: int) -> Exchange | None:

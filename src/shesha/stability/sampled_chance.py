@@ -13,7 +13,10 @@ from shesha.kernels.threads import parallel
 from shesha.nulls.exchange import Exchange
 from shesha.stability.evidence import MATCHING, Request
 from shesha.stability.matchings import partitions_per_matching
-from shesha.views._sampled_halves import FEWEST_PAIRS, SampledHalves
+from shesha.stability.sampled_pairs import pairs_of_partition
+from shesha.stability.unlinked import ROTATIONS, sampled_null
+from shesha.views import SampledHalves
+from shesha.views._sampled_halves import FEWEST_PAIRS
 from shesha.views._split_halves import Draw
 
 NULL_PAIRS = 100_000
@@ -21,19 +24,32 @@ NULL_PAIRS = 100_000
 NULL_ROWS = 4096
 """Rows that are matched, where there are more: the null of fewer rows is wider, never narrower."""
 
+_STRATA = 32
+"""Strata of which so many fit among the rows that are matched are taken whole."""
+
 
 def null(halves: SampledHalves, request: Request) -> Vector:
-    """Correlate the first half of random pairs with the second half of the pairs that they are matched with."""
+    """Correlate the first half of random pairs with the second half of the pairs that they are matched with.
+
+    Halves of random rotations are held against unlinked features instead.
+    """
     if not request.n_permutations:
         return np.empty(0)
     rng = spawn(request.seed, MATCHING)
     chosen = _rows(request.exchange, rng)
-    design, rows = request.exchange.at(chosen), halves.reader()(chosen)
+    design = request.exchange.at(chosen)
+    if halves.rotated:
+        n_pairs = max(FEWEST_PAIRS, (request.pairs or NULL_PAIRS) // ROTATIONS)
+        return sampled_null(halves.rows.read(chosen), design, request, n_pairs)
+    rows = halves.reader()(chosen)
     next_draw = halves.sampler(request.seed)
     draws = [next_draw() for _ in range(request.options["n_draws"])]
     together = partitions_per_matching(halves.rows.shape[1], len(draws))
     n_turns = -(-len(draws) // together)
-    per_draw = max(FEWEST_PAIRS, (request.pairs or NULL_PAIRS) // together)
+    # No more than the score has, or the null would be too narrow.
+    per_draw = (request.pairs or NULL_PAIRS) // together
+    if request.pairs is not None:
+        per_draw = max(per_draw, pairs_of_partition(request.pairs, len(draws)))
     orders = design.draws(request.n_permutations, rng)
     streams = rng.spawn(n_turns)
 
@@ -60,10 +76,20 @@ def _rows(design: Exchange, rng: np.random.Generator) -> Index:
     if design.shift or design.block_length:
         start = int(rng.integers(n - NULL_ROWS + 1))
         return np.arange(start, start + NULL_ROWS)
-    sizes = np.bincount(design.clusters)
+    units = _units(design)
+    sizes = np.bincount(units)
     order = rng.permutation(len(sizes))
     wanted = order[: max(2, int(np.searchsorted(np.cumsum(sizes[order]), NULL_ROWS, side="right")))]
-    return np.flatnonzero(np.isin(design.clusters, wanted))
+    return np.flatnonzero(np.isin(units, wanted))
+
+
+def _units(design: Exchange) -> Index:
+    """Code of what is chosen whole: a row or its group; its stratum, where that is small.
+
+    Of a small stratum random rows would hardly leave two that can take each other's place.
+    """
+    small = np.bincount(design.block).max() <= NULL_ROWS // _STRATA
+    return design.block if small else design.clusters
 
 
 def _restarted(draw: Draw) -> Draw:

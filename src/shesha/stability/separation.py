@@ -6,11 +6,14 @@ import numpy as np
 
 from shesha import _validate as check
 from shesha._random import generator, spawn
-from shesha._types import Matrix, Seed, Vector
+from shesha._types import Index, Matrix, Seed, Vector
 from shesha._warnings import NotEstimable
-from shesha.kernels.distances import Metric, n_pairs
-from shesha.kernels.separation import ratios_of_pairs, separation_ratios
+from shesha.kernels.distances import PANEL, Metric, n_pairs
+from shesha.kernels.separation import Sums, ratios_of_pairs, separation_sums, sums_of_groups
+from shesha.kernels.shuffled import sums_within
+from shesha.stability import label_nulls
 from shesha.stability._registry import stability
+from shesha.stability.copies import grouped, met_once, pairs_within
 from shesha.stability.evidence import THINNING, Classes, Evidence, Request
 from shesha.views import Standard
 
@@ -26,7 +29,7 @@ def estimate_separation(request: Request) -> Evidence:
     counts = np.ones((n, 1))
     if request.n_bootstrap and n <= _ALL_PAIRS:
         counts = np.hstack([counts, request.resamples()])
-    found = ratios(rows, y, counts)
+    found = _sums(rows, y, counts).without(_copies(rows, request, counts)).ratios
     if np.isnan(found[0]):
         nothing = np.full(request.n_permutations, np.nan)
         return Evidence(float("nan"), null=nothing, reason="no class has two different members")
@@ -34,8 +37,25 @@ def estimate_separation(request: Request) -> Evidence:
     notes: tuple[str, ...] = ()
     if request.n_bootstrap and n > _ALL_PAIRS:
         resampled, notes = _resampled(rows, request, float(found[0]))
-    null = np.array([float(ratios(rows, y.at(order), np.ones((n, 1)))[0]) for order in request.orders()])
-    return Evidence(float(found[0]), resampled=resampled, null=null, n_pairs=n_pairs(n), notes=notes)
+    labels = label_nulls.shuffled(request)
+    return Evidence(
+        float(found[0]),
+        resampled=resampled,
+        null=_null(rows, labels),
+        n_pairs=n_pairs(n),
+        notes=(*notes, *labels.notes),
+    )
+
+
+def _null(rows: Standard, labels: label_nulls.Shuffled) -> Vector:
+    """Shuffles of the labels leave the sum of all distances and the numbers of pairs as they are."""
+    if not len(labels.codes):
+        return np.empty(0)
+    chosen = rows if labels.rows is None else rows.permuted(labels.rows)
+    whole = _sums(chosen, labels.classes, np.ones((chosen.n_rows, 1)))
+    within = sums_within(chosen.panel, PANEL, labels.codes, labels.classes.n_classes)
+    every = [np.broadcast_to(one, within.shape) for one in (whole.total, whole.n_total, whole.n_within)]
+    return Sums(every[0], within, every[1], every[2]).ratios
 
 
 def _resampled(rows: Standard, request: Request, value: float) -> tuple[Vector, tuple[str, ...]]:
@@ -45,20 +65,39 @@ def _resampled(rows: Standard, request: Request, value: float) -> tuple[Vector, 
     i = rng.integers(n, size=_SOME_PAIRS)
     j = rng.integers(n - 1, size=_SOME_PAIRS)
     j += j >= i
-    counts = request.resamples()
-    distances = rows.squared_at(i, j)
-    if rows.squares:
-        np.sqrt(distances, out=distances)
+    distances = _distances(rows, i, j)
     differ = request.labels.codes[i] != request.labels.codes[j]
-    found = ratios_of_pairs(distances, differ, np.hstack([np.ones((n, 1)), counts]), i, j)
+    (i, j), counts = met_once(request.design, (i, j), np.hstack([np.ones((n, 1)), request.resamples()]))
+    found = ratios_of_pairs(distances, differ, counts, i, j)
     note = f"the interval rests on {_SOME_PAIRS:,} random pairs; the value on all"
     return value + found[1:] - found[0], (note,)
 
 
+def _copies(rows: Standard, request: Request, counts: Matrix) -> Sums:
+    """Pairs of a group's rows with those of its copies in a resample, which are no pairs of the data."""
+    group = grouped(request.design)
+    if group is None or counts.shape[1] == 1:
+        return Sums(*(np.zeros(counts.shape[1]),) * 4)
+    i, j = pairs_within(group)
+    codes = request.labels.codes
+    _, firsts, own = np.unique(group, return_index=True, return_inverse=True)
+    drawn = counts[firsts]
+    return sums_of_groups(_distances(rows, i, j), codes[i] == codes[j], own[i], drawn**2 - drawn)
+
+
+def _distances(rows: Standard, i: Index, j: Index) -> Vector:
+    found = rows.squared_at(i, j)
+    return np.sqrt(found, out=found) if rows.squares else found
+
+
 def ratios(rows: Standard, y: Classes, counts: Matrix) -> Vector:
     """Separation ratio for each column of row counts."""
+    return _sums(rows, y, counts).ratios
+
+
+def _sums(rows: Standard, y: Classes, counts: Matrix) -> Sums:
     order = np.argsort(y.codes, kind="stable")
-    return separation_ratios(rows.permuted(order).panel, y.codes[order], counts[order])
+    return separation_sums(rows.permuted(order).panel, y.codes[order], counts[order])
 
 
 @stability(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar, cast
 
 import numpy as np
@@ -18,16 +18,14 @@ from shesha.kernels.distances import n_pairs
 from shesha.kernels.partitions import Partition
 from shesha.kernels.threads import parallel
 from shesha.stability import sampled_chance
+from shesha.stability.copies import Pairs, met_once
 from shesha.stability.evidence import THINNING, Evidence, Request
-from shesha.stability.matchings import Matchings
-from shesha.views import Rows, SplitHalves
-from shesha.views._sampled_halves import FEWEST_PAIRS, SampledHalves
+from shesha.stability.intervals import monte_carlo_error
+from shesha.stability.sampled_pairs import sample_of
+from shesha.stability.unlinked import null_of
+from shesha.views import Rows, SampledHalves, SplitHalves
 from shesha.views._split_halves import CONSTANT, Draw
 
-Pairs = tuple[Index, Index]
-
-DEFAULT_PAIRS = 1_000_000
-"""Pairs sampled when all do not fit the memory budget: an error of at most 0.002, whatever the number of rows."""
 BOOTSTRAP_PAIRS = 1_000_000
 """More pairs than this are thinned for the interval, which widens it by a few percent at most."""
 MAX_DRAWS = 3000
@@ -36,10 +34,11 @@ _BATCH = 10
 
 def estimate_split(request: Request) -> Evidence:
     """Estimate 'feature_split' or 'basis_averaged_split': on all pairs of rows, or on sampled ones."""
-    n, pairs = request.n_rows, request.pairs
-    if pairs is None and exact_bytes(n, request.options["n_draws"]) > memory_budget():
-        pairs = DEFAULT_PAIRS
-    return _exact(request) if pairs is None else _from_pairs(request, min(pairs, 50 * n_pairs(n)))
+    n = request.n_rows
+    if request.pairs is not None and request.pairs >= n_pairs(n):
+        request = replace(request, pairs=None)
+    fits = exact_bytes(n, request.options["n_draws"]) <= memory_budget()
+    return _exact(request) if request.pairs is None and fits else _from_pairs(request)
 
 
 def exact_bytes(n: int, n_draws: int) -> int:
@@ -77,7 +76,7 @@ def _exact(request: Request) -> Evidence:
     next_draw = halves.sampler(request.seed)
     # A generator that stands for its seed gives the documented functions' partitions, so they are drawn first.
     draws: list[Draw] = [next_draw() for _ in range(request.options["n_draws"])]
-    matchings = Matchings.of(request, halves.n_features)
+    matchings = null_of(request, halves.n_features)
 
     def take(at: int, found: Partition) -> _Found:
         cells = found.cells(thinned) if request.n_bootstrap else None
@@ -122,12 +121,6 @@ def draw_until(score: Callable[[int, int], list[Part]], request: Request) -> lis
     return found
 
 
-def monte_carlo_error(scores: Vector) -> float:
-    """Standard error of the mean over draws; NaN with fewer than two."""
-    scores = scores[np.isfinite(scores)]
-    return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else float("nan")
-
-
 def bootstrap_pairs(n: int, request: Request) -> tuple[Index | None, Pairs]:
     """Choose the pairs that carry the interval: all (None), or a random set of positions among them."""
     if request.n_bootstrap == 0:
@@ -146,36 +139,42 @@ def resampled_scores(
     if not cells or request.n_bootstrap == 0:
         return np.empty(0)
     # The rows as they are come first: all resamples are coarsened as they are.
-    counts = np.hstack([np.ones((n_rows, 1)), request.resamples()])
+    pairs, counts = met_once(request.design, pairs, np.hstack([np.ones((n_rows, 1)), request.resamples()]))
     groups = resampling.resampled_correlations(cells, counts, pairs)
     scores = np.concatenate([table.mean(axis=0) for _, table in track(groups, counts.shape[1] // 16 + 1, "resamples")])
     return np.asarray(value + scores[1:] - scores[0])
 
 
-def _from_pairs(request: Request, n_sampled: int) -> Evidence:
-    """Share the pairs out among the partitions: each scores fresh ones, which is the best use of a number of pairs."""
+def _from_pairs(request: Request) -> Evidence:
+    """Score each partition on random pairs."""
     halves = sampled_halves(request)
     n = request.n_rows
-    per_draw = max(FEWEST_PAIRS, -(-n_sampled // request.options["n_draws"]))
-    next_draw, rng = halves.sampler(request.seed), spawn(request.seed, THINNING)
+    next_draw = halves.sampler(request.seed)
+    sample = sample_of(n, request.pairs, request.options["n_draws"], spawn(request.seed, THINNING))
+    n_scored = 0
 
-    def score(task: tuple[Draw, np.random.Generator]) -> sampled.SampledScore:
-        return halves.score(task[0], per_draw, task[1])
+    def score(task: tuple[Draw, Callable[[], Pairs]]) -> tuple[sampled.SampledScore, int]:
+        pairs = task[1]()
+        return halves.score(task[0], pairs), len(pairs[0])
 
     def score_all(_: int, count: int) -> list[sampled.SampledScore]:
+        nonlocal n_scored
         draws = [next_draw() for _ in range(count)]
-        return list(parallel(score, list(zip(draws, rng.spawn(count), strict=True))))
+        found = list(parallel(score, list(zip(draws, sample.drawn(count), strict=True))))
+        n_scored += sum(size for _, size in found)
+        return [part for part, _ in found]
 
     parts = draw_until(score_all, request)
     scores = np.array([part.score for part in parts])
     defined = [part for part in parts if part.score == part.score]
     null = sampled_chance.null(halves, request)
+    n_used = sample.distinct or n_scored
     if not defined:
-        return Evidence(float("nan"), scores, null=null, reason=CONSTANT, n_pairs=per_draw * len(parts))
+        return Evidence(float("nan"), scores, null=null, reason=CONSTANT, n_pairs=n_used)
     i, j, effect = (np.concatenate([getattr(part, name) for part in defined]) for name in ("i", "j", "influence"))
     clusters = request.exchange.clusters
-    pair_error, row_error = influence.standard_errors(effect, clusters[i], clusters[j])
-    n_used = per_draw * len(parts)
+    drawn = i * n + j if sample.distinct else None
+    pair_error, row_error = influence.standard_errors(effect, clusters[i], clusters[j], drawn, sample.share)
     note = f"{n_used:,} random pairs of the {n_pairs(n):,} were used; the interval is analytic (dyadic-robust)"
     return Evidence(
         float(np.nanmean(scores)),
@@ -184,7 +183,7 @@ def _from_pairs(request: Request, n_sampled: int) -> Evidence:
         analytic_error=row_error,
         pair_error=pair_error,
         n_pairs=n_used,
-        pairs_dropped=n_used - len(i),
+        pairs_dropped=n_scored - len(i),
         notes=(note, *_draw_notes(scores, request)),
     )
 

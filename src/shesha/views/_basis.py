@@ -65,11 +65,32 @@ class Basis(View):
         """Fewest leading directions that hold this share of the variance."""
         # Shares within rounding of the asked one reach it.
         reached = np.cumsum(self.variances) >= share * (1 - 4 * np.finfo(float).eps)
-        k = int(np.argmax(reached)) + 1 if reached.any() else self.rank
-        # Equal singular values stay together: which of their directions come first is rounding, or row numbers.
-        while k < self.rank and self.variances[k] >= self.variances[k - 1] * (1 - _EQUAL):
+        return self.with_ties(int(np.argmax(reached)) + 1 if reached.any() else self.rank)
+
+    def with_ties(self, k: int) -> int:
+        """As many leading directions, and those whose singular value equals that of the last.
+
+        Which directions of equal singular values come first is rounding, or row numbers.
+        """
+        while k < self.rank and self._tied(k):
             k += 1
         return k
+
+    def _tied(self, k: int) -> bool:
+        """Whether the singular value at place k equals the one before it."""
+        return bool(self.variances[k] >= self.variances[k - 1] * (1 - _EQUAL))
+
+    def leading_weights(self, k: int) -> Vector:
+        """How much each direction counts among the leading k: in part, if the cut falls among equal ones."""
+        k = min(k, self.rank)
+        first = last = self.with_ties(k)
+        if last > k:
+            first = k
+            while first and self._tied(first):
+                first -= 1
+        weights = np.ones(last)
+        weights[first:] = (k - first) / max(1, last - first)
+        return weights
 
     def truncated(self, n_components: int) -> Basis:
         """Return the leading directions only."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -40,6 +41,8 @@ class Gram(View):
     """Centred rows whose inner products are the entries, for the linear kernel."""
     given: tuple[Vector, Vector] | None = None
     """Upper triangle and diagonal, where they had to be computed."""
+    size: float = 1.0
+    """Norm of the matrix: above 1 where the features are a sample, and that of all features is taken as 1."""
 
     folding = "columns"
 
@@ -51,9 +54,11 @@ class Gram(View):
         kernel: Kernel = "linear",
         bandwidth: Bandwidth = "median",
         unbiased: bool = False,
+        sampled: bool = False,
     ) -> Gram:
         """Compute the kernel, centre it (with zero diagonal if unbiased), scale it to unit norm.
 
+        `sampled` (linear kernel) takes for the norm what that of all features would be, of which these are a sample.
         The distance kernel is the Euclidean distance itself (Sejdinovic et al. 2013).
         """
         check.choice(kernel, KERNELS, "kernel")
@@ -64,7 +69,7 @@ class Gram(View):
         if unbiased and source.n_rows < 4:
             raise NotEstimable(f"the unbiased estimator needs at least 4 rows, got {source.n_rows}")
         if kernel == "linear":
-            return _linear(source.view(Features), unbiased)
+            return _linear(source.view(Features), unbiased, sampled)
         entries = (
             _gaussian(source, bandwidth)
             if kernel == "rbf"
@@ -76,6 +81,21 @@ class Gram(View):
     def takes_distances(cls, **options: Any) -> bool:
         """Distances suffice but for the linear kernel."""
         return bool(options["kernel"] != "linear")
+
+    @classmethod
+    def mean_of(cls, views: Sequence[Self], **options: Any) -> Self | None:
+        """Average the matrices: those of linear kernels are that of all features side by side."""
+        if options.get("sampled"):
+            # Repeats have the same features, which side by side are no larger sample.
+            return None
+        n, unbiased = views[0].n_rows, views[0].unbiased
+        factors = [view.factor for view in views if view.factor is not None]
+        if len(factors) == len(views) and sum(factor.shape[1] for factor in factors) < n:
+            joined = np.concatenate(factors, axis=1)
+            return cls(n, unbiased, joined * _norm_of_mean(cls(n, unbiased, joined)) ** -0.5)
+        triangle, diagonal = (np.sum(part, axis=0) for part in zip(*(view.entries for view in views), strict=True))
+        norm = _norm_of_mean(cls(n, unbiased, None, (triangle, diagonal)))
+        return cls(n, unbiased, None, (triangle / norm, diagonal / norm))
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
@@ -90,7 +110,7 @@ class Gram(View):
             return self.given
         assert self.factor is not None
         triangle, diagonal = inner_products(self.factor)
-        return _centred(triangle, diagonal, unbiased=True) if self.unbiased else (triangle, diagonal)
+        return _centred(triangle, diagonal, True, self.size) if self.unbiased else (triangle, diagonal)
 
     @cached_property
     def _lengths(self) -> Vector:
@@ -126,9 +146,16 @@ class Gram(View):
     def permuted(self, order: Index) -> Gram:
         """Relabel: row i of the result is row order[i] of this."""
         if self.factor is not None:
-            return Gram(self.n_rows, self.unbiased, gathered(self.factor, order))
+            return Gram(self.n_rows, self.unbiased, gathered(self.factor, order), size=self.size)
         triangle, diagonal = self.entries
         return Gram(self.n_rows, self.unbiased, None, (among(triangle, order, self.n_rows), gathered(diagonal, order)))
+
+
+def _norm_of_mean(mean: Gram) -> float:
+    squared = mean.inner(mean)
+    if squared <= _DEGENERATE:
+        raise NotEstimable("the kernel matrices of the repeats cancel in their mean")
+    return sqrt(squared)
 
 
 def _without_diagonal(a: Vector, b: Vector) -> float:
@@ -141,7 +168,26 @@ def _without_diagonal(a: Vector, b: Vector) -> float:
     return -n / (n - 2) * float((a * b).sum()) + float(a.sum() * b.sum()) / ((n - 1) * (n - 2))
 
 
-def _linear(features: Features, unbiased: bool) -> Gram:
+def _norm_of_all(features: Features, squared_norm: float) -> float:
+    """Squared norm from pairs of different features: what all features have, of which these are a sample."""
+    d = features.rows.shape[1]
+    if d < 2:
+        raise NotEstimable("a sample of features needs at least 2, got 1")
+    found = float((squared_norm - _own_products(features)) * d / (d - 1))
+    if found <= _DEGENERATE * squared_norm:
+        raise NotEstimable("different features do not agree, so that nothing is known of those not sampled")
+    return found
+
+
+def _own_products(features: Features) -> float:
+    """What features give with themselves in the unbiased squared norm of their Gram matrix of unit size."""
+    squares = (features.centred / features.centred_norm) ** 2
+    xp, n = namespace(squares), features.n_rows
+    second, fourth = xp.sum(squares, axis=0), xp.sum(squares**2, axis=0)
+    return total((1 + 1 / ((n - 1) * (n - 2))) * second**2 - n / (n - 2) * fourth)
+
+
+def _linear(features: Features, unbiased: bool, sampled: bool) -> Gram:
     if features.centred_norm == 0:
         raise NotEstimable("all rows are equal")
     rows = features.compact / features.centred_norm
@@ -157,12 +203,15 @@ def _linear(features: Features, unbiased: bool) -> Gram:
         squared_norm += _without_diagonal(own, own)
         if squared_norm <= _DEGENERATE:
             raise NotEstimable("without its diagonal the kernel matrix does not vary beyond rounding")
-    found = Gram(features.n_rows, unbiased, rows * squared_norm**-0.25)
+    size = 1.0
+    if sampled:
+        size = sqrt(squared_norm / _norm_of_all(features, squared_norm))
+    found = Gram(features.n_rows, unbiased, rows * (sqrt(size) * squared_norm**-0.25), size=size)
     if triangle is not None:
         scale = squared_norm**-0.5
         triangle *= scale
         found.__dict__["entries"] = (
-            _centred(triangle, lengths * scale, True) if unbiased else (triangle, lengths * scale)
+            _centred(triangle, lengths * scale, True, size) if unbiased else (triangle, lengths * scale)
         )
     return found
 
@@ -198,7 +247,7 @@ def _beside_diagonal(triangle: Vector, n: int, value: float) -> tuple[Vector, Ve
     return triangle, beside(np.full(n, value), triangle)
 
 
-def _centred(triangle: Vector, diagonal: Vector, unbiased: bool) -> tuple[Vector, Vector]:
+def _centred(triangle: Vector, diagonal: Vector, unbiased: bool, size: float = 1.0) -> tuple[Vector, Vector]:
     """Centre in place: rows sum to zero, with the diagonal or (unbiased, Szekely and Rizzo 2014) without it."""
     n = diagonal.shape[0]
     before = sqrt(2 * triangles.inner(triangle, triangle) + total(diagonal**2))
@@ -214,5 +263,6 @@ def _centred(triangle: Vector, diagonal: Vector, unbiased: bool) -> tuple[Vector
     norm = sqrt(2 * triangles.inner(triangle, triangle) + total(diagonal**2))
     if not norm > _DEGENERATE * before:
         raise NotEstimable("all distances between rows are equal, so the centred kernel matrix is zero")
+    norm /= size
     triangle /= norm
     return triangle, diagonal / norm

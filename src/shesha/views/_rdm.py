@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,17 @@ from shesha._warnings import NotEstimable
 from shesha.kernels import ranks, triangles
 from shesha.kernels.distances import Metric, condensed, n_pairs, rounding_level
 from shesha.kernels.permuted import among
+from shesha.views._adjusted import Adjusted
 from shesha.views._features import Features
 from shesha.views._representation import Representation, Symmetric, View
 
 Method = Literal["spearman", "pearson"]
 METHODS: tuple[Method, ...] = get_args(Method)
 _ROUNDED = 8 * np.finfo(float).eps
+_SAME_SUM = 1e-12
+"""Sums of unit ranks that differ by less of their spread are equal; one rank of one view is more."""
+_LEFT = 1e-7
+"""Share of the length of ranks below which what is left of them is rounding."""
 _EQUAL = "all distances between rows are equal, so nothing can be correlated with them"
 
 
@@ -43,6 +49,10 @@ class RankedRdm(View):
     def of(cls, source: Representation, *, metric: Metric = "correlation", method: Method = "spearman") -> RankedRdm:
         """Compute the distances, or take them as given, and rank them."""
         check.choice(method, METHODS, "method")
+        if isinstance(source, Adjusted):
+            own = source.given.view(RankedRdm, metric=metric, method=method).ranks
+            known = Representation(source.covariates.distances, source.precision)
+            return PartialRdm.less(own, RankedRdm.of(known, method=method).ranks, source.n_rows)
         distances, tolerance = source.condensed(metric, squared=method == "spearman")
         if method == "spearman":
             found = cls.of_distances(distances, source.n_rows, tolerance, overwrite=True)
@@ -59,6 +69,21 @@ class RankedRdm(View):
     def takes_distances(cls, **options: Any) -> bool:
         """Distances suffice."""
         return True
+
+    @classmethod
+    def mean_of(cls, views: Sequence[Self], *, method: Method = "spearman", **options: Any) -> Self:
+        """Average the centred distances of unit length, or the ranks, which are ranked again."""
+        mean = _sum([view.ranks for view in views])
+        if method == "spearman":
+            # Sums of ranks tie often, up to the rounding of their common unit.
+            found = cls.of_distances(mean, views[0].n_rows, _SAME_SUM * spread(mean))
+            if np.isnan(float(found.ranks[0])):
+                raise NotEstimable(_EQUAL)
+            return cls(found.n_rows, found.ranks)
+        length = sqrt(triangles.inner(mean, mean))
+        if length <= _SAME_SUM:
+            raise NotEstimable(_EQUAL)
+        return cls(views[0].n_rows, mean / length)
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
@@ -107,6 +132,27 @@ class RankedRdm(View):
 
 
 @dataclass(frozen=True)
+class PartialRdm(RankedRdm):
+    """What distances between covariates leave of the ranks: the inner product of two is their partial correlation."""
+
+    known: Vector
+    """Centred ranks of the distances between covariates, of unit length."""
+
+    @classmethod
+    def less(cls, own: Vector, known: Vector, n_rows: int) -> PartialRdm:
+        """Take out what the covariates explain of centred ranks; refuse where nothing is left."""
+        left = own - triangles.inner(own, known) * known
+        length = sqrt(triangles.inner(left, left))
+        if length <= _LEFT * sqrt(triangles.inner(own, own)):
+            raise NotEstimable("distances between covariates explain all distances between rows")
+        return cls(n_rows, left / length, known)
+
+    def permuted(self, order: Index) -> PartialRdm:
+        """Bring what is left into another order of the rows, and take the covariates out again."""
+        return PartialRdm.less(among(self.ranks, order, self.n_rows), self.known, self.n_rows)
+
+
+@dataclass(frozen=True)
 class Distances(View):
     """Euclidean distances between rows, in the units of the features."""
 
@@ -129,6 +175,11 @@ class Distances(View):
         return True
 
     @classmethod
+    def mean_of(cls, views: Sequence[Self], **options: Any) -> Self:
+        """Average the distances."""
+        return cls(views[0].n_rows, _sum([view.condensed for view in views]) / len(views))
+
+    @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
         """The distances, and their difference from others."""
         return 24 * n * d + 8 * n_pairs(n), 24 * n * d + 8 * n_pairs(n)
@@ -136,3 +187,10 @@ class Distances(View):
     def permuted(self, order: Index) -> Distances:
         """Relabel: row i of the result is row order[i] of this."""
         return Distances(self.n_rows, among(self.condensed, order, self.n_rows))
+
+
+def _sum(vectors: Sequence[Vector]) -> Vector:
+    found = vectors[0].copy()
+    for vector in vectors[1:]:
+        found += vector
+    return found

@@ -17,6 +17,7 @@ from shesha import _arrays as arrays
 from shesha import _validate as check
 from shesha._types import Index, Matrix, Vector
 from shesha._warnings import NotEstimable
+from shesha.given import Names, parted
 from shesha.kernels.distances import METRICS, Metric, condensed, rounding_level, standard_rows, undirected_rows
 from shesha.kernels.folding import ROWS, Folding, folded, pooled
 from shesha.kernels.precision import ROUNDING
@@ -52,6 +53,11 @@ class View:
     @classmethod
     def of_subsets(cls, source: Representation, subsets: Sequence[Index], **options: Any) -> list[Self] | None:
         """Make the views of many subsets of the rows at once; None where that is no better than one after another."""
+        return None
+
+    @classmethod
+    def mean_of(cls, views: Sequence[Self], **options: Any) -> Self | None:
+        """Average the views of several measurements of the same inputs; None where features must be averaged."""
         return None
 
     @classmethod
@@ -98,6 +104,8 @@ class Representation:
         """On a device it is an array of that device's library."""
         self.precision = precision
         """Relative rounding of the numbers as they were stored: coarser for single precision."""
+        self.names: Names | None = None
+        """Names of the rows, until rows of others were put in the same order."""
         self._made: dict[Any, Any] = {}
         self._lock = RLock()
 
@@ -107,8 +115,12 @@ class Representation:
         if isinstance(X, Representation):
             return X
         if isinstance(X, Rdm):
-            return cls(X, X.precision)
-        return cls(check.representation(X, name), stored_precision(X))
+            found, names = cls(X, X.precision), X.names
+        else:
+            values, names = parted(X, name)
+            found = cls(check.representation(values, name), stored_precision(values))
+        found.names = names
+        return found
 
     @property
     def on_host(self) -> Representation:

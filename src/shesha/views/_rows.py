@@ -11,6 +11,7 @@ import numpy as np
 from shesha import _memory as memory
 from shesha import _validate as check
 from shesha._types import Array, Index, Matrix
+from shesha.given import Names, parted
 from shesha.views._given import Rdm, stored_precision
 from shesha.views._representation import Representation, View
 
@@ -30,10 +31,14 @@ class Rows:
     """
 
     def __init__(self, X: Any, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> None:
+        self.names: Names | None
+        """Names of the rows, if they have some."""
         if isinstance(X, Rows):
-            X = X._array
-        if isinstance(X, Representation):
-            X = X.on_host.rows
+            X, self.names = X._array, X.names
+        elif isinstance(X, Representation):
+            X, self.names = X.on_host.rows, X.names
+        else:
+            X, self.names = parted(X, name)
         self.name = name
         self._made: dict[type[View], View] = {}
         self._array: Any
@@ -43,6 +48,10 @@ class Rows:
         else:
             self._array = check.raw_matrix(X, name, min_rows=min_rows, min_columns=min_columns)
         self.precision = stored_precision(self._array.data if self.is_sparse else self._array)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Names serve to put rows in order, before they go anywhere."""
+        return {**self.__dict__, "names": None}
 
     @property
     def is_sparse(self) -> bool:

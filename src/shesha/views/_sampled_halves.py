@@ -41,11 +41,9 @@ class SampledHalves:
         """Return what draws the next partition, in the order of the documented functions."""
         return draw_sampler(self.rows.shape[1], self.rotated, generator(seed))
 
-    def score(self, draw: Draw, n_pairs: int, rng: np.random.Generator) -> sampled.SampledScore:
-        """Correlate the halves of one partition over random pairs."""
-        n, d = self.rows.shape
-        pairs = sampled.draw_pairs(n, n_pairs, rng)
-        return sampled.score(self.reader(), d, pairs, self._within, self._plan(draw))
+    def score(self, draw: Draw, pairs: tuple[Index, Index]) -> sampled.SampledScore:
+        """Correlate the halves of one partition over some pairs."""
+        return sampled.score(self.reader(), self.rows.shape[1], pairs, self._within, self._plan(draw))
 
     def matched(
         self, chosen: Matrix, draw: Draw, partners: Sequence[Index], n_pairs: int, rng: np.random.Generator

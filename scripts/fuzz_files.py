@@ -1,0 +1,335 @@
+"""Damaged files of every kind, read in processes with limits: which crash, end in a traceback, take long or much room?
+
+    python scripts/fuzz_files.py --minutes 10 --seed 0
+
+Good files of each format are mutated (bytes flipped, cut, overwritten by interesting numbers, their text edited) and
+read with `open_file` and `read_labels`. What may come of it is a result, or one error of the library. Everything else
+is reported with what makes the file again: `--only FORMAT --case N` writes it to `fuzzed/` and reads it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SECONDS, BYTES = 20, 3 << 30
+"""A reader has so much time of the processor and so much address space beyond what importing takes."""
+FAT = 1 << 30
+"""More memory than this is told."""
+NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 1 << 40, (1 << 63) - 1, (1 << 64) - 1)
+WORDS = (b"9" * 18, b"-1", b"1e999", b"NaN", b"|O8", b"[1000000000]", b"null", b'{"a":' * 50, b"../../x", b"\x00")
+
+
+def seeds(folder: Path) -> dict[str, Path]:
+    """Write one good file of each kind, with text, gaps, compression and several arrays where the kind has them."""
+    import anndata
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet
+    import safetensors.numpy
+    import zarr
+    from scipy import sparse
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 6)).astype(np.float32)
+    names = [f"row{row}" for row in range(30)]
+    table = pd.DataFrame(X, columns=list("abcdef"), index=names).assign(label=np.arange(30) % 3)
+    found = {kind: folder / f"good.{kind}" for kind in ("npy", "npz", "safetensors", "parquet", "csv", "tsv", "h5ad")}
+    np.save(found["npy"], X)
+    np.savez_compressed(found["npz"], a=X, hidden=rng.normal(size=(30, 2, 6)), label=np.arange(30))
+    safetensors.numpy.save_file({"a": X, "b": X.astype(np.float16), "y": np.arange(30)}, found["safetensors"])
+    table.to_parquet(found["parquet"])
+    table.to_csv(found["csv"])
+    table.to_csv(found["tsv"], sep="\t")
+    obs = pd.DataFrame({"kind": pd.Categorical(list("abc") * 10), "n": np.arange(30.0)}, index=names)
+    parts = {"obsm": {"X_pca": X, "frame": table[["a", "b"]]}, "layers": {"counts": sparse.csc_matrix(X)}}
+    adata = anndata.AnnData(sparse.csr_matrix(X), obs=obs, **parts)
+    adata.write_h5ad(found["h5ad"], compression="gzip")
+    found["lists.parquet"] = folder / "lists.parquet"
+    pa.parquet.write_table(pa.table({"text": names, "e": list(X)}), found["lists.parquet"], compression="zstd")
+    found["arrow"] = folder / "good.arrow"
+    with pa.OSFile(str(found["arrow"]), "wb") as sink:
+        plain = pa.table({"text": names, "e": list(X)})
+        with pa.ipc.new_stream(sink, plain.schema) as writer:
+            writer.write_table(plain)
+    for version in (2, 3):
+        found[f"v{version}.zarr"] = folder / f"v{version}.zarr"
+        group = zarr.open_group(found[f"v{version}.zarr"], mode="w", zarr_format=version)
+        group.create_array("a", data=X, chunks=(10, 6))
+        group.create_array("deep/b", data=rng.normal(size=(30, 5)), chunks=(30, 5))
+    found["ad.zarr"] = folder / "ad.zarr"
+    adata.write_zarr(found["ad.zarr"])
+    return found
+
+
+def mutated(data: bytes, rng: np.random.Generator) -> bytes:
+    """Change a few places of a file; its first and last bytes, where headers lie, more often."""
+    found = bytearray(data)
+    for _ in range(int(rng.choice([1, 1, 2, 5]))):
+        if not found:
+            break
+        size = len(found)
+        spread = [size, min(size, 256), min(size, 64)][int(rng.integers(3))]
+        place = int(rng.integers(spread))
+        place = size - 1 - place if rng.random() < 0.3 else place
+        how = int(rng.integers(7))
+        if how == 0:
+            found[place] ^= 1 << int(rng.integers(8))
+        elif how == 1:
+            found[place] = int(rng.integers(256))
+        elif how == 2:
+            del found[place:]
+        elif how == 3:
+            width = int(rng.choice([1, 2, 4, 8]))
+            number = NUMBERS[int(rng.integers(len(NUMBERS)))] & ((1 << 8 * width) - 1)
+            found[place : place + width] = number.to_bytes(width, "little")
+        elif how == 4:
+            end = int(rng.integers(place, min(size, place + 64) + 1))
+            found[place:place] = found[place:end]
+        elif how == 5:
+            word = WORDS[int(rng.integers(len(WORDS)))]
+            found[place : place + len(word)] = word
+        else:
+            _edit_a_number(found, rng)
+    return bytes(found)
+
+
+def _edit_a_number(found: bytearray, rng: np.random.Generator) -> None:
+    """Replace a number written as text, as in headers of JSON, by another of any length."""
+    digits = [at for at in range(min(len(found), 4096)) if 48 <= found[at] < 58]
+    if digits:
+        at = digits[int(rng.integers(len(digits)))]
+        found[at : at + 1] = str(NUMBERS[int(rng.integers(len(NUMBERS)))]).encode()
+
+
+def _edit_header(path: Path, rng: np.random.Generator) -> None:
+    """Change a value of the header of a safetensors file, so that all else fits."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.dumps(_edited(json.loads(data[8 : 8 + length]), rng)).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header + data[8 + length :])
+
+
+def _edit_document(path: Path, rng: np.random.Generator) -> None:
+    """Change a value of a document of a Zarr store."""
+    path.write_text(json.dumps(_edited(json.loads(path.read_text()), rng)))
+
+
+def _edited(document: Any, rng: np.random.Generator) -> Any:
+    """Return a document with one value, at any depth, that is another."""
+    if isinstance(document, dict | list) and document and rng.random() < 0.85:
+        key = list(document)[int(rng.integers(len(document)))] if isinstance(document, dict) else None
+        place = int(rng.integers(len(document))) if key is None else key
+        found = dict(document) if isinstance(document, dict) else list(document)
+        found[place] = _edited(document[place], rng)
+        return found
+    strange = (None, -1, 0, 1, 1 << 31, 1 << 62, 1.5, "", "|O", "<f8", "bytes", [], [1 << 40], {}, [[]], "a" * 99)
+    return strange[int(rng.integers(len(strange)))]
+
+
+def _edit_hdf5(path: Path, rng: np.random.Generator) -> None:
+    """Change an attribute, or put another array or group in the place of one."""
+    import h5py
+
+    with h5py.File(path, "a") as file:
+        places: list[str] = []
+        file.visit(places.append)
+        place = places[int(rng.integers(len(places)))]
+        attributes = list(file[place].attrs)
+        strange = ["", "csr_matrix", "dataframe", "categorical", -1, [1 << 40, 1 << 40], [3], np.nan, [30, 6, 1]]
+        if attributes and rng.random() < 0.6:
+            file[place].attrs[attributes[int(rng.integers(len(attributes)))]] = strange[int(rng.integers(len(strange)))]
+            return
+        del file[place]
+        shape = ((), (0,), (30,), (29, 6), (1 << 20, 1 << 20), (30, 6, 2))[int(rng.integers(6))]
+        kind = ("f8", "i4", "S3", "c16", "V5")[int(rng.integers(5))]
+        if rng.random() < 0.8:
+            chunks = tuple(int(min(n, rng.integers(1, 99))) for n in shape) if all(shape) and shape else None
+            file.create_dataset(place, shape, kind, chunks=chunks)
+
+
+def write_case(kind: str, good: Path, number: int, seed: int, folder: Path) -> Path:
+    """Write the mutated file of a number; of a folder one or two of its files are mutated."""
+    rng = np.random.default_rng([seed, sum(kind.encode()), number])
+    target = folder / f"{number}.{kind}"
+    if good.is_dir():
+        shutil.copytree(good, target)
+        inside = sorted(path for path in target.rglob("*") if path.is_file())
+        documents = [path for path in inside if path.name.startswith(("zarr", ".z"))]
+        if rng.random() < 0.5:
+            _edit_document(documents[int(rng.integers(len(documents)))], rng)
+            return target
+        for _ in range(int(rng.integers(1, 3))):
+            chosen = documents if rng.random() < 0.7 else inside
+            one = chosen[int(rng.integers(len(chosen)))]
+            one.write_bytes(mutated(one.read_bytes(), rng))
+    elif kind in _STRUCTURED and rng.random() < 0.5:
+        shutil.copy(good, target)
+        _STRUCTURED[kind](target, rng)
+    else:
+        target.write_bytes(mutated(good.read_bytes(), rng))
+    return target
+
+
+_STRUCTURED = {"safetensors": _edit_header, "h5ad": _edit_hdf5}
+
+
+def read_whole(path: Path) -> str:
+    """Read a file in every way; return what came of it in a word, or how it went wrong."""
+    import traceback
+    import warnings
+
+    from shesha.io import open_file, read_labels
+
+    words = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for read in (_all_of(open_file), lambda one: read_labels(one, "kind"), lambda one: read_labels(one, "label")):
+            try:
+                read(path)
+                words.append("read")
+            except (ValueError, TypeError, OSError) as error:
+                if not _told_by_the_library(error):
+                    return "TRACEBACK " + traceback.format_exc()
+                words.append("refused")
+            except BaseException:
+                return "TRACEBACK " + traceback.format_exc()
+    return words[0]
+
+
+def _told_by_the_library(error: BaseException) -> bool:
+    """Whether an error was raised by the library itself, which says what is wrong, not by one that it calls."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and "/shesha/" in trace.tb_frame.f_code.co_filename
+
+
+def _all_of(open_file):
+    """Read, and use every value, since some are read when they are used."""
+
+    def read(path: Path) -> None:
+        found = open_file(path)
+        for array in found.representations.values():
+            np.asarray(array).sum()
+        if found.row_names is not None:
+            _ = found.row_names.outline
+
+    return read
+
+
+def serve() -> None:
+    """Read the files that come as lines, and answer with a line each."""
+    import shesha.io._open  # noqa: F401
+
+    for module in ("anndata.io", "pyarrow.parquet", "safetensors", "zarr", "pandas", "h5py"):
+        __import__(module)
+    limit = _status("VmSize") + BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for line in sys.stdin:
+        before = time.process_time()
+        Path("/proc/self/clear_refs").write_text("5")
+        used = int(before) + SECONDS + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (used, resource.RLIM_INFINITY))
+        word = read_whole(Path(line.strip()))
+        print(json.dumps([word, time.process_time() - before, _status("VmHWM")]), flush=True)
+
+
+def _status(field: str) -> int:
+    """Return what the system says of this process, in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
+
+
+class Reader:
+    """A process that reads; a new one takes the place of one that died."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, __file__, "--serve"]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+
+    def read(self, path: Path) -> tuple[str, float, int] | None:
+        """Return what came of a file; None if the process died."""
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(f"{path}\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        return tuple(json.loads(line)) if line else None
+
+    def end(self) -> int:
+        """End the process and return its status."""
+        assert self._process.stdin
+        self._process.stdin.close()
+        return self._process.wait()
+
+
+def run(minutes: float, seed: int, only: str | None) -> int:
+    """Fuzz for a time; print what went wrong and how much was tried."""
+    until, number, tally, wrong = time.monotonic() + 60 * minutes, 0, Counter(), 0
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        good = {kind: path for kind, path in seeds(folder).items() if only in (None, kind)}
+        reader = Reader()
+        while time.monotonic() < until:
+            for kind, path in good.items():
+                case = write_case(kind, path, number, seed, folder)
+                found = reader.read(case)
+                if found is None:
+                    word, seconds, peak = f"DIED with status {reader.end()}", 0.0, 0
+                    reader = Reader()
+                else:
+                    word, seconds, peak = found
+                slow, fat = seconds > SECONDS / 2, peak > FAT
+                tally[kind, word.split()[0]] += 1
+                tally["all", word.split()[0]] += 1
+                if word[0].isupper() or slow or fat:
+                    wrong += 1
+                    told = f"{'slow ' * slow}{'fat ' * fat}"
+                    print(f"--only {kind} --case {number}: {told}{seconds:.1f} s, {peak >> 20} MiB: {word}", flush=True)
+                shutil.rmtree(case) if case.is_dir() else case.unlink()
+            number += 1
+        reader.end()
+    for (kind, word), count in sorted(tally.items()):
+        print(f"{kind:15} {word:10} {count:7,}")
+    print(f"{wrong} went wrong")
+    return 1 if wrong else 0
+
+
+def main() -> int:
+    """Fuzz, or write one case again and read it here."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=5)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", help="one format")
+    parser.add_argument("--case", type=int, help="write this case to fuzzed/ and read it")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.serve:
+        serve()
+        return 0
+    if asked.case is None:
+        return run(asked.minutes, asked.seed, asked.only)
+    folder = Path("fuzzed")
+    folder.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as place:
+        path = write_case(asked.only, seeds(Path(place))[asked.only], asked.case, asked.seed, folder)
+    print(path, read_whole(path))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,397 @@
+"""Twenty traps, what a naive score says of each, what doubts say, what is left after their advice; docs/pitfalls.md.
+
+    python scripts/make_pitfalls.py [--seeds 10] [--runs 200] [--out FILE]
+
+`--seeds` counts the samples of each trap, `--runs` those of each clean condition, in which any doubt is a false alarm.
+Where SHESHA_DATA names the folder of real data, the page ends with what is left of headlines there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import binom
+
+import shesha
+from shesha._atomic import write_text
+from shesha.measures import cka, linear_regression, unbiased_cka
+from shesha.report import markdown_line, markdown_table
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "pitfalls.md"
+N, D = 200, 32
+Rng = np.random.Generator
+Data = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Trap:
+    """Data with one planted fault: X (and Y), and what `doubts` is told."""
+
+    title: str
+    causes: tuple[str, ...]
+    """Names of the doubts that tell the fault; several where the fault has two faces."""
+    make: Callable[[Rng], Data]
+    after: Callable[[Data], float]
+    """The score after the advice was followed."""
+    remedy: str
+    naive: Callable[[Data], float] = field(default=lambda data: split(data["X"]))
+    score: str = "feature split"
+
+
+def split(X: np.ndarray) -> float:
+    return shesha.feature_split(X, seed=0)
+
+
+def noise(rng: Rng, n: int = N, d: int = D) -> np.ndarray:
+    return rng.standard_normal((n, d))
+
+
+def low_rank(rng: Rng, n: int = N, d: int = D, rank: int = 6) -> np.ndarray:
+    return noise(rng, n, rank) @ noise(rng, rank, d) + 0.5 * noise(rng, n, d)
+
+
+def clusters(rng: Rng, n: int = N, d: int = D) -> Data:
+    y = rng.integers(5, size=n)
+    return {"X": 3 * noise(rng, 5, d)[y] + noise(rng, n, d), "y": y}
+
+
+def depth_only(rng: Rng) -> Data:
+    depth = rng.lognormal(7, 1, N)
+    counts = rng.poisson(depth[:, None] * rng.dirichlet(np.full(300, 0.5)))
+    return {"X": np.log1p(1e4 * counts / np.maximum(1, counts.sum(axis=1, keepdims=True))), "depth": depth}
+
+
+def batches(rng: Rng) -> Data:
+    batch = np.sort(rng.integers(3, size=N))
+    return {"X": noise(rng) + 1.5 * noise(rng, 3, D)[batch], "batch": batch}
+
+
+def series(rng: Rng) -> Data:
+    X = noise(rng)
+    for row in range(1, N):
+        X[row] = 0.9 * X[row - 1] + np.sqrt(0.19) * X[row]
+    return {"X": X}
+
+
+def two_series(rng: Rng) -> Data:
+    return {"X": series(rng)["X"], "Y": series(rng)["X"]}
+
+
+def axes(rng: Rng, *, whitened: bool) -> Data:
+    X = low_rank(rng)
+    left, sizes, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    return {"X": left if whitened else left * sizes, "before": X}
+
+
+def outlier(rng: Rng) -> Data:
+    X, Y = noise(rng), noise(rng)
+    X[7] *= 60
+    Y[7] *= 60
+    return {"X": X, "Y": Y}
+
+
+def rogue(rng: Rng, *, mean: float) -> Data:
+    X = low_rank(rng)
+    X[:, 3] = mean + (1 if mean else 30) * rng.standard_normal(N)
+    return {"X": X}
+
+
+def driven(rng: Rng) -> Data:
+    known = rng.standard_normal(N)
+    return {"X": noise(rng) + 2 * known[:, None] * noise(rng, 1, D), "covariates": known}
+
+
+def confounded(rng: Rng) -> Data:
+    data = driven(rng)
+    return {**data, "y": (data["covariates"] > 0).astype(int)}
+
+
+def scaled_pair(rng: Rng) -> Data:
+    scale = np.exp(0.7 * noise(rng, N, 1))
+    return {side: scale * noise(rng) + 3 * noise(rng, 1, D) for side in "XY"}
+
+
+def without(X: np.ndarray, quantity: np.ndarray) -> float:
+    """The split of what a quantity, numbers or labels, does not explain."""
+    labels = quantity.dtype.kind == "i"
+    design = np.eye(int(quantity.max()) + 1)[quantity] if labels else np.vander(quantity / np.abs(quantity).max(), 4)
+    return split(X - design @ np.linalg.lstsq(design, X, rcond=None)[0])
+
+
+def centred(data: Data) -> float:
+    return split(data["X"] - data["X"].mean(axis=0))
+
+
+def standardised(data: Data) -> float:
+    X = data["X"]
+    return split((X - X.mean(axis=0)) / X.std(axis=0))
+
+
+def beside_scale(data: Data) -> float:
+    """What the score is worth among rows of like length: 0 is what the scale alone gives."""
+    lengths = np.linalg.norm(data["X"], axis=1)
+    found = shesha.chance(data["X"], within=lengths, n_permutations=99, seed=0)
+    return found.observed - found.level
+
+
+def pair(measure: Callable[..., float]) -> Callable[[Data], float]:
+    return lambda data: measure(data["X"], data["Y"])
+
+
+def rsa(X: np.ndarray, Y: np.ndarray) -> float:
+    return float(shesha.measures.rsa(X, Y, metric="cosine"))
+
+
+ROW_NUMBER = 0.05 * np.arange(N)[:, None]
+ONCE = np.r_[0 : N // 2, 0 : N // 2]
+TRAPS = (
+    Trap(
+        "rows of unequal scale about an offset, all noise",
+        ("row scale", "offset"),
+        lambda rng: {"X": np.exp(0.7 * noise(rng, N, 1)) * noise(rng) + 3 * noise(rng, 1, D)},
+        centred,
+        "centred columns",
+    ),
+    Trap("depth without biology, log1p(CP10k)", ("row scale",), depth_only, beside_scale, "less chance within depth"),
+    Trap("three batches, in order", ("order",), batches, lambda d: without(d["X"], d["batch"]), "batch means removed"),
+    Trap(
+        "the same, batches taken for classes",
+        ("confounded labels",),
+        lambda rng: (lambda d: {**d, "y": d["batch"]})(batches(rng)),
+        lambda d: without(d["X"], d["batch"]),
+        "batch means removed",
+    ),
+    Trap(
+        "the same, shuffled, batches known",
+        ("covariate",),
+        lambda rng: (lambda d, o: {"X": d["X"][o], "batch": d["batch"][o], "covariates": d["batch"][o].astype(str)})(
+            batches(rng), rng.permutation(N)
+        ),
+        lambda d: without(d["X"], d["batch"]),
+        "batch means removed",
+    ),
+    Trap(
+        "drift over the order",
+        ("order",),
+        lambda rng: {"X": noise(rng) + np.linspace(-3, 3, N)[:, None] * noise(rng, 1, D)},
+        lambda d: without(d["X"], np.arange(N) - N / 2),
+        "trend removed",
+    ),
+    Trap("each feature four times", ("copied features",), lambda rng: {"X": np.tile(noise(rng), 4)},
+         lambda d: split(d["X"][:, :D]), "one of each"),
+    Trap(
+        "row number leaked",
+        ("order",),
+        lambda rng: {"X": noise(rng) + ROW_NUMBER * noise(rng, 1, D)},
+        lambda d: without(d["X"], np.arange(N) - N / 2),
+        "trend removed",
+    ),
+    Trap("principal components of these rows", ("whitened",), lambda rng: axes(rng, whitened=False),
+         lambda d: shesha.basis_averaged_split(d["X"], seed=0), "basis-averaged"),
+    Trap("whitened rows", ("whitened",), lambda rng: axes(rng, whitened=True), lambda d: split(d["before"]),
+         "features from before"),
+    Trap("a common offset (mean cosine 0.98)", ("offset",), lambda rng: {"X": noise(rng) + 8 * noise(rng, 1, D)},
+         centred, "centred columns"),
+    Trap("one far row in both", ("few rows",), outlier, pair(unbiased_cka), "unbiased CKA", pair(cka), "CKA"),
+    Trap("each row twice", ("duplicates",), lambda rng: {"X": low_rank(rng)[ONCE]},
+         lambda d: split(d["X"][: N // 2]), "one of each"),
+    Trap("each row twice, nearly, shuffled", ("duplicates",),
+         lambda rng: {"X": (low_rank(rng)[ONCE] + 0.01 * noise(rng))[rng.permutation(N)]},
+         lambda d: split(d["X"]), "groups= in the test"),
+    Trap("two series without relation, AR(0.9)", ("order",), two_series,
+         lambda d: shesha.calibrate(d["X"], d["Y"], "RSA", shift=True, seed=0).p_value, "shift=True: p",
+         lambda d: shesha.calibrate(d["X"], d["Y"], "RSA", seed=0).p_value, "RSA: p"),
+    Trap("one coordinate of large spread", ("few coordinates",), lambda rng: rogue(rng, mean=0), standardised,
+         "standardised"),
+    Trap("one coordinate of large mean", ("few coordinates", "offset"), lambda rng: rogue(rng, mean=60), standardised,
+         "standardised"),
+    Trap("a covariate drives all", ("covariate",), driven, lambda d: without(d["X"], d["covariates"]),
+         "covariate removed"),
+    Trap("classes follow a covariate", ("confounded labels",), confounded, lambda d: without(d["X"], d["covariates"]),
+         "covariate removed"),
+    Trap("more features than rows", ("saturated",), lambda rng: {"X": noise(rng, 40, 64), "Y": noise(rng, 40, 64)},
+         lambda d: shesha.calibrate(d["X"], d["Y"], "LinReg", truncate=5, seed=0).score, "5 components, calibrated",
+         pair(linear_regression), "LinReg"),
+)  # fmt: skip
+
+CLEAN: dict[str, Callable[[Rng, int, int], Data]] = {
+    "Gaussian": lambda rng, n, d: {"X": noise(rng, n, d)},
+    "low rank": lambda rng, n, d: {"X": low_rank(rng, n, d)},
+    "five clusters, with labels": clusters,
+    "Student t(5)": lambda rng, n, d: {"X": rng.standard_t(5, (n, d))},
+    "unequal scales of features": lambda rng, n, d: {"X": low_rank(rng, n, d) * np.exp(0.5 * rng.standard_normal(d))},
+    "counts, mean 3, of two types": lambda rng, n, d: {
+        "X": rng.poisson(3 * np.exp(0.5 * noise(rng, 2, d))[rng.integers(2, size=n)])
+    },
+}
+SIZES = ((20, 32), (60, 8), (200, 32), (500, 200))
+
+
+def asked_of(data: Data) -> tuple[str, ...]:
+    """Names of the doubts, in their order."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if "Y" in data:
+            found = shesha.compare(data["X"], data["Y"], ["CKA", "LinReg", "RSA"], calibrate=True, n_permutations=39)
+            return found.doubts.names
+        told = {name: data[name] for name in ("y", "covariates") if name in data}
+        return shesha.doubts(data["X"], **told).names
+
+
+def trap_line(trap: Trap, n_seeds: int) -> tuple[str, bool]:
+    naive, after, firsts = [], [], Counter()
+    for seed in range(n_seeds):
+        data = trap.make(np.random.default_rng([seed, 5]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            naive.append(trap.naive(data))
+            after.append(trap.after(data))
+        firsts[next(iter(asked_of(data)), "none")] += 1
+    right = sum(firsts[cause] for cause in trap.causes)
+    told = ", ".join(f"{name} {count}" for name, count in firsts.most_common())
+    cells = [trap.title, f"{trap.score} {np.median(naive):.2f}", told, f"{np.median(after):.2f} ({trap.remedy})"]
+    return markdown_line(cells), right > n_seeds / 2
+
+
+def clean_line(title: str, make: Callable[[Rng, int, int], Data], n_runs: int) -> str:
+    cells = [title]
+    for n, d in SIZES:
+        named = [asked_of(make(np.random.default_rng([seed, n, 7]), n, d)) for seed in range(n_runs)]
+        raised = sum(1 for names in named if names)
+        which = Counter(name for names in named for name in names)
+        told = f" ({', '.join(f'{name} {count}' for name, count in which.most_common())})" if which else ""
+        outside = " **beyond 5 %**" if binom.sf(raised - 1, n_runs, 0.05) < 0.01 else ""
+        cells.append(f"{100 * raised / n_runs:.1f} %{told}{outside}")
+    return markdown_line(cells)
+
+
+def real_lines(folder: Path) -> list[str]:
+    """What is doubted of real data, and what is left of the headline."""
+    rng = np.random.default_rng(0)
+
+    def line(name: str, X: np.ndarray, after: Callable[[np.ndarray], float], remedy: str, **told: Any) -> str:
+        found = shesha.doubts(X, **told)
+        named = ", ".join(f"{one.name} {one.effect:.2f}" for one in found) or "none"
+        return markdown_line([name, f"{split(X):.2f}", named, f"{after(X):.2f} ({remedy})"])
+
+    lines = []
+    with np.load(folder / "minilm_sst2" / "minilm_l6_sst2_validation.npz", allow_pickle=False) as file:
+        layers = file["embeddings"].astype(np.float64)
+    lines += [
+        line(f"MiniLM, layer {at}, SST-2", layers[:, at], lambda X: standardised({"X": X}), "standardised columns")
+        for at in (0, 3, 6)
+    ]
+    with np.load(folder / "steinmetz2019" / "session01.npz", allow_pickle=False) as file:
+        spikes = file["counts"].sum(axis=2).astype(np.float64)
+    active = spikes[:, spikes.sum(axis=0) > 0]
+    position = np.arange(len(active)) - len(active) / 2
+    lines.append(line("Steinmetz, session 1, trials", active, lambda X: without(X, position), "cubic trend removed"))
+    for name, file_name in (("papalexi2021", "papalexi2021.npz"), ("mouse_brain_10k", "mouse_brain_10k.npz")):
+        with np.load(folder / name / file_name, allow_pickle=False) as file:
+            counts = csr(file)
+        rows = np.sort(rng.choice(counts.shape[0], 2000, replace=False))
+        dense = counts[rows].toarray().astype(np.float64)
+        filled = dense.sum(axis=1) > 0
+        dense = dense[filled]
+        X = np.log1p(1e4 * dense / dense.sum(axis=1, keepdims=True))
+        depth = np.log(dense.sum(axis=1))
+        lines.append(
+            line(
+                f"{name}, log1p(CP10k) of 2,000 cells",
+                X,
+                lambda X, depth=depth: beside(X, depth),
+                "less chance within depth",
+                covariates={"depth": depth},
+            )
+        )
+    with np.load(folder / "fashion_mnist" / "fashion_mnist_subset.npz", allow_pickle=False) as file:
+        images, y = file["x_test"][:1000].reshape(1000, -1).astype(np.float64), file["y_test"][:1000].astype(int)
+    ink = images.sum(axis=1)
+    lines.append(
+        line(
+            "Fashion-MNIST, pixels",
+            images,
+            lambda X: without(X, (ink - ink.mean()) / ink.std()),
+            "ink removed",
+            y=y,
+            covariates={"ink": ink},
+        )
+    )
+    return lines
+
+
+def csr(file: Any) -> Any:
+    from scipy.sparse import csr_array
+
+    parts = (file["counts_data"], file["counts_indices"].astype(np.int64), file["counts_indptr"])
+    return csr_array(parts, shape=tuple(file["counts_shape"]))
+
+
+def beside(X: np.ndarray, depth: np.ndarray) -> float:
+    found = shesha.chance(X, within=depth, n_permutations=39, seed=0)
+    return found.observed - found.level
+
+
+HEAD = """\
+# Pitfalls
+
+What fools a score of geometry, what [`shesha.doubts`](design.md) says of it, and what is left once its advice was
+followed. The table is made by `python scripts/make_pitfalls.py`.
+
+A doubt is ranked by its effect: how much of the headline (the feature split of at most 256 rows, or for a pair the
+rank correlation of distances) changes when its cause is taken away, or what share of the data it concerns. So the first
+is what could change the conclusion most. `shesha audit` prints doubts first; `compare` and `calibrate` keep them in
+`.doubts` and warn.
+
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--out", type=Path, default=PAGE)
+    asked = parser.parse_args()
+    traps = []
+    for trap in TRAPS:
+        traps.append(trap_line(trap, asked.seeds))
+        print(traps[-1][0], flush=True)
+    right = sum(found for _, found in traps)
+    clean = []
+    for title, make in CLEAN.items():
+        clean.append(clean_line(title, make, asked.runs))
+        print(clean[-1], flush=True)
+    root = os.environ.get("SHESHA_DATA")
+    real = real_lines(Path(root)) if root else []
+    print(*real, sep="\n")
+    parts = [
+        HEAD,
+        f"## Twenty traps\n\n{N} rows x {D} features unless said otherwise, {asked.seeds} samples of each; medians. ",
+        f"The planted cause comes first in most samples of {right} of {len(TRAPS)}.\n\n",
+        markdown_table(
+            ["what is planted", "a naive score", "the first doubt, in how many samples", "left after the advice"], []
+        ),
+        "\n",
+        "\n".join(line for line, _ in traps),
+        f"\n\n## Clean data\n\nShare of {asked.runs} samples that raise any doubt, and which.\n\n",
+        markdown_table(["rows", *(f"{n} x {d}" for n, d in SIZES)], []),
+        "\n",
+        "\n".join(clean),
+        "\n",
+    ]
+    if real:
+        parts += ["\n## Real data\n\nThe feature split, what is doubted (with effects), and what is left.\n\n"]
+        parts += [markdown_table(["data", "feature split", "doubts", "left"], []), "\n", "\n".join(real), "\n"]
+    write_text(asked.out, "".join(parts))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Doubts about a pair that stands beside its null, and the warnings that name the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from shesha._types import Index
+from shesha._warnings import CalibrationWarning, NotEstimable, warn
+from shesha.doubting import doubted_pair
+from shesha.doubting.pairs import at_their_best, moved_by, saturated
+from shesha.nulls.orders import Design, asked_for
+from shesha.results import Dependence, Doubts
+from shesha.views import Adjusted, Representation
+
+_TOLD_BEFORE = ("order", "duplicates")
+"""Dependent rows have warnings of their own, which know the design."""
+_MOVED = 0.2
+"""Change of a measure, as a share of the way from chance to the best value, that makes rows worth naming."""
+
+
+def doubts_of_pair(
+    sides: Sequence[Representation], design: Design, dependence: Dependence | None = None, *, only_cheap: bool = False
+) -> Doubts:
+    """Doubt two representations; a design that was asked for is known, and says what the order means."""
+    sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
+    return doubted_pair(sides, order=not asked_for(design), dependence=dependence, only_cheap=only_cheap)
+
+
+def with_saturated(
+    doubts: Doubts, chance: Mapping[str, tuple[float, float, float]], sides: Sequence[Representation]
+) -> Doubts:
+    """Add the measures whose null, (mean, worst value, best value), stands at the best value."""
+    widths = tuple(0 if side.given_distances else int(side.rows.reshape(side.n_rows, -1).shape[1]) for side in sides)
+    found = saturated(at_their_best(chance), sides[0].n_rows, widths)
+    return doubts if found is None else replace(doubts, found=(found, *doubts.found))
+
+
+def with_measured_rows(
+    doubts: Doubts, measure: str, n_rows: int, observed: float, scale: float, without: Callable[[Index], float]
+) -> Doubts:
+    """Replace what a few rows do to CKA by what they do to the measure in question, or drop the doubt.
+
+    `without` scores the rows that are left; a change counts in units of the scale, the way from chance to the best.
+    """
+    if "few rows" not in doubts or not scale > 0:
+        return doubts
+    rows = doubts["few rows"].rows
+    try:
+        left = without(np.setdiff1d(np.arange(n_rows), rows))
+    except NotEstimable:
+        left = float("nan")
+    effect = abs(left - observed) / scale
+    others = tuple(one for one in doubts if one.name != "few rows")
+    if not effect >= _MOVED:
+        return replace(doubts, found=others)
+    found = (*others, moved_by(measure, rows, observed, left, effect))
+    return replace(doubts, found=tuple(sorted(found, key=lambda one: -one.effect)))
+
+
+def warn_of_doubts(doubts: Doubts) -> None:
+    """Warn of what may make a p-value or a score say something else than it seems to."""
+    for one in doubts:
+        if one.name not in _TOLD_BEFORE:
+            warn(f"{one.name}: {one.text}. {one.advice}", CalibrationWarning)

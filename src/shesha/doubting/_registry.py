@@ -1,0 +1,60 @@
+"""The mark of a function that doubts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from shesha._warnings import NotEstimable
+from shesha.doubting.subject import Subject
+from shesha.results import Doubt
+
+Asks = Callable[[Subject], Doubt | None]
+Of = Literal["rows", "pair", "both"]
+
+
+@dataclass(frozen=True)
+class Doubting:
+    """A marked function: what it is called, and what it can look at."""
+
+    name: str
+    asks: Asks = field(repr=False)
+    of: Of
+    cheap: bool
+    """Whether it asks for no more than sums over rows, so that it may stand beside a single null."""
+
+
+_marked: dict[str, Doubting] = {}
+
+
+def doubt(name: str, *, of: Of = "rows", cheap: bool = False) -> Callable[[Asks], Asks]:
+    """Mark a function of a subject that returns a doubt, or None; of rows alone, of a pair, or of both."""
+
+    def mark(asks: Asks) -> Asks:
+        _marked[f"{name}, {of}"] = Doubting(name, asks, of, cheap)
+        return asks
+
+    return mark
+
+
+def raised(subject: Subject, *, only_cheap: bool = False) -> tuple[Doubt, ...]:
+    """All doubts that a subject raises, the largest effect first."""
+    kind = "pair" if subject.is_pair else "rows"
+    found = []
+    for one in _marked.values():
+        if one.of not in (kind, "both") or (only_cheap and not one.cheap):
+            continue
+        try:
+            answer = one.asks(subject)
+        except NotEstimable:
+            # What the data cannot give cannot be doubted either: the score itself says why.
+            continue
+        if answer is not None:
+            found.append(answer)
+    return tuple(sorted(found, key=lambda answer: -answer.effect))
+
+
+def doubtings() -> tuple[Doubting, ...]:
+    """All marked functions."""
+    return tuple(_marked.values())

@@ -1,0 +1,177 @@
+"""What could be wrong with a conclusion about representations?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha import _validate as check
+from shesha._types import Index, Labels, Vector
+from shesha.doubting._registry import raised
+from shesha.doubting.subject import Subject
+from shesha.kernels.distances import METRICS, Metric, undirected_rows
+from shesha.results import Dependence, Doubts
+from shesha.views import Representation, Rows
+
+_FEWEST = 12
+"""Rows below which nothing can be told."""
+
+
+def doubts(
+    X: ArrayLike | Representation | Rows,
+    y: ArrayLike | None = None,
+    *,
+    order: bool = True,
+    covariates: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    groups: ArrayLike | None = None,
+    metric: Metric = "cosine",
+    seed: int = 0,
+) -> Doubts:
+    """Look for what could make the geometry of a representation look like more, or less, than it is.
+
+    A doubt is ranked by how much of the headline, the feature split of at most 256 rows in four stretches, changes
+    when its cause is taken away: rows exchanged with their neighbours, copies left out, columns standardised, what a
+    covariate explains removed. Lengths, repeats and correlations of columns are those of all rows. Data without a fault
+    raise nothing in at least 95 % of cases (docs/pitfalls.md has the measurements, and what each doubt looks like). No
+    doubt found is no proof: a batch that nobody recorded, and that the order does not show, cannot be seen.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Finite; at least 12 rows, or there are no doubts. May be a memory-mapped file or sparse.
+    y : array of shape (n_samples,), optional
+        Class labels: are they confounded with the order, a covariate or groups?
+    order : bool
+        Whether the order of the rows is that in which they were taken, or sorted; False where it means nothing.
+    covariates : array of shape (n_samples,) or (n_samples, n_covariates), or mapping of names to arrays, optional
+        What is known about each row, as numbers or labels: depth, length, batch, position.
+    groups : array of shape (n_samples,), optional
+        What several rows belong to: donor, subject, session.
+    metric : {'cosine', 'correlation', 'euclidean'}
+        Distance between rows.
+    seed : int
+        For partitions of the features and random orders.
+
+    Returns
+    -------
+    Doubts
+        What could change the conclusion most first; each with `name`, `effect`, `p_value`, `text` and `advice`.
+
+    Raises
+    ------
+    ValueError
+        If X holds NaN, or labels or covariates do not fit its rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.standard_normal((100, 24))
+    >>> len(doubts(noise))
+    0
+    >>> doubts(np.tile(noise, 4)).names
+    ('copied features',)
+    """
+    check.choice(metric, METRICS, "metric")
+    check.boolean(order, "order")
+    check.count(seed, "seed", minimum=0)
+    source = Rows(X, "X", min_rows=1)
+    n = len(source)
+    classes = None if y is None else check.labels(y, n)[0]
+    about = known_of(covariates, groups, n)
+    for start, block in source.blocks(1 << 20):
+        check.finite(block, "X", first_row=start)
+    kept = np.setdiff1d(np.arange(n), _undirected(source, metric))
+    if len(kept) < n:
+        source = source.at(kept)
+        classes = None if classes is None else classes[kept]
+        about = {name: quantity[kept] for name, quantity in about.items()}
+    return doubted(source, metric, classes=classes, known=about, order=order, seed=seed, numbers=kept)
+
+
+def doubted(
+    source: Rows,
+    metric: Metric,
+    *,
+    classes: Labels | None = None,
+    known: Mapping[str, Vector | Labels] | None = None,
+    design: Mapping[str, Vector | Labels] | None = None,
+    order: bool = True,
+    seed: int = 0,
+    dependence: Dependence | None = None,
+    numbers: Index | None = None,
+) -> Doubts:
+    """Look for doubts about finite rows that all have a direction; `dependence` may be known already, `numbers` are
+    those of the rows where some were left out."""
+    if len(source) < _FEWEST or source.shape[1] < 4:
+        return Doubts((), n_looked_at=len(source))
+    given: dict[str, Any] = {} if dependence is None else {"dependence": dependence}
+    subject = Subject((source,), metric, classes, known or {}, design or {}, order, seed, given, numbers)
+    return Doubts(raised(subject), "feature_split", subject.value, len(subject.places))
+
+
+def doubted_pair(
+    sides: Sequence[Representation],
+    *,
+    order: bool = True,
+    dependence: Dependence | None = None,
+    only_cheap: bool = False,
+) -> Doubts:
+    """Look for doubts about two representations of the same rows; of distances nothing can be told."""
+    if any(side.given_distances for side in sides):
+        return Doubts(())
+    sources = [Rows(side.on_host.rows.reshape(side.n_rows, -1)) for side in sides]
+    bad = np.unique(np.concatenate([_undirected(source, "cosine") for source in sources]))
+    kept = np.setdiff1d(np.arange(len(sources[0])), bad)
+    if len(kept) < _FEWEST:
+        return Doubts((), n_looked_at=len(kept))
+    used = sources if not len(bad) else [source.at(kept) for source in sources]
+    looked = dependence if order else Dependence(len(kept), 1.0, 0.5, 0.0)
+    given = {} if looked is None else {"dependence": looked}
+    subject = Subject(tuple(used), "cosine", ordered=order, given=given, numbers=kept)
+    return Doubts(raised(subject, only_cheap=only_cheap), "RSA", subject.value, len(subject.places))
+
+
+def known_of(
+    covariates: ArrayLike | Mapping[str, ArrayLike] | None, groups: ArrayLike | None, n: int
+) -> dict[str, Vector | Labels]:
+    """What is known about each row, by name: numbers as floats, labels as codes."""
+    found: dict[str, Vector | Labels] = {}
+    if isinstance(covariates, Mapping):
+        for name, one in covariates.items():
+            found[str(name)] = _quantity(np.asarray(one), n, f"covariates[{name!r}]")
+    elif covariates is not None:
+        names = [str(name) for name in getattr(covariates, "columns", ())]
+        table = np.asarray(covariates)
+        if table.ndim == 1:
+            found["the covariate"] = _quantity(table, n, "covariates")
+        elif table.ndim == 2:
+            for at, column in enumerate(table.T):
+                name = names[at] if names else f"covariate {at}" if table.shape[1] > 1 else "the covariate"
+                found[name] = _quantity(column, n, f"covariates[:, {at}]")
+        else:
+            raise ValueError(f"covariates must have one or two dimensions, got {table.ndim}")
+    if groups is not None:
+        found["groups"] = check.labels(groups, n, "groups", min_classes=1)[0]
+    return found
+
+
+def _quantity(values: Any, n: int, name: str) -> Vector | Labels:
+    if values.shape != (n,):
+        raise ValueError(f"{name} must have one value for each of the {n} rows, got shape {values.shape}")
+    if values.dtype.kind in "fiu" or (values.dtype.kind == "O" and all(isinstance(v, int | float) for v in values)):
+        numbers = values.astype(np.float64)
+        if not np.isfinite(numbers).all():
+            raise ValueError(f"{name} must be finite, got {int((~np.isfinite(numbers)).sum())} NaN or infinite values")
+        return np.asarray(numbers)
+    return check.labels(values, n, name, min_classes=1)[0]
+
+
+def _undirected(source: Rows, metric: Metric) -> Index:
+    if metric == "euclidean":
+        return np.empty(0, dtype=np.intp)
+    found = [start + undirected_rows(block, metric) for start, block in source.blocks(1 << 20)]
+    return np.concatenate(found)

@@ -1,0 +1,214 @@
+"""Doubts about rows: their order, repeats, a few that decide, a scale that looks like geometry."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import erfc, sqrt
+
+import numpy as np
+
+from shesha._types import Index, Labels, Matrix, Vector
+from shesha.doubting._registry import doubt
+from shesha.doubting.explaining import Explained
+from shesha.doubting.subject import Subject
+from shesha.kernels.ranks import midranks
+from shesha.results import Doubt
+from shesha.results._dependence import LEVEL
+
+_N_ORDERS = 60
+_CLASS_LEVEL = 1e-4
+"""Beyond which classes are said to follow the order of the rows."""
+_HALF = 0.5
+"""A fault that explains less than half of a score does not make it."""
+_LEAST_SCORE = 0.1
+"""Scores below this are not doubted: there is nothing to explain."""
+_SHARED = 0.3
+"""Rank correlation of the scales of two representations from which on they could make them alike."""
+_WIDE = 8
+"""Features from which on the scale of a row is one thing and its direction another."""
+_LONGEST = 3
+"""Rows that may decide alone."""
+
+
+@doubt("order", of="both", cheap=True)
+def order(subject: Subject) -> Doubt | None:
+    """Neighbours in the order given are closer than random rows."""
+    found = subject.dependence
+    if not subject.ordered or not found.ordered:
+        return None
+    classes, p_value = subject.classes_here, found.p_value
+    if classes is not None and classes_follow_order(subject, classes) <= _CLASS_LEVEL:
+        # Sorted classes explain their own order: what is left is an order within them.
+        p_value = _order_within(subject, classes)
+        if p_value > LEVEL:
+            return None
+    text = f"neighbouring rows are closer than random ones; exchanged with its neighbour, a row keeps {_kept(subject)}"
+    advice = (
+        "Series: shift=True, with sessions as blocks=; batches: blocks=; trials of a subject: groups=. Rows that were "
+        "only sorted can be shuffled, the same way everywhere. A drift over all rows defeats every permutation of "
+        "rows: remove it, or pass it as covariates="
+    )
+    return Doubt("order", max(0.0, _displaced(subject)), p_value, text, advice)
+
+
+def _kept(subject: Subject) -> str:
+    headline = subject.headline
+    return f"{_displaced(subject):.2f} of the {headline.name} of {headline.value:.2f}"
+
+
+def _displaced(subject: Subject) -> float:
+    """The headline with each row of one side replaced by its neighbour."""
+    steps = [_turned(subject, step) for step in (1, -1)]
+    return float(np.clip(subject.headline.reproduced(steps).mean(), -1.0, 1.0))
+
+
+def _turned(subject: Subject, step: int) -> Index:
+    """Each row becomes its neighbour within its stretch, the last one the first."""
+    ends = np.cumsum([0, *(len(window) for window in subject.windows)])
+    parts = [np.roll(np.arange(start, stop), -step) for start, stop in pairwise(ends)]
+    return np.concatenate(parts)
+
+
+@doubt("duplicates", of="both", cheap=True)
+def duplicates(subject: Subject) -> Doubt | None:
+    """Rows that repeat others count more than once."""
+    found = subject.dependence
+    if not found.repeating:
+        return None
+    share = min(1.0, len(found.repeated) / found.n_rows + len(found.nearly_repeated) / max(1, found.n_looked_at))
+    text = (
+        f"{len(found.repeated):,} of {found.n_rows:,} rows repeat an earlier one, and {len(found.nearly_repeated):,} "
+        f"of {found.n_looked_at:,} looked at nearly repeat another: they count as evidence more than once"
+    )
+    return Doubt("duplicates", share, None, text, "Keep one of each, or pass what they repeat as groups=")
+
+
+@doubt("few rows")
+def few_rows(subject: Subject) -> Doubt | None:
+    """A few far rows hold most of what linear measures compare."""
+    rows, n_far = with_far_rows(subject)
+    centred = subject.read(0, rows)
+    centred -= np.median(centred, axis=0)
+    squares = (centred @ centred.T) ** 2
+    # The others stand for all that were not looked at.
+    times = np.where(np.arange(len(rows)) < n_far, 1.0, (subject.n_rows - n_far) / max(1, len(rows) - n_far))
+    weighed = squares * times[:, None] * times
+    total = float(weighed.sum())
+    for few in range(1, n_far + 1):
+        share = 1 - float(weighed[few:, few:].sum()) / total if total > 0 else 0.0
+        if share >= _HALF:
+            named = subject.called(rows[:few])
+            names = f"row {named[0]} holds" if few == 1 else f"rows {', '.join(map(str, named))} hold"
+            text = f"{names} {100 * share:.0f} % of what linear measures (CKA, RV, regression) compare"
+            advice = "Look at them; leave them out, or use ranks (RSA, metric='cosine', neighbours) or unbiased CKA"
+            return Doubt("few rows", share, None, text, advice, named)
+    return None
+
+
+def with_far_rows(subject: Subject) -> tuple[Index, int]:
+    """The longest rows of all, farthest first, and then those that are looked at; with the number of the former."""
+    n_far = min(_LONGEST, max(1, subject.n_rows // 50))
+    far: list[int] = []
+    for side, sample in enumerate(subject.samples):
+        middle = np.median(sample, axis=0)
+        lengths = np.concatenate([np.linalg.norm(block - middle, axis=1) for block in subject.blocks(side)])
+        longest = np.argsort(-lengths, kind="stable")[:n_far]
+        far += [row for row in longest.tolist() if row not in far]
+    first = np.array(far, dtype=np.intp)
+    return np.concatenate([first, np.setdiff1d(subject.places, first)]), len(first)
+
+
+@doubt("row scale", of="both")
+def row_scale(subject: Subject) -> Doubt | None:
+    """The length of each row, or how many of its entries are not zero, explains which rows are close."""
+    headline = subject.headline
+    # In few dimensions the length of a row is much of where it lies.
+    if headline.value < _LEAST_SCORE or min(sample.shape[1] for sample in subject.samples) < _WIDE:
+        return None
+    scales = [_scales(sample, subject.metric) for sample in subject.samples]
+    # What two representations do not share cannot make them alike.
+    everywhere = [what for what in scales[0] if all(what in one for one in scales)]
+    shared = [what for what in everywhere if abs(_rank_correlation([one[what] for one in scales])) >= _SHARED]
+    found = [Explained(headline, side[what], what) for side in scales for what in shared]
+    strongest = max(found, key=lambda one: one.effect, default=None)
+    if strongest is None or strongest.effect < _HALF * headline.value:
+        return None
+    p_value = strongest.p_value(subject.generator)
+    if p_value > LEVEL:
+        return None
+    text = f"given the {strongest.name}, {strongest.left:.2f} is left of the {headline.name} of {headline.value:.2f}"
+    advice = (
+        "Compare with chance(X, keep='row scale'), or pass the scale (depth, length, loudness) as covariates= or "
+        "within=; where it is technical, remove it first"
+    )
+    return Doubt("row scale", strongest.effect, p_value, text, advice)
+
+
+def _rank_correlation(sides: list[Vector]) -> float:
+    """Rank correlation of two quantities; 1 of one alone."""
+    if len(sides) == 1:
+        return 1.0
+    return float(np.corrcoef([midranks(side)[0] for side in sides])[0, 1])
+
+
+def _scales(sample: Matrix, metric: str) -> dict[str, Vector]:
+    centred = sample - sample.mean(axis=1, keepdims=True) if metric == "correlation" else sample
+    found = {
+        "length of each row": np.linalg.norm(centred, axis=1),
+        "sum of each row": sample.sum(axis=1),
+        "distance of each row from the mean": np.linalg.norm(sample - sample.mean(axis=0), axis=1),
+        "number of entries of each row that are not zero": np.count_nonzero(sample, axis=1).astype(np.float64),
+    }
+    return {what: scale for what, scale in found.items() if np.ptp(scale) > 1e-9 * (np.abs(scale).max() or 1.0)}
+
+
+def classes_follow_order(subject: Subject, classes: Labels) -> float:
+    """p-value of the number of neighbours of one class, beside random orders."""
+    first, second = _neighbours(subject)
+    rng = subject.generator
+    orders = [np.arange(len(classes)), *(rng.permutation(len(classes)) for _ in range(_N_ORDERS))]
+    same = np.array([np.mean(classes[one][first] == classes[one][second]) for one in orders])
+    return _tail(same)
+
+
+def _order_within(subject: Subject, classes: Labels) -> float:
+    """p-value of the closeness of neighbours of one class, beside random orders of the rows of each class."""
+    first, second = _neighbours(subject)
+    same = classes[first] == classes[second]
+    first, second = first[same], second[same]
+    if len(first) < 2:
+        return 1.0
+    ranks = (subject.headline.first + subject.headline.second).mean(axis=0)
+    n, rng = len(classes), subject.generator
+
+    def closeness(order: Index) -> float:
+        low, high = np.sort([order[first], order[second]], axis=0)
+        # Ranks of a split are of closeness, of a pair of distances.
+        sign = -1 if subject.is_pair else 1
+        return sign * float(ranks[low * n - low * (low + 1) // 2 + high - low - 1].mean())
+
+    orders = [np.arange(n), *(_shuffled_within(classes, rng) for _ in range(_N_ORDERS))]
+    return _tail(np.array([closeness(one) for one in orders]))
+
+
+def _shuffled_within(classes: Labels, rng: np.random.Generator) -> Index:
+    order = np.arange(len(classes))
+    for one in np.unique(classes):
+        places = np.flatnonzero(classes == one)
+        order[places] = places[rng.permutation(len(places))]
+    return order
+
+
+def _neighbours(subject: Subject) -> tuple[Index, Index]:
+    """Places of neighbours among the rows that are looked at."""
+    ends = np.cumsum([len(window) for window in subject.windows])
+    first = np.setdiff1d(np.arange(ends[-1]), ends - 1)
+    return first, first + 1
+
+
+def _tail(values: Vector) -> float:
+    """Normal p-value of the first number beside the others."""
+    spread = float(values[1:].std(ddof=1)) * sqrt(1 + 1 / (len(values) - 1))
+    if not spread > 1e-12:
+        return 1.0
+    return 0.5 * erfc(float(values[0] - values[1:].mean()) / spread / sqrt(2))

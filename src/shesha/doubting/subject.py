@@ -1,0 +1,129 @@
+"""What is doubted: rows of one or two representations, and what is known about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from shesha._types import Index, Labels, Matrix, Vector
+from shesha.doubting.headline import Headline
+from shesha.kernels.distances import Metric
+from shesha.nulls.dependence import dependence
+from shesha.results import Dependence
+from shesha.views import Rows
+
+_WINDOWS, _ROWS = 4, 256
+"""Stretches of consecutive rows that the headline is made of, and the rows of all of them."""
+_BLOCK = 1 << 20
+"""Numbers that are read at a time."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The rows of one representation, or of a pair, and what is known about each row."""
+
+    sides: tuple[Rows, ...]
+    metric: Metric
+    classes: Labels | None = None
+    known: Mapping[str, Vector | Labels] = field(default_factory=dict)
+    """Covariates and groups by name: numbers as floats, labels as codes."""
+    design: Mapping[str, Vector | Labels] = field(default_factory=dict)
+    """The same of the design that was asked for: it is respected already, but classes may go with it."""
+    ordered: bool = True
+    """Whether the order of the rows may mean something."""
+    seed: int = 0
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """What the caller has worked out already: 'dependence'."""
+    numbers: Index | None = None
+    """What the rows are called, where some were left out."""
+
+    def called(self, rows: Index) -> tuple[int, ...]:
+        """The numbers by which the caller knows some rows."""
+        return tuple((rows if self.numbers is None else self.numbers[rows]).tolist())
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether there are two representations."""
+        return len(self.sides) == 2
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of each side."""
+        return len(self.sides[0])
+
+    @cached_property
+    def windows(self) -> list[Index]:
+        """Stretches of consecutive rows, spread evenly; all rows where they are few."""
+        n, length = self.n_rows, _ROWS // _WINDOWS
+        if n <= _ROWS:
+            return [np.arange(n)]
+        starts = np.linspace(0, n - length, _WINDOWS).astype(np.intp)
+        return [np.arange(start, start + length) for start in starts]
+
+    @cached_property
+    def places(self) -> Index:
+        """The rows that are looked at."""
+        return np.concatenate(self.windows)
+
+    @cached_property
+    def samples(self) -> tuple[Matrix, ...]:
+        """Their values, on each side."""
+        return tuple(self.read(at, self.places) for at in range(len(self.sides)))
+
+    @cached_property
+    def units(self) -> tuple[float, ...]:
+        """A power of two near the largest number of each side: squares of what is divided by it stay within range."""
+        largest = [
+            max(float(np.abs(block).max(initial=0.0)) for _, block in side.blocks(_BLOCK)) for side in self.sides
+        ]
+        return tuple(2.0 ** np.floor(np.log2(one)) if one > 0 else 1.0 for one in largest)
+
+    def read(self, side: int, rows: Index) -> Matrix:
+        """Some rows of a side, in its unit."""
+        return np.asarray(self.sides[side].read(rows) / self.units[side])
+
+    def blocks(self, side: int) -> Iterator[Matrix]:
+        """All rows of a side, stretch by stretch, in its unit."""
+        for _, block in self.sides[side].blocks(_BLOCK):
+            yield block / self.units[side]
+
+    @property
+    def sample(self) -> Matrix:
+        """Their values on the first side."""
+        return self.samples[0]
+
+    @cached_property
+    def headline(self) -> Headline:
+        """The score whose change is the effect of a doubt."""
+        if self.is_pair:
+            return Headline.of_pair(self.samples[0], self.samples[1], self.metric)
+        return self.split(self.sample)
+
+    def split(self, rows: Matrix, *, rotated: bool = False) -> Headline:
+        """The same for rows that were changed, with the same partitions where there are as many features."""
+        return Headline.of_halves(rows, self.metric, self.seed, rotated=rotated)
+
+    @property
+    def value(self) -> float | None:
+        """The value of the headline, if a doubt asked for it."""
+        return self.headline.value if "headline" in self.__dict__ else None
+
+    @cached_property
+    def dependence(self) -> Dependence:
+        """Signs that rows depend on one another."""
+        found: Dependence | None = self.given.get("dependence")
+        return found if found is not None else dependence(*(side.sample for side in self.sides))
+
+    @cached_property
+    def classes_here(self) -> Labels | None:
+        """Classes of the rows that are looked at."""
+        return None if self.classes is None else self.classes[self.places]
+
+    @property
+    def generator(self) -> np.random.Generator:
+        """A new stream of random numbers, always the same."""
+        return np.random.default_rng([self.seed, 29])

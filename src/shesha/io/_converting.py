@@ -1,0 +1,47 @@
+"""Files that are not read, and the two lines that turn each kind into one that is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_TORCH = (
+    "import torch; from shesha.io import save",
+    "save({new}, torch.load({old}, map_location='cpu', weights_only=True))  # a dict of tensors by name",
+)
+_PICKLE = (
+    "import numpy, pickle  # reading a pickle runs what it says: only one that you wrote yourself",
+    "numpy.save({npy}, numpy.asarray(pickle.load(open({old}, 'rb'))))",
+)
+_TEXT = ("import numpy", "numpy.save({npy}, numpy.loadtxt({old}))")
+_MATLAB = (
+    "import scipy.io; from shesha.io import save",
+    "save({new}, {{k: v for k, v in scipy.io.loadmat({old}).items() if not k.startswith('__')}})",
+)
+_HDF5 = (
+    "import h5py; from shesha.io import save",
+    "save({new}, {{k: v[()] for k, v in h5py.File({old}).items()}})  # data sets at the top of the file",
+)
+_EXCEL = ("import pandas", "pandas.read_excel({old}).to_csv({csv}, index=False)")
+_LINES = {
+    **dict.fromkeys((".pt", ".pth", ".bin", ".ckpt"), _TORCH),
+    **dict.fromkeys((".pkl", ".pickle", ".p"), _PICKLE),
+    ".joblib": (_PICKLE[0].replace("pickle  #", "joblib  #"), "numpy.save({npy}, numpy.asarray(joblib.load({old})))"),
+    ".txt": _TEXT,
+    ".dat": _TEXT,
+    ".mat": _MATLAB,
+    **dict.fromkeys((".h5", ".hdf5", ".hdf"), _HDF5),
+    **dict.fromkeys((".xlsx", ".xls"), _EXCEL),
+}
+"""By the ending."""
+
+
+def how_to_convert(path: Path) -> str:
+    """Return the lines of Python that convert a file of another kind, or nothing where they are not known."""
+    lines = _LINES.get(path.suffix.lower())
+    if lines is None:
+        return ""
+    names = {"old": path, "new": path.with_suffix(".npz"), "npy": path.with_suffix(".npy")}
+    names["csv"] = path.with_suffix(".csv")
+    quoted = {name: repr(str(one)) for name, one in names.items()}
+    told = "\n".join(f"    {line.format(**quoted)}" for line in lines)
+    return f"; this converts it:\n{told}"

@@ -1,0 +1,85 @@
+"""Ridge regression by folds: one decomposition per fold serves every penalty and every target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha._types import Index, Matrix, Vector
+
+PENALTIES = np.geomspace(1e-6, 1e4, 31)
+"""In units of the largest variance of the training rows; the last predict next to nothing but the mean."""
+_RANK = 1e-12
+"""Variances below this share of the largest are rounding."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """The rows outside of a fold, as ridge regression sees them."""
+
+    rest: Index
+    held_out: Index
+    mean: Vector
+    variances: Vector
+    """Summed squares along the axes, largest first."""
+    axes: Matrix
+    """Columns."""
+
+
+def training(rows: Matrix, fold: Index, n_folds: int) -> list[Training]:
+    """Decompose the rows outside of each fold; the columns of all rows have mean zero."""
+    whole = rows.T @ rows
+    return [_training(rows, whole, fold == k) for k in range(n_folds)]
+
+
+def _training(rows: Matrix, whole: Matrix, out: NDArray[np.bool_]) -> Training:
+    held_out, rest = np.flatnonzero(out), np.flatnonzero(~out)
+    own = rows[held_out]
+    # What is left of sums that are zero over all rows.
+    mean = -own.sum(axis=0) / len(rest)
+    variances, axes = np.linalg.eigh(whole - own.T @ own - len(rest) * np.outer(mean, mean))
+    variances, axes = variances[::-1], axes[:, ::-1]
+    rank = int(np.count_nonzero(variances > _RANK * max(float(variances[0]), 0.0)))
+    return Training(rest, held_out, mean, variances[:rank], axes[:, :rank])
+
+
+def held_out_errors(rows: Matrix, parts: list[Training], targets: Matrix) -> tuple[float, float]:
+    """Predict the targets of each fold from the rows outside; squared errors of that, and of predicting their mean.
+
+    The penalty, one for all targets, is that of the smallest generalised cross-validation score of the training rows
+    (Golub, Heath and Wahba 1979): leave-one-out errors, up to a rotation of the rows.
+    """
+    cross = rows.T @ targets
+    errors = np.array([_errors(rows, part, targets, cross) for part in parts])
+    predicted, mean = errors.sum(axis=0)
+    return float(predicted), float(mean)
+
+
+def _errors(rows: Matrix, part: Training, targets: Matrix, cross: Matrix) -> tuple[float, float]:
+    own, wanted = rows[part.held_out], targets[part.held_out]
+    mean = -wanted.sum(axis=0) / len(part.rest)
+    shared = cross - own.T @ wanted - len(part.rest) * np.outer(part.mean, mean)
+    # Inner products of the targets with the left singular vectors of the training rows.
+    along = (part.axes.T @ shared) / np.sqrt(part.variances)[:, None]
+    left = targets[part.rest] - mean
+    weights = np.sqrt(part.variances) / (part.variances + _penalty(part, along, float(np.vdot(left, left))))
+    wanted = wanted - mean
+    found = wanted - ((own - part.mean) @ part.axes) @ (weights[:, None] * along)
+    return float(np.vdot(found, found)), float(np.vdot(wanted, wanted))
+
+
+def _penalty(part: Training, along: Matrix, whole: float) -> float:
+    """The penalty that generalised cross-validation prefers among the training rows."""
+    n = len(part.rest)
+    if not len(part.variances):
+        return 1.0
+    penalties = PENALTIES * part.variances[0]
+    kept = part.variances / (part.variances + penalties[:, None])
+    explained = np.einsum("ij,ij->i", along, along)
+    beyond = max(0.0, whole - float(explained.sum()))
+    beyond = beyond if beyond > _RANK * whole else 0.0
+    freedom = 1.0 - (1.0 + kept.sum(axis=1)) / n
+    scores = (beyond + (1.0 - kept) ** 2 @ explained) / freedom**2
+    return float(penalties[int(np.argmin(scores))])

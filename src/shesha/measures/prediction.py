@@ -1,0 +1,83 @@
+"""Held-out prediction: what of the rows that a linear map has not seen does it give?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from shesha import _validate as check
+from shesha._types import Seed
+from shesha.measures._registry import measure
+from shesha.views import Folds, Groups
+
+Direction = Literal["mean", "forward", "backward"]
+DIRECTIONS: tuple[Direction, ...] = ("mean", "forward", "backward")
+
+
+def _declared(direction: Direction, **options: Any) -> Mapping[str, Any]:
+    """One direction alone is not symmetric."""
+    return {"symmetric": direction == "mean"}
+
+
+@measure(
+    "linear predictivity",
+    view=Folds,
+    closer="higher",
+    bounds=(-np.inf, 1),
+    symmetric=True,
+    invariant=("orthogonal", "scaling", "translation"),
+    family="regression",
+    cost="n d^2 + d^3",
+    formula="R^2 = 1 - sum_i ||y_i - ridge prediction||^2 / sum_i ||y_i - training mean||^2 over held-out rows i, "
+    "mean of both directions",
+    reference="Yamins et al. 2014; Schrimpf et al. 2018; Golub, Heath and Wahba 1979",
+    caveats=(
+        "About 0, and slightly below, for unrelated data: what is below 0 predicts worse than the mean.",
+        "Features count by their variance: scale them first if they should count alike.",
+        "Rows that depend on one another leak between folds: groups=Groups(labels) keeps equal labels in one fold.",
+        "Below 1 for a representation and itself.",
+    ),
+    under=_declared,
+)
+def linear_predictivity(
+    a: Folds,
+    b: Folds,
+    *,
+    direction: Direction = "mean",
+    n_folds: int = 5,
+    groups: Groups | None = None,
+    seed: Seed = 0,
+) -> float:
+    """Share of the variance of unseen rows that ridge regression predicts, each from the other.
+
+    R squared, over all features and held-out rows together. The penalty, one for all features, is chosen among the
+    training rows of each fold by generalised cross-validation, so the held-out rows have no part in it. A
+    value is a lower limit for what a linear map could give with more rows.
+
+    Parameters
+    ----------
+    direction : {'mean', 'forward', 'backward'}
+        Both directions averaged, Y predicted from X, or X predicted from Y.
+    n_folds : int
+        At least 2, and at most half the number of rows.
+    groups : Groups, optional
+        `shesha.measures.Groups(labels)`: rows of equal labels stay in one fold.
+    seed : int, Generator or None
+        Deals the rows into folds.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 4))
+    >>> Y = X @ rng.standard_normal((4, 3))
+    >>> round(linear_predictivity(X, Y, direction="forward"), 3), round(linear_predictivity(X, Y), 2)
+    (1.0, 0.89)
+    """
+    check.choice(direction, DIRECTIONS, "direction")
+    if direction == "forward":
+        return a.predicts(b)
+    if direction == "backward":
+        return b.predicts(a)
+    return (a.predicts(b) + b.predicts(a)) / 2

@@ -1,0 +1,36 @@
+"""What could be wrong with the numbers of an audit, in front of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from shesha.report import Section, wrapped
+from shesha.results._audit_table import among
+
+if TYPE_CHECKING:
+    from shesha.results._audit import Audit
+    from shesha.results._doubts import Doubt
+
+_EFFECT = "Effect: how much of the feature split, or what share of the data, hangs on it. First what could change most."
+
+
+def doubts(audit: Audit, width: int, words: Callable[[str], str] = str) -> Section | None:
+    """What could be wrong, what could change the most first; what several representations share is told once."""
+    with_it: dict[str, list[tuple[Doubt, str]]] = {}
+    for one in audit.representations:
+        for doubt in one.doubts or ():
+            with_it.setdefault(doubt.name, []).append((doubt, one.name))
+    if not with_it:
+        return None
+    several = len(audit.representations)
+    worst = {name: max(found, key=lambda pair: pair[0].effect) for name, found in with_it.items()}
+    lines = []
+    for name, (doubt, most) in sorted(worst.items(), key=lambda item: -item[1][0].effect):
+        names = [one for _, one in with_it[name]]
+        where = "" if several == 1 else f"{among(names, several)}, "
+        most_in = f"most in {most}: " if len(names) > 1 else ""
+        p = "" if doubt.p_value is None else f", p = {doubt.p_value:.1g}"
+        lines += wrapped(words(f"{name} ({where}effect {doubt.effect:.2f}{p}): {most_in}{doubt.text}."), width - 2)
+        lines += wrapped(words(f"-> {doubt.advice}."), width - 2, "  ")
+    return Section("What could be wrong", tuple(lines), _EFFECT)

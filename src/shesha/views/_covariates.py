@@ -1,0 +1,155 @@
+"""Covariates: what rows are known to differ in, to be taken out of representations that are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha import _validate as check
+from shesha._arrays import to_host
+from shesha._types import Index, Matrix
+from shesha.kernels.triangles import square
+from shesha.nulls.alike import alike
+from shesha.nulls.designs import STRATUM
+from shesha.nulls.exchange import Exchange
+from shesha.views._given import Rdm
+
+FEWEST_FREE = 4
+"""Rows that must be left once every covariate has taken one."""
+_NOTHING = 1e-10
+"""Share of a feature's length below which what is left of it is rounding."""
+
+
+@dataclass(frozen=True)
+class Covariates:
+    """What rows differ in: standardised columns, or distances between rows where only these are known."""
+
+    columns: Matrix | None
+    """Numbers with mean 0 and variance 1, and one column per class of a label."""
+    given: Rdm | None = None
+
+    @classmethod
+    def of(cls, covariates: ArrayLike | Rdm, n_rows: int) -> Covariates:
+        """Check the covariates.
+
+        Parameters
+        ----------
+        covariates : array of shape (n_rows,) or (n_rows, n_covariates), DataFrame, or Rdm
+            Numbers, or labels: text, booleans, and whole numbers of so few values that about ten rows share each.
+        n_rows : int
+
+        Raises
+        ------
+        ValueError
+            If they do not fit the rows, are missing or the same somewhere, or leave too few rows free.
+        """
+        if isinstance(covariates, Rdm):
+            if covariates.n_rows != n_rows:
+                raise ValueError(f"covariates must be of the {n_rows} rows compared, got {covariates.n_rows} rows")
+            return cls(None, covariates)
+        parts = [_coded(column, name, n_rows) for name, column in _columns(covariates, n_rows)]
+        found = cls(np.concatenate(parts, axis=1))
+        if n_rows - found.n_taken < FEWEST_FREE:
+            raise ValueError(
+                f"covariates must leave at least {FEWEST_FREE} of the {n_rows} rows free, got {found.n_taken} "
+                "that differ, the mean among them (a label counts once per class): use fewer"
+            )
+        return found
+
+    @property
+    def n_rows(self) -> int:
+        """Number of inputs."""
+        return self.given.n_rows if self.given is not None else len(self._known)
+
+    @property
+    def _known(self) -> Matrix:
+        assert self.columns is not None
+        return self.columns
+
+    @cached_property
+    def basis(self) -> Matrix:
+        """Orthonormal columns that span the centred covariates."""
+        left, values, _ = np.linalg.svd(self._known - self._known.mean(axis=0), full_matrices=False)
+        return np.ascontiguousarray(left[:, values > 1e-9 * max(1.0, float(values.max(initial=0.0)))])
+
+    @property
+    def n_taken(self) -> int:
+        """Rows that stop being free: one for the mean, and one for each covariate."""
+        return 1 + int(self.basis.shape[1])
+
+    def residuals(self, rows: Matrix) -> Matrix:
+        """Return the rows less what the covariates explain linearly; means stay."""
+        mean = rows.mean(axis=0)
+        centred = rows - mean
+        found = centred - self.basis @ (self.basis.T @ centred)
+        lengths, left = np.linalg.norm(centred, axis=0), np.linalg.norm(found, axis=0)
+        found[:, left <= _NOTHING * lengths] = 0.0
+        return np.asarray(found + mean)
+
+    def at(self, rows: Index) -> Covariates:
+        """The covariates of some rows."""
+        if self.given is not None:
+            return Covariates(None, self.given.rows_at(rows))
+        return Covariates(self._known[rows])
+
+    @cached_property
+    def distances(self) -> Rdm:
+        """Distances between rows: as given, or Euclidean."""
+        if self.given is not None:
+            return self.given
+        lengths = np.einsum("ij,ij->i", self._known, self._known)
+        squared = lengths[:, None] + lengths - 2 * self._known @ self._known.T
+        # Rows of one class are equal, whatever rounding says.
+        found = np.sqrt(np.where(squared > 1e-12 * (1 + lengths[:, None]), squared, 0.0))
+        np.fill_diagonal(found, 0.0)
+        return Rdm((found + found.T) / 2, "covariates")
+
+    def design(self, blocks: ArrayLike | None = None) -> Exchange:
+        """Say that rows of like covariates take each other's place."""
+        return alike(square(self.distances.condensed, self.n_rows), "covariates", blocks)
+
+
+def _columns(covariates: Any, n_rows: int) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield each covariate with what it is called."""
+    if hasattr(covariates, "columns") and hasattr(covariates, "iloc"):
+        found = [(f"covariates[{str(name)!r}]", np.asarray(covariates[name])) for name in covariates.columns]
+    else:
+        array = to_host(covariates)
+        if array.ndim not in (1, 2) or 0 in array.shape:
+            raise ValueError(f"covariates must be of shape (n,) or (n, n_covariates), got shape {array.shape}")
+        if array.ndim == 1:
+            found = [("covariates", array)]
+        else:
+            found = [(f"column {at} of covariates", column) for at, column in enumerate(array.T)]
+    for name, column in found:
+        if len(column) != n_rows:
+            raise ValueError(f"{name} must have one value for each of the {n_rows} rows, got {len(column)}")
+        yield name, column
+
+
+def _coded(column: NDArray[Any], name: str, n_rows: int) -> Matrix:
+    """Standardise numbers; give each class of a label a column."""
+    if column.dtype.kind == "O":
+        column = _numbers_if_all_are(column)
+    codes, values = check.labels(column, n_rows, name, min_classes=1)
+    if len(values) < 2:
+        raise ValueError(f"{name} must differ between rows, got {values[0]!s} in all")
+    few = values.dtype.kind in "iu" and len(values) <= max(2, n_rows // STRATUM)
+    if values.dtype.kind in "iuf" and not few:
+        numbers = np.asarray(column, dtype=np.float64)
+        numbers = numbers / np.abs(numbers).max()
+        return np.asarray((numbers - numbers.mean()) / numbers.std())[:, None]
+    return np.eye(len(values))[codes]
+
+
+def _numbers_if_all_are(column: NDArray[Any]) -> NDArray[Any]:
+    """Object columns of numbers (of a DataFrame with text in other columns) are numbers."""
+    numbers = (int, float, np.integer, np.floating)
+    if all(isinstance(value, numbers) and not isinstance(value, bool) for value in column):
+        return column.astype(np.float64)
+    return column

@@ -1,0 +1,126 @@
+"""Rows dealt into folds, and the rows outside of each decomposed: what held-out prediction needs of one side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha import _validate as check
+from shesha._random import generator
+from shesha._types import Index, Matrix, Seed
+from shesha._warnings import NotEstimable
+from shesha.kernels import ridge
+from shesha.views._features import Features
+from shesha.views._representation import Representation, View
+
+
+class Groups:
+    """Labels of rows that stay in one fold, as an option of a measure: equal labels, equal option.
+
+    Parameters
+    ----------
+    labels : array of shape (n_samples,)
+        One per row: the subject, the session, the document.
+
+    Examples
+    --------
+    >>> Groups(["a", "a", "b", "c", "c"])
+    Groups(3 of 5 rows)
+    """
+
+    def __init__(self, labels: ArrayLike) -> None:
+        given = np.asarray(labels)
+        if given.ndim != 1:
+            raise ValueError(f"labels must be 1-D (n_samples,), got shape {given.shape}")
+        self.codes: tuple[int, ...] = tuple(np.unique(given, return_inverse=True)[1].tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Groups) and self.codes == other.codes
+
+    def __hash__(self) -> int:
+        return hash(self.codes)
+
+    def __repr__(self) -> str:
+        return f"Groups({len(set(self.codes))} of {len(self.codes)} rows)"
+
+
+@dataclass(frozen=True)
+class Folds(View):
+    """Centred rows dealt into folds; for each, the rows outside of it decomposed."""
+
+    rows: Matrix
+    fold: Index
+    """Of each row."""
+    n_folds: int
+
+    folding = "columns"
+
+    @classmethod
+    def of(cls, source: Representation, *, n_folds: int = 5, groups: Groups | None = None, seed: Seed = 0) -> Folds:
+        """Deal the rows, or whole groups, into folds of about equal size."""
+        count = check.count(n_folds, "n_folds", minimum=2)
+        features = source.view(Features)
+        if features.centred_norm == 0:
+            raise NotEstimable("all rows are equal")
+        fold = _dealt(source.n_rows, count, groups, seed)
+        # Errors are sums over all features, which an orthogonal map to fewer coordinates leaves alone.
+        return cls(features.compact / features.centred_norm, fold, count)
+
+    @classmethod
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """The features, and axes for each fold."""
+        folds = options["n_folds"] if isinstance(options["n_folds"], int) else 5
+        side = 8 * min(n, d) ** 2
+        return 24 * n * d + folds * side, 24 * n * d + 6 * side
+
+    @property
+    def n_rows(self) -> int:
+        """Number of inputs."""
+        return len(self.rows)
+
+    @cached_property
+    def parts(self) -> list[ridge.Training]:
+        """What lies outside of each fold."""
+        return ridge.training(self.rows, self.fold, self.n_folds)
+
+    def predicts(self, other: Folds) -> float:
+        """Share of the other's variance in each fold that is predicted from the rows outside of it."""
+        errors, spread = self.between(other, "errors", lambda: ridge.held_out_errors(self.rows, self.parts, other.rows))
+        return 1.0 - errors / spread
+
+    def permuted(self, order: Index) -> Folds:
+        """Relabel: row i of the result is row order[i] of this; folds are places, and stay."""
+        return Folds(self.rows[order], self.fold, self.n_folds)
+
+
+def _dealt(n: int, n_folds: int, groups: Groups | None, seed: Seed) -> Index:
+    if groups is None:
+        if n < 2 * n_folds:
+            raise NotEstimable(f"{n_folds} folds need at least {2 * n_folds} rows, got {n}")
+        fold = np.empty(n, dtype=np.intp)
+        fold[generator(seed).permutation(n)] = np.arange(n) % n_folds
+        return fold
+    if not isinstance(groups, Groups):
+        raise TypeError(f"groups must be shesha.measures.Groups(labels), got a {type(groups).__name__}")
+    if len(groups.codes) != n:
+        raise ValueError(f"groups must have one label per row ({n}), got {len(groups.codes)}")
+    return _dealt_by_size(groups.codes, n_folds, seed)
+
+
+def _dealt_by_size(codes: Sequence[int], n_folds: int, seed: Seed) -> Index:
+    """Give the largest groups out first, each to the fold with the fewest rows; equals in random order."""
+    sizes = np.bincount(codes)
+    if len(sizes) < n_folds:
+        raise NotEstimable(f"{n_folds} folds need at least as many groups, got {len(sizes)}")
+    order = generator(seed).permutation(len(sizes))
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    fold, filled = np.empty(len(sizes), dtype=np.intp), np.zeros(n_folds)
+    for group in order:
+        fold[group] = int(np.argmin(filled))
+        filled[fold[group]] += sizes[group]
+    return np.asarray(fold[np.asarray(codes)])

@@ -1,0 +1,72 @@
+"""Covariates of a comparison, from files or columns."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shesha import compare
+
+BATCH = np.tile(["a", "b", "c"], 10)
+
+
+@pytest.fixture
+def files(tmp_path, rng):
+    """Two tables of the same rows, the first with a batch and a depth among its columns."""
+    X, Y, depth = rng.standard_normal((30, 3)), rng.standard_normal((30, 4)), rng.standard_normal(30)
+    table = pd.DataFrame(X, columns=["f0", "f1", "f2"]).assign(batch=BATCH, depth=depth)
+    table.to_csv(tmp_path / "x.csv", index=False)
+    pd.DataFrame(Y, columns=list("abcd")).to_csv(tmp_path / "y.csv", index=False)
+    (tmp_path / "batch.txt").write_text("\n".join(BATCH))
+    np.savez(tmp_path / "a.npz", one=X, two=Y, three=Y)
+    return tmp_path, X, Y, depth
+
+
+def test_columns_and_files_are_taken_out(invoke, files):
+    folder, X, Y, depth = files
+    out = folder / "out.json"
+    ended = invoke(
+        *("compare", folder / "x.csv", folder / "y.csv", "--measures", "CKA", "--covariates", folder / "batch.txt"),
+        *("--covariates", "depth", "--json", out),
+    )
+    assert ended.status == 0, ended.err
+    # The batch is text, so that it is no feature of a table either.
+    expected = compare(X, Y, "CKA", covariates=pd.DataFrame({"batch": BATCH, "depth": depth}))
+    found = json.loads(out.read_text())
+    assert found["scores"][0]["value"] == pytest.approx(expected["CKA"].value, abs=1e-10)
+
+
+def test_the_null_exchanges_rows_of_like_covariates(invoke, files):
+    folder, *_ = files
+    ended = invoke(
+        *("compare", folder / "x.csv", folder / "y.csv", "--measures", "CKA", "--calibrate", "--covariates", "batch")
+    )
+    assert ended.status == 0, ended.err
+    assert "rows of like covariates" in ended.out
+
+
+REFUSED = {
+    "an unknown column": (["--covariates", "colour"], "--covariates must be a file, or a column of"),
+    "a picture": (["--covariates", "batch", "--plot", "p.png"], "--plot must be left out with --covariates, got both"),
+    "a store": (["--covariates", "batch", "--store", "s.db"], "--covariates needs two representations in files, got"),
+    "other rows": (["--covariates", "short.txt", "--covariates", "batch"], "--covariates must all have the same rows"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_taken_out_is_refused(invoke, files, name, monkeypatch):
+    folder, *_ = files
+    monkeypatch.chdir(folder)
+    (folder / "short.txt").write_text("a\nb\nc")
+    more, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message):
+        invoke("compare", "x.csv", "y.csv", "--measures", "CKA", *more)
+
+
+def test_several_representations_are_refused(invoke, files):
+    folder, *_ = files
+    with pytest.raises(ValueError, match="--covariates needs exactly two representations, got 3"):
+        invoke("compare", folder / "a.npz", "--measures", "CKA", "--covariates", folder / "batch.txt")

@@ -1,0 +1,127 @@
+"""Names of rows in files: two files whose rows stand in another order are matched, in Python and by commands."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import shesha
+from shesha import sim
+from shesha.io import open_file
+from shesha.io._open import read_named_labels
+
+RNG = np.random.default_rng(0)
+N = 40
+X = RNG.standard_normal((N, 4))
+Y = X + RNG.standard_normal((N, 4))
+pytestmark = pytest.mark.filterwarnings("default", "ignore:skipped")
+NAMES = [f"cell {row}" for row in range(N)]
+MIXED = RNG.permutation(N)
+CLASSES = np.repeat([0, 1], N // 2)
+
+
+def frames():
+    columns = list("abcd")
+    return pd.DataFrame(X, NAMES, columns), pd.DataFrame(Y, NAMES, columns).iloc[MIXED]
+
+
+def as_csv(path, frame):
+    frame.to_csv(path)
+
+
+def as_parquet(path, frame):
+    pytest.importorskip("pyarrow")
+    frame.to_parquet(path)
+
+
+def as_parquet_column(path, frame):
+    pytest.importorskip("pyarrow")
+    frame.reset_index(names="cell").to_parquet(path, index=False)
+
+
+def as_h5ad(path, frame):
+    anndata = pytest.importorskip("anndata")
+    anndata.AnnData(frame.to_numpy(), obs=frame[[]]).write_h5ad(path)
+
+
+WRITERS = {
+    "csv": (as_csv, ".csv"),
+    "parquet": (as_parquet, ".parquet"),
+    "column": (as_parquet_column, ".parquet"),
+    "h5ad": (as_h5ad, ".h5ad"),
+}
+
+
+@pytest.fixture(params=WRITERS)
+def pair(request, tmp_path):
+    write, ending = WRITERS[request.param]
+    paths = tmp_path / f"a{ending}", tmp_path / f"b{ending}"
+    for path, frame in zip(paths, frames(), strict=True):
+        write(path, frame)
+    return paths
+
+
+def test_a_file_names_its_rows(pair):
+    names = open_file(pair[1]).row_names
+    assert names.values.tolist() == [NAMES[row] for row in MIXED]
+
+
+def test_commands_match_rows_by_their_names_and_say_so(pair, invoke_main):
+    expected = shesha.compare(X, Y, "CKA")["CKA"].value
+    ended = invoke_main("compare", *pair, "--measures", "CKA")
+    assert ended.status == 0
+    assert f"{expected:.4f}"[:5] in ended.out
+    assert "shesha: rows of b" in ended.err and "stand in another order than those of a" in ended.err
+    ended = invoke_main("compare", *pair, "--measures", "CKA", "--by-position")
+    assert ended.status == 0
+    assert "order" not in ended.err
+    assert f"{shesha.compare(X, Y[MIXED], 'CKA')['CKA'].value:.4f}"[:5] in ended.out
+
+
+def test_files_in_a_store_are_matched_too(pair, tmp_path):
+    for _ in range(2):
+        with pytest.warns(shesha.RowNamesWarning, match="rows of b.* stand in another order than those of a"):
+            found = shesha.compare_all(list(pair), "CKA", store=tmp_path / "store.sqlite")
+        assert found.matrix("CKA").to_numpy()[0, 1] == pytest.approx(sim.cka(X, Y), abs=1e-12)
+    with pytest.warns(shesha.RowNamesWarning):
+        audit = shesha.audit(list(pair), n_bootstrap=0, n_permutations=19, store=tmp_path / "store.sqlite")
+    expected = shesha.audit({"a": X, "b": Y}, n_bootstrap=0, n_permutations=19)
+    assert audit.drift.from_first == pytest.approx(expected.drift.from_first, abs=1e-12)
+
+
+def test_files_of_other_rows_are_refused(tmp_path, invoke_main):
+    a, b = frames()
+    as_csv(tmp_path / "a.csv", a)
+    as_csv(tmp_path / "b.csv", b.rename(index={"cell 3": "cell x"}))
+    ended = invoke_main("compare", tmp_path / "a.csv", tmp_path / "b.csv")
+    assert ended.status == 2
+    assert (
+        "rows of b must be named as those of a, got 39 shared names of 40 and 40 (cell x is in one only)" in ended.err
+    )
+
+
+def test_labels_follow_the_names_of_their_file(tmp_path, invoke_main):
+    as_csv(tmp_path / "a.csv", frames()[0])
+    labels = pd.DataFrame({"label": CLASSES}, index=NAMES)
+    labels.iloc[MIXED].to_csv(tmp_path / "y.csv")
+    assert read_named_labels(tmp_path / "y.csv").names.tolist() == [NAMES[row] for row in MIXED]
+    options = ["--labels", tmp_path / "y.csv", "--bootstrap", 0, "--permutations", 19]
+    ended = invoke_main("audit", tmp_path / "a.csv", *options)
+    assert ended.status == 0
+    assert "rows of y stand in another order than those of X" in ended.err
+    labels.to_csv(tmp_path / "y.csv")
+    assert invoke_main("audit", tmp_path / "a.csv", *options).out == ended.out
+
+
+def test_a_first_column_that_is_no_name_is_left_alone(tmp_path):
+    table = pd.DataFrame(X, columns=list("abcd"))
+    table.assign(kind="k").to_csv(tmp_path / "last.csv", index=False)
+    assert open_file(tmp_path / "last.csv").row_names is None
+    for kind in (["x", "y"] * (N // 2), [f"en {row}" for row in range(N)]):
+        table.insert(0, "text", kind)
+        table.to_csv(tmp_path / f"{kind[0]}.csv", index=False)
+        table = table.drop(columns="text")
+    table.insert(0, "text", ["y", "x"] * (N // 2))
+    table.to_csv(tmp_path / "other.csv", index=False)
+    # Texts that repeat, and columns that share no text, cannot say which row is which.
+    paths = [tmp_path / name for name in ("x.csv", "en 0.csv", "other.csv")]
+    assert shesha.compare_all(paths, "CKA").matrix("CKA").to_numpy().min() == pytest.approx(1)

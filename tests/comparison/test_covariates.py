@@ -1,0 +1,216 @@
+"""Scores less what covariates explain: what they are, and that nothing is found where nothing else is shared."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom, rankdata
+
+import shesha.measures as measures
+from shesha import Rdm, calibrate, compare
+from shesha.views import Adjusted, Covariates, RankedRdm, Representation
+
+N, D = 30, 6
+LABELS = np.repeat(list("abc"), N // 3)
+RUNS = 30
+
+
+def of_covariate(rng, covariate, shared=0.0):
+    """X and Y that both depend on the covariate, and on a hidden part where something else is shared."""
+    effect = (LABELS[:, None] == np.unique(LABELS)) * 1.0 if covariate == "labels" else rng.standard_normal((N, 1))
+    hidden = rng.standard_normal((N, 2))
+
+    def side():
+        signal = 2 * effect @ rng.standard_normal((effect.shape[1], D))
+        return signal + shared * hidden @ rng.standard_normal((2, D)) + rng.standard_normal((N, D))
+
+    return side(), side(), LABELS if covariate == "labels" else effect[:, 0]
+
+
+def positive(covariate, measure, shared=0.0, runs=RUNS):
+    found = 0
+    for run in range(runs):
+        X, Y, known = of_covariate(np.random.default_rng([21, run]), covariate, shared)
+        found += calibrate(X, Y, measure, n_permutations=19, seed=run, covariates=known).significant
+    return found
+
+
+@pytest.mark.parametrize("measure", ["CKA", "RSA(metric=euclidean)", "mutual kNN(k=5)"])
+@pytest.mark.parametrize("covariate", ["labels", "number"])
+def test_what_only_the_covariate_shares_is_found_no_more_often_than_alpha(covariate, measure):
+    assert positive(covariate, measure) <= binom.ppf(0.999, RUNS, 0.06)
+
+
+@pytest.mark.parametrize("covariate", ["labels", "number"])
+def test_what_else_is_shared_is_found(covariate):
+    assert positive(covariate, "CKA", shared=1.0, runs=10) >= 9
+    assert positive(covariate, "RSA(metric=euclidean)", shared=2.0, runs=10) >= 7
+
+
+def test_many_covariates_take_their_degrees_of_freedom():
+    """Freely permuted residuals would find too much here: they vary in fewer directions than rows."""
+    found = 0
+    for run in range(RUNS):
+        rng = np.random.default_rng([22, run])
+        known = rng.standard_normal((N, 14))
+        X, Y = (known @ rng.standard_normal((14, D)) + rng.standard_normal((N, D)) for _ in "XY")
+        found += calibrate(X, Y, "CKA", n_permutations=19, seed=run, covariates=known).significant
+    assert found <= binom.ppf(0.999, RUNS, 0.07)
+
+
+@pytest.fixture
+def pair(rng):
+    X = rng.standard_normal((N, D))
+    return X, X[:, :4] + rng.standard_normal((N, 4)), rng.standard_normal((N, 2))
+
+
+def less(rows, known):
+    """The residuals, by least squares; the mean stays."""
+    design = np.column_stack([np.ones(len(rows)), known])
+    return rows - design @ np.linalg.lstsq(design, rows, rcond=None)[0] + rows.mean(axis=0)
+
+
+def test_partial_cka_is_cka_of_the_residuals(pair):
+    X, Y, known = pair
+    expected = measures.cka(less(X, known), less(Y, known))
+    assert measures.cka(X, Y, covariates=known) == pytest.approx(expected, abs=1e-12)
+    assert compare(X, Y, "CKA", covariates=known)["CKA"].value == pytest.approx(expected, abs=1e-12)
+    assert calibrate(X, Y, "CKA", covariates=known, seed=0).observed == pytest.approx(expected, abs=1e-12)
+
+
+def test_partial_rsa_is_the_rank_partial_correlation(pair):
+    X, Y, known = pair
+
+    def ranks(rows):
+        i, j = np.triu_indices(N, k=1)
+        return rankdata(np.linalg.norm(rows[i] - rows[j], axis=1))
+
+    z = (known - known.mean(axis=0)) / known.std(axis=0)
+    r = np.corrcoef([ranks(X), ranks(Y), ranks(z)])
+    expected = (r[0, 1] - r[0, 2] * r[1, 2]) / np.sqrt((1 - r[0, 2] ** 2) * (1 - r[1, 2] ** 2))
+    assert measures.rsa(X, Y, metric="euclidean", covariates=known) == pytest.approx(expected, abs=1e-10)
+    distances = Rdm(np.linalg.norm(z[:, None] - z, axis=2))
+    assert measures.rsa(X, Y, metric="euclidean", covariates=distances) == pytest.approx(expected, abs=1e-10)
+    given = [Rdm(np.linalg.norm(side[:, None] - side, axis=2)) for side in (X, Y)]
+    assert measures.rsa(*given, covariates=known) == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("measure", ["CKA", "RSA(metric=euclidean)"])
+def test_a_draw_takes_the_covariates_out_again(pair, measure):
+    X, Y, known = pair
+    orders = np.array([np.random.default_rng(k).permutation(N) for k in range(19)])
+    found = calibrate(X, Y, measure, covariates=known, permutations=orders)
+    if measure == "CKA":
+        left = less(Y, known)
+        expected = [measures.cka(less(X, known), less(left[order], known)) for order in orders]
+    else:
+        a, b, z = (
+            side.view(RankedRdm, metric="euclidean").ranks
+            for side in (Representation.of(X), Representation.of(Y), Representation.of(Covariates.of(known, N).columns))
+        )
+        square = np.zeros((N, N))
+        square[np.triu_indices(N, k=1)] = b - (b @ z) * z
+        square += square.T
+        expected = [_partial(a, square[np.ix_(order, order)][np.triu_indices(N, k=1)], z) for order in orders]
+    assert found.null == pytest.approx(expected, abs=1e-10)
+    assert compare(X, Y, measure, covariates=known, calibrate=True, permutations=orders)[measure].null_mean == (
+        pytest.approx(np.mean(expected), abs=1e-10)
+    )
+
+
+def _partial(a, b, z):
+    a, b = a - (a @ z) * z, b - (b @ z) * z
+    return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+
+
+def test_rows_of_like_covariates_take_each_others_place(pair):
+    X, Y, known = pair
+    assert calibrate(X, Y, covariates=known, seed=0).exchanged == "rows of like covariates"
+    found = compare(X, Y, "CKA", covariates=LABELS, blocks=np.arange(N) % 2, calibrate=True)
+    assert found.exchanged == "rows of like covariates, within blocks"
+    assert found["CKA"].interval_low < found["CKA"].value < found["CKA"].interval_high
+    assert calibrate(X, Y, covariates=known, groups=np.arange(N) // 2, seed=0).exchanged == "whole groups"
+    strata = Covariates.of(LABELS, N).design()
+    assert [set(LABELS[rows]) for rows in strata.strata] == [{"a"}, {"b"}, {"c"}]
+
+
+def test_labels_and_their_columns_are_the_same(pair):
+    X, Y, _ = pair
+    as_labels = measures.cka(X, Y, covariates=LABELS)
+    assert measures.cka(X, Y, covariates=(LABELS[:, None] == ["a", "b"]) * 1.0) == pytest.approx(as_labels)
+    assert measures.cka(X, Y, covariates=np.unique(LABELS, return_inverse=True)[1]) == pytest.approx(as_labels)
+    frame = pd.DataFrame({"batch": LABELS, "depth": X[:, 0] * 1e3 + 7})
+    expected = measures.cka(X, Y, covariates=np.column_stack([LABELS == "a", LABELS == "b", X[:, 0]]) * 1.0)
+    assert measures.cka(X, Y, covariates=frame) == pytest.approx(expected)
+    assert measures.cka(X, Y, covariates=frame.to_numpy()) == pytest.approx(expected)
+
+
+def test_units_and_copies_of_covariates_do_not_matter(pair):
+    X, Y, known = pair
+    once = measures.cka(X, Y, covariates=known)
+    assert measures.cka(X, Y, covariates=known * [1e-200, 1e200]) == pytest.approx(once)
+    assert measures.cka(X, Y, covariates=np.hstack([known, known])) == pytest.approx(once)
+
+
+def test_subsets_are_adjusted_among_themselves(pair):
+    X, _, known = pair
+    rows = np.arange(0, N, 2)
+    found = Adjusted(Representation.of(X), Covariates.of(known, N)).rows_at(rows)
+    assert found.rows == pytest.approx(less(X[rows], known[rows]))
+
+
+def test_what_covariates_explain_whole_has_no_value(pair):
+    X, Y, _ = pair
+    found = compare(X, Y, ["CKA", "RSA(metric=euclidean)"], covariates=X)
+    assert not found["CKA"].estimated
+    alone = compare(X[:, :1], Y, "RSA(metric=euclidean)", covariates=X[:, 0])["RSA(metric=euclidean)"]
+    assert "distances between covariates explain all distances between rows" in alone.reason
+
+
+def test_distances_only_suffice_for_ranked_distances(pair):
+    X, Y, known = pair
+    found = compare(
+        X,
+        Y,
+        ["CKA", "RSA"],
+        covariates=Rdm(np.ones((N, N)) - np.eye(N) + 0.1 * (known @ known.T > 0) * (1 - np.eye(N))),
+    )
+    assert "needs the features and covariates as columns, got distances" in found["CKA"].reason
+
+
+@pytest.mark.parametrize(
+    ("covariates", "message"),
+    [
+        (np.r_[np.nan, np.ones(N - 1)], "covariates must be free of NaN, got NaN or infinity in rows 0"),
+        (np.c_[np.arange(N), np.full(N, np.inf)], "column 1 of covariates must be free of NaN"),
+        ([None, *LABELS[1:]], "covariates must be free of missing labels, got none in rows 0"),
+        (np.ones(N), "covariates must differ between rows, got 1.0 in all"),
+        (np.c_[np.arange(N), ["a"] * N], "column 1 of covariates must differ between rows, got a in all"),
+        (np.arange(N - 1), f"covariates must have one value for each of the {N} rows, got {N - 1}"),
+        (np.ones((2, N, 1)), r"covariates must be of shape \(n,\) or \(n, n_covariates\), got shape"),
+        (np.arange(N).astype(str), f"covariates must leave at least 4 of the {N} rows free, got {N} that differ"),
+        (np.random.default_rng(0).standard_normal((N, N)), "covariates must leave at least 4 of the 30 rows free"),
+        (Rdm(np.ones((4, 4)) - np.eye(4)), f"covariates must be of the {N} rows compared, got 4 rows"),
+    ],
+)
+def test_covariates_that_cannot_be_taken_out_are_refused(pair, covariates, message):
+    X, Y, _ = pair
+    with pytest.raises(ValueError, match=message):
+        compare(X, Y, "CKA", covariates=covariates)
+
+
+def test_nearly_as_many_covariates_as_rows_are_taken_out(pair):
+    X, Y, _ = pair
+    known = np.random.default_rng(1).standard_normal((N, N - 5))
+    assert 0 < measures.cka(X, Y, covariates=known) <= 1
+
+
+def test_what_has_no_rows_to_adjust_is_refused(pair):
+    X, Y, known = pair
+    with pytest.raises(ValueError, match="covariates must come with a measure of the library, got the function"):
+        calibrate(X, Y, lambda a, b: 1.0, covariates=known)
+    with pytest.raises(ValueError, match="truncate must be None with covariates, got 3"):
+        calibrate(X, Y, covariates=known, truncate=3)
+    with pytest.raises(ValueError, match="covariates must come with one row per input, got data of shape"):
+        compare(np.ones((N, 2, 3)), np.ones((N, 2, 3)), "CKA", covariates=known)

@@ -1,0 +1,181 @@
+"""Planted faults come first, clean rows raise nothing, and what is asked is checked."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import shesha
+from shesha import doubts
+from shesha.doubting.explaining import Explained, functions
+from shesha.doubting.headline import Headline
+
+N, D = 120, 24
+
+
+def low_rank(rng, n=N, d=D):
+    return rng.standard_normal((n, 5)) @ rng.standard_normal((5, d)) + 0.5 * rng.standard_normal((n, d))
+
+
+def planted(name, rng):
+    """Rows with one fault, what is told of them, and the doubts that may come first."""
+    noise, offset = rng.standard_normal((N, D)), rng.standard_normal((1, D))
+    batch = np.repeat(np.arange(3), N // 3)
+    batches = noise + 2 * rng.standard_normal((3, D))[batch]
+    known = rng.standard_normal(N)
+    driven = noise + 2 * known[:, None] * offset
+    rogue, far = low_rank(rng), low_rank(rng)
+    rogue[:, 3] = 30 * rng.standard_normal(N)
+    far[7] *= 60
+    centred = low_rank(rng)
+    left, sizes, _ = np.linalg.svd(centred - centred.mean(axis=0), full_matrices=False)
+    shuffled = rng.permutation(N)
+    return {
+        "row scale": (np.exp(0.8 * rng.standard_normal((N, 1))) * noise + 3 * offset, {}),
+        "order": (noise + np.linspace(-3, 3, N)[:, None] * offset, {}),
+        "batches in order": (batches, {}),
+        "confounded labels": (batches, {"y": batch}),
+        "covariate": (batches[shuffled], {"covariates": batch[shuffled].astype(str)}),
+        "groups": (batches[shuffled], {"groups": batch[shuffled]}),
+        "driven": (driven, {"covariates": known}),
+        "labels and covariate": (driven, {"covariates": {"dose": known}, "y": known > 0}),
+        "copied features": (np.tile(noise, 4), {}),
+        "whitened": (left, {}),
+        "principal components": (left * sizes, {}),
+        "offset": (noise + 9 * offset, {}),
+        "few rows": (far, {}),
+        "duplicates": (np.concatenate([low_rank(rng, N // 2)] * 2), {}),
+        "few coordinates": (rogue, {}),
+        "ties": ((rng.random((N, 12)) < 0.1).astype(float), {}),
+    }[name]
+
+
+FIRST = {
+    "row scale": {"row scale", "offset"},
+    "batches in order": {"order"},
+    "groups": {"covariate"},
+    "driven": {"covariate"},
+    "labels and covariate": {"confounded labels"},
+    "principal components": {"whitened"},
+}
+FAULTS = ["row scale", "order", "batches in order", "confounded labels", "covariate", "groups", "driven"]
+FAULTS += ["labels and covariate", "copied features", "whitened", "principal components", "offset", "few rows"]
+FAULTS += ["duplicates", "few coordinates", "ties"]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_comes_first(fault):
+    X, told = planted(fault, np.random.default_rng(1))
+    found = doubts(X, **told)
+    assert found.names[0] in FIRST.get(fault, {fault})
+    assert [one.effect for one in found] == sorted((one.effect for one in found), reverse=True)
+    assert all(0 <= one.effect <= 1 and one.text and one.advice for one in found)
+
+
+@pytest.mark.parametrize("make", [lambda rng: rng.standard_normal((N, D)), low_rank])
+@pytest.mark.parametrize("metric", ["cosine", "correlation", "euclidean"])
+def test_clean_rows_raise_nothing(make, metric):
+    assert sum(len(doubts(make(np.random.default_rng(seed)), metric=metric)) for seed in range(4)) == 0
+
+
+def test_rows_sorted_by_class_are_told_only_with_their_classes_in_doubt():
+    rng = np.random.default_rng(0)
+    y = np.sort(rng.integers(4, size=N))
+    X = 3 * rng.standard_normal((4, D))[y] + rng.standard_normal((N, D))
+    assert doubts(X).names == ("order",)
+    assert doubts(X, y).names == ("confounded labels",)
+    assert doubts(X, y, order=False).names == ()
+    shuffled = rng.permutation(N)
+    assert doubts(X[shuffled], y[shuffled]).names == ()
+
+
+def test_a_drift_within_sorted_classes_is_still_told():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(2), N // 2)
+    X = 2 * rng.standard_normal((2, D))[y] + rng.standard_normal((N, D))
+    X += np.tile(np.linspace(-3, 3, N // 2), 2)[:, None] * rng.standard_normal(D)
+    assert "order" in doubts(X, y)
+
+
+@pytest.mark.parametrize("scale", [1e-290, 1e200])
+def test_the_unit_of_the_features_does_not_matter(scale):
+    X, _ = planted("few coordinates", np.random.default_rng(2))
+    assert doubts(X * scale).names == doubts(X).names
+
+
+def test_rows_are_called_by_their_own_numbers():
+    X, _ = planted("few rows", np.random.default_rng(3))
+    found = doubts(np.insert(X, 2, 0, axis=0))["few rows"]
+    assert found.rows == (8,)
+    assert "row 8 holds" in found.text
+
+
+def test_sparse_rows_and_mapped_files_are_doubted_alike(tmp_path):
+    X, _ = planted("ties", np.random.default_rng(4))
+    X = X[X.any(axis=1)]
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    assert doubts(csr_array(X)) == doubts(mapped) == doubts(X)
+
+
+def test_too_little_to_be_doubted():
+    assert len(doubts(np.random.default_rng(0).standard_normal((8, 10)))) == 0
+    assert len(doubts(np.ones((30, 8)), metric="euclidean")) == 0
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"y": np.arange(5)}, "y must have one label for each of the 120 rows, got 5"),
+        ({"covariates": np.arange(5.0)}, r"covariates must have one value for each of the 120 rows, got shape \(5,\)"),
+        ({"covariates": np.full(N, np.nan)}, "covariates must be finite, got 120 NaN or infinite values"),
+        ({"covariates": np.ones((N, 2, 2))}, "covariates must have one or two dimensions, got 3"),
+        ({"covariates": {"age": np.ones(3)}}, r"covariates\['age'\] must have one value"),
+        ({"metric": "manhattan"}, "metric must be one of"),
+        ({"seed": -1}, "seed must be at least 0"),
+    ],
+)
+def test_what_does_not_fit_is_refused(told, message):
+    with pytest.raises(ValueError, match=message):
+        doubts(np.random.default_rng(0).standard_normal((N, D)), **told)
+
+
+def test_nan_is_refused():
+    with pytest.raises(ValueError, match="X must be finite"):
+        doubts(np.full((20, 5), np.nan))
+
+
+def test_doubts_print_convert_and_travel():
+    X, _ = planted("few coordinates", np.random.default_rng(1))
+    found = doubts(X)
+    assert list(found.to_frame()["name"]) == list(found.names)
+    assert "few coordinates (effect" in str(found)
+    assert shesha.Doubts.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+    assert found[0] == found["few coordinates"] == next(iter(found))
+    with pytest.raises(KeyError, match="name must be one of few coordinates, got 'order'"):
+        found["order"]
+    assert str(doubts(low_rank(np.random.default_rng(0)))) == f"no doubt found in {N} rows"
+
+
+def test_what_a_quantity_explains_is_a_partial_correlation():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 16)) + 2 * rng.standard_normal((30, 1))
+    headline, known = Headline.of_halves(X, "euclidean", 0), rng.standard_normal(30)
+    explaining = functions(known)
+    design = np.column_stack([np.ones(explaining.shape[1]), *explaining])
+
+    def rest(side):
+        return side - design @ np.linalg.lstsq(design, side, rcond=None)[0]
+
+    pairs = zip(headline.first, headline.second, strict=True)
+    expected = np.mean([np.corrcoef(rest(a), rest(b))[0, 1] for a, b in pairs])
+    assert headline.beyond(explaining) == pytest.approx(expected, abs=1e-9)
+    assert Explained(headline, known, "it").left == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_headline_is_the_feature_split_of_the_same_draws():
+    X = low_rank(np.random.default_rng(0))
+    assert Headline.of_halves(X, "cosine", 5).value == pytest.approx(shesha.feature_split(X, n_splits=8, seed=5))

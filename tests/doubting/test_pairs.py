@@ -1,0 +1,99 @@
+"""Doubts beside similarities and their nulls."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import shesha
+from shesha.measures import cka
+
+
+@pytest.fixture
+def far():
+    """Two unrelated representations that share one far row."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((60, 10)), rng.standard_normal((60, 10))
+    X[7] *= 100
+    Y[7] *= 100
+    return X, Y
+
+
+def test_one_far_row_is_told_with_what_is_left_without_it(far):
+    with pytest.warns(shesha.CalibrationWarning, match="few rows: without row 7 CKA is"):
+        found = shesha.calibrate(*far, "CKA", seed=0)
+    doubt = found.doubts["few rows"]
+    without = cka(*(np.delete(side, 7, axis=0) for side in far))
+    assert f"without row 7 CKA is {without:.2f}" in doubt.text
+    assert doubt.rows == (7,)
+    assert "few rows" in str(found)
+
+
+def test_measures_that_a_far_row_does_not_move_have_no_such_doubt(far):
+    assert shesha.calibrate(*far, "Jaccard", seed=0).doubts.names == ()
+
+
+def test_a_comparison_prints_its_doubts(far):
+    found = shesha.compare(*far, ["CKA", "Jaccard"])
+    assert "What could be wrong" in str(found)
+    assert found.doubts.names == ("few rows",)
+    with pytest.warns(shesha.CalibrationWarning, match="few rows"):
+        assert shesha.compare(*far, ["CKA"], calibrate=True, n_permutations=19).doubts.names[0] == "few rows"
+
+
+def test_a_measure_at_its_best_by_chance_is_saturated():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((30, 40)), rng.standard_normal((30, 40))
+    with pytest.warns(
+        shesha.CalibrationWarning, match="saturated: by chance LinReg reaches the best value for 30 rows"
+    ):
+        found = shesha.calibrate(X, Y, "LinReg", n_permutations=19, seed=0)
+    assert found.doubts.names == ("saturated",)
+    with pytest.warns(shesha.CalibrationWarning, match="saturated"):
+        table = shesha.compare(X, Y, ["LinReg", "CKA"], calibrate=True, n_permutations=19)
+    assert "LinReg reaches" in table.doubts["saturated"].text
+
+
+def test_a_scale_that_both_share_looks_like_agreement():
+    rng = np.random.default_rng(0)
+    scale = np.exp(0.8 * rng.standard_normal((100, 1)))
+    X, Y = (scale * rng.standard_normal((100, 20)) + 3 * rng.standard_normal((1, 20)) for _ in range(2))
+    with pytest.warns(shesha.CalibrationWarning, match="row scale"):
+        found = shesha.compare(X, Y, ["RSA", "CKA"], calibrate=True, n_permutations=19)
+    assert found.doubts["row scale"].effect > 0.3
+
+
+def test_clean_pairs_raise_nothing():
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        Z = rng.standard_normal((80, 6))
+        X, Y = (Z @ rng.standard_normal((6, 20)) + rng.standard_normal((80, 20)) for _ in range(2))
+        assert shesha.compare(X, Y, ["CKA", "RSA", "Jaccard", "CCA", "SVCCA"]).doubts.names == ()
+
+
+def test_of_distances_nothing_is_doubted():
+    rng = np.random.default_rng(0)
+    D = [shesha.compute_rdm(rng.standard_normal((20, 8))) for _ in range(2)]
+    found = shesha.compare(shesha.Rdm(D[0]), shesha.Rdm(D[1]), ["RSA"])
+    assert len(found.doubts) == 0
+
+
+def test_an_audit_begins_with_its_doubts():
+    rng = np.random.default_rng(0)
+    layers = {"early": rng.standard_normal((60, 12)), "late": np.tile(rng.standard_normal((60, 12)), 3)}
+    found = shesha.audit(layers, n_bootstrap=0, n_permutations=19)
+    assert found["late"].doubts.names == ("copied features",)
+    assert str(found).startswith("What could be wrong\n  copied features (late, effect")
+    assert list(found.to_frame()["doubts"]) == ["", "copied features"]
+
+
+def test_an_audit_with_a_design_does_not_doubt_the_order():
+    rng = np.random.default_rng(0)
+    batch = np.repeat(np.arange(3), 20)
+    X = rng.standard_normal((60, 12)) + 3 * rng.standard_normal((3, 12))[batch]
+    quick = {"n_bootstrap": 0, "n_permutations": 19}
+    assert shesha.audit(X, **quick)["X"].doubts.names == ("order",)
+    assert shesha.audit(X, blocks=batch, **quick)["X"].doubts.names == ()
+    found = shesha.audit(X, batch, blocks=batch, n_bootstrap=0, n_permutations=19)["X"].doubts
+    assert found.names == ("confounded labels",)
+    assert "the classes go with blocks" in found[0].text

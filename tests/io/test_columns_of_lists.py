@@ -1,0 +1,162 @@
+"""Columns of lists: parquet files and folders of data sets, as Hugging Face writes them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import shesha
+from shesha import io as files
+
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+X = np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32)
+TEXT = [f"row {row}" for row in range(12)]
+
+
+def table(**more):
+    columns = {"text": TEXT, "label": np.arange(12) % 2, "embedding": list(X), **more}
+    return pa.table(columns)
+
+
+def test_a_column_of_lists_is_a_representation(tmp_path):
+    fixed = pa.FixedSizeListArray.from_arrays(X.ravel(), 5)
+    large = pa.array(X.tolist(), pa.large_list(pa.float32()))
+    parquet.write_table(table(fixed=fixed, large=large), tmp_path / "m.parquet")
+    found = files.open_file(tmp_path / "m.parquet")
+    assert list(found.representations) == ["embedding", "fixed", "large"]
+    for matrix in found.representations.values():
+        np.testing.assert_array_equal(matrix, X)
+        assert matrix.dtype == np.float32
+    assert found.row_names.values.tolist() == TEXT
+    assert files.read_labels(tmp_path / "m.parquet").tolist() == [0, 1] * 6
+    assert list(files.read(tmp_path / "m.parquet", keys=["large"])) == ["large"]
+    assert files.read(tmp_path / "m.parquet", keys=["label"])["m"].ravel().tolist() == [0, 1] * 6
+    with pytest.raises(ValueError, match=r"keys must name columns of lists, or of numbers, in .*, not both, got label"):
+        files.read(tmp_path / "m.parquet", keys=["large", "label"])
+
+
+def test_numbers_beside_lists_are_left_out_with_a_word(tmp_path):
+    parquet.write_table(table(idx=np.arange(12)), tmp_path / "m.parquet")
+    skipped = files.open_file(tmp_path / "m.parquet").skipped
+    assert skipped["idx"] == "is a column of numbers beside columns of lists; name it in keys to use it"
+
+
+def test_lists_of_lists_are_three_dimensions(tmp_path):
+    hidden = np.random.default_rng(1).normal(size=(12, 2, 5))
+    kind = pa.list_(pa.list_(pa.float64()))
+    # The extension type's name stays in the metadata; its storage is what is read.
+    field = pa.field(
+        "hidden", kind, metadata={"ARROW:extension:name": "datasets.features.features.Array2DExtensionType"}
+    )
+    parquet.write_table(pa.table([pa.array(hidden.tolist(), kind)], schema=pa.schema([field])), tmp_path / "m.parquet")
+    found = files.read(tmp_path / "m.parquet", layer_axis=1)
+    assert list(found) == ["hidden[0]", "hidden[1]"]
+    np.testing.assert_array_equal(found["hidden[1]"], hidden[:, 1])
+
+
+@pytest.mark.parametrize(
+    ("column", "told"),
+    [
+        ([[1.0, 2.0], [1.0]] * 6, "embedding in .* must hold lists of one length, got lengths from 1 to 2"),
+        ([[1.0, 2.0], None] * 6, "embedding in .* must hold a list in every row, got 6 rows without"),
+    ],
+)
+def test_lists_that_are_no_matrix_are_refused(tmp_path, column, told):
+    parquet.write_table(pa.table({"embedding": column}), tmp_path / "m.parquet")
+    with pytest.raises(files.UnreadableFileError, match=told):
+        files.read(tmp_path / "m.parquet")
+
+
+def saved_to_disk(folder, tables, **state):
+    """Write what `datasets.Dataset.save_to_disk` writes."""
+    folder.mkdir()
+    names = [f"data-{part:05}-of-{len(tables):05}.arrow" for part in range(len(tables))]
+    for name, part in zip(names, tables, strict=True):
+        with pa.OSFile(str(folder / name), "wb") as sink, pa.ipc.new_stream(sink, part.schema) as writer:
+            writer.write_table(part)
+    record = {"_data_files": [{"filename": name} for name in names], "_split": "train", **state}
+    (folder / "state.json").write_text(json.dumps(record))
+    (folder / "dataset_info.json").write_text("{}")
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore:skipped")
+def test_a_folder_of_a_data_set_is_one_file(tmp_path):
+    folder = saved_to_disk(tmp_path / "train", [table()[:7], table()[7:]])
+    found = files.open_file(folder)
+    assert list(found.representations) == ["embedding"]
+    np.testing.assert_array_equal(found.representations["embedding"], X)
+    assert files.read_labels(folder, "label").tolist() == [0, 1] * 6
+    audits = shesha.audit(folder, n_bootstrap=0, n_permutations=19), shesha.audit(X, n_bootstrap=0, n_permutations=19)
+    assert audits[0].representations[0].feature_split.value == audits[1].representations[0].feature_split.value
+    numbers = saved_to_disk(tmp_path / "numbers", [pa.table(dict(zip("abcde", X.T, strict=True)))])
+    np.testing.assert_array_equal(files.read(numbers)["numbers"], X)
+    pair = shesha.compare_all([folder, numbers], "CKA")
+    assert pair.matrix("CKA").to_numpy().min() == pytest.approx(1)
+
+
+def test_an_arrow_file_is_read_whichever_way_it_was_written(tmp_path):
+    with pa.OSFile(str(tmp_path / "m.arrow"), "wb") as sink, pa.ipc.new_file(sink, table().schema) as writer:
+        writer.write_table(table())
+    np.testing.assert_array_equal(files.read(tmp_path / "m.arrow")["embedding"], X)
+
+
+def test_folders_that_are_no_one_table_are_refused(tmp_path):
+    folder = saved_to_disk(tmp_path / "train", [table()], _indices_data_files=[{"filename": "indices.arrow"}])
+    with pytest.raises(files.UnreadableFileError, match=r"call flatten_indices\(\) before save_to_disk"):
+        files.read(folder)
+    (tmp_path / "dataset_dict.json").write_text(json.dumps({"splits": ["train", "test"]}))
+    with pytest.raises(files.UnreadableFileError, match="must be one split of a data set, got train, test: name one"):
+        files.read(tmp_path)
+    outside = saved_to_disk(tmp_path / "outside", [table()], _data_files=[{"filename": "../train/state.json"}])
+    with pytest.raises(files.UnreadableFileError, match=r"must hold the files that state.json names, got \.\./train"):
+        files.read(outside)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("m.pt", r"torch\.load\('.*m.pt', map_location='cpu', weights_only=True\)"),
+        ("m.pkl", r"runs what it says: only one that you wrote yourself\n +numpy\.save\('.*m.npy'"),
+        ("m.txt", r"numpy\.save\('.*m.npy', numpy\.loadtxt\('.*m.txt'\)\)"),
+        ("m.mat", r"scipy\.io\.loadmat\('.*m.mat'\)"),
+        ("m.h5", r"h5py\.File\('.*m.h5'\)"),
+        ("m.joblib", r"joblib\.load"),
+        ("m.xlsx", r"pandas\.read_excel"),
+    ],
+)
+def test_other_files_are_refused_with_the_lines_that_convert_them(tmp_path, name, told):
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(ValueError, match=r"path must end in one of \.npy, .*; this converts it:\n") as refused:
+        files.read(tmp_path / name)
+    assert refused.match(told)
+
+
+def test_the_lines_convert(tmp_path):
+    np.savetxt(tmp_path / "m.txt", X)
+    with pytest.raises(ValueError) as refused:
+        files.read(tmp_path / "m.txt")
+    lines = [line.strip() for line in str(refused.value).splitlines()[1:]]
+    exec("\n".join(lines), {})
+    np.testing.assert_allclose(files.read(tmp_path / "m.npy")["m"], X)
+
+
+def test_semicolons_and_decimal_commas_are_read_and_said(tmp_path):
+    frame = pd.DataFrame(X.astype(float), columns=list("abcde"))
+    frame.to_csv(tmp_path / "m.csv", sep=";", decimal=",", index=False)
+    found = files.open_file(tmp_path / "m.csv")
+    np.testing.assert_array_equal(found.representations["m"], X.astype(float))
+    assert found.skipped == {"(separator)": "is a semicolon and commas are decimal"}
+    frame.to_csv(tmp_path / "m.csv", sep="\t", index=False)
+    assert files.open_file(tmp_path / "m.csv").skipped == {"(separator)": "is a tab"}
+    np.testing.assert_array_equal(files.read(tmp_path / "m.csv")["m"], X.astype(float))
+
+
+@pytest.mark.parametrize("line", ["1,2", "1,2,3,4"])
+def test_lines_of_other_lengths_are_told_by_number(tmp_path, line):
+    (tmp_path / "m.csv").write_text(f"a,b,c\n1,2,3\n{line}\n4,5,6\n")
+    told = rf"m.csv must have 3 fields in every line, as in the first, got {line.count(',') + 1} in line 3"
+    with pytest.raises(files.UnreadableFileError, match=told):
+        files.read(tmp_path / "m.csv")
