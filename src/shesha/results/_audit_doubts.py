@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _EFFECT = "Effect: how much of the feature split, or what share of the data, hangs on it. First what could change most."
 
 
-def doubts(audit: Audit, width: int, words: Callable[[str], str]) -> Section | None:
+def doubts(audit: Audit, width: int, words: Callable[[str], str] = str) -> Section | None:
     """What could be wrong, what could change the most first; what several representations share is told once."""
     with_it: dict[str, list[tuple[Doubt, str]]] = {}
     for one in audit.representations:
