@@ -40,7 +40,10 @@ CASES = {
     "an empty file": (["empty.npy"], "empty.npy must be a .npy file, got an empty file: write it again"),
     "an array of objects": (["pickled.npy"], r"pickled \(holds Python objects, and pickled data is never read\)"),
     "a pickle": (["dumped.npy"], "it begins like a Python pickle, which is never read"),
-    "an unknown ending": (["model.pkl"], rf"FILE must end in one of {ENDINGS}, got 'model.pkl'(?s:.*)"),
+    "an unknown ending": (
+        ["model.pkl"],
+        rf"FILE must end in one of {ENDINGS}, got 'model.pkl'; this .*:\n    import numpy.*\n    numpy\.save\(",
+    ),
     "text": (["text.npy"], r"text.npy must be a whole .npy file, got .*it is damaged or of another kind"),
     "a vector": (["flat.npy"], r"must hold numbers as a 2-D array .* got flat \(is 1-D, \(60,\), as labels are\)"),
     "a bad confidence": (["good.npy", "--confidence", "95"], r"confidence must be in \(0, 1\), got 95.0"),

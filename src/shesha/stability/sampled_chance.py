@@ -16,7 +16,6 @@ from shesha.stability.matchings import partitions_per_matching
 from shesha.stability.sampled_pairs import pairs_of_partition
 from shesha.stability.unlinked import ROTATIONS, sampled_null
 from shesha.views import SampledHalves
-from shesha.views._sampled_halves import FEWEST_PAIRS
 from shesha.views._split_halves import Draw
 
 NULL_PAIRS = 100_000
@@ -39,7 +38,8 @@ def null(halves: SampledHalves, request: Request) -> Vector:
     chosen = _rows(request.exchange, rng)
     design = request.exchange.at(chosen)
     if halves.rotated:
-        n_pairs = max(FEWEST_PAIRS, (request.pairs or NULL_PAIRS) // ROTATIONS)
+        # No more than the score has: its null would spread less than it does.
+        n_pairs = (request.pairs or NULL_PAIRS) // ROTATIONS
         return sampled_null(halves.rows.read(chosen), design, request, n_pairs)
     rows = halves.reader()(chosen)
     next_draw = halves.sampler(request.seed)
