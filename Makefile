@@ -13,7 +13,7 @@ test: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto
 
 # shesha-geometry imports under our own name, so the benchmarks keep public packages in a folder of their own.
 bench: $(STAMP)

@@ -132,6 +132,7 @@ def centred(data: Data) -> float:
 
 def standardised(data: Data) -> float:
     X = data["X"]
+    X = X[:, X.std(axis=0) > 0]
     return split((X - X.mean(axis=0)) / X.std(axis=0))
 
 

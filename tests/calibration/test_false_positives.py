@@ -13,7 +13,7 @@ from scipy.stats import binom
 import shesha.measures as measures
 from shesha import CalibrationWarning, NotEstimableWarning, calibrate
 
-pytestmark = pytest.mark.filterwarnings("ignore:(saturated|few rows):shesha.CalibrationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:(saturated|few rows|the design may find):shesha.CalibrationWarning")
 
 ALPHA = 0.05
 N = 32

@@ -152,5 +152,7 @@ def test_missing_library_names_the_extra(tmp_path, monkeypatch, ending, module):
         path.write_bytes(b"content")
     monkeypatch.setitem(sys.modules, module, None)
     package = module.partition(".")[0]
-    with pytest.raises(ImportError, match=rf'{package} must be installed to read {ending} files .*"shesha\[files\]"'):
+    with pytest.raises(
+        ImportError, match=rf'{package} must be installed to read {ending} files .*"shesha-representations\[files\]"'
+    ):
         files.read(path)

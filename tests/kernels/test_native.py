@@ -179,6 +179,7 @@ def tree(hook, tmp_path, monkeypatch):
     kernels.mkdir(parents=True)
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, root)
+    shutil.copy(ROOT / "src/shesha/_version.py", kernels.parent)
     for folder in (kernels.parent, kernels):
         (folder / "__init__.py").write_text("", encoding="utf-8")
     (kernels / "native.c").write_text(

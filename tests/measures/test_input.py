@@ -77,7 +77,7 @@ def test_signature_tells_the_data_and_the_options(measure, function_of):
     parameters = list(inspect.signature(function_of(measure)).parameters.values())
     assert [p.name for p in parameters[:2]] == ["X", "Y"]
     assert all(p.kind is p.KEYWORD_ONLY and p.default is not p.empty for p in parameters[2:])
-    assert [p.name for p in parameters[2:]] == list(measure.parameters)
+    assert [p.name for p in parameters[2:]] == [*measure.parameters, "covariates"]
     assert inspect.getdoc(function_of(measure)) == measure.doc
 
 

@@ -19,8 +19,7 @@ from shesha._random import generator
 from shesha._types import Index, Seed, Vector
 from shesha.benchmark.mantel import mantel_p, places_of, rank_correlation
 from shesha.benchmark.outputs import accuracy_difference, disagreement, jensen_shannon
-from shesha.nulls.designs import exchange
-from shesha.nulls.exchange import Exchange
+from shesha.nulls import Exchange, exchange
 
 __all__ = [
     "Correlation",

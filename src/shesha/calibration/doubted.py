@@ -33,7 +33,7 @@ def with_saturated(
     doubts: Doubts, chance: Mapping[str, tuple[float, float, float]], sides: Sequence[Representation]
 ) -> Doubts:
     """Add the measures whose null, (mean, worst value, best value), stands at the best value."""
-    widths = tuple(0 if side.given_distances else int(side.rows.reshape(side.n_rows, -1).shape[1]) for side in sides)
+    widths = tuple(0 if side.given_distances else int(np.prod(side.shape[1:])) for side in sides)
     found = saturated(at_their_best(chance), sides[0].n_rows, widths)
     return doubts if found is None else replace(doubts, found=(found, *doubts.found))
 

@@ -25,8 +25,8 @@ def card(descriptor: str | Descriptor | Callable[..., float]) -> str:
 
     Examples
     --------
-    >>> print(card("anisotropy").splitlines()[0])
-    anisotropy: Anisotropy. Share of the variance along the first principal direction.
+    >>> card("anisotropy").split(".")[0]
+    'anisotropy: Anisotropy'
     """
     found = getattr(descriptor, "descriptor", descriptor)
     if not isinstance(found, Descriptor):

@@ -24,7 +24,7 @@ _LEAST_SCORE = 0.1
 """Scores below this are not doubted: there is nothing to explain."""
 _SHARED = 0.3
 """Rank correlation of the scales of two representations from which on they could make them alike."""
-_WIDE = 8
+_WIDE = 12
 """Features from which on the scale of a row is one thing and its direction another."""
 _LONGEST = 3
 """Rows that may decide alone."""

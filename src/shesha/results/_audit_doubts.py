@@ -30,7 +30,6 @@ def doubts(audit: Audit, width: int, words: Callable[[str], str] = str) -> Secti
         names = [one for _, one in with_it[name]]
         where = "" if several == 1 else f"{among(names, several)}, "
         most_in = f"most in {most}: " if len(names) > 1 else ""
-        p = "" if doubt.p_value is None else f", p = {doubt.p_value:.1g}"
-        lines += wrapped(f"{name} ({where}effect {doubt.effect:.2f}{p}): {most_in}{words(doubt.text)}.", width - 2)
+        lines += wrapped(f"{name} ({where}{doubt.evidence}): {most_in}{words(doubt.text)}.", width - 2)
         lines += wrapped(f"-> {words(doubt.advice)}.", width - 2, "  ")
     return Section("What could be wrong", tuple(lines), _EFFECT)

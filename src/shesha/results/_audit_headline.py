@@ -42,15 +42,29 @@ def _chance(audit: Audit) -> str:
     scored = [one for one in audit.representations if _known(one.feature_split)]
     if not scored:
         return _nothing(audit)
-    above = [one for one in scored if one.chance is not None and one.chance.significant]
-    below = [one for one in scored if one.chance is not None and not one.chance.significant]
-    unasked = [one for one in scored if one.chance is None]
-    told = []
+    fitted = [one for one in scored if one.doubts is not None and "whitened" in one.doubts]
+    asked = [one for one in scored if one not in fitted and one.chance is not None]
+    above = [one for one in asked if one.chance is not None and one.chance.significant]
+    below = [one for one in asked if one not in above]
+    unasked = [one for one in scored if one not in fitted and one.chance is None]
+    told = [_of_fitted_axes(audit, fitted)] if fitted else []
     for said, ones in (("Stable above chance", above), ("Not above chance", below), ("Stability", unasked)):
         if ones:
             which = "" if len(audit.representations) == 1 else f"{among(_names(ones), len(audit.representations))}, "
             told.append(f"{said}: {which}feature-split stability {_values(ones)}{_p_values(ones)}.")
     return " ".join(told)
+
+
+def _of_fitted_axes(audit: Audit, found: Sequence[RepresentationAudit]) -> str:
+    """Halves of columns that were made uncorrelated share nothing, whatever the geometry: lead with random axes."""
+    which = "" if len(audit.representations) == 1 else f"{among(_names(found), len(audit.representations))}, "
+    known = [one.basis_averaged_split for one in found]
+    low, high = (choose(_number(one) for one in known) for choose in (min, max))
+    value = interval(known[0], 2) if len(known) == 1 else f"{low:.2f} to {high:.2f}"
+    return (
+        f"Axes were fitted to the rows (principal components): {which}basis-averaged stability {value}; the feature "
+        "split says nothing of such columns."
+    )
 
 
 def _nothing(audit: Audit) -> str:
@@ -124,7 +138,7 @@ def _labels(audit: Audit) -> str:
 
 
 def _not_above_chance(one: RepresentationAudit) -> bool:
-    chance = one.chances.get(_ALIGNMENT)
+    chance = one.supervised_chances.get(_ALIGNMENT)
     return chance is not None and not chance.significant
 
 

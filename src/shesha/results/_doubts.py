@@ -12,6 +12,9 @@ from shesha.results._base import Result
 if TYPE_CHECKING:
     import pandas as pd
 
+_LEAST = 1e-12
+"""Below which a p-value is no number that the approximations behind it know."""
+
 
 @dataclass(frozen=True)
 class Doubt(Result):
@@ -31,8 +34,15 @@ class Doubt(Result):
 
     def __str__(self) -> str:
         """Print the matter and the advice."""
-        p = "" if self.p_value is None else f", p = {self.p_value:.1g}"
-        return f"{self.name} (effect {self.effect:.2f}{p}): {self.text}. {self.advice}"
+        return f"{self.name} ({self.evidence}): {self.text}. {self.advice}"
+
+    @property
+    def evidence(self) -> str:
+        """Print the effect, and p where there is one."""
+        if self.p_value is None:
+            return f"effect {self.effect:.2f}"
+        p = f"p = {self.p_value:.1g}" if self.p_value >= _LEAST else f"p < {_LEAST:g}"
+        return f"effect {self.effect:.2f}, {p}"
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ def card(score: str | Variant | Callable[..., float]) -> str:
 
     Examples
     --------
-    >>> print(card("variance").splitlines()[0])
-    variance_ratio: Variance between classes. Share of the variance that the labels explain.
+    >>> card("variance").split(".")[0]
+    'variance_ratio: Variance between classes'
     """
     found = getattr(score, "variant", score)
     if not isinstance(found, Variant):

@@ -101,5 +101,5 @@ def test_dask_is_asked_for_by_name(patch, toy, folder, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ImportError, match=r'distributed is needed: pip install "shesha\[dask\]"'):
+    with pytest.raises(ImportError, match=r'distributed is needed: pip install "shesha-representations\[dask\]"'):
         run(toy, store=folder / "none.sqlite", measures=["CKA"], scheduler="tcp://127.0.0.1:1")

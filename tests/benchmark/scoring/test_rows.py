@@ -46,7 +46,7 @@ def test_pairs_in_list_order():
         tests.pairs_groups({"x": ["a"], "y": ["a"]}, True)
 
 
-@pytest.mark.parametrize("measure", [CKA, LINREG], ids=str)
+@pytest.mark.parametrize("measure", [CKA, LINREG], ids=lambda measure: measure.name)
 def test_exactly_these_pairs_are_used(measure):
     names = list("abcd")
     differences = {"accuracy": values_of(tests.pairs_prediction(names, True), 1)}

@@ -125,7 +125,7 @@ def test_missing_torchvision_is_named(
 
     monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
     monkeypatch.setattr(sources, "require", absent)
-    with pytest.raises(MissingDataError, match=r"cifar10 nor .* pip install 'shesha\[vision\]'"):
+    with pytest.raises(MissingDataError, match=r"cifar10 nor .* pip install 'shesha-representations\[vision\]'"):
         load("CIFAR10", hyper())
 
 
