@@ -44,12 +44,6 @@ def test_the_table_is_that_of_the_library(invoke, folder, arrays):
     assert without_seconds(ended.out.split("Left out: ")[0]) == without_seconds(f"{found}\n")
 
 
-def test_the_standard_measures_say_what_to_read_first_and_what_was_left_out(invoke, folder):
-    told = " ".join(invoke("compare", folder / "layers.npz", "--key", "first", "--key", "third").out.split())
-    assert "Read first: DistCorr" in told
-    assert "Left out: RTD, which takes longer than all the others together" in told
-
-
 def test_arrays_of_one_file_are_chosen_by_key(invoke, folder, arrays):
     ended = invoke("compare", folder / "layers.npz", "--key", "first", "--key", "third", *FEW)
     found = shesha.compare(arrays["X"], arrays["Z"], ["CKA", "LinReg"], names=("first", "third"))

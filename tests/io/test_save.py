@@ -340,7 +340,8 @@ def test_paths_that_are_none(tmp_path):
 def test_without_the_library_the_extra_is_named(tmp_path, monkeypatch, ending, module):
     for name in (module, f"{module}.numpy"):
         monkeypatch.setitem(sys.modules, name, None)
-    message = rf'{module} must be installed to write .{ending} files such as .*: pip install "shesha-representations\[files\]"'
+    extra = r"shesha-representations\[files\]"
+    message = rf'{module} must be installed to write .{ending} files such as .*: pip install "{extra}"'
     with pytest.raises(ImportError, match=message):
         files.save(tmp_path / f"m.{ending}", {"a": X})
     assert not list(tmp_path.iterdir())

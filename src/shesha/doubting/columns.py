@@ -12,7 +12,7 @@ from shesha.results import Doubt
 _MOST = 0.5
 """Share of the distances that makes a few coordinates worth naming."""
 _FEW = 0.02
-_NEARLY_PARALLEL, _CHANGED = 0.8, 0.2
+_NEARLY_PARALLEL, _CHANGED = 0.8, 0.3
 """Mean cosine beyond which cosines say little, and the change of a score that makes a smaller one worth naming."""
 _COPY, _COPIES = 0.99, 0.1
 """Correlation of copies, and the share of the columns that must have one."""

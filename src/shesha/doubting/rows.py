@@ -24,8 +24,8 @@ _LEAST_SCORE = 0.1
 """Scores below this are not doubted: there is nothing to explain."""
 _SHARED = 0.3
 """Rank correlation of the scales of two representations from which on they could make them alike."""
-_WIDE = 12
-"""Features from which on the scale of a row is one thing and its direction another."""
+_WIDE, _FEW_ROWS = 12, 40
+"""Features and rows from which on the scale of a row is one thing and its place another."""
 _LONGEST = 3
 """Rows that may decide alone."""
 
@@ -122,8 +122,9 @@ def with_far_rows(subject: Subject) -> tuple[Index, int]:
 def row_scale(subject: Subject) -> Doubt | None:
     """The length of each row, or how many of its entries are not zero, explains which rows are close."""
     headline = subject.headline
-    # In few dimensions the length of a row is much of where it lies.
-    if headline.value < _LEAST_SCORE or min(sample.shape[1] for sample in subject.samples) < _WIDE:
+    # In few dimensions the length of a row is much of where it lies, and few rows are told apart by any number.
+    narrow = min(sample.shape[1] for sample in subject.samples) < _WIDE or len(subject.places) < _FEW_ROWS
+    if narrow or headline.value < _LEAST_SCORE:
         return None
     scales = [_scales(sample, subject.metric) for sample in subject.samples]
     # What two representations do not share cannot make them alike.
