@@ -11,6 +11,8 @@ from shesha.results import Doubt
 
 _MOST = 0.5
 """Share of the distances that makes a few coordinates worth naming."""
+_WIDE, _NEARLY_ALL = 16, 0.8
+"""Features from which on half is much, and the share that is much of fewer."""
 _FEW = 0.02
 _NEARLY_PARALLEL, _CHANGED = 0.8, 0.3
 """Mean cosine beyond which cosines say little, and the change of a score that makes a smaller one worth naming."""
@@ -33,7 +35,8 @@ def few_coordinates(subject: Subject) -> Doubt | None:
     few = max(1, int(_FEW * d))
     largest = np.argsort(-shares, kind="stable")[:few]
     share = float(shares[largest].sum())
-    if d < 4 or share < _MOST:
+    # One of few features holds half of the distances as a matter of course.
+    if d < 4 or share < (_MOST if d >= _WIDE else _NEARLY_ALL):
         return None
     changed = subject.split(_standardised(subject.sample)).value
     names = ", ".join(map(str, largest[:5])) + (", ..." if few > 5 else "")
@@ -77,7 +80,7 @@ def offset(subject: Subject) -> Doubt | None:
         return None
     centred = subject.split(subject.sample - subject.sample.mean(axis=0)).value
     change = abs(centred - subject.headline.value)
-    if cosine < _NEARLY_PARALLEL and change < _CHANGED:
+    if cosine < _NEARLY_PARALLEL and (change < _CHANGED or rows.shape[1] < _WIDE):
         return None
     text = (
         f"the mean cosine between rows is {cosine:.2f}: a common offset; without it the {_score(subject)} "
