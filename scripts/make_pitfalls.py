@@ -377,14 +377,14 @@ def main() -> None:
     parts = [
         HEAD,
         f"## Twenty traps\n\n{N} rows x {D} features unless said otherwise, {asked.seeds} samples of each; medians. ",
-        f"The planted cause comes first in most samples of {right} of {len(TRAPS)}.\n\n",
+        f"In {right} of {len(TRAPS)} traps\nthe planted cause comes first in most samples.\n\n",
         markdown_table(
             ["what is planted", "a naive score", "the first doubt, in how many samples", "left after the advice"], []
         ),
         "\n",
         "\n".join(line for line, _ in traps),
         f"\n\n## Clean data\n\nShare of {asked.runs} samples that raise any doubt, and which. ",
-        "Counts of 8 features do point the same way (mean cosine about 0.8): their offset is real.\n\n",
+        "Counts of 8 features do point the same way (mean cosine about 0.8):\ntheir offset is real.\n\n",
         markdown_table(["rows", *(f"{n} x {d}" for n, d in SIZES)], []),
         "\n",
         "\n".join(clean),
