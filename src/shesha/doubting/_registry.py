@@ -53,8 +53,3 @@ def raised(subject: Subject, *, only_cheap: bool = False) -> tuple[Doubt, ...]:
         if answer is not None:
             found.append(answer)
     return tuple(sorted(found, key=lambda answer: -answer.effect))
-
-
-def doubtings() -> tuple[Doubting, ...]:
-    """All marked functions."""
-    return tuple(_marked.values())

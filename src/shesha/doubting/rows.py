@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from math import erfc, sqrt
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from shesha.doubting._registry import doubt
 from shesha.doubting.explaining import Explained
 from shesha.doubting.subject import Subject
 from shesha.kernels.ranks import midranks
+from shesha.nulls.dependence import p_of_first, pairs_of_places
 from shesha.results import Doubt
 from shesha.results._dependence import LEVEL
 
@@ -165,16 +165,16 @@ def _scales(sample: Matrix, metric: str) -> dict[str, Vector]:
 
 def classes_follow_order(subject: Subject, classes: Labels) -> float:
     """p-value of the number of neighbours of one class, beside random orders."""
-    first, second = _neighbours(subject)
+    first, second = pairs_of_places(subject.windows)
     rng = subject.generator
     orders = [np.arange(len(classes)), *(rng.permutation(len(classes)) for _ in range(_N_ORDERS))]
     same = np.array([np.mean(classes[one][first] == classes[one][second]) for one in orders])
-    return _tail(same)
+    return p_of_first(same)
 
 
 def _order_within(subject: Subject, classes: Labels) -> float:
     """p-value of the closeness of neighbours of one class, beside random orders of the rows of each class."""
-    first, second = _neighbours(subject)
+    first, second = pairs_of_places(subject.windows)
     same = classes[first] == classes[second]
     first, second = first[same], second[same]
     if len(first) < 2:
@@ -189,7 +189,7 @@ def _order_within(subject: Subject, classes: Labels) -> float:
         return sign * float(ranks[low * n - low * (low + 1) // 2 + high - low - 1].mean())
 
     orders = [np.arange(n), *(_shuffled_within(classes, rng) for _ in range(_N_ORDERS))]
-    return _tail(np.array([closeness(one) for one in orders]))
+    return p_of_first(np.array([closeness(one) for one in orders]))
 
 
 def _shuffled_within(classes: Labels, rng: np.random.Generator) -> Index:
@@ -198,18 +198,3 @@ def _shuffled_within(classes: Labels, rng: np.random.Generator) -> Index:
         places = np.flatnonzero(classes == one)
         order[places] = places[rng.permutation(len(places))]
     return order
-
-
-def _neighbours(subject: Subject) -> tuple[Index, Index]:
-    """Places of neighbours among the rows that are looked at."""
-    ends = np.cumsum([len(window) for window in subject.windows])
-    first = np.setdiff1d(np.arange(ends[-1]), ends - 1)
-    return first, first + 1
-
-
-def _tail(values: Vector) -> float:
-    """Normal p-value of the first number beside the others."""
-    spread = float(values[1:].std(ddof=1)) * sqrt(1 + 1 / (len(values) - 1))
-    if not spread > 1e-12:
-        return 1.0
-    return 0.5 * erfc(float(values[0] - values[1:].mean()) / spread / sqrt(2))

@@ -12,12 +12,12 @@ import numpy as np
 from shesha._types import Index, Labels, Matrix, Vector
 from shesha.doubting.headline import Headline
 from shesha.kernels.distances import Metric
-from shesha.nulls.dependence import dependence
+from shesha.nulls.dependence import dependence, stretches
 from shesha.results import Dependence
 from shesha.views import Rows
 
-_WINDOWS, _ROWS = 4, 256
-"""Stretches of consecutive rows that the headline is made of, and the rows of all of them."""
+_LENGTH = 64
+"""Rows of each of the four stretches that the headline is made of."""
 _BLOCK = 1 << 20
 """Numbers that are read at a time."""
 
@@ -58,11 +58,7 @@ class Subject:
     @cached_property
     def windows(self) -> list[Index]:
         """Stretches of consecutive rows, spread evenly; all rows where they are few."""
-        n, length = self.n_rows, _ROWS // _WINDOWS
-        if n <= _ROWS:
-            return [np.arange(n)]
-        starts = np.linspace(0, n - length, _WINDOWS).astype(np.intp)
-        return [np.arange(start, start + length) for start in starts]
+        return stretches(self.n_rows, _LENGTH)
 
     @cached_property
     def places(self) -> Index:

@@ -79,7 +79,7 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
     hashes = [hashes_of(side) for side in sides]
     repeated = repeats(_together(hashes))
     repeated = repeated[np.any([side[repeated].any(axis=1) for side in sides], axis=0)]
-    windows = _windows(n)
+    windows = stretches(n)
     rows = np.concatenate(windows)
     discrete = any(_is_discrete(side[rows], one[rows]) for side, one in zip(sides, hashes, strict=True))
     if n < FEWEST_ROWS:
@@ -138,12 +138,17 @@ def left_by(design: Exchange, *representations: NDArray[Any]) -> float:
 
 
 def _closer(ranks: Vector) -> float:
-    """p-value of the first mean rank among those of other orders."""
-    spread = float(ranks[1:].std(ddof=1))
+    """p-value of the first mean rank among those of other orders: small is close."""
+    return p_of_first(-ranks)
+
+
+def p_of_first(values: Vector) -> float:
+    """Normal p-value of the first number being as large beside the others, which are draws; 1 where all are equal."""
+    spread = float(values[1:].std(ddof=1))
     if not spread > 1e-9:
         return 1.0
-    # The estimate of the mean from so many orders has an error of its own.
-    z = (ranks[1:].mean() - ranks[0]) / (spread * sqrt(1 + 1 / _N_ORDERS))
+    # The estimate of the mean from so many draws has an error of its own.
+    z = (values[0] - values[1:].mean()) / (spread * sqrt(1 + 1 / (len(values) - 1)))
     return 0.5 * erfc(float(z) / sqrt(2))
 
 
@@ -182,12 +187,12 @@ def _is_discrete(side: NDArray[Any], hashes: NDArray[np.uint64]) -> bool:
     return bool(n_different < _DISCRETE * len(hashes) or n_values <= _TIED * n_different)
 
 
-def _windows(n: int) -> list[Index]:
-    """Stretches of consecutive rows, spread evenly; all rows where they are few."""
-    if n <= _WINDOWS * _WINDOW:
+def stretches(n: int, length: int = _WINDOW) -> list[Index]:
+    """Four stretches of so many consecutive rows, spread evenly; all rows where they are no more than that."""
+    if n <= _WINDOWS * length:
         return [np.arange(n)]
-    starts = np.linspace(0, n - _WINDOW, _WINDOWS).astype(np.intp)
-    return [np.arange(start, start + _WINDOW) for start in starts]
+    starts = np.linspace(0, n - length, _WINDOWS).astype(np.intp)
+    return [np.arange(start, start + length) for start in starts]
 
 
 def _gram(side: NDArray[Any], rows: Index) -> Matrix:
@@ -209,7 +214,7 @@ def _neighbours(squared: Matrix, windows: list[Index]) -> tuple[float, float]:
     """p-value and mean rank of the distances between neighbours."""
     rng = np.random.default_rng(0)
     n = len(squared)
-    first, second = _pairs_of_places(windows)
+    first, second = pairs_of_places(windows)
     ranked = np.sort(squared[tuple(_different(n, _N_RANKED, rng))])
     orders = np.array([np.arange(n), *(rng.permutation(n) for _ in range(_N_ORDERS))])
     ranks = _ranks(squared[orders[:, first], orders[:, second]], ranked).mean(axis=1)
@@ -217,7 +222,7 @@ def _neighbours(squared: Matrix, windows: list[Index]) -> tuple[float, float]:
     return _closer(ranks), float(ranks[0]) if ranks[1:].std() > 1e-9 else 0.5
 
 
-def _pairs_of_places(windows: list[Index]) -> tuple[Index, Index]:
+def pairs_of_places(windows: list[Index]) -> tuple[Index, Index]:
     """Places of neighbours among the rows of all windows together."""
     ends = np.cumsum([len(window) for window in windows])
     first = np.setdiff1d(np.arange(ends[-1]), ends - 1)
