@@ -148,6 +148,12 @@ def test_nan_is_refused():
         doubts(np.full((20, 5), np.nan))
 
 
+def test_distances_are_refused():
+    D = shesha.Rdm(shesha.compute_rdm(np.random.default_rng(0).standard_normal((20, 8))))
+    with pytest.raises(TypeError, match="X must be features, of which halves can be taken, got distances between rows"):
+        doubts(D)
+
+
 def test_doubts_print_convert_and_travel():
     X, _ = planted("few coordinates", np.random.default_rng(1))
     found = doubts(X)

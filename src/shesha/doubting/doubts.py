@@ -14,14 +14,14 @@ from shesha.doubting._registry import raised
 from shesha.doubting.subject import Subject
 from shesha.kernels.distances import METRICS, Metric, undirected_rows
 from shesha.results import Dependence, Doubts
-from shesha.views import Representation, Rows
+from shesha.views import Rdm, Representation, Rows, rows_or_distances
 
 _FEWEST = 12
 """Rows below which nothing can be told."""
 
 
 def doubts(
-    X: ArrayLike | Representation | Rows,
+    X: ArrayLike | Rdm | Representation | Rows,
     y: ArrayLike | None = None,
     *,
     order: bool = True,
@@ -64,6 +64,8 @@ def doubts(
     ------
     ValueError
         If X holds NaN, or labels or covariates do not fit its rows.
+    TypeError
+        If X is distances between rows.
 
     Examples
     --------
@@ -78,8 +80,10 @@ def doubts(
     check.choice(metric, METRICS, "metric")
     check.boolean(order, "order")
     check.count(seed, "seed", minimum=0)
-    source = Rows(X, "X", min_rows=1)
-    n = len(source)
+    found = rows_or_distances(X, "X", min_rows=1)
+    if not isinstance(found, Rows):
+        raise TypeError("X must be features, of which halves can be taken, got distances between rows")
+    source, n = found, len(found)
     classes = None if y is None else check.labels(y, n)[0]
     about = known_of(covariates, groups, n)
     for start, block in source.blocks(1 << 20):
