@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -161,13 +161,8 @@ def calibrate(
     if best is not None:
         doubts = with_saturated(doubts, {subject.name: (found.null_mean, worst_of(subject), best)}, subject.sides)
     if covariates is None and not isinstance(as_measure(measure), PlainMeasure):
-
-        def without(kept: Index) -> float:
-            first, second = (side.rows_at(kept) for side in subject.sides)
-            few = prepare(first, second, measure, options, truncate=truncate, seed=seed)
-            return float(next(iter(few.scores([np.arange(len(kept))])))[0, 0])
-
         scale = found.null_sd * 3 if best is None else abs(best - found.null_mean)
+        without = scored_without(subject, measure, options, truncate, seed)
         doubts = with_measured_rows(doubts, subject.name, subject.n_rows, observed, scale, without)
     warn_of_doubts(doubts)
     return Calibrated(
@@ -179,6 +174,19 @@ def calibrate(
         **vars(found),
         **common,
     )
+
+
+def scored_without(
+    subject: Subject, measure: Choice, options: dict[str, Any], truncate: int | float | None, seed: Seed
+) -> Callable[[Index], float]:
+    """Return what scores the rows that are left when a few are taken out."""
+
+    def score(kept: Index) -> float:
+        first, second = (side.rows_at(kept) for side in subject.sides)
+        few = prepare(first, second, measure, options, truncate=truncate, seed=seed)
+        return float(next(iter(few.scores([np.arange(len(kept))])))[0, 0])
+
+    return score
 
 
 def worst_of(subject: Subject) -> float:

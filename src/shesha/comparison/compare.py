@@ -23,7 +23,7 @@ from shesha.given import labels_in_order
 from shesha.measures import Measure, choose
 from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, asked_for
-from shesha.results import Comparison, PairScore, Score
+from shesha.results import Comparison, Doubts, PairScore, Score
 from shesha.views import Rdm, Representation, adjusted, hint_of_distances, in_one_order
 
 _MANY = 5
@@ -147,12 +147,10 @@ def compare(
         require_calibrate(design, permutations)
         found, interrupted = collect(engine.run(work, sources, skipped), len(chosen))
     scores = {pair.score.measure: pair.score for pair in found}
-    sides = [sources[first], sources[second]]
-    only_cheap = len(chosen) < _MANY and not calibrate
-    doubts = doubts_of_pair(sides, design, dependence if calibrate else None, only_cheap=only_cheap)
+    few = len(chosen) < _MANY and not calibrate
+    doubts = doubts_of_pair(list(sources.values()), design, dependence if calibrate else None, only_cheap=few)
     if calibrate:
-        chance = {one.measure: (one.null_mean, *_worst_and_best(one)) for one in scores.values()}
-        doubts = with_saturated(doubts, chance, sides)
+        doubts = _beside_nulls(doubts, list(sources.values()), scores)
         warn_of_doubts(doubts)
     if repeated is not None and not interrupted:
         interrupted = _add_ceilings(repeated, work, scores)
@@ -165,6 +163,13 @@ def compare(
         interrupted,
         evidence.exchanged if calibrate else "",
         doubts,
+    )
+
+
+def _beside_nulls(doubts: Doubts, sides: list[Representation], scores: dict[str, Score]) -> Doubts:
+    """Add the doubt that measures are saturated, which their nulls tell."""
+    return with_saturated(
+        doubts, {one.measure: (one.null_mean, *_worst_and_best(one)) for one in scores.values()}, sides
     )
 
 
