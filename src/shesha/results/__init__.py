@@ -14,6 +14,7 @@ from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
 from shesha.results._labels import LabelClasses
 from shesha.results._pairwise import LayerComparison, PairScore, PairwiseComparison
+from shesha.results._trial_score import Tertiles, TrialScore
 
 __all__ = [
     "Audit",
@@ -39,4 +40,6 @@ __all__ = [
     "PairwiseComparison",
     "RepresentationAudit",
     "Score",
+    "Tertiles",
+    "TrialScore",
 ]
