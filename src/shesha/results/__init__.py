@@ -13,10 +13,16 @@ from shesha.results._doubts import Doubt, Doubts
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
 from shesha.results._labels import LabelClasses
+from shesha.results._over_time import OverTime
 from shesha.results._pairwise import LayerComparison, PairScore, PairwiseComparison
+from shesha.results._session_drift import SessionDrift, SessionPair, SessionPart
+from shesha.results._session_table import AreaLine, AreaScore, Association, Group, GroupMean, SessionTable
 from shesha.results._trial_score import Tertiles, TrialScore
 
 __all__ = [
+    "AreaLine",
+    "AreaScore",
+    "Association",
     "Audit",
     "BesideNull",
     "BesideRepeats",
@@ -31,15 +37,22 @@ __all__ = [
     "DriftPath",
     "Estimate",
     "Faults",
+    "Group",
+    "GroupMean",
     "LabelClasses",
     "LayerComparison",
     "Meaning",
     "NoiseCeiling",
     "NullSummary",
+    "OverTime",
     "PairScore",
     "PairwiseComparison",
     "RepresentationAudit",
     "Score",
+    "SessionDrift",
+    "SessionPair",
+    "SessionPart",
+    "SessionTable",
     "Tertiles",
     "TrialScore",
 ]
