@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -20,6 +21,10 @@ from shesha.nulls import summarise
 from shesha.results import SessionDrift, SessionPair, SessionPart
 
 _FEWEST = 3
+Cube = NDArray[np.float64]
+"""Halves of the trials of a session: (n_halves, n_conditions, n_neurons)."""
+Score = Callable[[Cube, Cube], Matrix]
+"""Agreement of each of the first halves with each of the second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +33,8 @@ class _Session:
 
     name: str
     names: tuple[str, ...]
-    halves: tuple[Matrix, Matrix]
-    """Of shape (n_conditions, n_neurons); NaN where a half has no trial."""
+    halves: Cube
+    """Of shape (2, n_conditions, n_neurons)."""
 
     @classmethod
     def of(cls, name: str, X: Any, conditions: Any) -> _Session:
@@ -42,15 +47,14 @@ class _Session:
             place[own] = np.arange(len(own)) % 2
         sums = half_sums(rows, trials.codes, trials.n_conditions, place, np.array([[True, False]]))
         first, second = (one[0, :, :-1] / one[0, :, -1:] for one in sums)
-        return cls(name, trials.names, (first, second))
+        return cls(name, trials.names, np.stack([first, second]))
 
     @property
     def n_neurons(self) -> int:
-        return int(self.halves[0].shape[1])
+        return int(self.halves.shape[2])
 
-    def of_shared(self, conditions: Index, neurons: Index) -> tuple[Matrix, Matrix]:
-        first, second = (half[np.ix_(conditions, neurons)] for half in self.halves)
-        return first, second
+    def of_shared(self, conditions: Index, neurons: Index) -> Cube:
+        return self.halves[:, conditions][:, :, neurons]
 
 
 def session_drift(
@@ -154,29 +158,23 @@ def _compared(
     at = np.array([a.names.index(name) for name in names]), np.array([b.names.index(name) for name in names])
     own, other = a.of_shared(at[0], shared[:, 0]), b.of_shared(at[1], shared[:, 1])
     nulls: dict[str, list[float]] = {name: [] for name in PARTS}
+    distances = _distances(own), _distances(other)
     for _ in range(n_permutations):
         strangers = (rng.choice(one.n_neurons, len(shared), replace=False) for one in (a, b))
         c, d = (one.of_shared(rows, cells) for one, rows, cells in zip((a, b), at, strangers, strict=True))
         for name in ("population_vector", "rate", "tuning"):
-            nulls[name].append(_between(PARTS[name], c, d))
-        order = rng.permutation(len(names))
-        nulls["geometry"].append(_between(geometry, own, (other[0][order], other[1][order])))
+            nulls[name].append(float(PARTS[name](c, d).mean()))
+        turned = _relabelled(distances[1], rng.permutation(len(names)))
+        nulls["geometry"].append(float(_agreements(distances[0], turned).mean()))
     parts = tuple(
-        _part(name, _between(score, own, other), _within(score, own, other), np.array(nulls[name]), alpha)
+        _part(name, float(score(own, other).mean()), _within(score, own, other), np.array(nulls[name]), alpha)
         for name, score in PARTS.items()
     )
     return SessionPair(*told, parts)
 
 
-Halves = tuple[Matrix, Matrix]
-
-
-def _between(score: Callable[[Matrix, Matrix], float], a: Halves, b: Halves) -> float:
-    return float(np.mean([score(one, other) for one in a for other in b]))
-
-
-def _within(score: Callable[[Matrix, Matrix], float], a: Halves, b: Halves) -> float:
-    return float(np.mean([score(*a), score(*b)]))
+def _within(score: Score, a: Cube, b: Cube) -> float:
+    return float(np.mean([score(one, one)[0, 1] for one in (a, b)]))
 
 
 def _part(name: str, between: float, within: float, null: Vector, alpha: float) -> SessionPart:
@@ -187,41 +185,64 @@ def _part(name: str, between: float, within: float, null: Vector, alpha: float) 
     return SessionPart(name, between, within, **{field: getattr(found, field) for field in fields})
 
 
-def _correlations(a: Matrix, b: Matrix) -> Vector:
-    """Correlation of each row of one with that of the other, NaN where one is constant."""
-    a, b = (one - one.mean(axis=1, keepdims=True) for one in (a, b))
-    lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-    found: Vector = np.einsum("ij,ij->i", a, b) / np.where(lengths > 0, lengths, np.nan)
+def _standard(values: Cube, axis: int) -> Cube:
+    """Centred, of unit length along an axis; NaN where nothing varies."""
+    values = values - values.mean(axis=axis, keepdims=True)
+    lengths = np.sqrt((values**2).sum(axis=axis, keepdims=True))
+    found: Cube = values / np.where(lengths > 0, lengths, np.nan)
     return found
 
 
-def _known(values: Vector, summary: Callable[[Vector], Any]) -> float:
-    known = values[~np.isnan(values)]
-    return float(summary(known)) if len(known) else float("nan")
+def _summary(values: Cube, summary: Callable[..., Any], of_known: Callable[..., Any]) -> Matrix:
+    """Mean or median along the last axis, of what is known."""
+    if not np.isnan(values).any():
+        return np.asarray(summary(values, axis=-1))
+    with warnings.catch_warnings():
+        # Where nothing is known, NaN is the answer.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.asarray(of_known(values, axis=-1))
 
 
-def population_vector(a: Matrix, b: Matrix) -> float:
-    """Mean over conditions of the correlation over neurons."""
-    return _known(_correlations(a, b), np.mean)
+def population_vector(a: Cube, b: Cube) -> Matrix:
+    """Mean over conditions of the correlation over neurons, of each of the first with each of the second."""
+    return _summary(np.einsum("akn,bkn->abk", _standard(a, 2), _standard(b, 2)), np.mean, np.nanmean)
 
 
-def rate(a: Matrix, b: Matrix) -> float:
+def rate(a: Cube, b: Cube) -> Matrix:
     """Correlation over neurons of the mean response."""
-    return _known(_correlations(a.mean(axis=0)[None], b.mean(axis=0)[None]), np.mean)
+    return np.asarray(_standard(a.mean(axis=1), 1) @ _standard(b.mean(axis=1), 1).T)
 
 
-def tuning(a: Matrix, b: Matrix) -> float:
+def tuning(a: Cube, b: Cube) -> Matrix:
     """Median over neurons of the correlation over conditions; neurons that respond alike to all have none."""
-    return _known(_correlations(a.T, b.T), np.median)
+    return _summary(np.einsum("akn,bkn->abn", _standard(a, 1), _standard(b, 1)), np.median, np.nanmedian)
 
 
-def geometry(a: Matrix, b: Matrix) -> float:
+def geometry(a: Cube, b: Cube) -> Matrix:
     """Rank correlation of the cosine distances between conditions."""
-    one = np.ones((1, len(a)))
-    return float(agreement(distances_of(a[None], one, "cosine"), distances_of(b[None], one, "cosine"))[0])
+    return _agreements(_distances(a), _distances(b))
 
 
-PARTS: Mapping[str, Callable[[Matrix, Matrix], float]] = {
+def _distances(halves: Cube) -> Matrix:
+    return distances_of(halves, np.ones(halves.shape[:2]), "cosine")
+
+
+def _relabelled(distances: Matrix, order: Index) -> Matrix:
+    n = len(order)
+    place = np.zeros((n, n), dtype=np.intp)
+    upper = np.triu_indices(n, k=1)
+    place[upper] = np.arange(distances.shape[1])
+    place += place.T
+    found: Matrix = distances[:, place[np.ix_(order, order)][upper]]
+    return found
+
+
+def _agreements(first: Matrix, second: Matrix) -> Matrix:
+    pairs = agreement(np.repeat(first, len(second), axis=0), np.tile(second, (len(first), 1)))
+    return pairs.reshape(len(first), len(second))
+
+
+PARTS: Mapping[str, Score] = {
     "population_vector": population_vector,
     "rate": rate,
     "tuning": tuning,
