@@ -59,6 +59,7 @@ from shesha.views import Rdm
 if TYPE_CHECKING:
     import shesha.descriptors as descriptors
     import shesha.measures as measures
+    import shesha.neuro as neuro
     import shesha.sim as sim
     import shesha.transfer as transfer
     from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
@@ -77,7 +78,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("descriptors", "measures", "sim", "transfer"):
+    if name in ("descriptors", "measures", "neuro", "sim", "transfer"):
         return import_module(f"shesha.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'shesha' has no attribute {name!r}")
@@ -136,6 +137,7 @@ __all__ = [
     "lda_stability",
     "lda_subspace_stability",
     "measures",
+    "neuro",
     "noise_ceiling",
     "rdm_drift",
     "rdm_similarity",
