@@ -211,3 +211,36 @@ def test_results_print_within_the_page_and_become_plain(recording, monkeypatch) 
     assert found.to_frame()["observed"].item() == found.observed
     pytest.importorskip("matplotlib").use("agg")
     assert found.plot().get_xlabel() == found.name
+
+
+def test_equal_numbers_of_trials_are_those_of_a_loop(recording) -> None:
+    from shesha.kernels.trial_geometry import equal_half_sums
+
+    X, shown = recording(n_trials=40, n_conditions=4)
+    shown[:3] = -1
+    rng = np.random.default_rng(0)
+    masks, keys = rng.random((3, 40)) < 0.5, rng.random((3, 40))
+    sums = equal_half_sums(np.column_stack([X, np.ones(40)]), shown, 4, masks, keys, 4)
+    for at, half in enumerate(sums):
+        for s in range(3):
+            for k in range(4):
+                own = np.flatnonzero((shown == k) & (masks[s] == (at == 0)))
+                chosen = own[np.argsort(keys[s, own])[:4]] if len(own) >= 4 else own[:0]
+                assert half[s, k, :-1] == pytest.approx(X[chosen].sum(axis=0))
+                assert half[s, k, -1] == len(chosen)
+
+
+def test_unequal_numbers_alone_make_a_geometry_unless_they_are_made_equal() -> None:
+    rng = np.random.default_rng(0)
+    shown = np.repeat(np.arange(5), [8, 12, 24, 48, 96])
+    values = []
+    for _ in range(30):
+        X, order = rng.poisson(2, size=(len(shown), 15)), rng.permutation(len(shown))
+        values.append(
+            [trial_split(X, shown[order], trials_per_half=size, n_splits=5, **FAST).observed for size in (None, 2)]
+        )
+    unequal, equal = np.nanmean(values, axis=0)
+    assert unequal > 0.5
+    assert abs(equal) < 0.2
+    with pytest.raises(ValueError, match="trials_per_half must be at least 1, got 0"):
+        trial_split(X, shown, trials_per_half=0)

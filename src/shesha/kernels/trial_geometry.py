@@ -68,6 +68,39 @@ def half_sums(rows: Matrix, codes: Labels, n_conditions: int, unit: Index, first
     return sums[:, 0], sums[:, 1]
 
 
+def equal_half_sums(
+    rows: Matrix, codes: Labels, n_conditions: int, masks: Mask, keys: Matrix, size: int
+) -> tuple[Cube, Cube]:
+    """As `half_sums`, of equally many trials of each condition in either half: those of the smallest keys.
+
+    Parameters
+    ----------
+    rows, codes, n_conditions
+        As for `half_sums`.
+    masks : array of shape (n_splits, n_trials)
+        Trials of the first half.
+    keys : array of shape (n_splits, n_trials)
+        Random numbers.
+    size : int
+        Trials of each condition in each half; conditions with fewer have none there.
+    """
+    n_splits, n_groups = len(masks), 2 * n_conditions
+    group = np.where(codes < 0, n_groups, n_conditions * ~masks + codes)
+    order = np.lexsort((keys, group), axis=-1)
+    ordered = np.take_along_axis(group, order, axis=1)
+    place = np.arange(len(rows)) * np.ones((n_splits, 1), dtype=np.intp)
+    begins = np.diff(ordered, axis=1, prepend=-1) != 0
+    place -= np.maximum.accumulate(np.where(begins, place, 0), axis=1)
+    lines = np.arange(n_splits)[:, None]
+    counts = np.bincount((lines * (n_groups + 1) + group).ravel(), minlength=n_splits * (n_groups + 1))
+    enough = counts.reshape(n_splits, -1)[lines, ordered] >= size
+    chosen = (place < size) & enough & (ordered < n_groups)
+    target = np.empty_like(group)
+    np.put_along_axis(target, order, np.where(chosen, lines * n_groups + ordered, -1), axis=1)
+    sums = _summed(rows, target, n_splits * n_groups).reshape(n_splits, 2, n_conditions, -1)
+    return sums[:, 0], sums[:, 1]
+
+
 def _summed(rows: Matrix, target: Index, n_targets: int) -> Matrix:
     """Sum rows by their targets, one line of targets after the other; -1 is no target."""
     kept = np.flatnonzero(target.ravel() >= 0)

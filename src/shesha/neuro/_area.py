@@ -18,7 +18,7 @@ from shesha.neuro._trials import Trials
 from shesha.neuro.behaviour import coupling_score
 from shesha.neuro.drift import drift_score
 from shesha.neuro.halves import Halves, How
-from shesha.neuro.split import split_score
+from shesha.neuro.split import EqualTrials, split_score
 from shesha.neuro.whitened import wuc_score
 from shesha.results import AreaScore, TrialScore
 
@@ -33,6 +33,7 @@ class AreaOptions:
     normalize: bool
     n_splits: int
     n_blocks: int
+    trials_per_half: int | None
     n_neurons: int | None
     n_draws: int
     n_permutations: int
@@ -62,7 +63,8 @@ Scorer = Callable[[Trials, Vector | None, AreaOptions], TrialScore]
 
 def _split(trials: Trials, outcome: Vector | None, own: AreaOptions) -> TrialScore:
     orders, halves = own.orders(trials.n_trials, own.null), own.halves(trials.n_trials)
-    return split_score(trials, halves, orders, own.metric, own.normalize, {})
+    equal = EqualTrials.of(own.trials_per_half, halves, own.n_splits, own.seed)
+    return split_score(trials, halves, orders, own.metric, own.normalize, {}, equal)
 
 
 def _wuc(trials: Trials, outcome: Vector | None, own: AreaOptions) -> TrialScore:

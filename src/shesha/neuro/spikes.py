@@ -57,7 +57,7 @@ def spike_counts(
 
 def _times(given: Any, name: str) -> NDArray[np.float64]:
     """Sorted for spikes, as they are for onsets; of pynapple objects the time stamps or starts."""
-    for attribute in ("start", "t"):
+    for attribute in ("t", "start"):
         if type(given).__module__.partition(".")[0] == "pynapple" and hasattr(given, attribute):
             given = getattr(given, attribute)
             break

@@ -10,15 +10,34 @@ from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._random import spawn
-from shesha._types import Labels, Matrix, Seed
+from shesha._types import Labels, Mask, Matrix, Seed
 from shesha.kernels.distances import METRICS, Metric
-from shesha.kernels.trial_geometry import agreement, compressed, directed, distances_of, half_sums
+from shesha.kernels.trial_geometry import agreement, compressed, directed, distances_of, equal_half_sums, half_sums
 from shesha.neuro._beside import Null, Orders, over_orders
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.halves import Halves, How
 from shesha.results import TrialScore
 
 FEWEST_CONDITIONS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class EqualTrials:
+    """Random choices of equally many trials of each condition in either half."""
+
+    size: int
+    masks: Mask
+    """Trials of the first half, of shape (n_draws, n_trials)."""
+    keys: Matrix
+    """Those of the smallest keys are taken."""
+
+    @classmethod
+    def of(cls, size: int | None, halves: Halves, n_splits: int, seed: Seed) -> EqualTrials | None:
+        """Draw from each split, several times where there are few of them; None for all trials."""
+        if check.optional_count(size, "trials_per_half") is None:
+            return None
+        masks = np.repeat(halves.masks, -(-n_splits // len(halves.first)), axis=0)
+        return cls(int(size or 0), masks, spawn(seed, 3).random(masks.shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,16 +49,29 @@ class SplitScore:
     n_conditions: int
     halves: Halves
     metric: Metric
+    equal: EqualTrials | None = None
 
     @classmethod
-    def of(cls, rates: Matrix, n_conditions: int, halves: Halves, metric: Metric, normalize: bool) -> SplitScore:
+    def of(
+        cls,
+        rates: Matrix,
+        n_conditions: int,
+        halves: Halves,
+        metric: Metric,
+        normalize: bool,
+        equal: EqualTrials | None = None,
+    ) -> SplitScore:
         """Give trials unit length, if so, and no more columns than there are trials."""
         rows = compressed(directed(rates, unit=normalize, centred=metric == "correlation"))
-        return cls(np.column_stack([rows, np.ones(len(rows))]), n_conditions, halves, metric)
+        return cls(np.column_stack([rows, np.ones(len(rows))]), n_conditions, halves, metric, equal)
 
     def distances(self, codes: Labels) -> tuple[Matrix, Matrix]:
         """Distances of the conditions in either half, of shape (n_splits, n_pairs) each."""
-        sums = half_sums(self.rows, codes, self.n_conditions, self.halves.unit, self.halves.first)
+        if self.equal is None:
+            sums = half_sums(self.rows, codes, self.n_conditions, self.halves.unit, self.halves.first)
+        else:
+            own = self.equal
+            sums = equal_half_sums(self.rows, codes, self.n_conditions, own.masks, own.keys, own.size)
         first, second = (distances_of(one[:, :, :-1], one[:, :, -1], self.metric) for one in sums)
         return first, second
 
@@ -59,6 +91,7 @@ def trial_split(
     normalize: bool = True,
     n_splits: int = 20,
     n_blocks: int = 8,
+    trials_per_half: int | None = None,
     min_trials: int = 2,
     n_permutations: int = 200,
     null: Null = "shift",
@@ -88,6 +121,8 @@ def trial_split(
         Distance between mean responses.
     normalize : bool
         Give the response of each trial unit length first, so that the overall rate of a trial does not matter.
+    trials_per_half : int, optional
+        Take so many trials of each condition in each half, drawn `n_splits` times; conditions with fewer have no part.
     min_trials : int
         Conditions with fewer trials are left out, and told.
     n_permutations : int
@@ -134,29 +169,37 @@ def trial_split(
         trials.n_trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
     )
     options = {"how": how, "metric": metric, "normalize": bool(normalize), "null": null}
-    return split_score(trials, halves, orders, metric, normalize, options)
+    equal = EqualTrials.of(trials_per_half, halves, n_splits, seed)
+    return split_score(trials, halves, orders, metric, normalize, options | {"trials_per_half": trials_per_half}, equal)
 
 
 def split_score(
-    trials: Trials, halves: Halves, orders: Orders, metric: Metric, normalize: bool, options: dict[str, Any]
+    trials: Trials,
+    halves: Halves,
+    orders: Orders,
+    metric: Metric,
+    normalize: bool,
+    options: dict[str, Any],
+    equal: EqualTrials | None = None,
 ) -> TrialScore:
     """Score trials that are checked."""
     reason, values = "", np.full(1, np.nan)
     if trials.n_conditions < FEWEST_CONDITIONS:
         reason = f"{trials.n_conditions} conditions have enough trials, at least {FEWEST_CONDITIONS} are needed"
     else:
-        score = SplitScore.of(trials.rates, trials.n_conditions, halves, metric, normalize)
+        score = SplitScore.of(trials.rates, trials.n_conditions, halves, metric, normalize, equal)
         values = over_orders(lambda order: score.value(trials.codes[order]), orders)
         reason = "no split has three pairs of conditions with responses in both halves, at unequal distances"
+    text = halves.text if equal is None else f"{halves.text}, {equal.size} of each condition"
     whole = 2 * values[0] / (1 + values[0]) if values[0] > 0 else float("nan")
     return orders.scored(
-        f"split of trials ({halves.text})",
+        f"split of trials ({text})",
         values,
         trials,
         reason=reason,
         n_conditions=trials.n_conditions,
         notes=(*trials.notes, *_silence(trials)),
-        further={"reliability of all trials": float(whole)},
+        further={"reliability of all trials": float(whole)} if equal is None else {},
         options=options,
     )
 

@@ -35,6 +35,7 @@ def session_table(
     normalize: bool = True,
     n_splits: int = 20,
     n_blocks: int = 8,
+    trials_per_half: int | None = None,
     n_neurons: int | None = None,
     n_draws: int = 10,
     min_neurons: int = 10,
@@ -63,7 +64,7 @@ def session_table(
         Allen atlas, or over groups of your own (areas that are not named stand alone).
     scores : sequence of str
         Of 'trial_split', 'centroid_drift', 'wuc', 'behaviour_coupling'; the first puts groups in their order.
-    how, metric, normalize, n_splits, n_blocks
+    how, metric, normalize, n_splits, n_blocks, trials_per_half
         As for `trial_split`.
     n_neurons : int, optional
         Neurons that every area is scored with.
@@ -129,7 +130,14 @@ def session_table(
     lines = tuple(
         _line(session, area, grouped(area), options) for session, area in track(work, len(work), "areas of sessions")
     )
-    told = {"how": how, "n_neurons": n_neurons, "null": null, "drift_null": drift_null, "seed": options.seed}
+    told = {
+        "how": how,
+        "n_neurons": n_neurons,
+        "trials_per_half": trials_per_half,
+        "null": null,
+        "drift_null": drift_null,
+        "seed": options.seed,
+    }
     return SessionTable(
         lines=lines,
         groups=_groups(lines, interval, confidence, alpha),
@@ -155,7 +163,19 @@ def _options(given: Mapping[str, Any]) -> AreaOptions:
         check.count(given[name], name)
     check.count(given["n_permutations"], "n_permutations", minimum=0)
     check.optional_count(given["n_neurons"], "n_neurons", minimum=2)
-    same = ("how", "metric", "n_splits", "n_blocks", "n_neurons", "n_draws", "n_permutations", "null", "drift_null")
+    check.optional_count(given["trials_per_half"], "trials_per_half")
+    same = (
+        "how",
+        "metric",
+        "n_splits",
+        "n_blocks",
+        "trials_per_half",
+        "n_neurons",
+        "n_draws",
+        "n_permutations",
+        "null",
+        "drift_null",
+    )
     return AreaOptions(
         scores=scores,
         normalize=check.boolean(given["normalize"], "normalize"),
