@@ -15,17 +15,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import neural_page
 import numpy as np
-from scipy.stats import spearmanr, ttest_rel
 
 import shesha
 from shesha._atomic import write_text
-from shesha.neuro import Session, association, noise_ceiling, session_table, tertiles, trial_split, wuc
-from shesha.neuro._clusters import clustered_mean, jackknifed
+from shesha.neuro import Session, noise_ceiling, session_table, tertiles, trial_split, wuc
 
 FOLDER = Path(os.environ.get("SHESHA_DATA", "data")) / "steinmetz2019"
-ROOT = Path(__file__).parents[1]
-PAGE, PICTURE = ROOT / "docs/studies/odd_even_and_slow_drift.md", ROOT / "docs/studies/odd_even_and_slow_drift.png"
 SPLITS = {
     "odd and even": {"how": "odd-even"},
     "random": {"how": "random"},
@@ -64,6 +61,14 @@ def pieces() -> dict[str, Callable[[dict[str, Session]], object]]:
         "shuffled": {**split, "null": "permute"},
         "equal": {**split, "n_neurons": FEW, "n_draws": 10, "n_permutations": 39},
         "equal trials": {**split, "trials_per_half": EACH},
+        "equal trials and neurons": {
+            **split,
+            "trials_per_half": EACH,
+            "n_neurons": FEW,
+            "n_draws": 5,
+            "n_permutations": 39,
+            "n_splits": 8,
+        },
         "equal trials, early and late": {**split, "trials_per_half": EACH, "how": "blocks", "n_blocks": 2},
         **{name: {**split, **options} for name, options in SPLITS.items()},
     }
@@ -171,4 +176,4 @@ def measured(kept: Path | None) -> dict:
 if __name__ == "__main__":
     warnings.simplefilter("ignore", shesha.NotEstimableWarning)
     kept = Path(sys.argv[1]) if len(sys.argv) > 1 else None
-    found = measured(kept)
+    neural_page.write(measured(kept))
