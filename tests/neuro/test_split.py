@@ -239,6 +239,7 @@ def test_unequal_numbers_alone_make_a_geometry_unless_they_are_made_equal() -> N
         values.append(
             [trial_split(X, shown[order], trials_per_half=size, n_splits=5, **FAST).observed for size in (None, 2)]
         )
+    assert "conditions have 8 to 96 trials" in str(trial_split(X, shown, **FAST).notes)
     unequal, equal = np.nanmean(values, axis=0)
     assert unequal > 0.5
     assert abs(equal) < 0.2

@@ -19,6 +19,8 @@ from shesha.neuro.halves import Halves, How
 from shesha.results import TrialScore
 
 FEWEST_CONDITIONS = 3
+_UNEQUAL = 2.5
+"""Ratio of the largest to the smallest number of trials from which on it is told."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +143,8 @@ def trial_split(
     Returns
     -------
     TrialScore
-        In [-1, 1]; `further` has the reliability of all trials (Spearman-Brown). NaN, with a reason and a warning,
-        where fewer than three conditions have trials in both halves.
+        In [-1, 1]; `further` has the reliability of all trials (Spearman-Brown) where it is positive. NaN, with a
+        reason and a warning, where fewer than three conditions have trials in both halves.
 
     Raises
     ------
@@ -191,15 +193,15 @@ def split_score(
         values = over_orders(lambda order: score.value(trials.codes[order]), orders)
         reason = "no split has three pairs of conditions with responses in both halves, at unequal distances"
     text = halves.text if equal is None else f"{halves.text}, {equal.size} of each condition"
-    whole = 2 * values[0] / (1 + values[0]) if values[0] > 0 else float("nan")
+    whole = {"reliability of all trials": float(2 * values[0] / (1 + values[0]))} if values[0] > 0 else {}
     return orders.scored(
         f"split of trials ({text})",
         values,
         trials,
         reason=reason,
         n_conditions=trials.n_conditions,
-        notes=(*trials.notes, *_silence(trials)),
-        further={"reliability of all trials": float(whole)} if equal is None else {},
+        notes=(*trials.notes, *_silence(trials), *(_inequality(trials) if equal is None else ())),
+        further=whole if equal is None else {},
         options=options,
     )
 
@@ -209,3 +211,13 @@ def _silence(trials: Trials) -> tuple[str, ...]:
     n_empty = int((~trials.rates.any(axis=1)).sum())
     told = [f"{n_silent} of {trials.n_neurons} neurons never respond"] if n_silent else []
     return (*told, *([f"{n_empty} trials without any response"] if n_empty else []))
+
+
+def _inequality(trials: Trials) -> tuple[str, ...]:
+    counts = np.bincount(trials.codes[trials.codes >= 0])
+    if not len(counts) or counts.max() < _UNEQUAL * counts.min():
+        return ()
+    return (
+        f"conditions have {counts.min()} to {counts.max()} trials, and unequal numbers are reproducible by themselves: "
+        "compare with chance, or take trials_per_half",
+    )
