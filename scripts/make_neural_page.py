@@ -107,11 +107,12 @@ def thirds(recorded: dict[str, Session]) -> list[list[float]]:
 
 
 def ceilings(recorded: dict[str, Session]) -> list[list[float]]:
-    """Noise ceiling of the distances in four blocks of a session."""
+    """Noise ceiling of the distances in four blocks of a session, and the reliability of conditions turned round."""
     found = []
     for session, X in lines_of(recorded):
-        one = noise_ceiling(X, session.conditions, np.arange(len(X)) * 4 // len(X))
-        found.append([one.lower, one.upper, one.reliability])
+        blocks, shown = np.arange(len(X)) * 4 // len(X), np.asarray(session.conditions)
+        one, turned = (noise_ceiling(X, labels, blocks) for labels in (shown, np.roll(shown, len(X) // 2, axis=0)))
+        found.append([one.lower, one.upper, one.reliability, turned.reliability])
     return found
 
 

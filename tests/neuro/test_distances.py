@@ -178,3 +178,11 @@ def test_pynapple_objects_are_arrays() -> None:
 
     TsdFrame.__module__ = "pynapple.core.time_series"
     assert crossnobis(TsdFrame(), CONDITIONS, RUNS).tolist() == crossnobis(X, CONDITIONS, RUNS).tolist()
+
+
+def test_axes_whose_names_tell_nothing_stay_in_their_order() -> None:
+    xarray = pytest.importorskip("xarray")
+    given = xarray.DataArray(X, dims=("a", "b"))
+    assert crossnobis(given, CONDITIONS, RUNS).values.tolist() == crossnobis(X, CONDITIONS, RUNS).tolist()
+    twice = xarray.DataArray(X, dims=("trial", "stimulus"))
+    assert crossnobis(twice, CONDITIONS, RUNS).values.tolist() == crossnobis(X, CONDITIONS, RUNS).tolist()

@@ -12,7 +12,7 @@ SHOWN = np.tile(np.arange(6), 20)
 TUNING = 1 + RNG.gamma(1, 2, size=(6, 25))
 
 
-def session_drift(*given, n_permutations=99):
+def session_drift(*given, n_permutations=39):
     return neuro.session_drift(*given, n_permutations=n_permutations)
 
 
@@ -26,7 +26,7 @@ def test_rate_change_is_not_change_of_tuning_or_geometry() -> None:
     assert pair["rate"].change > 0.3
     assert pair["population_vector"].change > 0.3
     assert abs(pair["tuning"].change) < 0.1
-    assert pair["tuning"].p_value <= 0.01
+    assert pair["tuning"].p_value <= 0.03
 
 
 def test_change_of_tuning_is_not_change_of_rate() -> None:
@@ -73,18 +73,18 @@ def test_tracked_neurons_are_found_again() -> None:
     direct = session_drift([(X[:, order[:20]], SHOWN), (Y, SHOWN)]).pairs[0]
     for one, other in zip(found.parts, direct.parts, strict=True):
         assert one.between == pytest.approx(other.between)
-    assert found["rate"].p_value <= 0.01
+    assert found["rate"].p_value <= 0.03
     assert shared_neurons(table).tolist() == [[25, 20], [20, 20]]
 
 
 def test_strangers_are_at_chance() -> None:
     hits = 0
-    for seed in range(12):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         other = 1 + rng.gamma(1, 2, size=(6, 25))
-        parts = session_drift([day(TUNING), day(other, seed)], n_permutations=39).pairs[0].parts
+        parts = session_drift([day(TUNING), day(other, seed)], n_permutations=19).pairs[0].parts
         hits += sum(one.p_value <= 0.05 for one in parts)
-    assert hits <= 8
+    assert hits <= 12
 
 
 def test_sessions_share_some_conditions() -> None:

@@ -59,15 +59,15 @@ def test_chance_of_untuned_neurons_keeps_its_level() -> None:
     """Slow drift and conditions that repeat in a row: shifts keep both, shuffling does not."""
     rng = np.random.default_rng(0)
     hits = {"shift": 0, "permute": 0}
-    for seed in range(24):
+    for seed in range(14):
         drift = rng.standard_normal((2, 8)) * 0.6
         phase = np.linspace(0, 1, 96)[:, None]
         X = rng.poisson(np.exp(1 + drift[0] * np.sin(6 * phase) + drift[1] * np.cos(6 * phase)))
         shown = np.repeat(rng.permutation(np.tile(np.arange(4), 4)), 6)
         for null in hits:
             hits[null] += trial_split(X, shown, null=null, n_permutations=19, seed=seed).significant
-    assert hits["shift"] <= 4
-    assert hits["permute"] >= 8
+    assert hits["shift"] <= 3
+    assert hits["permute"] >= 4
 
 
 def test_a_condition_with_one_trial_is_left_out_and_told(recording) -> None:
@@ -234,7 +234,7 @@ def test_unequal_numbers_alone_make_a_geometry_unless_they_are_made_equal() -> N
     rng = np.random.default_rng(0)
     shown = np.repeat(np.arange(5), [8, 12, 24, 48, 96])
     values = []
-    for _ in range(30):
+    for _ in range(15):
         X, order = rng.poisson(2, size=(len(shown), 15)), rng.permutation(len(shown))
         values.append(
             [trial_split(X, shown[order], trials_per_half=size, n_splits=5, **FAST).observed for size in (None, 2)]

@@ -80,13 +80,13 @@ def test_regions_and_groups_of_ones_own() -> None:
 
 
 def test_equal_numbers_of_neurons() -> None:
-    table = session_table(SESSIONS, scores=("trial_split",), n_neurons=12, n_draws=4, **FAST)
+    table = session_table(SESSIONS, scores=("trial_split",), n_neurons=12, n_draws=4, n_permutations=0, min_trials=40)
     assert {line.area for line in table.lines} == {"VISp", "CA1"}
-    full = session_table(SESSIONS, scores=("trial_split",), **FAST)
+    full = session_table(SESSIONS, scores=("trial_split",), n_permutations=0, min_trials=40)
     # All of 12 neurons are the same 12.
     assert table.lines[0].scores["trial_split"].value == full.lines[0].scores["trial_split"].value
     assert table.lines[1].scores["trial_split"].value != full.lines[1].scores["trial_split"].value
-    wide = session_table(SESSIONS, scores=("trial_split",), n_neurons=13, n_draws=2, **FAST)
+    wide = session_table(SESSIONS, scores=("trial_split",), n_neurons=13, n_draws=2, n_permutations=0, min_trials=40)
     assert {line.area for line in wide.lines} == {"VISp"}
 
 
