@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from shesha.report import columns
 from shesha.results._base import Result, at_level
-from shesha.results._beside import BesideNull
+from shesha.results._beside import NullSummary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +53,7 @@ class LayerRanking(Result):
     by: str
     layers: tuple[RankedLayer, ...]
     """In the order given."""
-    best: BesideNull
+    best: NullSummary
     """The largest value of any layer beside the largest under each shuffle."""
     level: float
     null: tuple[float, ...]

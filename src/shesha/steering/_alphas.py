@@ -15,7 +15,7 @@ Units = Literal["raw", "norm"]
 UNITS = ("raw", "norm")
 PAPER: Sequence[float] = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0)
 """Strengths of the published experiments, in the units of the features."""
-RELATIVE: Sequence[float] = (-0.1, -0.05, -0.025, 0.0, 0.025, 0.05, 0.1)
+RELATIVE: Sequence[float] = (-0.5, -0.25, -0.1, 0.0, 0.1, 0.25, 0.5)
 """Strengths in mean lengths of a row: the same for layers of any scale."""
 
 

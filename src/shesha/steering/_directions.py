@@ -47,7 +47,10 @@ def probe(rows: Matrix, codes: Labels, fits: Fits, j: int, method: Method) -> Pr
     """Make one fit a reader with a direction."""
     found, shift = fits.coefficients[j], fits.intercepts[j]
     weights, intercepts = (found, shift) if len(found) > 1 else (_apart(found), _apart(shift[:, None])[:, 0])
-    direction, source, target = oriented(_DIRECTIONS[method](rows, codes, weights), rows, codes)
+    direction = _DIRECTIONS[method](rows, codes, weights)
+    # Weights say which classes they lead to; other directions know the rows only.
+    places = weights if method == "logistic" else class_means(rows, codes)[0]
+    direction, source, target = oriented(direction, places @ direction)
     return Probe(weights, intercepts, direction, source, target)
 
 
@@ -64,13 +67,12 @@ def fitted(rows: Matrix, codes: Labels, n_classes: int, method: Method, C: float
     return made, bool(fits.converged[0]), fits.coefficients[0], fits.intercepts[0]
 
 
-def oriented(direction: Vector, rows: Matrix, codes: Labels) -> tuple[Vector, int, int]:
-    """Turn a direction so that it leads from the earlier to the later of the two classes that are farthest apart."""
-    along = class_means(rows, codes)[0] @ direction
+def oriented(direction: Vector, along: Vector) -> tuple[Vector, int, int]:
+    """Turn a direction so that it leads from the earlier to the later of the two classes that lie farthest apart."""
     low, high = int(along.argmin()), int(along.argmax())
     if low > high:
         return -direction, high, low
-    # All class means at one place (a direction of zero length): any two classes will do.
+    # All classes at one place (a direction of zero length): any two will do.
     return direction, low, high if high != low else (low + 1) % len(along)
 
 

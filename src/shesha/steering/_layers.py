@@ -17,11 +17,11 @@ from shesha._types import Matrix, Seed, Vector
 from shesha.nulls import summarise
 from shesha.results import LayerRanking, RankedLayer
 from shesha.steering._alphas import RELATIVE, Units, strengths
-from shesha.steering._design import labelled
+from shesha.steering._design import Labelled, labelled
 from shesha.steering._directions import METHODS, Method
 from shesha.steering._protocol import SCORES, Outcome, Setup, outcomes, planned
 from shesha.steering._rows import Coordinates, coordinates
-from shesha.steering._scores import interval, mean
+from shesha.steering._scores import SATURATED, interval, mean
 
 By = Literal["max_drop", "accuracy"]
 _BY = ("max_drop", "accuracy")
@@ -116,7 +116,19 @@ def rank_layers(
         n_rows=n,
         n_splits=n_splits,
         n_draws=plan.n_labellings - 1,
-        notes=known.notes,
+        notes=(*known.notes, *_saturation(lines, known)),
+    )
+
+
+def _saturation(lines: tuple[RankedLayer, ...], y: Labelled) -> tuple[str, ...]:
+    """Say where max drop is nothing but the accuracy."""
+    smallest = float(np.bincount(y.codes).min()) / len(y.codes)
+    full = [one.name for one in lines if one.max_drop >= SATURATED * (one.accuracy - smallest) > 0]
+    if not full:
+        return ()
+    return (
+        f"in {len(full)} of {len(lines)} layers the largest strengths push nearly all rows into one class: max drop is "
+        "there the accuracy less the share of that class",
     )
 
 

@@ -10,6 +10,8 @@ from shesha._types import Matrix, Vector
 from shesha.nulls import summarise
 from shesha.results import SteeringScore
 
+SATURATED = 0.95
+"""Share of the largest possible drop from which on all rows are, in effect, read as one class."""
 _BEST = {"higher": 1.0, "lower": 0.0}
 
 

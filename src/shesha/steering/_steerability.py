@@ -15,11 +15,10 @@ from shesha.steering._directions import METHODS, Method, Probe, random_direction
 from shesha.steering._local import NEIGHBOURS
 from shesha.steering._protocol import SCORES, Outcome, Plan, Setup, observed_probes, outcomes, planned, steered
 from shesha.steering._rows import Coordinates, coordinates
-from shesha.steering._scores import beside_null, mean
+from shesha.steering._scores import SATURATED, beside_null, mean
 
 LEVEL = 0.05
 _NAMES = ("accuracy", "max drop", "flips to target", "flips to source", "anti-steerable rows")
-_SATURATED = 0.95
 
 
 def steerability(
@@ -171,7 +170,7 @@ def _effects(own: list[Outcome], X: Coordinates) -> Matrix:
 
 
 def _saturation(drop: float, largest: float) -> tuple[str, ...]:
-    if not largest > 0 or drop < _SATURATED * largest:
+    if not largest > 0 or drop < SATURATED * largest:
         return ()
     return (
         f"the largest strengths push nearly all rows into one class: max drop {drop:.3f} is then the accuracy less the "

@@ -165,7 +165,7 @@ def vector(
         Activations of one layer, finite, at least 8 rows.
     y : array of shape (n_samples,)
         Class labels, at least two classes. The vector leads to the later class in their order. With more than two
-        it leads between the two whose means lie farthest apart along it.
+        it leads between the two that lie farthest apart along it (by their weights; by their means, if not logistic).
     method : {'logistic', 'mean_difference', 'svd'}
         The weights of an L2-penalised logistic regression (more classes: their top right singular vector, as in the
         paper's 8.3); the difference of the class means (more: the top right singular vector of the centred means); the
