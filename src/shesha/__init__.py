@@ -22,6 +22,8 @@ from shesha.results import (
     CalibratedLayers,
     CalibratedMany,
     Chance,
+    Coherence,
+    CoherenceTable,
     Comparison,
     Doubt,
     Doubts,
@@ -57,9 +59,11 @@ from shesha.stability import (
 from shesha.views import Rdm
 
 if TYPE_CHECKING:
+    import shesha.coherence as coherence
     import shesha.descriptors as descriptors
     import shesha.measures as measures
     import shesha.sim as sim
+    import shesha.steering as steering
     import shesha.transfer as transfer
     from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
     from shesha.comparison.ceiling import noise_ceiling
@@ -67,6 +71,7 @@ if TYPE_CHECKING:
     from shesha.comparison.layers import compare_layers
     from shesha.comparison.pairwise import compare_all
 
+_NAMESPACES = ("coherence", "descriptors", "measures", "sim", "steering", "transfer")
 _LATER = {
     **dict.fromkeys(
         ("benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm"), "shesha.calibration"
@@ -77,7 +82,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("descriptors", "measures", "sim", "transfer"):
+    if name in _NAMESPACES:
         return import_module(f"shesha.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'shesha' has no attribute {name!r}")
@@ -96,6 +101,8 @@ __all__ = [
     "CalibratedMany",
     "CalibrationWarning",
     "Chance",
+    "Coherence",
+    "CoherenceTable",
     "Comparison",
     "Doubt",
     "Doubts",
@@ -121,6 +128,7 @@ __all__ = [
     "calibrate_many",
     "chance",
     "class_separation_ratio",
+    "coherence",
     "compare",
     "compare_all",
     "compare_layers",
@@ -143,6 +151,7 @@ __all__ = [
     "sample_split",
     "shesha",
     "sim",
+    "steering",
     "supervised_alignment",
     "transfer",
     "variance_ratio",
