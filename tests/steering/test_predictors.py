@@ -58,8 +58,8 @@ def test_predictors_print_and_convert(two_classes):
     assert len(found.to_frame()) == 8
     with pytest.raises(KeyError, match=r"name must be one of supervised_alignment, fisher, .*, got size"):
         found["size"]
-    with pytest.raises(ValueError, match="n_draws must be at least 19, got 0"):
-        predictors(*two_classes, n_draws=0)
+    with pytest.raises(ValueError, match="n_draws must be 0 or at least 19, got 3"):
+        predictors(*two_classes, n_draws=3)
     with pytest.raises(ValueError, match="y must hold at least 2 classes, got 1"):
         predictors(two_classes[0], np.zeros(80))
 

@@ -183,6 +183,15 @@ def test_it_prints_converts_and_draws(two_classes):
     ax.figure.clear()
 
 
+def test_without_shuffles_there_is_no_chance_level_and_the_rest_is_the_same(two_classes):
+    with_chance, without = (steerability(*two_classes, n_splits=2, n_draws=n, seed=0) for n in (19, 0))
+    assert not without.max_drop.has_null
+    assert without.max_drop.reason == "no shuffles were asked for"
+    assert without.shuffled_accuracies == ()
+    assert "max drop" in str(without)
+    assert abs(without.max_drop.value - with_chance.max_drop.value) < 0.1
+
+
 def test_the_interval_widens_with_the_spread_and_needs_two_values():
     assert np.isnan(interval(np.array([0.5]))).all()
     low, high = interval(np.array([0.4, 0.6, 0.5, 0.5]))
@@ -224,7 +233,7 @@ def test_bad_input_is_refused(two_classes):
         steerability(X, y, groups=np.zeros(80))
     with pytest.raises(ValueError, match="units must be one of 'raw', 'norm', got 'sd'"):
         steerability(X, y, units="sd")
-    with pytest.raises(ValueError, match="n_draws must be at least 19, got 5"):
+    with pytest.raises(ValueError, match="n_draws must be 0 or at least 19, got 5"):
         steerability(X, y, n_draws=5)
     with pytest.raises(ValueError, match="n_splits must be at least 1, got 0"):
         steerability(X, y, n_splits=0)

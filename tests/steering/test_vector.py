@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import shesha
 from shesha.steering import vector
 from shesha.steering._agreement import coherences
 
@@ -89,6 +90,18 @@ def test_coherence_is_that_of_brute_force(two_classes):
     expected = brute_coherence(X, y, "neg", "pos")
     assert found.coherence.value == pytest.approx(expected[0], abs=1e-12)
     assert found.unbiased.value == pytest.approx(expected[1], abs=1e-12)
+
+
+def test_coherence_and_its_chance_are_those_of_the_function_for_groups_and_controls(two_classes):
+    X, y = two_classes
+    found = vector(X, y, n_draws=499, seed=0)
+    other = shesha.coherence.coherence(X[y == "pos"], X[y == "neg"], null="pooled", n_draws=499)
+    assert found.coherence.value == pytest.approx(other.coherence, abs=1e-12)
+    assert found.unbiased.value == pytest.approx(other.unbiased, abs=1e-12)
+    assert found.chance == pytest.approx(other.null_mean, abs=0.01)
+    assert found.coherence.null_sd == pytest.approx(other.null_sd, rel=0.2)
+    assert found.interval[0] == pytest.approx(other.ci_low, abs=0.03)
+    assert found.interval[1] == pytest.approx(other.ci_high, abs=0.03)
 
 
 def test_coherence_of_resampled_rows_counts_no_row_with_itself():

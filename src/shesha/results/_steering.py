@@ -125,13 +125,14 @@ class Steerability(Result):
         """
         from shesha.plots import curves
 
+        drawn = {
+            f"{self.source} to {self.target}": self.accuracies,
+            "random directions": self.random_accuracies,
+            "shuffled labels": self.shuffled_accuracies,
+        }
         return curves(
             self.alphas,
-            {
-                f"{self.source} to {self.target}": self.accuracies,
-                "random directions": self.random_accuracies,
-                "shuffled labels": self.shuffled_accuracies,
-            },
+            {name: curve for name, curve in drawn.items() if curve},
             labels=(f"strength ({_UNITS[self.units]})", "accuracy of the probe"),
             ax=ax,
         )

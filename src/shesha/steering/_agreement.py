@@ -8,7 +8,7 @@ from shesha._random import spawn
 from shesha._types import Labels, Matrix, Seed, Vector
 from shesha.nulls import summarise
 from shesha.results import SteeringScore
-from shesha.steering._design import Labelled
+from shesha.steering._design import NO_SHUFFLES, Labelled
 
 _SHUFFLING, _RESAMPLING = 71, 72
 _N_BOOTSTRAP = 200
@@ -92,7 +92,7 @@ def _intervals(observed: Vector, drawn: Matrix) -> list[tuple[float, float]]:
 
 def _score(name: str, value: float, low: float, high: float, null: Vector) -> SteeringScore:
     if not len(null):
-        return SteeringScore(name=name, value=value, ci_low=low, ci_high=high, reason="no shuffles were asked for")
+        return SteeringScore(name=name, value=value, ci_low=low, ci_high=high, reason=NO_SHUFFLES)
     worth = summarise(value, null, "higher", _LEVEL, 1.0)
     return SteeringScore(
         name=name,

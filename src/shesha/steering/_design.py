@@ -17,6 +17,8 @@ from shesha.given import in_order_of
 _FEWEST = 4
 """Rows of a class: two in each half."""
 _TRIES = 200
+_FEWEST_DRAWS = 19
+NO_SHUFFLES = "no shuffles were asked for"
 _SAID = 1000
 """Fewer shuffles than this are said: a p-value cannot be smaller than one over their number."""
 
@@ -156,6 +158,14 @@ def _require_enough(found: Labelled) -> None:
                 f"groups must leave every class in at least 2 groups, so that either half has it, got 1 for {name}: "
                 "what the group does and what the class does cannot be told apart"
             )
+
+
+def shuffle_count(n_draws: int) -> int:
+    """Check how often labels are shuffled: enough to reach the level of 0.05, or not at all."""
+    found = check.count(n_draws, "n_draws", minimum=0)
+    if 0 < found < _FEWEST_DRAWS:
+        raise ValueError(f"n_draws must be 0 or at least {_FEWEST_DRAWS}, got {found}")
+    return found
 
 
 def halves(y: ArrayLike, groups: ArrayLike | None = None, *, seed: Seed = None) -> tuple[Index, Index]:

@@ -91,7 +91,7 @@ def rank_layers(
     plan = planned(
         known,
         check.count(n_splits, "n_splits"),
-        check.count(n_draws, "n_draws", minimum=19),
+        _draws(n_draws),
         generator(seed),
     )
     setup = Setup(given, method, check.positive(C, "C"), 0)
@@ -118,6 +118,11 @@ def rank_layers(
         n_draws=plan.n_labellings - 1,
         notes=(*known.notes, *_saturation(lines, known)),
     )
+
+
+def _draws(n_draws: int) -> int:
+    """The best of many layers says nothing without the best of chance."""
+    return check.count(n_draws, "n_draws", minimum=19)
 
 
 def _saturation(lines: tuple[RankedLayer, ...], y: Labelled) -> tuple[str, ...]:

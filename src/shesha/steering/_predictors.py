@@ -21,7 +21,7 @@ from shesha.nulls import summarise
 from shesha.results import SteeringPredictors, SteeringScore
 from shesha.stability import feature_split, supervised_alignment
 from shesha.steering._agreement import agreement
-from shesha.steering._design import Labelled, labelled
+from shesha.steering._design import NO_SHUFFLES, Labelled, labelled, shuffle_count
 from shesha.steering._rows import coordinates
 from shesha.transfer import fisher_discriminant, silhouette
 
@@ -66,7 +66,7 @@ def predictors(
     groups : array of shape (n_samples,), optional
         Template, speaker or document of each row: labels are shuffled as groups allow.
     n_draws : int
-        Shuffles of the labels.
+        Shuffles of the labels; 0 leaves the chance level out.
     seed : int, Generator or None
 
     Returns
@@ -88,7 +88,7 @@ def predictors(
     """
     rows = check.matrix(X, min_rows=8)
     known = labelled(X, y, groups, len(rows), halved=False)
-    n_shuffles, number = check.count(n_draws, "n_draws", minimum=19), drawn_number(seed)
+    n_shuffles, number = shuffle_count(n_draws), drawn_number(seed)
     rng = spawn(number, _SHUFFLING)
     shuffles = [known.shuffled(rng) for _ in range(n_shuffles)]
     scores = [_scored(name, rows, known, shuffles) for name in _SUPERVISED]
@@ -111,6 +111,8 @@ def _scored(name: str, X: Matrix, y: Labelled, shuffles: list[Labels]) -> Steeri
 
 
 def _beside(name: str, value: float, null: Vector, best: float | None) -> SteeringScore:
+    if not len(null):
+        return SteeringScore(name=name, value=value, reason=NO_SHUFFLES)
     worth = summarise(value, null, "higher", _LEVEL, best)
     return SteeringScore(
         name=name,

@@ -9,6 +9,7 @@ import numpy as np
 from shesha._types import Matrix, Vector
 from shesha.nulls import summarise
 from shesha.results import SteeringScore
+from shesha.steering._design import NO_SHUFFLES
 
 SATURATED = 0.95
 """Share of the largest possible drop from which on all rows are, in effect, read as one class."""
@@ -45,6 +46,10 @@ def beside_null(
     low, high = np.clip(interval(values[0]), *bounds)
     if np.isnan(means[0]):
         return SteeringScore(name=name, value=np.nan, closer=closer, reason=_NOTHING[name])
+    if len(means) == 1:
+        return SteeringScore(
+            name=name, value=float(means[0]), ci_low=float(low), ci_high=float(high), closer=closer, reason=NO_SHUFFLES
+        )
     worth = summarise(float(means[0]), means[1:], closer, level, _BEST[closer])
     return SteeringScore(
         name=name,

@@ -10,7 +10,7 @@ from shesha._random import generator
 from shesha._types import Matrix, Seed, Vector
 from shesha.results import Steerability, SteeringScore
 from shesha.steering._alphas import PAPER, Units, strengths
-from shesha.steering._design import Labelled, labelled
+from shesha.steering._design import Labelled, labelled, shuffle_count
 from shesha.steering._directions import METHODS, Method, Probe, random_directions
 from shesha.steering._local import NEIGHBOURS
 from shesha.steering._protocol import SCORES, Outcome, Plan, Setup, observed_probes, outcomes, planned, steered
@@ -69,7 +69,7 @@ def steerability(
     n_directions : int
         Random directions of each split, the control of the paper.
     n_draws : int
-        Shuffles of the labels.
+        Shuffles of the labels; 0 leaves the chance level out.
     seed : int, Generator or None
 
     Returns
@@ -94,7 +94,7 @@ def steerability(
     check.choice(method, METHODS, "method")
     setup = Setup(steps, method, check.positive(C, "C"), NEIGHBOURS)
     rng = generator(seed)
-    plan = planned(known, check.count(n_splits, "n_splits"), check.count(n_draws, "n_draws", minimum=19), rng)
+    plan = planned(known, check.count(n_splits, "n_splits"), shuffle_count(n_draws), rng)
     found = outcomes(rows, known.n_classes, plan, setup)
     own = found[: 2 * plan.n_splits]
     probes = observed_probes(rows, known.n_classes, plan, setup)
@@ -122,7 +122,7 @@ def steerability(
         alphas=tuple(given.tolist()),
         accuracies=_mean_curve(own),
         random_accuracies=_mean_curve(control),
-        shuffled_accuracies=_mean_curve(found[2 * plan.n_splits :]),
+        shuffled_accuracies=_mean_curve(found[2 * plan.n_splits :]) if n_draws else (),
         effects=tuple(_effects(own, rows).tolist()),
         units=units,
         norm=rows.norm,

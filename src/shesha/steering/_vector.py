@@ -17,7 +17,7 @@ from shesha._warnings import MeasureWarning, warn
 from shesha.results import SteeringScore
 from shesha.steering._agreement import agreement
 from shesha.steering._alphas import UNITS, Units
-from shesha.steering._design import labelled
+from shesha.steering._design import labelled, shuffle_count
 from shesha.steering._directions import METHODS, Method, fitted
 from shesha.steering._hook import added
 from shesha.steering._rows import coordinates
@@ -207,7 +207,7 @@ def vector(
     if not converged:
         warn("the logistic regression did not converge: scale X, or use a smaller C", MeasureWarning)
     back = weights @ rows.axes
-    agreed = agreement(rows.values, known, probe.source, probe.target, check.count(n_draws, "n_draws", minimum=0), seed)
+    agreed = agreement(rows.values, known, probe.source, probe.target, shuffle_count(n_draws), seed)
     return SteeringVector(
         direction=probe.direction @ rows.axes,
         source=known.names[probe.source],
