@@ -1,6 +1,6 @@
 """How often intervals of steering hold the truth, and how often noise is called steerable: tables of docs/steering.md.
 
-    python scripts/make_steering_table.py [--runs 150]
+python scripts/make_steering_table.py [--runs 150]
 """
 
 from __future__ import annotations

@@ -70,10 +70,10 @@ drops (max drop). Here is the same protocol with the encoders at hand, and what 
 tokens, and first token), the layers of the same network with fresh weights, and five encoders that count words make {n}
 "models". Layers of one network are not independent of one another, so intervals and p-values are too good: they treat
 the {n} as unrelated. The correlations say how the numbers go together over encoders from useless to good; they do not
-repeat the published tables. Three seeds instead of 15. SST-2: 800 of the 872 validation sentences; MNLI: 800 of the 1,000
-matched pairs at hand; synthetic: the 512 different sentences of the grammar (see below). Predictors come from one half
-of the rows, steering from the other, of which one half trains the probe; strengths are -2 to 2 in steps of 0.5, in the
-units of the features."""
+repeat the published tables. Three seeds instead of 15. SST-2: 800 of the 872 validation sentences; MNLI: 800 of the
+1,000 matched pairs at hand; synthetic: the 512 different sentences of the grammar (see below). Predictors come from one
+half of the rows, steering from the other, of which one half trains the probe; strengths are -2 to 2 in steps of 0.5, in
+the units of the features."""
 
 
 def _tables(tables: dict[str, pd.DataFrame], found) -> str:
@@ -97,8 +97,8 @@ def _tables(tables: dict[str, pd.DataFrame], found) -> str:
             lines.append(f"| {NAMES[metric]} | {raw:.3f} | {ours} | {published} | {' | '.join(beside)} |")
         lines += [
             "",
-            f"Chance: unrelated numbers pass {result.chance:.2f} (raw) and {result.partial_chance:.2f} (partial), either "
-            f"way, in 5 % of {result.n_draws} shuffles.",
+            f"Chance: unrelated numbers pass {result.chance:.2f} (raw) and {result.partial_chance:.2f} (partial), "
+            f"either way, in 5 % of {result.n_draws} shuffles.",
         ]
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
@@ -137,8 +137,8 @@ def _small(found_small) -> str:
     lines = [
         "## Strengths that leave the probe something to say",
         "",
-        "The same with strengths of 0.05 and 0.1 mean lengths of a row, either way: now encoders of any scale are moved "
-        "alike, and most rows do not cross over.",
+        "The same with strengths of 0.05 and 0.1 mean lengths of a row, either way: now encoders of any scale are "
+        "moved alike, and most rows do not cross over.",
         "",
         "| metric | " + " | ".join(f"{name}, raw | {name}, partial" for name in found_small) + " |",
         "| --- |" + " --- |" * (2 * len(found_small)),
@@ -157,9 +157,9 @@ def _controls(tables: dict[str, pd.DataFrame]) -> str:
     lines = [
         "## Negative controls",
         "",
-        "Means over encoders, here and as published. The published ratio to random directions falls with the difficulty "
-        "of the task. Under shuffled labels max drop is not 0, since a probe of noise also has a direction along which "
-        "it turns.",
+        "Means over encoders, here and as published. The published ratio to random directions falls with the "
+        "difficulty of the task. Under shuffled labels max drop is not 0, since a probe of noise also has a direction "
+        "along which it turns.",
         "",
         "| set | supervised score, published | here | shuffled, published | here | vector over random directions, "
         "published | here | max drop | under shuffled labels |",
@@ -186,8 +186,8 @@ def _flips(tables: dict[str, pd.DataFrame], small) -> str:
         + "). A linear probe also sees every row move alike, so no row can be anti-steerable to it. Read by the ten "
         "nearest rows of either class instead, at 0.05 and 0.1 mean lengths, for the last layer of MiniLM:",
         "",
-        "| set | flips to the target | chance | anti-steerable rows | chance | random directions | half of the rows flip "
-        "at (mean lengths) |",
+        "| set | flips to the target | chance | anti-steerable rows | chance | random directions | half of the rows "
+        "flip at (mean lengths) |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, one in small.items():
@@ -201,10 +201,10 @@ def _ways(ways) -> str:
     lines = [
         "## What is a new sentence?",
         "",
-        "The published grammar has 4 x 8 x 8 = 256 sentences of either kind, 512 in all, and a corpus of 1,000 was drawn: "
-        "at least 488 are copies, and a random split leaves copies of most sentences on both sides. Even among the 512 a "
-        "new row is an adjective that the probe was trained on, in another frame. The last layer of MiniLM, five splits "
-        "both ways, 99 shuffles of the labels as the groups allow:",
+        "The published grammar has 4 x 8 x 8 = 256 sentences of either kind, 512 in all, and a corpus of 1,000 was "
+        "drawn: at least 488 are copies, and a random split leaves copies of most sentences on both sides. Even "
+        "among the 512 a new row is an adjective that the probe was trained on, in another frame. The last layer of "
+        "MiniLM, five splits both ways, 99 shuffles of the labels as the groups allow:",
         "",
         "| what is split | rows | accuracy | chance | max drop | chance | p | random directions |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
@@ -217,8 +217,8 @@ def _ways(ways) -> str:
     first, *_, last = ways.values()
     lines += [
         "",
-        f"Kept whole, 16 adjectives are 16 rows, as far as sentiment goes: accuracy falls from {first['accuracy']:.2f} to "
-        f"{last['accuracy']:.2f}, and shuffled labels of whole adjectives give a max drop of "
+        f"Kept whole, 16 adjectives are 16 rows, as far as sentiment goes: accuracy falls from {first['accuracy']:.2f} "
+        f"to {last['accuracy']:.2f}, and shuffled labels of whole adjectives give a max drop of "
         f"{last['max drop chance']:.2f}. Give the template as `groups`.",
     ]
     return "\n".join(lines)
@@ -231,8 +231,8 @@ _END = """
   probe this says that separable classes can be read by a probe; it does not say more of steering.
 - A partial correlation given Fisher and silhouette asks what is left of a few encoders' ranks. Its chance level stands
   below each table; with layers of few networks even numbers beyond it rest on few independent cases.
-- Vectors do more than random directions, and than those of shuffled labels, on all three sets; by how much depends on the
-  strength and on how rows are split.
+- Vectors do more than random directions, and than those of shuffled labels, on all three sets; by how much depends on
+  the strength and on how rows are split.
 - Use strengths in mean lengths of a row, look at `largest_drop`, keep templates whole, and read every number beside its
   chance.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shesha import GuessedLayersWarning
+from shesha import GuessedLayersWarning, RowNamesWarning
 from shesha.steering import rank_layers, steerability
 
 OPTIONS = {"n_splits": 2, "n_draws": 19, "seed": 0}
@@ -101,6 +101,21 @@ def test_layers_come_as_a_mapping_a_list_or_one_array():
     assert [a.value for a in one.layers] == [b.value for b in other.layers]
     with pytest.warns(GuessedLayersWarning, match="read as 4 layers of 60 rows"):
         rank_layers(array, y, **OPTIONS)
+
+
+def test_rows_with_names_are_matched_by_them():
+    pandas = pytest.importorskip("pandas")
+    layers, y = network()
+    names = [f"row {k}" for k in range(60)]
+    frames = {name: pandas.DataFrame(X, index=names) for name, X in layers.items()}
+    back = {**frames, "layer 3": frames["layer 3"].iloc[::-1]}
+    labels = pandas.Series(y, index=names).iloc[::-1]
+    expected = rank_layers(layers, y, **OPTIONS)
+    with (
+        pytest.warns(RowNamesWarning, match="rows of layer 3 stand in another order"),
+        pytest.warns(RowNamesWarning, match="rows of y stand in another order"),
+    ):
+        assert rank_layers(back, labels, **OPTIONS).to_dict() == expected.to_dict()
 
 
 def test_a_ranking_prints_converts_and_draws():

@@ -38,6 +38,14 @@ def test_what_looks_at_labels_stands_beside_chance(two_classes):
         assert "looks at no labels" in found[name].reason
 
 
+def test_rows_without_a_direction_in_half_of_the_features_do_not_stop_the_rest():
+    rng = np.random.default_rng(0)
+    X = (rng.random((60, 12)) < 0.15).astype(float) + np.eye(12)[np.arange(60) % 12]
+    found = predictors(X, np.arange(60) % 2, n_draws=0, seed=0)
+    assert np.isfinite(found["feature_split"])
+    assert np.isfinite(found["fisher"])
+
+
 def test_labels_of_noise_are_not_above_chance():
     X = np.random.default_rng(3).standard_normal((40, 30))
     found = predictors(X, np.repeat([0, 1], 20), n_draws=39, seed=0)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
+from shesha._arrays import to_host
 from shesha._random import generator
 from shesha._types import Index, Labels, Mask, Seed
 from shesha.given import in_order_of
@@ -192,6 +193,6 @@ def halves(y: ArrayLike, groups: ArrayLike | None = None, *, seed: Seed = None) 
     >>> a.tolist(), b.tolist()
     ([0, 1, 4, 5], [2, 3, 6, 7])
     """
-    found = labelled(y, y, groups, len(np.asarray(y)))
+    found = labelled(y, y, groups, len(to_host(y)))
     first = found.halves(found.codes, generator(seed))
     return np.flatnonzero(first), np.flatnonzero(~first)

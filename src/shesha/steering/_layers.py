@@ -13,7 +13,8 @@ from shesha import _validate as check
 from shesha._layers import LayerAxis, layer_sequence
 from shesha._progress import track
 from shesha._random import generator
-from shesha._types import Matrix, Seed, Vector
+from shesha._types import Index, Matrix, Seed, Vector
+from shesha.given import orders, parted
 from shesha.nulls import summarise
 from shesha.results import LayerRanking, RankedLayer
 from shesha.steering._alphas import RELATIVE, Units, strengths
@@ -83,7 +84,8 @@ def rank_layers(
     named = _named(layers, layer_axis)
     check.choice(by, _BY, "by")
     check.choice(method, METHODS, "method")
-    rows = {name: coordinates(X, name) for name, X in named.items()}
+    orders_of = orders({name: parted(X, name)[1] for name, X in named.items()})
+    rows = {name: coordinates(_ordered(X, orders_of.get(name)), name) for name, X in named.items()}
     n = _same_rows(rows)
     first = next(iter(named.values()))
     known = labelled(first, y, groups, n)
@@ -118,6 +120,10 @@ def rank_layers(
         n_draws=plan.n_labellings - 1,
         notes=(*known.notes, *_saturation(lines, known)),
     )
+
+
+def _ordered(X: ArrayLike, order: Index | None) -> ArrayLike:
+    return X if order is None else np.asarray(parted(X)[0])[order]
 
 
 def _draws(n_draws: int) -> int:

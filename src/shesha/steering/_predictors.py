@@ -19,7 +19,7 @@ from shesha.kernels.class_statistics import class_means
 from shesha.measures import procrustes_similarity
 from shesha.nulls import summarise
 from shesha.results import SteeringPredictors, SteeringScore
-from shesha.stability import feature_split, supervised_alignment
+from shesha.stability import estimate, supervised_alignment
 from shesha.steering._agreement import agreement
 from shesha.steering._design import NO_SHUFFLES, Labelled, labelled, shuffle_count
 from shesha.steering._rows import coordinates
@@ -30,6 +30,8 @@ _SHUFFLING = 73
 _LEVEL = 0.05
 _ROWS = 1000
 """Rows whose distances are ranked: as in the published scores, but more of them."""
+
+_PAIRS = 1_000_000
 
 
 def _alignment(X: Matrix, codes: Labels) -> float:
@@ -93,8 +95,10 @@ def predictors(
     shuffles = [known.shuffled(rng) for _ in range(n_shuffles)]
     scores = [_scored(name, rows, known, shuffles) for name in _SUPERVISED]
     scores += _coherence(rows, known, n_shuffles, number)
-    plain = {"feature_split": feature_split(rows, seed=number), "anisotropy": anisotropy(rows)}
-    scores += [SteeringScore(name=name, value=value, reason=_NO_LABELS) for name, value in plain.items()]
+    # As feature_split, but rows that are zero in one half of the features are left out of it.
+    split = estimate(rows, n_bootstrap=0, pairs=_PAIRS, seed=number)
+    scores.append(SteeringScore(name="feature_split", value=split.value, reason=split.reason or _NO_LABELS))
+    scores.append(SteeringScore(name="anisotropy", value=anisotropy(rows), reason=_NO_LABELS))
     return SteeringPredictors(tuple(scores), len(rows), known.exchanged, n_shuffles, known.notes)
 
 
