@@ -52,15 +52,17 @@ def test_the_null_is_that_of_the_maximum():
         assert one.p_best >= one.p_value
 
 
-def test_the_best_of_many_layers_of_noise_keeps_its_level_where_single_p_values_do_not():
+@pytest.mark.parametrize("runs", [10, pytest.param(100, marks=pytest.mark.slow)])
+def test_the_best_of_many_layers_of_noise_keeps_its_level_where_single_p_values_do_not(runs):
     best, smallest = [], []
-    for seed in range(14):
+    for seed in range(runs):
         layers, y = network(n_layers=5, n=24, noise_only=True, seed=seed)
         found = rank_layers(layers, y, by="accuracy", n_splits=1, n_draws=19, seed=seed)
         best.append(found.best.p_value)
         smallest.append(min(one.p_value for one in found.layers))
-    assert np.mean(np.array(best) <= 0.1) <= 0.22
-    assert np.mean(np.array(smallest) <= 0.1) > 0.25
+    assert np.mean(np.array(best) <= 0.1) < 0.1 + 4 * np.sqrt(0.09 / runs)
+    assert np.mean(np.array(smallest) <= 0.1) > np.mean(np.array(best) <= 0.1)
+    assert np.mean(smallest) < 0.3
 
 
 def test_layers_of_another_scale_are_steered_alike():

@@ -43,6 +43,14 @@ def test_rows_without_a_direction_in_half_of_the_features_do_not_stop_the_rest()
     X = (rng.random((60, 12)) < 0.15).astype(float) + np.eye(12)[np.arange(60) % 12]
     found = predictors(X, np.arange(60) % 2, n_draws=0, seed=0)
     assert np.isfinite(found["feature_split"])
+    assert not found.notes
+    X[3] = 0
+    found = predictors(X, np.arange(60) % 2, n_draws=0, seed=0)
+    assert found.notes == ("1 rows are zero, and were left out of feature_split",)
+    assert (
+        found["feature_split"]
+        == predictors(np.delete(X, 3, 0), np.delete(np.arange(60) % 2, 3), n_draws=0, seed=0)["feature_split"]
+    )
     assert np.isfinite(found["fisher"])
 
 
@@ -118,24 +126,25 @@ def test_what_adds_something_is_significant_and_what_adds_nothing_is_not():
 
 
 def test_chance_is_that_of_so_many_models():
-    few, many = (partial_correlations(models(n), "max_drop", n_draws=499, seed=0) for n in (8, 100))
+    few, many = (partial_correlations(models(n), "max_drop", n_draws=299, seed=0) for n in (8, 100))
     # For n unrelated numbers 95 % of rank correlations lie within about 1.96 / sqrt(n - 1).
-    assert many.chance == pytest.approx(1.96 / np.sqrt(99), rel=0.15)
+    assert many.chance == pytest.approx(1.96 / np.sqrt(99), rel=0.2)
     assert few.chance > 0.6
     assert few.partial_chance > few.chance
     assert "8 models are few" in few.notes[0]
     assert not many.notes
 
 
-def test_partial_correlations_of_noise_keep_their_level():
+@pytest.mark.parametrize("runs", [25, pytest.param(200, marks=pytest.mark.slow)])
+def test_partial_correlations_of_noise_keep_their_level(runs):
     p_values = []
-    for seed in range(40):
+    for seed in range(runs):
         rng = np.random.default_rng(seed)
         fisher = rng.standard_normal(15)
         table = {"fisher": fisher, "x": fisher + rng.standard_normal(15), "drop": fisher + rng.standard_normal(15)}
-        p_values.append(partial_correlations(table, "drop", given=["fisher"], n_draws=39, seed=seed)["x"].partial_p)
-    assert np.mean(np.array(p_values) <= 0.1) <= 0.225
-    assert 0.38 < np.mean(p_values) < 0.64
+        p_values.append(partial_correlations(table, "drop", given=["fisher"], n_draws=19, seed=seed)["x"].partial_p)
+    assert np.mean(np.array(p_values) <= 0.1) < 0.1 + 4 * np.sqrt(0.09 / runs)
+    assert abs(np.mean(p_values) - 0.5) < 4 * np.sqrt(1 / 12 / runs)
 
 
 def test_groups_of_models_move_as_wholes():

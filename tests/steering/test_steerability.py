@@ -88,25 +88,28 @@ def test_coordinates_keep_distances_and_lose_nothing():
 
 def test_separated_classes_are_steered_above_chance_and_noise_is_not(two_classes):
     X, y = two_classes
-    found = steerability(X, y, n_splits=3, n_draws=39, seed=0)
+    found = steerability(X, y, n_splits=2, n_draws=39, seed=0)
     assert (found.source, found.target) == ("neg", "pos")
     assert found.max_drop.p_value == found.accuracy.p_value == 1 / 40
     assert found.max_drop.value > 2 * found.random_drop
     assert found.anti_steerable.value < 0.1
     assert 0.3 < found.random_anti_steerable < 0.7
-    noise = steerability(np.random.default_rng(9).standard_normal(X.shape), y, n_splits=3, n_draws=39, seed=0)
+    noise = steerability(np.random.default_rng(9).standard_normal(X.shape), y, n_splits=2, n_draws=39, seed=0)
     assert noise.max_drop.p_value > 0.05
     assert noise.max_drop.chance > 0.02
 
 
-def test_drops_of_noise_are_significant_as_often_as_the_level_says():
+@pytest.mark.parametrize("runs", [15, pytest.param(150, marks=pytest.mark.slow)])
+def test_drops_of_noise_are_significant_as_often_as_the_level_says(runs):
     p_values = []
-    for seed in range(30):
+    for seed in range(runs):
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((24, 3)), np.repeat([0, 1], 12)
-        p_values.append(steerability(X, y, n_splits=1, n_draws=19, n_directions=1, seed=seed).max_drop.p_value)
-    assert np.mean(np.array(p_values) <= 0.1) <= 0.24
-    assert 0.38 < np.mean(p_values) < 0.68
+        found = steerability(X, y, alphas=[-1, 0, 1], n_splits=1, n_draws=19, n_directions=1, seed=seed)
+        p_values.append(found.max_drop.p_value)
+    assert np.mean(np.array(p_values) <= 0.1) < 0.1 + 4 * np.sqrt(0.09 / runs)
+    # Drops of few rows tie, and ties count as extreme.
+    assert -4 * np.sqrt(1 / 12 / runs) < np.mean(p_values) - 0.5 < 0.1 + 4 * np.sqrt(1 / 12 / runs)
 
 
 def test_rows_of_a_template_that_is_not_kept_whole_look_steerable():

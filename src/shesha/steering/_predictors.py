@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from shesha import _validate as check
 from shesha._progress import track
 from shesha._random import drawn_number, spawn
-from shesha._types import Labels, Matrix, Seed, Vector
+from shesha._types import Labels, Mask, Matrix, Seed, Vector
 from shesha._warnings import NotEstimableWarning
 from shesha.descriptors import anisotropy
 from shesha.kernels.class_statistics import class_means
@@ -95,11 +95,16 @@ def predictors(
     shuffles = [known.shuffled(rng) for _ in range(n_shuffles)]
     scores = [_scored(name, rows, known, shuffles) for name in _SUPERVISED]
     scores += _coherence(rows, known, n_shuffles, number)
-    # As feature_split, but rows that are zero in one half of the features are left out of it.
-    split = estimate(rows, n_bootstrap=0, pairs=_PAIRS, seed=number)
+    # As feature_split, but rows that are zero, or zero in one half of the features, are left out of it.
+    there = np.asarray(rows.any(axis=1))
+    split = estimate(rows[there], n_bootstrap=0, pairs=_PAIRS, seed=number)
     scores.append(SteeringScore(name="feature_split", value=split.value, reason=split.reason or _NO_LABELS))
     scores.append(SteeringScore(name="anisotropy", value=anisotropy(rows), reason=_NO_LABELS))
-    return SteeringPredictors(tuple(scores), len(rows), known.exchanged, n_shuffles, known.notes)
+    return SteeringPredictors(tuple(scores), len(rows), known.exchanged, n_shuffles, (*known.notes, *_zero(there)))
+
+
+def _zero(there: Mask) -> tuple[str, ...]:
+    return () if there.all() else (f"{(~there).sum()} rows are zero, and were left out of feature_split",)
 
 
 def _scored(name: str, X: Matrix, y: Labelled, shuffles: list[Labels]) -> SteeringScore:
