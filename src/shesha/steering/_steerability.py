@@ -99,11 +99,7 @@ def steerability(
     own = found[: 2 * plan.n_splits]
     probes = observed_probes(rows, known.n_classes, plan, setup)
     axes = random_directions(rows.axes, check.count(n_directions, "n_directions"), rng)
-    control = [
-        steered(rows, plan.codes[0], ~plan.training[:, j], probe, axis, setup)
-        for j, probe in enumerate(probes)
-        for axis in axes
-    ]
+    control = _along(axes, rows, plan, probes, setup)
     scores = _scores(found, plan)
     source, target = _poles(probes)
     largest = _largest_drop(known, scores[0].value, source, target)
@@ -134,6 +130,15 @@ def steerability(
         n_draws=plan.n_labellings - 1,
         notes=(*known.notes, *_saturation(scores[1].value, largest)),
     )
+
+
+def _along(axes: Matrix, X: Coordinates, plan: Plan, probes: list[Probe], setup: Setup) -> list[Outcome]:
+    """What directions do that no probe gave: the control."""
+    return [
+        steered(X, plan.codes[0], ~plan.training[:, j], probe, axis, setup)
+        for j, probe in enumerate(probes)
+        for axis in axes
+    ]
 
 
 def _column(found: list[Outcome], name: str) -> Vector:
