@@ -92,7 +92,7 @@ def of_layer(X: np.ndarray, y: np.ndarray, **options) -> dict[str, float]:
     for name, one in scores.items():
         told |= {name: one.value, f"{name} low": one.ci_low, f"{name} high": one.ci_high}
         told |= {f"{name} chance": one.chance, f"{name} p": one.p_value}
-    extra = {"random": found.random_drop, "strength": found.strength / found.norm, "n": found.n_rows}
+    extra = {"random": found.random_drop, "strength": found.strength, "units": found.units, "n": found.n_rows}
     return {**told, **extra, "random anti": found.random_anti_steerable, "exchanged": found.exchanged}
 
 
@@ -138,8 +138,9 @@ def picture(tables: dict[str, pd.DataFrame], path: Path) -> None:
         above.axhline(table["max_drop_chance"].mean(), color="0.5", linestyle=":")
     for row in axes:
         row[0].set_ylabel("max drop of the accuracy")
-    axes[1, 2].legend(frameon=False, fontsize="small", loc="lower right")
-    axes[0, 0].annotate("dotted: shuffled labels", (0.98, 0.04), xycoords="axes fraction", ha="right", fontsize="small")
+    axes[1, 2].plot([], [], color="0.5", linestyle=":", label="shuffled labels (mean)")
+    handles, names = axes[1, 2].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=4, frameon=False, fontsize="small")
     figure.savefig(path, dpi=130)
 
 

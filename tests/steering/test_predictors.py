@@ -125,6 +125,22 @@ def test_what_adds_something_is_significant_and_what_adds_nothing_is_not():
     assert found["noise"].partial_low < 0 < found["noise"].partial_high
 
 
+def test_a_predictor_that_orders_models_as_one_given_has_no_partial_correlation():
+    table = models()
+    found = partial_correlations({**table, "twin": np.exp(table["fisher"])}, "max_drop", n_draws=19, seed=0)
+    assert found["twin"].raw == found["fisher"].raw
+    for name in ("partial", "partial_low", "partial_high", "partial_p"):
+        assert np.isnan(getattr(found["twin"], name))
+    assert found.notes == ("twin: ranks that those given explain wholly have no partial correlation",)
+    assert np.isfinite(found.partial_chance)
+
+
+def test_of_two_equal_classes_procrustes_orders_as_fisher_does(two_classes):
+    X, y = two_classes
+    found = predictors(X, y, n_draws=0, seed=0)
+    assert found["procrustes"] ** 2 == pytest.approx(found["fisher"] / (1 + found["fisher"]))
+
+
 def test_chance_is_that_of_so_many_models():
     few, many = (partial_correlations(models(n), "max_drop", n_draws=299, seed=0) for n in (8, 100))
     # For n unrelated numbers 95 % of rank correlations lie within about 1.96 / sqrt(n - 1).

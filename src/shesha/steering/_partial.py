@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._random import generator
-from shesha._types import Index, Matrix, Seed, Vector
+from shesha._types import Index, Mask, Matrix, Seed, Vector
 from shesha.nulls import Exchange, exchange
 from shesha.results import PartialCorrelation, PartialCorrelations
 
@@ -73,10 +73,10 @@ def partial_correlations(
     held = [names.index(one) for one in given]
     at = names.index(target)
     asked = [place for place in range(len(names)) if place != at]
-    # What is held fixed has no partial correlation.
-    tested = np.array([place not in held for place in asked])
     rng = generator(seed)
     observed = _correlations(values, at, held, asked)
+    # What is held fixed, or orders the models as that does, has no partial correlation.
+    tested = np.isfinite(observed[1])
     drawn = np.array([_correlations(values[_rows(design, rng)], at, held, asked) for _ in range(n_shuffles)])
     null = _null(values, at, held, asked, design, n_shuffles, rng)
     for found in (observed[None], drawn, null):
@@ -96,8 +96,13 @@ def partial_correlations(
         n_models=n,
         n_units=int(design.clusters.max()) + 1,
         n_draws=n_shuffles,
-        notes=_notes(n, design),
+        notes=(*_notes(n, design), *_same_order([names[place] for place in asked], tested, given)),
     )
+
+
+def _same_order(names: list[str], tested: Mask, given: Sequence[str]) -> tuple[str, ...]:
+    same = [name for name, there in zip(names, tested, strict=True) if not there and name not in given]
+    return (f"{', '.join(same)}: ranks that those given explain wholly have no partial correlation",) if same else ()
 
 
 def _columns(table: Any) -> dict[str, Vector]:

@@ -78,7 +78,8 @@ def predictors(
         differ), `fisher`, `silhouette`, `procrustes` (similarity to the one-hot labels), `coherence` (of the shifts
         between the two classes farthest apart) and `unbiased_coherence` with chance and p-value; `feature_split` and
         `anisotropy`, which look at no labels. Procrustes similarity and Fisher's ratio of random labels are not 0 and
-        grow with features per row.
+        grow with features per row. Of two classes the first is the root of f / (1 + f) for the second, f: they order
+        models alike.
 
     Examples
     --------
