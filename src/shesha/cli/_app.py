@@ -23,6 +23,7 @@ from shesha.cli.doctor import doctor_command
 from shesha.cli.layers import layers_command
 from shesha.cli.measures import measures_command
 from shesha.cli.scores import scores_command
+from shesha.cli.study import study
 
 BAD_INPUT = 2
 COMMANDS = "shesha.commands"
@@ -45,6 +46,7 @@ app.command("doctor")(doctor_command)
 app.command("layers")(layers_command)
 app.command("measures")(measures_command)
 app.command("scores")(scores_command)
+app.add_typer(study)
 
 
 def _print_version(wanted: bool) -> None:
