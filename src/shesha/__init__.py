@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     import shesha.descriptors as descriptors
     import shesha.measures as measures
     import shesha.sim as sim
+    import shesha.steering as steering
     import shesha.transfer as transfer
     from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
     from shesha.comparison.ceiling import noise_ceiling
@@ -70,7 +71,7 @@ if TYPE_CHECKING:
     from shesha.comparison.layers import compare_layers
     from shesha.comparison.pairwise import compare_all
 
-_NAMESPACES = ("coherence", "descriptors", "measures", "sim", "transfer")
+_NAMESPACES = ("coherence", "descriptors", "measures", "sim", "steering", "transfer")
 _LATER = {
     **dict.fromkeys(
         ("benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm"), "shesha.calibration"
@@ -150,6 +151,7 @@ __all__ = [
     "sample_split",
     "shesha",
     "sim",
+    "steering",
     "supervised_alignment",
     "transfer",
     "variance_ratio",

@@ -14,7 +14,10 @@ from shesha.results._doubts import Doubt, Doubts
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
 from shesha.results._labels import LabelClasses
+from shesha.results._layer_ranking import LayerRanking, RankedLayer
 from shesha.results._pairwise import LayerComparison, PairScore, PairwiseComparison
+from shesha.results._partial import PartialCorrelation, PartialCorrelations
+from shesha.results._steering import Steerability, SteeringPredictors, SteeringScore
 
 __all__ = [
     "Audit",
@@ -35,12 +38,19 @@ __all__ = [
     "Faults",
     "LabelClasses",
     "LayerComparison",
+    "LayerRanking",
     "Link",
     "Meaning",
     "NoiseCeiling",
     "NullSummary",
     "PairScore",
     "PairwiseComparison",
+    "PartialCorrelation",
+    "PartialCorrelations",
+    "RankedLayer",
     "RepresentationAudit",
     "Score",
+    "Steerability",
+    "SteeringPredictors",
+    "SteeringScore",
 ]
