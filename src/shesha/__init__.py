@@ -57,6 +57,7 @@ from shesha.stability import (
 from shesha.views import Rdm
 
 if TYPE_CHECKING:
+    import shesha.bio as bio
     import shesha.descriptors as descriptors
     import shesha.measures as measures
     import shesha.sim as sim
@@ -77,7 +78,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("descriptors", "measures", "sim", "transfer"):
+    if name in ("bio", "descriptors", "measures", "sim", "transfer"):
         return import_module(f"shesha.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'shesha' has no attribute {name!r}")
@@ -116,6 +117,7 @@ __all__ = [
     "audit",
     "basis_averaged_split",
     "benjamini_hochberg",
+    "bio",
     "calibrate",
     "calibrate_layers",
     "calibrate_many",
