@@ -4,12 +4,15 @@ The documented names of the public package keep their signatures and numbers; th
 names.
 """
 
+from shesha._warnings import GuessedControlsWarning
+from shesha.bio import analysis
 from shesha.bio.annotated import (
     compute_coherence,
     compute_coherence_knn,
     compute_coherence_whitened,
     compute_magnitude,
 )
+from shesha.bio.controls import Controls, find_controls
 from shesha.bio.discordances import discordance
 from shesha.bio.intervals import PerturbationInterval, perturbation_interval
 from shesha.bio.perturbations import (
@@ -28,7 +31,10 @@ compute_stability_whitened = compute_coherence_whitened
 compute_stability_knn = compute_coherence_knn
 
 __all__ = [
+    "Controls",
+    "GuessedControlsWarning",
     "PerturbationInterval",
+    "analysis",
     "compute_coherence",
     "compute_coherence_knn",
     "compute_coherence_whitened",
@@ -37,6 +43,7 @@ __all__ = [
     "compute_stability_knn",
     "compute_stability_whitened",
     "discordance",
+    "find_controls",
     "magnitude_matched_comparison",
     "perturbation_coherence",
     "perturbation_coherence_knn",
