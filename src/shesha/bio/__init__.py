@@ -15,12 +15,14 @@ from shesha.bio.annotated import (
 from shesha.bio.controls import Controls, find_controls
 from shesha.bio.discordances import discordance
 from shesha.bio.intervals import PerturbationInterval, perturbation_interval
+from shesha.bio.namespace import register
 from shesha.bio.perturbations import (
     perturbation_coherence,
     perturbation_coherence_knn,
     perturbation_coherence_whitened,
     perturbation_effect_size,
 )
+from shesha.bio.perturbed import coherence, coherence_table, coherence_test
 from shesha.bio.reproducibility import magnitude_matched_comparison, split_half_reproducibility
 
 perturbation_stability = perturbation_coherence
@@ -30,11 +32,16 @@ compute_stability = compute_coherence
 compute_stability_whitened = compute_coherence_whitened
 compute_stability_knn = compute_coherence_knn
 
+register()
+
 __all__ = [
     "Controls",
     "GuessedControlsWarning",
     "PerturbationInterval",
     "analysis",
+    "coherence",
+    "coherence_table",
+    "coherence_test",
     "compute_coherence",
     "compute_coherence_knn",
     "compute_coherence_whitened",

@@ -71,7 +71,7 @@ def correlation(
     """Rank correlation of two scores over perturbations, with a percentile interval; partial, given covariates.
 
     Magnitude and coherence of one group of cells share the noise of its mean, and both grow as groups get smaller: they
-    correlate with no effect at all. `fake_targets` tells how much; `given=["n"]` and ``y="unbiased"`` take it out.
+    correlate with no effect at all. `fake_tables` tell how much; `given=["n"]` and ``y="unbiased"`` take it out.
 
     Parameters
     ----------
