@@ -22,6 +22,8 @@ from shesha.results import (
     CalibratedLayers,
     CalibratedMany,
     Chance,
+    Coherence,
+    CoherenceTable,
     Comparison,
     Doubt,
     Doubts,
@@ -58,6 +60,7 @@ from shesha.views import Rdm
 
 if TYPE_CHECKING:
     import shesha.bio as bio
+    import shesha.coherence as coherence
     import shesha.descriptors as descriptors
     import shesha.measures as measures
     import shesha.sim as sim
@@ -68,6 +71,7 @@ if TYPE_CHECKING:
     from shesha.comparison.layers import compare_layers
     from shesha.comparison.pairwise import compare_all
 
+_NAMESPACES = ("bio", "coherence", "descriptors", "measures", "sim", "transfer")
 _LATER = {
     **dict.fromkeys(
         ("benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm"), "shesha.calibration"
@@ -78,7 +82,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("bio", "descriptors", "measures", "sim", "transfer"):
+    if name in _NAMESPACES:
         return import_module(f"shesha.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'shesha' has no attribute {name!r}")
@@ -97,6 +101,8 @@ __all__ = [
     "CalibratedMany",
     "CalibrationWarning",
     "Chance",
+    "Coherence",
+    "CoherenceTable",
     "Comparison",
     "Doubt",
     "Doubts",
@@ -123,6 +129,7 @@ __all__ = [
     "calibrate_many",
     "chance",
     "class_separation_ratio",
+    "coherence",
     "compare",
     "compare_all",
     "compare_layers",

@@ -7,6 +7,7 @@ from shesha.results._calibrated_layers import CalibratedLayers
 from shesha.results._calibrated_many import CalibratedMany
 from shesha.results._ceiling import BesideRepeats, NoiseCeiling
 from shesha.results._chance import Chance
+from shesha.results._coherence import Coherence, CoherenceTable, Link
 from shesha.results._comparison import Comparison, Score
 from shesha.results._dependence import Dependence
 from shesha.results._doubts import Doubt, Doubts
@@ -23,6 +24,8 @@ __all__ = [
     "CalibratedLayers",
     "CalibratedMany",
     "Chance",
+    "Coherence",
+    "CoherenceTable",
     "Comparison",
     "Dependence",
     "Doubt",
@@ -32,6 +35,7 @@ __all__ = [
     "Faults",
     "LabelClasses",
     "LayerComparison",
+    "Link",
     "Meaning",
     "NoiseCeiling",
     "NullSummary",
