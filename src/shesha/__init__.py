@@ -70,13 +70,16 @@ if TYPE_CHECKING:
     from shesha.comparison.compare import compare
     from shesha.comparison.layers import compare_layers
     from shesha.comparison.pairwise import compare_all
+    from shesha.comparison.within import compare_within
 
 _NAMESPACES = ("bio", "coherence", "descriptors", "measures", "sim", "transfer")
 _LATER = {
     **dict.fromkeys(
         ("benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm"), "shesha.calibration"
     ),
-    **dict.fromkeys(("compare", "compare_all", "compare_layers", "noise_ceiling"), "shesha.comparison"),
+    **dict.fromkeys(
+        ("compare", "compare_all", "compare_layers", "compare_within", "noise_ceiling"), "shesha.comparison"
+    ),
 }
 """Names whose modules are imported when they are first asked for: measures take as long to import as all the rest."""
 
@@ -133,6 +136,7 @@ __all__ = [
     "compare",
     "compare_all",
     "compare_layers",
+    "compare_within",
     "compute_rdm",
     "descriptors",
     "doubts",

@@ -14,6 +14,7 @@ from shesha.bio.annotated import (
 )
 from shesha.bio.controls import Controls, find_controls
 from shesha.bio.discordances import discordance
+from shesha.bio.integration import integration_test
 from shesha.bio.intervals import PerturbationInterval, perturbation_interval
 from shesha.bio.namespace import register
 from shesha.bio.perturbations import (
@@ -51,6 +52,7 @@ __all__ = [
     "compute_stability_whitened",
     "discordance",
     "find_controls",
+    "integration_test",
     "magnitude_matched_comparison",
     "perturbation_coherence",
     "perturbation_coherence_knn",

@@ -97,6 +97,12 @@ def test_what_has_no_value_says_why(columns, given, reason):
     assert f"not estimable ({reason})" in str(found)
 
 
+def test_without_resamples_there_is_no_interval():
+    found = correlation(table_of(12), n_bootstrap=0)
+    assert np.isnan([found.low, found.high]).all()
+    assert str(found) == f"rho(magnitude, coherence) = {found.rho:.3f}, p = {found.p_value:.2g}, 12 perturbations"
+
+
 def test_missing_values_are_left_out():
     table = table_of(20)
     table.loc[[2, 5], "coherence"] = [np.nan, np.inf]

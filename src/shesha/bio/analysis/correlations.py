@@ -52,10 +52,8 @@ class Correlation(Result):
         name = f"rho({self.x}, {self.y}{given})"
         if self.rho != self.rho:
             return f"{name}: not estimable ({self.reason})"
-        return (
-            f"{name} = {self.rho:.3f} [{self.low:.3f}, {self.high:.3f}] at {100 * self.confidence:g}%, "
-            f"p = {self.p_value:.2g}, {self.n} perturbations"
-        )
+        interval = f" [{self.low:.3f}, {self.high:.3f}] at {100 * self.confidence:g}%" if self.low == self.low else ""
+        return f"{name} = {self.rho:.3f}{interval}, p = {self.p_value:.2g}, {self.n} perturbations"
 
 
 def correlation(
@@ -84,7 +82,7 @@ def correlation(
         question, ``["n"]`` that of group size.
     n_bootstrap : int
         Resamples of the perturbations. Those without a value (a constant column) are left out; above 5 % a
-        `CalibrationWarning` says so.
+        `CalibrationWarning` says so. 0: no interval.
     confidence : float
         In (0, 1).
     seed : int, Generator or None
@@ -106,7 +104,7 @@ def correlation(
     >>> print(correlation(table, given=["n"], n_bootstrap=500))
     rho(magnitude, coherence given n): not estimable (magnitude is explained by n)
     """
-    check.count(n_bootstrap, "n_bootstrap")
+    check.count(n_bootstrap, "n_bootstrap", minimum=0)
     level = check.fraction(confidence, "confidence", closed=False)
     columns = numbers(table, [x, y, *given])
     n, k = len(columns), len(given)
@@ -117,7 +115,7 @@ def correlation(
     if rho != rho:
         reason = _why_not(columns, *asked)
         return Correlation(*asked, rho, rho, rho, rho, level, n, 0, 0, reason)
-    found = bootstrapped(columns, n_bootstrap, generator(seed))
+    found = bootstrapped(columns, n_bootstrap, generator(seed)) if n_bootstrap else np.empty(0)
     known = found[~np.isnan(found)]
     lost = n_bootstrap - len(known)
     if lost > _LOST * n_bootstrap:

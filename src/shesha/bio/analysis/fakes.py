@@ -116,7 +116,7 @@ def beside_fakes(
     fakes : sequence of DataFrame
         As `fake_tables` gives.
     statistic : function of a table
-        Such as ``lambda t: correlation(t, given=["n"], n_bootstrap=1).rho``; large is what is asked about.
+        Such as ``lambda t: correlation(t, given=["n"], n_bootstrap=0).rho``; large is what is asked about.
 
     Returns
     -------
