@@ -44,11 +44,8 @@ class Tally:
 
     def scores(self) -> Vector:
         """Mean cosine, pairwise cosine, magnitude; NaN where a direction is missing."""
-        length, n = float(np.linalg.norm(self.shifts)), self.directed
-        if n < 2 or length == 0:
-            return np.array([np.nan, np.nan, length / max(1, self.n)])
-        pairwise = (self.units @ self.units - n) / (n * (n - 1))
-        return np.array([self.units @ self.shifts / (length * n), pairwise, length / self.n])
+        found = _scores(self.units[None], self.shifts[None], np.array([self.directed]), np.array([self.n]))
+        return np.asarray(found[0])
 
 
 def fake_reference(mean: Vector, others: Vector, share: float) -> Vector:
@@ -86,22 +83,56 @@ def windows(pools: Sequence[Pool], sizes: Index, rng: np.random.Generator) -> ND
     array of shape (n_groups, 3)
         Mean cosine, pairwise cosine, magnitude.
     """
-    tallies = [Tally.empty(pools[0].rows.shape[1]) for _ in sizes]
-    for block, pool in enumerate(pools):
-        own = sizes[:, block]
-        if not own.any():
-            continue
-        order = rng.permutation(len(pool))
-        order = np.append(order, order[: own.max()])
-        rows, squared = pool.rows[order], pool.squared[order]
-        sums = np.cumsum(np.vstack([np.zeros((1, rows.shape[1])), rows]), axis=0)
-        starts = (np.cumsum(own) - own) % len(pool)
-        for tally, start, n in zip(tallies, starts, own, strict=True):
-            if n:
-                stretch, total = slice(start, start + n), sums[start + n] - sums[start]
-                others = (pool.total - total) / (len(pool) - n)
-                tally.add(rows[stretch], squared[stretch], total, fake_reference(total / n, others, n / len(pool)))
-    return np.stack([tally.scores() for tally in tallies])
+    d = pools[0].rows.shape[1]
+    units, shifts = np.zeros((2, len(sizes), d))
+    directed = np.zeros(len(sizes))
+    for pool, own in zip(pools, sizes.T, strict=True):
+        if own.any():
+            of_units, of_shifts, counted = _windows_of(pool, own, rng)
+            units += of_units
+            shifts += of_shifts
+            directed += counted
+    return _scores(units, shifts, directed, sizes.sum(axis=1))
+
+
+def _windows_of(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Matrix, Matrix, Vector]:
+    """Sums of unit shifts, sums of shifts, and how many have a direction, for stretches of one pool."""
+    order = rng.permutation(len(pool))
+    order = np.append(order, order[: sizes.max()])
+    rows = pool.rows[order]
+    sums = np.cumsum(np.vstack([np.zeros((1, rows.shape[1])), rows]), axis=0)
+    starts = (np.cumsum(sizes) - sizes) % len(pool)
+    totals = sums[starts + sizes] - sums[starts]
+    used = np.flatnonzero(sizes)
+    references = np.zeros_like(totals)
+    for g in used:
+        others = (pool.total - totals[g]) / (len(pool) - sizes[g])
+        references[g] = fake_reference(totals[g] / sizes[g], others, sizes[g] / len(pool))
+    # Products go stretch by stretch, all else over the rows of all stretches at once: calls cost as much as numbers.
+    ends = np.cumsum(sizes)
+    along = np.empty(int(ends[-1]))
+    for g in used:
+        np.dot(rows[starts[g] : starts[g] + sizes[g]], references[g], out=along[ends[g] - sizes[g] : ends[g]])
+    place = np.arange(len(along)) + np.repeat(starts - (ends - sizes), sizes)
+    squared = pool.squared[order[place]] + np.repeat((references**2).sum(axis=1), sizes) - 2 * along
+    lengths = np.sqrt(np.maximum(squared, 0.0, out=squared), out=squared)
+    inverse = np.where(lengths > NO_DIRECTION * lengths.max(), 1 / np.maximum(lengths, 1e-300), 0.0)
+    units = np.zeros_like(totals)
+    for g in used:
+        np.dot(inverse[ends[g] - sizes[g] : ends[g]], rows[starts[g] : starts[g] + sizes[g]], out=units[g])
+    bounds = np.append(0, ends)
+    summed, counted = (np.diff(np.append(0, np.cumsum(one))[bounds]) for one in (inverse, inverse > 0))
+    return units - summed[:, None] * references, totals - sizes[:, None] * references, counted.astype(float)
+
+
+def _scores(units: Matrix, shifts: Matrix, directed: Vector, n: Index) -> Matrix:
+    """Mean cosine, pairwise cosine, magnitude of each group; NaN where a direction is missing."""
+    length = np.linalg.norm(shifts, axis=-1)
+    known = np.where(directed > 1, directed, np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(length > 0, (units * shifts).sum(axis=-1) / (length * known), np.nan)
+        pairwise = np.where(length > 0, ((units**2).sum(axis=-1) - known) / (known * (known - 1)), np.nan)
+    return np.stack([mean, pairwise, length / np.maximum(n, 1)], axis=-1)
 
 
 def members(

@@ -41,6 +41,7 @@ class RowPieces:
         self.sparse = self._is_sparse()
         self._step = _SPARSE_ROWS if self.sparse else max(1, _ENTRIES // self.shape[1])
         self._seen = False
+        self._only: Any = None
         self.origin: Vector = np.zeros(self.shape[1])
         if moved and not self.sparse:
             self.origin = self._piece(0, min(self._step, self.shape[0])).mean(axis=0)
@@ -63,9 +64,15 @@ class RowPieces:
 
     def pieces(self) -> Iterator[tuple[int, Any]]:
         """Yield the first row of each piece, and its rows, less the origin if they are dense."""
+        if self._only is not None:
+            yield 0, self._only
+            return
         for start in range(0, self.shape[0], self._step):
             block = self._piece(start, min(start + self._step, self.shape[0]))
-            yield start, block if self.sparse else block - self.origin
+            block = block if self.sparse else block - self.origin
+            if self.shape[0] <= self._step:
+                self._only = block
+            yield start, block
         self._seen = True
 
     def squared_lengths(self) -> Vector:

@@ -126,7 +126,7 @@ def coherence_by_group(
         if n_draws is None
         else check.count(n_draws, "n_draws", minimum=0)
     )
-    told = evidence(*_shifted(rows, found, matched))
+    told = evidence(_shifted(rows, found, matched), found, centred=not matched)
     own = drawn_number(seed)
     drawn = fakes(rows, found, null=null, k=matched, n_draws=draws, seed=own) if draws else _no_fakes(found)
     told_of = lines(found, told, drawn, alpha, confidence)
@@ -164,10 +164,10 @@ def _prepared(rows: RowPieces, found: Layout, method: str, shrinkage: float | No
     return RowPieces(dense @ turn), share
 
 
-def _shifted(rows: RowPieces, found: Layout, k: int | None) -> tuple[RowPieces, Layout, bool]:
+def _shifted(rows: RowPieces, found: Layout, k: int | None) -> RowPieces:
     """Return what the evidence looks at: the rows, or shifts that have their own reference each."""
     if k is None:
-        return rows, found, True
+        return rows
     dense = rows.taken(np.arange(rows.shape[0]))
     shifts: Matrix = np.zeros_like(dense)
     for block in range(found.n_blocks):
@@ -175,7 +175,7 @@ def _shifted(rows: RowPieces, found: Layout, k: int | None) -> tuple[RowPieces, 
         if len(here):
             controls = dense[found.controls[found.block[found.controls] == block]]
             shifts[here] = matched_shifts(dense[here], controls, k)
-    return RowPieces(shifts, moved=False), found, False
+    return RowPieces(shifts, moved=False)
 
 
 def _no_fakes(found: Layout) -> Fakes:
