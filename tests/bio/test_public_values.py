@@ -117,10 +117,11 @@ def test_discordances(inputs, method, expected):
     assert 3 not in found.index
 
 
+@pytest.mark.filterwarnings("ignore::shesha.CalibrationWarning")
 def test_what_did_not_move_has_no_coherence():
-    X = np.ones((6, 3))
+    X = np.tile([[1.0, 1], [-1, -1]], (3, 1))
     for options in ({}, {"metric": "euclidean"}, {"method": "knn"}, {"method": "whitened"}):
-        assert bio.perturbation_coherence(X, X, **options) == 0.0
+        assert bio.perturbation_coherence(X, 2 * X, **options) == 0.0
     assert bio.perturbation_effect_size(X, X) == 0.0
     cells = np.array([[1.0, 0], [1, 0], [-1, 0], [0, 0], [0, 0], [2, 0]])
     # Two cells do not move; fewer than five others are too few for the k-NN score.
@@ -128,6 +129,13 @@ def test_what_did_not_move_has_no_coherence():
     assert bio.perturbation_coherence(np.zeros((6, 2)), cells) == pytest.approx((3 - 1) / 6)
 
 
+def test_cells_among_their_own_controls_are_told(inputs):
+    X, Y = inputs.arrays(0, 20, 10, 4)
+    with pytest.warns(shesha.CalibrationWarning, match="3 perturbed cells are among the controls as well"):
+        bio.perturbation_coherence(np.concatenate([X, Y[:3]]), Y)
+
+
+@pytest.mark.filterwarnings("ignore::shesha.CalibrationWarning")
 def test_too_few_cells_have_no_score():
     X = np.arange(12.0).reshape(6, 2)
     with pytest.warns(shesha.NotEstimableWarning, match=r"at least 5 control and 5 perturbed cells .* got 6 and 4"):
@@ -155,7 +163,7 @@ def test_too_few_cells_have_no_score():
 def test_bad_options_are_refused(options, message):
     X = np.arange(20.0).reshape(10, 2)
     with pytest.raises(ValueError, match=message):
-        bio.perturbation_coherence(X, X + 1, **options)
+        bio.perturbation_coherence(X, X + 0.5, **options)
 
 
 def test_other_bad_input_is_refused(inputs):

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 from shesha import _validate as check
 from shesha._random import generator
 from shesha._types import Seed
-from shesha.bio.perturbations import both, perturbation_coherence, perturbation_effect_size
+from shesha.bio.perturbations import both, coherence_of, perturbation_effect_size
 from shesha.results._base import Result
 
 _SCORES: dict[str, Callable[..., float]] = {
-    "coherence": perturbation_coherence,
+    "coherence": coherence_of,
     "effect_size": perturbation_effect_size,
 }
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from shesha import _validate as check
 from shesha._random import generator
 from shesha._types import Matrix, Seed
+from shesha._warnings import CalibrationWarning, warn
 from shesha.bio._shifted import Method, Metric, explained, from_mean, from_neighbours, mean_cosine, whitened
 
 _FEWEST = 5
@@ -63,6 +64,11 @@ def perturbation_coherence(
     float
         In [-1, 1], more is more alike; 0 without a net shift; NaN, with a warning, for fewer than 5 cells of a kind.
 
+    Warns
+    -----
+    CalibrationWarning
+        Perturbed cells are among the controls as well, and pull their mean along.
+
     Examples
     --------
     >>> import numpy as np
@@ -75,12 +81,27 @@ def perturbation_coherence(
     """
     refuse_other_types(n_bootstrap_ci, return_type)
     check.fraction(ci, "ci", closed=False)
+    controls, cells = both(X_control, X_perturbed)
+    _tell_shared(controls, cells)
+    return coherence_of(controls, cells, method, metric, k, regularization, seed, max_samples)
+
+
+def coherence_of(
+    controls: Matrix,
+    cells: Matrix,
+    method: Method = "standard",
+    metric: Metric = "cosine",
+    k: int = 50,
+    regularization: float = 1e-6,
+    seed: Seed = None,
+    max_samples: int | None = 1000,
+) -> float:
+    """`perturbation_coherence` of matrices that were looked at."""
     check.choice(method, METHODS, "method")
     check.choice(metric, METRICS, "metric")
     check.count(k, "k")
     ridge = check.positive(regularization, "regularization")
     most = check.optional_count(max_samples, "max_samples")
-    controls, cells = both(X_control, X_perturbed)
     if min(len(controls), len(cells)) < _FEWEST:
         return check.not_estimable(
             f"at least {_FEWEST} control and {_FEWEST} perturbed cells are needed, got {len(controls)} and {len(cells)}"
@@ -221,6 +242,13 @@ def both(X_control: ArrayLike, X_perturbed: ArrayLike) -> tuple[Matrix, Matrix]:
             f"X_perturbed must have the {controls.shape[1]} features of X_control, got {cells.shape[1]} features"
         )
     return controls, cells
+
+
+def _tell_shared(controls: Matrix, cells: Matrix) -> None:
+    known = {row.tobytes() for row in controls}
+    shared = sum(row.tobytes() in known for row in cells)
+    if shared:
+        warn(f"{shared} perturbed cells are among the controls as well, whose mean they pull along", CalibrationWarning)
 
 
 def refuse_other_types(n_bootstrap_ci: object, return_type: object) -> None:
