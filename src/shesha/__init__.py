@@ -58,6 +58,7 @@ from shesha.views import Rdm
 
 if TYPE_CHECKING:
     import shesha.descriptors as descriptors
+    import shesha.drift as drift
     import shesha.measures as measures
     import shesha.sim as sim
     import shesha.transfer as transfer
@@ -77,7 +78,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("descriptors", "measures", "sim", "transfer"):
+    if name in ("descriptors", "drift", "measures", "sim", "transfer"):
         return import_module(f"shesha.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'shesha' has no attribute {name!r}")
@@ -127,6 +128,7 @@ __all__ = [
     "compute_rdm",
     "descriptors",
     "doubts",
+    "drift",
     "drift_path",
     "encoder_stability",
     "estimate",

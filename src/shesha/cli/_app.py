@@ -22,6 +22,7 @@ from shesha.cli.demo import demo_command
 from shesha.cli.doctor import doctor_command
 from shesha.cli.layers import layers_command
 from shesha.cli.measures import measures_command
+from shesha.cli.monitor import monitor
 from shesha.cli.scores import scores_command
 
 BAD_INPUT = 2
@@ -44,6 +45,7 @@ app.command("demo")(demo_command)
 app.command("doctor")(doctor_command)
 app.command("layers")(layers_command)
 app.command("measures")(measures_command)
+app.add_typer(monitor)
 app.command("scores")(scores_command)
 
 

@@ -13,7 +13,9 @@ from shesha.results._doubts import Doubt, Doubts
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
 from shesha.results._labels import LabelClasses
+from shesha.results._monitor import CheckSequence, DriftScore, DriftVerdict, Moved
 from shesha.results._pairwise import LayerComparison, PairScore, PairwiseComparison
+from shesha.results._stream import StreamVerdict, TwoSample
 
 __all__ = [
     "Audit",
@@ -23,20 +25,26 @@ __all__ = [
     "CalibratedLayers",
     "CalibratedMany",
     "Chance",
+    "CheckSequence",
     "Comparison",
     "Dependence",
     "Doubt",
     "Doubts",
     "DriftPath",
+    "DriftScore",
+    "DriftVerdict",
     "Estimate",
     "Faults",
     "LabelClasses",
     "LayerComparison",
     "Meaning",
+    "Moved",
     "NoiseCeiling",
     "NullSummary",
     "PairScore",
     "PairwiseComparison",
     "RepresentationAudit",
     "Score",
+    "StreamVerdict",
+    "TwoSample",
 ]
