@@ -112,7 +112,9 @@ def test_another_width_is_compared_by_what_can(canaries, again):
 
 def test_other_rows_are_refused_with_what_to_do(canaries, again):
     watched = monitor(canaries, again, 19, false_alarm=0.05)
-    with pytest.raises(ValueError, match=r"current must be the 48 rows of the reference encoded again, got 47 rows: .*update"):
+    with pytest.raises(
+        ValueError, match=r"current must be the 48 rows of the reference encoded again, got 47 rows: .*update"
+    ):
         watched.check(canaries[1:])
     named = DriftMonitor(NamedRows(canaries, [f"text {i}" for i in range(48)]))
     with pytest.raises(ValueError, match="rows of current must be named as those of reference, got 47 shared names"):
@@ -185,7 +187,10 @@ def test_circumstances_that_differ_are_told(canaries):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"nulls": np.ones((10, 48, 12))}, r"false_alarm must be at least 0.0909 with 10 nulls, got 0.01: give at least 99"),
+        (
+            {"nulls": np.ones((10, 48, 12))},
+            r"false_alarm must be at least 0.0909 with 10 nulls, got 0.01: give at least 99",
+        ),
         ({"false_alarm": 0.001}, "false_alarm must be at least 0.005 with 199 n_resamples"),
         ({"false_alarm": 0.0}, r"false_alarm must be in \(0, 1\), got 0"),
         ({"false_alarm": 0.1, "run_length": 10}, "false_alarm must not come with run_length, got both"),

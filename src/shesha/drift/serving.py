@@ -14,6 +14,8 @@ from shesha._optional import require
 from shesha.drift.monitor import DriftMonitor
 
 STATES = ("ok", "watch", "alert", "not estimable")
+DASHBOARD = Path(__file__).with_name("grafana.json")
+"""A dashboard of these gauges, to be imported into Grafana."""
 _ROWS = 50
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><meta http-equiv="refresh" content="60"><style>
@@ -59,12 +61,16 @@ def server(folder: str | Path, host: str = "127.0.0.1", port: int = 9108) -> Thr
 
         def do_GET(self) -> None:
             """Answer with the gauges, the page, or nothing."""
-            if self.path == "/metrics":
-                self._send(client.generate_latest(_registry(client, place)), client.CONTENT_TYPE_LATEST)
-            elif self.path == "/":
-                self._send(page(place).encode(), "text/html; charset=utf-8")
-            else:
-                self.send_error(404)
+            try:
+                if self.path == "/metrics":
+                    self._send(client.generate_latest(_registry(client, place)), client.CONTENT_TYPE_LATEST)
+                elif self.path == "/":
+                    self._send(page(place).encode(), "text/html; charset=utf-8")
+                else:
+                    self.send_error(404)
+            except (FileNotFoundError, ValueError) as error:
+                # The directory is being replaced, or gone: the next request may find it again.
+                self.send_error(503, explain=str(error))
 
         def _send(self, content: bytes, kind: str) -> None:
             self.send_response(200)
@@ -90,15 +96,16 @@ def server(folder: str | Path, host: str = "127.0.0.1", port: int = 9108) -> Thr
 
 def _registry(client: Any, place: Path) -> Any:
     registry = client.CollectorRegistry()
-    registry.register(_Collector(client, place))
+    core = require("prometheus_client.core", "monitor")
+    registry.register(_Collector(core.GaugeMetricFamily, place))
     return registry
 
 
 class _Collector:
     """Makes the gauges from the history, whenever they are asked for."""
 
-    def __init__(self, client: Any, place: Path) -> None:
-        self._family, self._place = client.core.GaugeMetricFamily, place
+    def __init__(self, family: Any, place: Path) -> None:
+        self._family, self._place = family, place
 
     def describe(self) -> list[Any]:
         """Nothing: otherwise registering would read the history."""

@@ -14,7 +14,7 @@ LOWEST, HIGHEST, BINS = 1e-3, 1e5, 16384
 """Limits and number of the bins of scores, which are 1 for a row at the usual distance from the middle."""
 JUMP = 0.01
 """Share of the capital that changes its bet with each row."""
-BETS = np.array([-1.0, 0.0, 1.0])
+BETS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,13 @@ class Stream:
 
     Among rows in random order, the p-values of each score among all earlier ones are independent and uniform (Vovk,
     Gammerman and Shafer 2005), where ties are broken at random. Scores of one bin tie, so that counts per bin say all
-    that is needed of any number of rows. The martingale is the simple jumper: bets on small and on large p-values.
+    that is needed of any number of rows. The martingale is the simple jumper (Algorithm
+    8.1 of the second edition): bets on small and on large p-values.
     """
 
     counts: Index = field(default_factory=lambda: np.zeros(BINS, dtype=np.intp))
     n_seen: int = 0
-    capital: Vector = field(default_factory=lambda: np.full(3, 1 / 3))
+    capital: Vector = field(default_factory=lambda: np.full(len(BETS), 1 / len(BETS)))
     """Of each bet, as shares of the martingale."""
     log10_martingale: float = 0.0
     log10_highest: float = 0.0
@@ -97,7 +98,7 @@ class Stream:
         """Let the martingale bet on each p-value in turn; the first time it reaches the threshold is kept."""
         for p in p_values:
             self.n_seen += 1
-            mixed = (1 - JUMP) * self.capital + JUMP / 3
+            mixed = (1 - JUMP) * self.capital + JUMP / len(BETS)
             mixed *= 1 + BETS * (p - 0.5)
             total = float(mixed.sum())
             self.capital = mixed / total
