@@ -180,7 +180,7 @@ def _short_names(scores: tuple[DriftScore, ...]) -> dict[str, str]:
 def _rates(verdict: DriftVerdict) -> str:
     if verdict.basis == "row resamples":
         return (
-            f"A score is beyond its threshold if, with {1 - verdict.level:.2%} confidence, its drift is above "
+            f"A score is beyond its threshold if, with {100 * (1 - verdict.level):g} % confidence, its drift is above "
             f"{verdict.tolerance:g} whichever inputs of this kind are taken. Without re-encodings nobody knows what an "
             "unchanged model shows."
         )
