@@ -167,15 +167,15 @@ def test_masks_of_another_length_are_refused():
     class Merged(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.half = Half()
+            self.fewer = Half()
 
         def forward(self, x, attention_mask):
-            return self.half(x)
+            return self.fewer(x)
 
     fields = {"x": np.zeros((2, 4, 3)), "attention_mask": np.ones((2, 4), int)}
     with pytest.raises(ValueError, match=r"one entry for each of the 2 tokens, got 4: pass a callable"):
-        activations(Merged(), fields, "half")
-    assert activations(Merged(), fields, "half", pool=lambda states: states.mean(1))["half"].shape == (2, 3)
+        activations(Merged(), fields, "fewer")
+    assert activations(Merged(), fields, "fewer", pool=lambda states: states.mean(1))["fewer"].shape == (2, 3)
 
 
 def test_a_model_without_numbers_is_refused():

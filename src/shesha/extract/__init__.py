@@ -2,6 +2,7 @@
 
 from shesha.extract._result import Activations
 from shesha.extract.activations import activations
+from shesha.extract.encode import encode
 from shesha.extract.listing import layers
 
-__all__ = ["Activations", "activations", "layers"]
+__all__ = ["Activations", "activations", "encode", "layers"]

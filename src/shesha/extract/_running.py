@@ -19,7 +19,7 @@ from shesha.extract._drafts import drafted, finished, require_same
 from shesha.extract._identity import fingerprint_of
 from shesha.extract._modes import evaluating, placed
 from shesha.extract._pooling import Pooled
-from shesha.extract._recording import on_host, recorded
+from shesha.extract._recording import REPEAT, on_host, recorded
 from shesha.extract._result import Activations
 from shesha.extract._rows import Batch, Rows
 
@@ -32,6 +32,8 @@ class Work:
     ----------
     names : mapping of str to str
         Modules to record (``name`` or ``name:input``), and what their arrays are called.
+    once : frozenset of str
+        Of these only the first call in a pass counts: what enters a block that is all blocks is what left it before.
     options : dict
         More arguments of the model's forward pass.
     told : dict
@@ -44,6 +46,7 @@ class Work:
     pooled: Pooled
     batch_size: int
     device: str | torch.device | None = None
+    once: frozenset[str] = frozenset()
     options: dict[str, Any] = field(default_factory=dict)
     told: dict[str, Any] = field(default_factory=dict)
 
@@ -126,7 +129,8 @@ class Recorder:
         self._batch = self._work.rows.batch(chosen, device, self._dtype)
         self._recording.clear()
         self._work.model(*self._batch.args, **self._batch.named, **self._work.options)
-        found = {self._called(name): value.numpy() for name, value in on_host(self._recording.found).items()}
+        wanted = {name: value for name, value in self._recording.found.items() if self._is_wanted(name)}
+        found = {self._called(name): value.numpy() for name, value in on_host(wanted).items()}
         if not found:
             raise ValueError(f"layers must take part in the forward pass, got {', '.join(self._work.names)}")
         for name, rows in found.items():
@@ -150,8 +154,12 @@ class Recorder:
         except (ValueError, IndexError, RuntimeError) as error:
             raise ValueError(f"layer {name}: {error}") from error
 
+    def _is_wanted(self, name: str) -> bool:
+        own, repeated, _ = name.partition(REPEAT)
+        return not (repeated and own in self._work.once)
+
     def _called(self, name: str) -> str:
-        own, mark, call = name.partition("#")
+        own, mark, call = name.partition(REPEAT)
         return self._work.names[own] + mark + call
 
 
