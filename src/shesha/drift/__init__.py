@@ -1,0 +1,1 @@
+"""Whether a model still sees its inputs as it did."""
