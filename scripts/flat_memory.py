@@ -42,9 +42,8 @@ def main() -> None:
         gc.collect()
         grown = (tracemalloc.get_traced_memory()[0] - begun) / 1e6
         tracemalloc.stop()
-        print(
-            f"{name}: {before:.1f} MB after a fifth, {resident():.1f} MB after {asked.updates:,}; Python's own {grown:+.2f} MB"
-        )
+        told = f"{before:.1f} MB after a fifth, {resident():.1f} MB after {asked.updates:,}"
+        print(f"{name}: {told}; Python's own {grown:+.2f} MB")
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def main() -> None:
     for _ in range(kills):
         worker = subprocess.Popen([sys.executable, "-c", WORK, folder], stdout=subprocess.PIPE)
         assert worker.stdout is not None
-        worker.stdout.readline()
+        assert worker.stdout.readline() == b".\n", "the process did not come to work"
         time.sleep(draw.uniform(0, 0.25))
         os.kill(worker.pid, signal.SIGKILL)
         worker.wait()

@@ -249,8 +249,8 @@ def page(
 
 TEXT = """# The canary study on a real encoder
 
-Made by `python scripts/make_canary_study.py`. The drift experiments of the stability paper (section 3.3, appendix 10) with
-all-MiniLM-L6-v2 and {n} SST-2 validation sentences, half of each class; a logistic regression in 5 folds is right in
+Made by `python scripts/make_canary_study.py`. The drift experiments of the stability paper (section 3.3, appendix 10)
+with all-MiniLM-L6-v2 and {n} SST-2 validation sentences, half of each class; a logistic regression in 5 folds is right in
 {accuracy} of them, and one sentence more or less is {resolution} %: drops of about 1 % are noise here, and a negative
 drop is a gain by chance. The paper has means over 26 sentence encoders (noise), 16 causal models (quantisation) and 15
 (LoRA), and 800 sentences; agreement in kind is what one encoder can show.
@@ -283,9 +283,9 @@ By scale at rank 8 (paper: Tables 51 and 46):
 
 ## After training
 
-Experiment 1 of the paper compares 23 base models with their instruct versions, which cannot be had offline. Instead: the
-encoder itself after steps of fine-tuning on other SST-2 sentences (16 a step, learning rate 5e-5); a negative drop is what
-it learned. RDM drift is {ratio} times CKA drift on average (paper: 1.96).
+Experiment 1 of the paper compares 23 base models with their instruct versions, which cannot be had offline. Instead:
+the encoder itself after steps of fine-tuning on other SST-2 sentences (16 a step, learning rate 5e-5); a negative drop
+is what it learned. RDM drift is {ratio} times CKA drift on average (paper: 1.96).
 
 {tuned}
 
