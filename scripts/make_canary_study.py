@@ -250,10 +250,10 @@ def page(
 TEXT = """# The canary study on a real encoder
 
 Made by `python scripts/make_canary_study.py`. The drift experiments of the stability paper (section 3.3, appendix 10)
-with all-MiniLM-L6-v2 and {n} SST-2 validation sentences, half of each class; a logistic regression in 5 folds is right in
-{accuracy} of them, and one sentence more or less is {resolution} %: drops of about 1 % are noise here, and a negative
-drop is a gain by chance. The paper has means over 26 sentence encoders (noise), 16 causal models (quantisation) and 15
-(LoRA), and 800 sentences; agreement in kind is what one encoder can show.
+with all-MiniLM-L6-v2 and {n} SST-2 validation sentences, half of each class; a logistic regression in 5 folds is
+right in {accuracy} of them, and one sentence more or less is {resolution} %: drops of about 1 % are noise here, and a
+negative drop is a gain by chance. The paper has means over 26 sentence encoders (noise), 16 causal models
+(quantisation) and 15 (LoRA), and 800 sentences; agreement in kind is what one encoder can show.
 
 ## In short
 

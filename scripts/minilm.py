@@ -54,7 +54,8 @@ def rounded(model: Any, precision: str) -> None:
 
 def encode(tokenizer: Any, model: Any, texts: list[str], batch_size: int = 32, order: Any = None) -> np.ndarray:
     """Return mean-pooled rows of unit length, in the order of the texts, whatever order they are encoded in."""
-    order = np.arange(len(texts)) if order is None else order
+    # Texts of like length together need little padding.
+    order = np.argsort([len(text) for text in texts], kind="stable") if order is None else order
     found = np.empty((len(texts), model.config.hidden_size), dtype=np.float32)
     with torch.inference_mode():
         for start in range(0, len(texts), batch_size):

@@ -38,12 +38,11 @@ def test_p_values_are_ranks_among_the_re_encodings(canaries, again):
     assert found.unchanged == pytest.approx(np.mean(drifts))
 
 
-@pytest.mark.parametrize("level", [0.1, 0.3])
-def test_the_rate_of_false_alarms_is_the_one_stated(level, rng):
-    alerts, beyond, n = 0, 0, 80
+def test_the_rate_of_false_alarms_is_the_one_stated(rng):
+    alerts, beyond, n, level = 0, 0, 80, 0.2
     for _ in range(n):
         X = rng.standard_normal((12, 4))
-        nulls = X + 0.1 * rng.standard_normal((9, 12, 4))
+        nulls = X + 0.1 * rng.standard_normal((4, 12, 4))
         watched = DriftMonitor(X, nulls=nulls, false_alarm=level, measures=["RDM drift", "Procrustes similarity"])
         verdict = watched.check(X + 0.1 * rng.standard_normal((12, 4)))
         alerts += verdict.state == "alert"
@@ -75,7 +74,10 @@ def test_identical_encodings_are_unchanged(canaries):
     verdict = watched.check(canaries)
     assert verdict.state == "ok"
     assert [score.p_value for score in verdict.scores] == [1.0] * 4
-    assert [score.drift for score in verdict.scores] == pytest.approx([0.0] * 4, abs=1e-12)
+    assert [score.drift for score in verdict.scores] == [0.0] * 4
+    # The same rows, turned: whatever another machine's last digits are, they are no drift.
+    turned = watched.check(canaries @ ortho_group.rvs(12, random_state=1))
+    assert [score.drift for score in turned.scores] == [0.0] * 4
 
 
 def test_broken_rows_are_not_estimable_and_alarm(canaries, again):
@@ -146,8 +148,8 @@ def test_without_re_encodings_the_question_is_whether_the_tolerance_is_passed(ca
 
 def test_the_rate_at_the_tolerance_is_the_one_stated(rng):
     """Rows whose true drift lies at the tolerance pass it at about the level."""
-    spread, level, n = 0.35, 0.2, 50
-    many = rng.standard_normal((1500, 6))
+    spread, level, n = 0.35, 0.2, 40
+    many = rng.standard_normal((700, 6))
     tolerance = shesha.rdm_drift(many, many + spread * rng.standard_normal(many.shape))
     alerts = 0
     for _ in range(n):

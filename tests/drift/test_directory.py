@@ -129,7 +129,12 @@ def test_arrays_with_objects_are_not_unpickled(folder):
 
 
 def test_a_verdict_that_cannot_be_kept_is_given_all_the_same(folder, again):
-    (folder / "history.sqlite").mkdir()
+    history = folder / "history.sqlite"
+    history.write_text("no database")
+    with pytest.warns(MeasureWarning, match=r"not kept in the history.*written by `shesha monitor`"):
+        assert DriftMonitor.load(folder).check(again(1.0)).state == "alert"
+    history.unlink()
+    history.mkdir()
     with pytest.warns(MeasureWarning, match="not kept in the history"):
         verdict = DriftMonitor.load(folder).check(again(1.0))
     assert verdict.state == "alert"

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._random import drawn_number
+from shesha._sqlite import StoreError
 from shesha._types import Seed
 from shesha._warnings import MeasureWarning, warn
 from shesha.drift import directory, ranks
@@ -97,7 +98,8 @@ class DriftMonitor:
         n_resamples: int = RESAMPLES,
         seed: Seed = 0,
     ) -> None:
-        found = chosen(measures, max(4, np.shape(reference)[0] if np.ndim(reference) else 4))
+        n_rows = next(iter(getattr(reference, "shape", None) or np.shape(reference)), 4)
+        found = chosen(measures, n_rows)
         held = Reference.of(reference, labels, found)
         unchanged = None
         if nulls is not None:
@@ -272,7 +274,7 @@ class DriftMonitor:
         try:
             with self._history.writing() as history:
                 keep(history)
-        except (OSError, sqlite3.OperationalError) as error:
+        except (OSError, StoreError, sqlite3.Error) as error:
             problem = f"not kept in the history, and without the evidence of earlier checks: {error}"
             warn(problem, MeasureWarning)
             return problem
