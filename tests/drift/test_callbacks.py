@@ -139,6 +139,37 @@ def test_a_canary_encodes_the_same_rows_of_whatever_state(monkeypatch):
         callbacks.canary([], None)
 
 
+class Letters:
+    """Reads letters as tokens."""
+
+    pad_token_id, model_max_length, chat_template = 0, 24, None
+
+    def __call__(self, texts, **_):
+        return {"input_ids": [[ord(letter) % 30 + 1 for letter in text] for text in texts]}
+
+
+def test_the_encoder_of_a_classifier_is_watched():
+    transformers = pytest.importorskip("transformers")
+    from shesha.drift.perturb import gaussian_noise
+
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+    torch.manual_seed(0)
+    model = transformers.BertForSequenceClassification(transformers.BertConfig(**sizes, vocab_size=40)).train()
+    watched = callbacks.canary(["one", "two texts", "and three"], Letters(), batch_size=2)
+    before = watched(model)
+    assert before.shape == (3, 16)
+    np.testing.assert_array_equal(watched(model), before)
+    with gaussian_noise(model, 0.2):
+        assert np.abs(watched(model) - before).max() > 0.01
+    np.testing.assert_array_equal(watched(model), before)
+    first = callbacks.canary(["one"], Letters(), "encoder.layer.0", pool="cls")(model)
+    with torch.no_grad():
+        states = (
+            model.eval().bert(torch.tensor(Letters()(["one"])["input_ids"]), output_hidden_states=True).hidden_states
+        )
+    np.testing.assert_allclose(first[0], states[1][0, 0], atol=1e-5)
+
+
 def test_no_other_name_is_there():
     with pytest.raises(AttributeError, match="has no attribute 'Canary"):
         _ = callbacks.CanaryOfTheMine
