@@ -59,6 +59,7 @@ from shesha.views import Rdm
 if TYPE_CHECKING:
     import shesha.descriptors as descriptors
     import shesha.drift as drift
+    import shesha.extract as extract
     import shesha.measures as measures
     import shesha.sim as sim
     import shesha.transfer as transfer
@@ -78,7 +79,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("descriptors", "drift", "measures", "sim", "transfer"):
+    if name in ("descriptors", "drift", "extract", "measures", "sim", "transfer"):
         return import_module(f"shesha.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'shesha' has no attribute {name!r}")
@@ -132,6 +133,7 @@ __all__ = [
     "drift_path",
     "encoder_stability",
     "estimate",
+    "extract",
     "feature_split",
     "holm",
     "label_conditioned_split",

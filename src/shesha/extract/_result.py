@@ -36,8 +36,7 @@ class Activations(dict[str, Array]):
 
     def said(self) -> str:
         """Tell in a line how they were made."""
-        parts = [f"{name.replace('_', ' ')} {value}" for name, value in self.info.items() if name in _TOLD and value]
-        return "; ".join(parts)
+        return "; ".join(f"{name.replace('_', ' ')} {self.info[name]}" for name in _TOLD if self.info.get(name))
 
 
 _TOLD = ("model", "reader", "pool", "chat_template", "max_tokens", "cut_off", "batch_size", "order", "dtype")
