@@ -22,6 +22,8 @@ from shesha.results import (
     CalibratedLayers,
     CalibratedMany,
     Chance,
+    Coherence,
+    CoherenceTable,
     Comparison,
     Doubt,
     Doubts,
@@ -57,6 +59,7 @@ from shesha.stability import (
 from shesha.views import Rdm
 
 if TYPE_CHECKING:
+    import shesha.coherence as coherence
     import shesha.descriptors as descriptors
     import shesha.drift as drift
     import shesha.extract as extract
@@ -69,6 +72,7 @@ if TYPE_CHECKING:
     from shesha.comparison.layers import compare_layers
     from shesha.comparison.pairwise import compare_all
 
+_NAMESPACES = ("coherence", "descriptors", "drift", "extract", "measures", "sim", "transfer")
 _LATER = {
     **dict.fromkeys(
         ("benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm"), "shesha.calibration"
@@ -79,7 +83,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("descriptors", "drift", "extract", "measures", "sim", "transfer"):
+    if name in _NAMESPACES:
         return import_module(f"shesha.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'shesha' has no attribute {name!r}")
@@ -98,6 +102,8 @@ __all__ = [
     "CalibratedMany",
     "CalibrationWarning",
     "Chance",
+    "Coherence",
+    "CoherenceTable",
     "Comparison",
     "Doubt",
     "Doubts",
@@ -123,6 +129,7 @@ __all__ = [
     "calibrate_many",
     "chance",
     "class_separation_ratio",
+    "coherence",
     "compare",
     "compare_all",
     "compare_layers",

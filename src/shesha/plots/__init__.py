@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shesha.plots._against_chance import against_chance
 from shesha.plots._agreement import agreement
 from shesha.plots._axes import PALETTE, pyplot
 from shesha.plots._boxes import boxes, legend_of_colours
@@ -13,6 +14,7 @@ from shesha.plots._null import null_distribution
 __all__ = [
     "PALETTE",
     "Series",
+    "against_chance",
     "agreement",
     "boxes",
     "drift_bars",

@@ -7,6 +7,7 @@ from shesha.results._calibrated_layers import CalibratedLayers
 from shesha.results._calibrated_many import CalibratedMany
 from shesha.results._ceiling import BesideRepeats, NoiseCeiling
 from shesha.results._chance import Chance
+from shesha.results._coherence import Coherence, CoherenceTable, Link
 from shesha.results._comparison import Comparison, Score
 from shesha.results._dependence import Dependence
 from shesha.results._doubts import Doubt, Doubts
@@ -26,6 +27,8 @@ __all__ = [
     "CalibratedMany",
     "Chance",
     "CheckSequence",
+    "Coherence",
+    "CoherenceTable",
     "Comparison",
     "Dependence",
     "Doubt",
@@ -37,6 +40,7 @@ __all__ = [
     "Faults",
     "LabelClasses",
     "LayerComparison",
+    "Link",
     "Meaning",
     "Moved",
     "NoiseCeiling",
