@@ -17,6 +17,7 @@ _OPTIONS = {
     "keys": "--key",
     "path": "FILE",
     "suite": "SUITE",
+    "out": "--out",
     **{
         name: f"--{name.replace('_', '-')}"
         for name in (
@@ -24,6 +25,7 @@ _OPTIONS = {
                 "aggregate",
                 "alpha",
                 "architecture",
+                "batch_size",
                 "block_length",
                 "blocks",
                 "confidence",
@@ -34,7 +36,7 @@ _OPTIONS = {
                 "layer_axis",
                 "metric",
             ),
-            *("pairs", "pooling", "scheduler", "seed", "shift", "store", "test", "title", "within", "workers"),
+            *("pairs", "pool", "pooling", "scheduler", "seed", "shift", "store", "test", "title", "within", "workers"),
         )
     },
 }
