@@ -42,7 +42,7 @@ def test_the_statuses_are_unchanged_drift_and_could_not_tell(files, invoke, invo
         assert max(map(len, ended.out.splitlines())) <= 80
     refused = invoke_main("monitor", "check", files / "m", files / "short.npy")
     assert refused.status == 2
-    assert "current must be the 60 rows of the reference encoded again, got 40 rows" in refused.err
+    assert "CURRENT must be the 60 rows of the reference encoded again, got 40 rows" in refused.err
 
 
 def test_the_summary_of_a_job_has_the_verdict(files, invoke, invoke_main, monkeypatch):
@@ -87,7 +87,7 @@ def test_a_stream_of_new_inputs(files, invoke, invoke_main, X):
     assert (first.status, first.out.startswith("alert: evidence of change")) == (1, True)
     assert "update" in invoke("monitor", "history", files / "m").out
     assert invoke("monitor", "update", files / "m", files / "broken.npy").status == 2
-    assert "batch must hold new inputs" in invoke_main("monitor", "update", files / "m", files / "ref.npy").err
+    assert "BATCH must hold new inputs" in invoke_main("monitor", "update", files / "m", files / "ref.npy").err
 
 
 def test_tables_with_names_and_labels(files, invoke, X, kinds):
@@ -104,7 +104,13 @@ def test_tables_with_names_and_labels(files, invoke, X, kinds):
 
 def test_bad_requests_are_refused(files, invoke, invoke_main):
     init(files, invoke)
-    assert "folder must hold no monitor yet" in init(files, invoke_main).err
+    assert "DIR must hold no monitor yet" in init(files, invoke_main).err
+    assert "pass --overwrite for a new reference" in init(files, invoke_main).err
+    assert (
+        "--false-alarm must be at least 0.01 with 99 nulls, got 0.001"
+        in init(files, invoke_main, "--false-alarm", "0.001").err
+    )
+    assert "save with --keep-rows" in invoke_main("monitor", "update", files / "m", files / "same.npy").err
     assert init(files, invoke, "--overwrite").status == 0
     assert "--about must read NAME=TEXT, got 'revision'" in init(files, invoke_main, "--about", "revision").err
     assert "no such directory" in invoke_main("monitor", "check", files / "none", files / "ref.npy").err

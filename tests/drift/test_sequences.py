@@ -51,7 +51,9 @@ def test_an_alarm_stays_until_it_is_acknowledged():
         evidence = evidence.after(1.0, 20)
     assert evidence.shiryaev_roberts < 20
     assert evidence.alarm_since == 2
+    assert Evidence.from_text(evidence.as_text()) == evidence
     assert evidence.acknowledged() == Evidence(55)
+    assert Evidence.from_text(None) == Evidence()
 
 
 def test_evidence_stays_finite_and_a_check_without_a_value_changes_no_sum():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -157,9 +156,9 @@ class DriftMonitor:
         verdict: list[DriftVerdict] = []
 
         def keep(history: Any) -> None:
-            evidence = _evidence_of(history.state(_EVIDENCE)).after(found.scores[0].p_value, self._run_length)
+            evidence = Evidence.from_text(history.state(_EVIDENCE)).after(found.scores[0].p_value, self._run_length)
             verdict[:] = [self._verdict(found, evidence, told)]
-            history.add("check", verdict[0].to_dict(), {_EVIDENCE: json.dumps(asdict(evidence))})
+            history.add("check", verdict[0].to_dict(), {_EVIDENCE: evidence.as_text()})
 
         problem = self._kept(keep)
         if not verdict:
@@ -205,7 +204,7 @@ class DriftMonitor:
     def acknowledge(self) -> None:
         """Say that alarms were seen: evidence of checks and of the stream starts anew."""
         with self._history.writing() as history:
-            states = {_EVIDENCE: json.dumps(asdict(_evidence_of(history.state(_EVIDENCE)).acknowledged()))}
+            states = {_EVIDENCE: Evidence.from_text(history.state(_EVIDENCE)).acknowledged().as_text()}
             if history.state(_STREAM) is not None:
                 states[_STREAM] = self._updates.begin().as_text()
             history.put(states)
@@ -306,7 +305,3 @@ class DriftMonitor:
             reason=found.reason,
             about=about,
         )
-
-
-def _evidence_of(text: str | None) -> Evidence:
-    return Evidence() if text is None else Evidence(**json.loads(text))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+from dataclasses import asdict, dataclass, replace
 from math import isnan
 
 MOST = 1e300
@@ -54,6 +55,15 @@ class Evidence:
         # An alarm stays until someone acknowledges it: a change that lasts is not forgotten.
         reached = not self.alarm_since and found.shiryaev_roberts >= run_length * (1 - 1e-12)
         return replace(found, alarm_since=found.number) if reached else found
+
+    def as_text(self) -> str:
+        """Return all of it as JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_text(cls, text: str | None) -> Evidence:
+        """Return what `as_text` gave the text of; None is no evidence yet."""
+        return cls() if text is None else cls(**json.loads(text))
 
     def acknowledged(self) -> Evidence:
         """Return the same count of checks with all sums at their start."""

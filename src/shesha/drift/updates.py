@@ -36,8 +36,7 @@ class Updates:
     def __init__(self, reference: Reference, alpha: float, seed: int) -> None:
         if reference.rows is None:
             raise ValueError(
-                "update needs the rows of the reference, which are saved only if asked for: save(folder, "
-                "keep_rows=True) or `shesha monitor init --keep-rows`"
+                "update needs the rows of the reference, which are saved only if asked for: save with keep_rows=True"
             )
         if reference.n_rows < FEWEST:
             raise ValueError(f"reference must have at least {FEWEST} rows for a stream, got {reference.n_rows}")
