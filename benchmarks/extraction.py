@@ -116,7 +116,8 @@ def main() -> None:
         measured(given.side, given.texts)
         return
     print(
-        f"Processor seconds for {given.timed:,} texts, batches of {BATCH}, minima of {given.repeats} (bar {BARS['time']}):\n"
+        f"Processor seconds for {given.timed:,} texts, batches of {BATCH}, minima of {given.repeats} "
+        f"(bar {BARS['time']}):\n"
     )
     print(markdown_table(["", "processor s", "ratio"], ratios(given.timed, given.repeats)))
     peaks = {side: peak(side, given.texts) for side in ("plain", "zarr", "safetensors")}
