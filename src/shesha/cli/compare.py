@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shesha.cli import _exchange, _files
+from shesha.cli import _exchange, _files, _models
 from shesha.cli._pairs import CalibratedPairs, calibrated_pairs
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ _NO_VALUE = 2
 
 def compare_command(
     files: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             metavar="FILE...",
             show_default=False,
             help="npy, npz, safetensors, parquet, csv, tsv, h5ad or zarr, or a directory of such; each array is a "
             "representation.",
         ),
-    ],
+    ] = None,
     measures: Annotated[
         list[str] | None,
         typer.Option(help="'standard' (default), 'all', a family, 'ReSi', or names such as 'CKA,mutual kNN(k=20)'."),
@@ -35,6 +35,12 @@ def compare_command(
         list[str] | None,
         typer.Option(help="Array to compare (may be repeated): a name, or X, layers/NAME, obsm/KEY of AnnData."),
     ] = None,
+    model: _models.Model = None,
+    texts: _models.Texts = None,
+    layers: _models.Layers = None,
+    pool: _models.Pool = "auto",
+    batch_size: _models.BatchSize = 32,
+    device: _models.Device = None,
     rdm: _files.Distances = False,
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Add chance level, p-value, calibrated score and interval (slow).")
@@ -61,6 +67,14 @@ def compare_command(
     shift: _exchange.Shift = False,
     block_length: _exchange.BlockLength = None,
     covariates: _exchange.Covariates = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|COLUMN",
+            help="Compare two representations within each class (cell type) as well, above chance: FILE with one label "
+            "per row, or COLUMN of the first FILE.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a heat map of the first measure to this file.")] = None,
@@ -79,8 +93,16 @@ def compare_command(
     chosen = _split(measures or ["standard"])
     if workers is not None and workers < 1:
         raise ValueError(f"--workers must be at least 1, got {workers}")
-    if store is not None or scheduler is not None or _files.hold_directories(files):
-        for option, there in (("--calibrate", calibrate), ("--covariates", bool(covariates))):
+    models = _models.FromModels.asked(model, files, texts, layers, pool, batch_size, device)
+    files = [models.file] if models is not None else list(files or ())
+    if models is not None:
+        models.require_alone(store=store, scheduler=scheduler, key=key, rdm=rdm)
+    elif store is not None or scheduler is not None or _files.hold_directories(files):
+        for option, there in (
+            ("--calibrate", calibrate),
+            ("--covariates", bool(covariates)),
+            ("--labels", labels is not None),
+        ):
             if there:
                 raise ValueError(
                     f"{option} needs two representations in files, got --store, --scheduler or a directory"
@@ -95,9 +117,18 @@ def compare_command(
     exchanged = _exchange.asked(
         files, blocks, groups, within, shift, block_length, covariates or (), by_position=by_position
     )
-    arrays = _read(files, key, rdm, layer_axis, exchanged.columns, by_position=by_position)
+    classes = _exchange.labels_named("labels", labels, files[0], by_position=by_position)
+    if models is not None:
+        arrays = models.last_layers()
+    else:
+        columns = exchanged.columns if labels is None or Path(labels).exists() else (*exchanged.columns, labels)
+        arrays = _read(files, key, rdm, layer_axis, columns, by_position=by_position)
     if len(arrays) < 2:
-        raise ValueError(f"FILE must hold at least two representations together, got {', '.join(arrays) or 'none'}")
+        source = "FILE must hold" if models is None else "--model must give"
+        raise ValueError(f"{source} at least two representations together, got {', '.join(arrays) or 'none'}")
+    if labels is not None:
+        _within(arrays, classes, chosen if measures else None, exchanged, permutations, confidence, seed, json, plot)
+        return
     if len(arrays) == 2:
         (first, X), (second, Y) = arrays.items()
         found = compare(
@@ -131,6 +162,48 @@ def compare_command(
     else:
         require_calibrate(exchanged.design, None)
         _show(compare_all(arrays, chosen, workers=workers, seed=seed, layer_axis=None), json, plot)
+
+
+def _within(
+    arrays: dict[str, Any],
+    classes: Any,
+    measures: list[str] | None,
+    exchanged: _exchange.Asked,
+    permutations: int,
+    confidence: float,
+    seed: int,
+    json: Path | None,
+    plot: Path | None,
+) -> None:
+    """Compare two representations within each class."""
+    from shesha.comparison.within import MEASURES, compare_within
+
+    if len(arrays) != 2:
+        raise ValueError(f"--labels needs exactly two representations, got {len(arrays)}: choose them with --key")
+    asked = {name: value for name, value in exchanged.design.items() if value is not None and value is not False}
+    others = [f"--{name.replace('_', '-')}" for name in asked if name not in ("blocks", "groups")]
+    others += ["--plot"] * (plot is not None) + ["--covariates"] * (exchanged.covariates is not None)
+    if others:
+        raise ValueError(f"{others[0]} must be left out with --labels, got both: --blocks and --groups may be given")
+    (first, X), (second, Y) = arrays.items()
+    found = compare_within(
+        X,
+        Y,
+        classes,
+        measures or MEASURES,
+        names=(first, second),
+        n_permutations=permutations,
+        confidence=confidence,
+        seed=seed,
+        **asked,  # type: ignore[arg-type]
+    )
+    _files.emit(str(found), found.to_dict(), json)
+    every = (*found.classes.values(), found.whole)
+    if found.interrupted:
+        raise typer.Exit(_files.INTERRUPTED)
+    if not any(score.estimated for one in every for score in one.scores):
+        typer.echo("shesha: no measure has a value", err=True)
+        raise typer.Exit(_NO_VALUE)
 
 
 def _compared_as_needed(
