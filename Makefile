@@ -23,6 +23,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/similarity.py
 	$(BIN)/python benchmarks/calibration.py --public $(VENV)/public
 	$(BIN)/python benchmarks/audits.py --large
+	$(BIN)/python benchmarks/extraction.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

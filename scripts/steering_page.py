@@ -269,13 +269,14 @@ _END = """
 - **Max drop at the published strengths is the accuracy of the probe** less a constant, within 5 %, for every encoder of
   the synthetic sentences and of SST-2. So it is the accuracy that the scores predict here.
 - **Over the seven pooled layers of MiniLM on SST-2 supervised alignment orders max drop as published** (0.96), and so
-  do Fisher, silhouette and Procrustes. Over all 31 encoders it is 0.54 with a wide interval, no more than theirs. On the
-  synthetic sentences most encoders reach the largest drop there is, and no order is left.
+  do Fisher, silhouette and Procrustes. Over all 31 encoders it is 0.54 with a wide interval, no more than theirs. On
+  the synthetic sentences most encoders reach the largest drop there is, and no order is left.
 - **Nothing is said beyond separability**: given Fisher and silhouette, the partial correlation of supervised alignment
   is 0.19, 0.21 and -0.43, none positive beyond chance. At small strengths one of three is, 0.39 on SST-2 (p = 0.039).
   Other encoders than these few may well behave as published.
 - **On MNLI there is nothing to steer**: probes of MiniLM hardly pass a third, and shuffled labels drop as far. A ratio
-  to random directions above 1 is no evidence: vectors of shuffled labels move their probe more than random directions do.
+  to random directions above 1 is no evidence: vectors of shuffled labels move their probe more than random directions
+  do.
 - On the synthetic sentences and on SST-2 vectors do far more than random directions and than vectors of shuffled
   labels.
 - **A new frame is no new sentence.** With adjectives kept whole the chance level of max drop rises sixfold, and the

@@ -62,9 +62,12 @@ if TYPE_CHECKING:
     import shesha.bio as bio
     import shesha.coherence as coherence
     import shesha.descriptors as descriptors
+    import shesha.drift as drift
+    import shesha.extract as extract
     import shesha.measures as measures
     import shesha.sim as sim
     import shesha.steering as steering
+    import shesha.studies as studies
     import shesha.transfer as transfer
     from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
     from shesha.comparison.ceiling import noise_ceiling
@@ -73,7 +76,18 @@ if TYPE_CHECKING:
     from shesha.comparison.pairwise import compare_all
     from shesha.comparison.within import compare_within
 
-_NAMESPACES = ("bio", "coherence", "descriptors", "measures", "sim", "steering", "studies", "transfer")
+_NAMESPACES = (
+    "bio",
+    "coherence",
+    "descriptors",
+    "drift",
+    "extract",
+    "measures",
+    "sim",
+    "steering",
+    "studies",
+    "transfer",
+)
 _LATER = {
     **dict.fromkeys(
         ("benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm"), "shesha.calibration"
@@ -141,9 +155,11 @@ __all__ = [
     "compute_rdm",
     "descriptors",
     "doubts",
+    "drift",
     "drift_path",
     "encoder_stability",
     "estimate",
+    "extract",
     "feature_split",
     "holm",
     "label_conditioned_split",
@@ -158,6 +174,7 @@ __all__ = [
     "shesha",
     "sim",
     "steering",
+    "studies",
     "supervised_alignment",
     "transfer",
     "variance_ratio",

@@ -20,8 +20,10 @@ from shesha.cli.bench import bench
 from shesha.cli.compare import compare_command
 from shesha.cli.demo import demo_command
 from shesha.cli.doctor import doctor_command
+from shesha.cli.extract import extract_command
 from shesha.cli.layers import layers_command
 from shesha.cli.measures import measures_command
+from shesha.cli.monitor import monitor
 from shesha.cli.scores import scores_command
 from shesha.cli.study import study
 
@@ -43,8 +45,10 @@ app.add_typer(bench)
 app.command("compare")(compare_command)
 app.command("demo")(demo_command)
 app.command("doctor")(doctor_command)
+app.command("extract")(extract_command)
 app.command("layers")(layers_command)
 app.command("measures")(measures_command)
+app.add_typer(monitor)
 app.command("scores")(scores_command)
 app.add_typer(study)
 

@@ -16,7 +16,12 @@ _OPTIONS = {
     "tests": "--test",
     "keys": "--key",
     "path": "FILE",
+    "reference": "REF",
+    "current": "CURRENT",
+    "batch": "BATCH",
+    "folder": "DIR",
     "suite": "SUITE",
+    "out": "--out",
     **{
         name: f"--{name.replace('_', '-')}"
         for name in (
@@ -24,23 +29,32 @@ _OPTIONS = {
                 "aggregate",
                 "alpha",
                 "architecture",
+                "batch_size",
                 "block_length",
                 "blocks",
                 "confidence",
                 "dataset",
                 "domain",
+                "false_alarm",
                 "groups",
+                "keep_rows",
                 "key",
                 "layer_axis",
                 "metric",
+                "nulls",
+                "overwrite",
+                "run_length",
+                "tolerance",
             ),
-            *("pairs", "pooling", "scheduler", "seed", "shift", "store", "test", "title", "within", "workers"),
+            *("pairs", "pool", "pooling", "scheduler", "seed", "shift", "store", "test", "title", "within", "workers"),
         )
     },
 }
 _CHOICES = {"compare": "--measures", "measures": "NAME", "scores": "NAME"}
 """How commands name the measures that they take; elsewhere --measure."""
-_SET = re.compile(r"\b(blocks|groups|within|shift|block_length|layer_axis|n_permutations|pairs)=(True\b)?")
+_SET = re.compile(
+    r"\b(blocks|groups|within|shift|block_length|layer_axis|n_permutations|pairs|overwrite|keep_rows)=(True\b)?"
+)
 _TWICE = re.compile(r"(--[\w-]+ \w+) \(\1\)")
 _SUBJECT = re.compile(r"(?:^|(?<=: )|(?<=; ))(" + "|".join(_OPTIONS) + r"|measures?|name)(?= must\b)")
 

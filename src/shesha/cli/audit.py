@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shesha.cli import _exchange, _files
+from shesha.cli import _exchange, _files, _models
 from shesha.cli._words import in_options
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ _UNORDERED = "no order of the representations was given: name them with --key, i
 def audit_command(
     context: typer.Context,
     files: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             metavar="FILE...",
             show_default=False,
             help="npy, npz, safetensors, parquet, csv, tsv, h5ad or zarr, or a directory of such; each array is a "
             "representation.",
         ),
-    ],
+    ] = None,
     labels: _exchange.Labels = None,
     label_column: Annotated[
         str | None, typer.Option(help="Column or array of labels, in --labels or else in the first FILE.")
@@ -44,6 +44,12 @@ def audit_command(
             help="Array to audit (may be repeated): a name, or X, layers/NAME, obsm/KEY of AnnData. Default: all."
         ),
     ] = None,
+    model: _models.Model = None,
+    texts: _models.Texts = None,
+    layers: _models.Layers = None,
+    pool: _models.Pool = "auto",
+    batch_size: _models.BatchSize = 32,
+    device: _models.Device = None,
     rdm: _files.Distances = False,
     metric: Annotated[str, typer.Option(help="Distance between rows: cosine, correlation or euclidean.")] = "cosine",
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
@@ -87,6 +93,8 @@ def audit_command(
     _files.require_picture(plot)
     if workers is not None and workers < 1:
         raise ValueError(f"--workers must be at least 1, got {workers}")
+    models = _models.FromModels.asked(model, files, texts, layers, pool, batch_size, device)
+    files = [models.file] if models is not None else list(files or ())
     as_needed = store is not None or scheduler is not None or (workers or 1) > 1 or _files.hold_directories(files)
     first = _files.first_of(files)
     exchanged = _exchange.asked([first], blocks, groups, within, shift, block_length, by_position=by_position)
@@ -95,7 +103,10 @@ def audit_command(
     inside = (*exchanged.columns, *((label_column,) if label_column is not None and labels is None else ()))
     y = read_classes(first, None if labels is None else Path(labels), label_column, by_position=by_position)
     representations: Any
-    if as_needed:
+    if models is not None:
+        models.require_alone(store=store, scheduler=scheduler, workers=workers, key=key, rdm=rdm)
+        representations = models.every_layer()
+    elif as_needed:
         axis = _files.layer_axis_of(layer_axis)
         representations = Files(
             files,
@@ -133,7 +144,11 @@ def audit_command(
     )
     if found.labels is not None and label_column is not None:
         found = replace(found, labels=replace(found.labels, column=label_column))
-    if len(found.representations) > 1 and not _in_order(files, key, [one.name for one in found.representations]):
+    if (
+        models is None
+        and len(found.representations) > 1
+        and not _in_order(files, key, [one.name for one in found.representations])
+    ):
         found = replace(found, drift=None, drift_reason=_UNORDERED)
     show(found, json, plot)
     if quick:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shesha.cli import _exchange, _files
+from shesha.cli import _exchange, _files, _models
 from shesha.cli._pairs import CalibratedPairs, calibrated_pairs
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ _NO_VALUE = 2
 
 def compare_command(
     files: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             metavar="FILE...",
             show_default=False,
             help="npy, npz, safetensors, parquet, csv, tsv, h5ad or zarr, or a directory of such; each array is a "
             "representation.",
         ),
-    ],
+    ] = None,
     measures: Annotated[
         list[str] | None,
         typer.Option(help="'standard' (default), 'all', a family, 'ReSi', or names such as 'CKA,mutual kNN(k=20)'."),
@@ -35,6 +35,12 @@ def compare_command(
         list[str] | None,
         typer.Option(help="Array to compare (may be repeated): a name, or X, layers/NAME, obsm/KEY of AnnData."),
     ] = None,
+    model: _models.Model = None,
+    texts: _models.Texts = None,
+    layers: _models.Layers = None,
+    pool: _models.Pool = "auto",
+    batch_size: _models.BatchSize = 32,
+    device: _models.Device = None,
     rdm: _files.Distances = False,
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Add chance level, p-value, calibrated score and interval (slow).")
@@ -87,7 +93,11 @@ def compare_command(
     chosen = _split(measures or ["standard"])
     if workers is not None and workers < 1:
         raise ValueError(f"--workers must be at least 1, got {workers}")
-    if store is not None or scheduler is not None or _files.hold_directories(files):
+    models = _models.FromModels.asked(model, files, texts, layers, pool, batch_size, device)
+    files = [models.file] if models is not None else list(files or ())
+    if models is not None:
+        models.require_alone(store=store, scheduler=scheduler, key=key, rdm=rdm)
+    elif store is not None or scheduler is not None or _files.hold_directories(files):
         for option, there in (
             ("--calibrate", calibrate),
             ("--covariates", bool(covariates)),
@@ -108,10 +118,14 @@ def compare_command(
         files, blocks, groups, within, shift, block_length, covariates or (), by_position=by_position
     )
     classes = _exchange.labels_named("labels", labels, files[0], by_position=by_position)
-    columns = exchanged.columns if labels is None or Path(labels).exists() else (*exchanged.columns, labels)
-    arrays = _read(files, key, rdm, layer_axis, columns, by_position=by_position)
+    if models is not None:
+        arrays = models.last_layers()
+    else:
+        columns = exchanged.columns if labels is None or Path(labels).exists() else (*exchanged.columns, labels)
+        arrays = _read(files, key, rdm, layer_axis, columns, by_position=by_position)
     if len(arrays) < 2:
-        raise ValueError(f"FILE must hold at least two representations together, got {', '.join(arrays) or 'none'}")
+        source = "FILE must hold" if models is None else "--model must give"
+        raise ValueError(f"{source} at least two representations together, got {', '.join(arrays) or 'none'}")
     if labels is not None:
         _within(arrays, classes, chosen if measures else None, exchanged, permutations, confidence, seed, json, plot)
         return

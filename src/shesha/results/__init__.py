@@ -15,9 +15,11 @@ from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
 from shesha.results._labels import LabelClasses
 from shesha.results._layer_ranking import LayerRanking, RankedLayer
+from shesha.results._monitor import CheckSequence, DriftScore, DriftVerdict, Moved
 from shesha.results._pairwise import LayerComparison, PairScore, PairwiseComparison
 from shesha.results._partial import PartialCorrelation, PartialCorrelations
 from shesha.results._steering import Steerability, SteeringPredictors, SteeringScore
+from shesha.results._stream import StreamVerdict, TwoSample
 
 __all__ = [
     "Audit",
@@ -27,6 +29,7 @@ __all__ = [
     "CalibratedLayers",
     "CalibratedMany",
     "Chance",
+    "CheckSequence",
     "Coherence",
     "CoherenceTable",
     "Comparison",
@@ -34,6 +37,8 @@ __all__ = [
     "Doubt",
     "Doubts",
     "DriftPath",
+    "DriftScore",
+    "DriftVerdict",
     "Estimate",
     "Faults",
     "LabelClasses",
@@ -41,6 +46,7 @@ __all__ = [
     "LayerRanking",
     "Link",
     "Meaning",
+    "Moved",
     "NoiseCeiling",
     "NullSummary",
     "PairScore",
@@ -53,4 +59,6 @@ __all__ = [
     "Steerability",
     "SteeringPredictors",
     "SteeringScore",
+    "StreamVerdict",
+    "TwoSample",
 ]

@@ -83,10 +83,12 @@ def run(
     runs.require_workers(workers, scheduler)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
+    found = []
     with runs.writing(folder / STORE) as store:
-        found = [_run_one(one, store, quick, workers, scheduler, again) for one in chosen]
-    for one in found:
-        _write(one, folder)
+        for one in chosen:
+            found.append(_run_one(one, store, quick, workers, scheduler, again))
+            # Before the next study, which may be interrupted.
+            _write(found[-1], folder)
     return found
 
 

@@ -9,6 +9,7 @@ from shesha.benchmark.graphs.data import extraction_rows, load
 from shesha.benchmark.graphs.settings import extraction_shortcuts, with_shortcuts
 from shesha.benchmark.graphs.training import build, features_of
 from shesha.benchmark.models import Model, Outcome, Weights
+from shesha.extract._modes import evaluating
 
 
 def outcome(model: Model, weights: Weights) -> Outcome:
@@ -25,8 +26,8 @@ def outcome(model: Model, weights: Weights) -> Outcome:
     if model.setting.kind == "shortcut":
         x = with_shortcuts(x, extraction_shortcuts(graph, model, hyper.shortcut_rows), graph.n_classes)
     rows = extraction_rows(graph)
-    network.eval()
-    with torch.no_grad():
+    # The network hands its layers over itself, at the nodes that are asked for: there is nothing to hook.
+    with evaluating(network):
         edges = CATALOGUE.network(model.architecture).passage(graph.edge_index, graph.n_nodes)
         logits, layers = network(features_of(x), edges, torch.from_numpy(rows))
     kept = layers if model.keeps_layers else layers[-1:]

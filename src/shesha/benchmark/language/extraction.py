@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +19,8 @@ from shesha.benchmark.language.tokens import Batch, Rows
 from shesha.benchmark.models import Model, Outcome, Weights
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from shesha.benchmark.language.networks import Decoder, Encoder
 
 _BATCH = 64
@@ -94,18 +96,50 @@ def _batches(network: Encoder | Decoder, rows: Rows) -> Iterator[tuple[NDArray[n
 def _outcome(network: Encoder | Decoder, rows: Rows, labels: NDArray[np.int64], all_layers: bool) -> Outcome:
     import torch
 
-    layers: dict[str, list[NDArray[np.float32]]] = {}
+    layers: dict[str, list[NDArray[np.float32]]] = {pooling: [] for pooling in network.poolings}
     probabilities: NDArray[np.float64] = np.empty((len(labels), 0))
+    hooked = _hooked(network) if all_layers else ()
     with torch.inference_mode():
         for chosen, batch in _batches(network, rows):
-            logits, states = network(batch, all_layers=all_layers)
+            logits, states = _read(network, batch, hooked)
             if not probabilities.size:
                 probabilities = np.empty((len(labels), logits.shape[1]))
             probabilities[chosen] = logits.double().softmax(dim=1).cpu().numpy()
             for number, state in enumerate(states):
-                for pooling, vectors in network.pooled(state, batch.mask).items():
-                    found = layers.setdefault(pooling, [])
+                vectors = state.float().cpu().numpy()
+                for place, found in enumerate(layers.values()):
                     if number == len(found):
-                        found.append(np.empty((len(labels), vectors.shape[1]), dtype=np.float32))
-                    found[number][chosen] = vectors.float().cpu().numpy()
+                        found.append(np.empty((len(labels), vectors.shape[2]), dtype=np.float32))
+                    found[number][chosen] = vectors[:, place]
     return Outcome({pooling: tuple(found) for pooling, found in layers.items()}, probabilities, labels)
+
+
+def _hooked(network: Encoder | Decoder) -> tuple[str, ...]:
+    """Name what is recorded: what enters the first block, which are the embeddings, and what every block returns."""
+    from shesha.extract._blocks import blocks
+    from shesha.extract._names import INPUT
+
+    found = blocks(network.body)
+    if not found:
+        raise ValueError(f"the network must be a stack of blocks, got {type(network.body).__name__}")
+    return (found[0] + INPUT, *found)
+
+
+def _read(network: Encoder | Decoder, batch: Batch, hooked: Sequence[str]) -> tuple[Tensor, list[Tensor]]:
+    """Return the logits, and each layer of shape (n_rows, n_poolings, n_features), pooled as it passes."""
+    import torch
+
+    from shesha.extract._names import INPUT
+    from shesha.extract._recording import recorded
+
+    mask = batch.mask.bool()
+
+    def pooled(_: str, states: Tensor) -> Tensor:
+        return torch.stack([pool(states, mask) for pool in network.poolings.values()], dim=1)
+
+    with recorded(network.body, hooked, pooled) as recording:
+        logits, last = network(batch)
+    entering = [state for name, state in recording.found.items() if INPUT in name]
+    returned = [state for name, state in recording.found.items() if INPUT not in name]
+    # The last layer is the last hidden state, after the norm that some networks end with.
+    return logits, [*entering[:1], *returned[:-1], pooled("", last)]

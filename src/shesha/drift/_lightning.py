@@ -1,0 +1,61 @@
+"""The canary of Lightning's Trainer."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from shesha._optional import require
+from shesha.drift._watching import Canary, Monitor, Verdict, Watch
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+@cache
+def lightning_canary() -> type[LightningCanary]:
+    """Return the callback as a class of the library that is installed, which goes by two names."""
+    library = "lightning.pytorch" if find_spec("lightning") is not None else "pytorch_lightning"
+    need = "LightningCanary needs lightning (pip install lightning) and torch"
+    parts = (LightningCanary, require(library, "torch", need).Callback)
+    return type("LightningCanary", parts, {"__doc__": LightningCanary.__doc__, "__module__": "shesha.drift.callbacks"})
+
+
+class LightningCanary:
+    """Encodes a canary every k steps of Lightning's Trainer and logs how far it drifted, through its loggers.
+
+    Parameters
+    ----------
+    monitor, canary, every, stop
+        As in `CanaryCallback`.
+    module : str
+        The attribute of the LightningModule that holds the encoder; default: the LightningModule itself.
+
+    Attributes
+    ----------
+    verdicts : dict of int to verdict
+        By step.
+    """
+
+    def __init__(
+        self, monitor: Monitor, canary: Canary, every: int = 500, *, module: str = "", stop: bool = False
+    ) -> None:
+        self._watch, self._module, self._stop = Watch(monitor, canary, every), module, stop
+
+    @property
+    def verdicts(self) -> dict[int, Verdict]:
+        """What the monitor said, by step."""
+        return self._watch.verdicts
+
+    def on_train_batch_end(self, trainer: Any, pl_module: nn.Module, *_: Any, **__: Any) -> None:
+        """Look at the canary if it is time."""
+        step = trainer.global_step
+        if not self._watch.is_due(step):
+            return
+        model = pl_module.get_submodule(self._module)
+        found = self._watch.look(model, step, ask=trainer.is_global_zero)
+        for logger in trainer.loggers if found else ():
+            logger.log_metrics(found, step=step)
+        if self._stop and self._watch.alerted():
+            trainer.should_stop = True

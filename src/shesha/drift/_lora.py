@@ -1,0 +1,47 @@
+"""Random low-rank changes of weights, merged into them."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from shesha.extract._names import matching
+
+ATTENTION = (
+    *("**.q_proj", "**.k_proj", "**.v_proj", "**.o_proj", "**.out_proj"),
+    *("**.query", "**.key", "**.value", "**.attention.output.dense"),
+    *("**.q_lin", "**.k_lin", "**.v_lin", "**.out_lin", "**.c_attn", "**.attn.c_proj", "**.query_key_value"),
+)
+"""What the projections of attention are called in the families of transformers."""
+
+
+def adapter(values: Tensor, rank: int, scale: float, factor: float, draws: torch.Generator) -> Tensor:
+    """Return factor times B A: A uniform as Kaiming's rule has it, B normal with the scale as deviation.
+
+    The deviation of B does not shrink with the rank, so that every rank changes an entry of B alike.
+    """
+    n_out, n_in = len(values), values[0].numel()
+    bound = math.sqrt(1 / n_in)
+    a = (torch.rand(rank, n_in, generator=draws) * 2 - 1) * bound
+    b = torch.randn(n_out, rank, generator=draws) * scale
+    return ((b @ a) * factor).view(values.shape).to(values.device)
+
+
+def attention_of(model: nn.Module) -> tuple[str, ...]:
+    """Return the patterns that match projections of attention in a model."""
+    names = [name for name, _ in model.named_modules() if name]
+    found = []
+    for pattern in ATTENTION:
+        try:
+            matching(pattern, names, "targets", "modules")
+        except ValueError:
+            continue
+        found.append(pattern)
+    if not found:
+        raise ValueError(
+            f"targets must be given for {type(model).__name__}, in which no projection of attention has a known name, "
+            "got None"
+        )
+    return tuple(found)

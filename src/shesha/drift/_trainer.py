@@ -1,0 +1,70 @@
+"""The canary of `transformers.Trainer`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from transformers import TrainerCallback
+
+from shesha.drift._watching import Canary, Monitor, Verdict, Watch
+
+if TYPE_CHECKING:
+    from transformers import Trainer, TrainerControl, TrainerState, TrainingArguments
+
+
+class CanaryCallback(TrainerCallback):
+    """Encodes a canary every k steps of a `transformers.Trainer` and logs how far it drifted.
+
+    ``CanaryCallback(monitor, canary, every=500).attach(trainer)`` logs through the trainer's own loggers. Given as one
+    of the trainer's ``callbacks`` without `attach`, it writes to the log history alone: a callback cannot reach its
+    trainer.
+
+    Parameters
+    ----------
+    monitor
+        Anything whose ``check(array)`` returns a verdict with ``to_dict()``, such as `shesha.drift.DriftMonitor`.
+    canary : callable
+        From the model to the array of the canary's rows: see `shesha.drift.callbacks.canary`.
+    every : int
+        Optimiser steps between two looks.
+    stop : bool
+        Whether an alarm ends the training.
+
+    Attributes
+    ----------
+    verdicts : dict of int to verdict
+        By step.
+    """
+
+    def __init__(self, monitor: Monitor, canary: Canary, every: int = 500, *, stop: bool = False) -> None:
+        self._watch, self._stop = Watch(monitor, canary, every), stop
+        self._trainer: Trainer | None = None
+
+    @property
+    def verdicts(self) -> dict[int, Verdict]:
+        """What the monitor said, by step."""
+        return self._watch.verdicts
+
+    def attach(self, trainer: Trainer) -> Self:
+        """Join a trainer, whose loggers then get the numbers."""
+        self._trainer = trainer
+        trainer.add_callback(self)
+        return self
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> TrainerControl:
+        """Look at the canary if it is time; every process runs the model, and the first one asks the monitor."""
+        if not self._watch.is_due(state.global_step):
+            return control
+        found = self._watch.look(kwargs["model"], state.global_step, ask=state.is_world_process_zero)
+        if found and self._trainer is not None:
+            # Whoever logs takes this flag back, and the trainer's own line of this step would be missing.
+            wanted = control.should_log
+            self._trainer.log(found)
+            control.should_log = wanted
+        elif found:
+            state.log_history.append({**found, "step": state.global_step})
+        if self._stop and self._watch.alerted():
+            control.should_training_stop = True
+        return control

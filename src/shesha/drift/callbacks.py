@@ -1,0 +1,109 @@
+"""A canary during training: for `transformers.Trainer`, for Lightning, and for a loop of one's own.
+
+None of them changes the training: the model's training flags and all random states are given back, and nothing of the
+canary takes part in gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from shesha._optional import require
+from shesha._types import Array
+from shesha.drift._watching import Canary, Monitor, Verdict, numbers
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from shesha.drift._lightning import LightningCanary as LightningCanary
+    from shesha.drift._trainer import CanaryCallback as CanaryCallback
+
+
+def __getattr__(name: str) -> Any:
+    """Bring the classes that derive from another library's, which is imported when they are first asked for."""
+    if name == "CanaryCallback":
+        require("transformers", "hf", "transformers is needed for CanaryCallback")
+        return import_module("shesha.drift._trainer").CanaryCallback
+    if name == "LightningCanary":
+        return import_module("shesha.drift._lightning").lightning_canary()
+    raise AttributeError(f"module 'shesha.drift.callbacks' has no attribute {name!r}")
+
+
+def canary(data: Sequence[Any], reader: Any, layer: str | None = None, **options: Any) -> Canary:
+    """Return a function that encodes the same inputs with whatever state a model is in.
+
+    Parameters
+    ----------
+    data : sequence
+        Texts or images: some hundred that stand for what the model meets.
+    reader
+        The tokenizer or image processor of the model.
+    layer : str, optional
+        The module to look at; default: the last block.
+    **options
+        More options of `shesha.extract.encode`, such as ``pool`` and ``batch_size``. Leave the batch size alone between
+        runs: it changes the last digits, which is what the floor of noise is made of.
+
+    Returns
+    -------
+    callable
+        From a model to an array of shape (n, d).
+
+    Examples
+    --------
+    >>> watched = canary(["a text", "another"], reader=None)
+    >>> callable(watched)
+    True
+    """
+    inputs = list(data)
+    if not inputs:
+        raise ValueError("data must hold at least one text or image, got none")
+
+    def encoded(model: nn.Module) -> Array:
+        from shesha.extract import encode
+
+        found = encode(model, inputs, "all" if layer is None else layer, reader=reader, **options)
+        return found[list(found)[-1]]
+
+    return encoded
+
+
+def check(model: nn.Module, monitor: Monitor, canary: Canary) -> Verdict:
+    """Look at a canary once, in a loop of one's own.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        In whichever mode: its training flags, gradients and all random states are as before afterwards.
+    monitor
+        Anything whose ``check(array)`` returns a verdict with ``to_dict()``.
+    canary : callable
+        From the model to the array of the canary's rows: see `canary`.
+
+    Returns
+    -------
+    verdict
+        What the monitor returned; `numbers` makes of it what loggers take.
+
+    Examples
+    --------
+    >>> import torch
+    >>> class Verdict:
+    ...     def to_dict(self):
+    ...         return {"state": "ok", "scores": {}}
+    >>> class Monitor:
+    ...     def check(self, current):
+    ...         return Verdict()
+    >>> verdict = check(torch.nn.Linear(3, 2), Monitor(), lambda model: model(torch.ones(4, 3)).numpy())
+    >>> numbers(verdict)
+    {'canary/level': 0.0}
+    """
+    from shesha.extract._modes import evaluating
+
+    with evaluating(model):
+        return monitor.check(canary(model))
+
+
+__all__ = ["CanaryCallback", "LightningCanary", "canary", "check", "numbers"]

@@ -1,0 +1,211 @@
+"""Ways to break a model a little, and to have it back: what a canary is tried out with.
+
+Each function returns a context manager. Within it the parameters are changed in place; afterwards, also after an error,
+they hold the same bits as before. Buffers are never touched, and a tensor that goes by several names is changed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+from shesha import _validate as validate
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from shesha.drift._changing import Change
+
+Targets = str | Sequence[str]
+"""Names or patterns of parameters, or of the modules that hold them; ``**`` stands for any parts between dots."""
+
+
+def gaussian_noise(
+    model: nn.Module, sd: float, *, targets: Targets = "**", seed: int = 0
+) -> AbstractContextManager[None]:
+    """Add Gaussian noise to parameters.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Any model; only parameters of floats change.
+    sd : float
+        Standard deviation of the noise in units of the standard deviation of each tensor, at least 0. A tensor of equal
+        entries (a fresh bias) has none and stays as it is.
+    targets : str or sequence of str
+        What is changed; default: everything.
+    seed : int
+        The same noise for the same seed, on any device.
+
+    Raises
+    ------
+    ValueError
+        If the patterns match nothing (the message has close names), or the model lies on the meta device.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = torch.nn.Linear(3, 2)
+    >>> before = model.weight.clone()
+    >>> with gaussian_noise(model, 0.1):
+    ...     torch.equal(model.weight, before)
+    False
+    >>> torch.equal(model.weight, before)
+    True
+    """
+    import torch
+
+    from shesha.drift._changing import generator, parameters, wide
+
+    deviation, start = validate.at_least(sd, "sd", 0), validate.count(seed, "seed", minimum=0)
+    chosen = parameters(model, targets)
+    number = {name: place for place, name in enumerate(chosen)}
+
+    def noisy(name: str, values: Tensor) -> Tensor:
+        noise = torch.randn(values.shape, generator=generator(start, number[name])).to(values.device)
+        spread = wide(values).std(correction=0)
+        return wide(values) + noise * (deviation * spread)
+
+    return _changed(chosen, noisy)
+
+
+def int8(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager[None]:
+    """Round weights to eight bits, symmetrically: whole multiples of the largest entry of each row over 127.
+
+    Parameters
+    ----------
+    model, targets
+        As in `gaussian_noise`; only parameters of two or more axes change: biases and norms keep their bits, as they do
+        where models are quantised for use. The values stay floats, so that it works on any device.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = torch.nn.Linear(2, 1)
+    >>> _ = model.weight.data.copy_(torch.tensor([[1.27, 0.504]]))
+    >>> with int8(model):
+    ...     [round(value, 4) for value in model.weight[0].tolist()]
+    [1.27, 0.5]
+    """
+    from shesha.drift import _quantised
+    from shesha.drift._changing import parameters, wide
+
+    return _changed(parameters(model, targets, least_axes=2), lambda _, values: _quantised.int8(wide(values)))
+
+
+def nf4(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager[None]:
+    """Round weights to four bits: the 16 levels of NF4, with one scale per 64 entries, simulated on any device.
+
+    Parameters
+    ----------
+    model, targets
+        As in `int8`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = torch.nn.Linear(2, 1)
+    >>> _ = model.weight.data.copy_(torch.tensor([[2.0, 1.0]]))
+    >>> with nf4(model):
+    ...     [round(value, 4) for value in model.weight[0].tolist()]
+    [2.0, 0.8814]
+    """
+    from shesha.drift import _quantised
+    from shesha.drift._changing import parameters, wide
+
+    return _changed(parameters(model, targets, least_axes=2), lambda _, values: _quantised.nf4(wide(values)))
+
+
+def lora(
+    model: nn.Module,
+    rank: int = 8,
+    scale: float = 0.01,
+    *,
+    alpha: float | None = None,
+    targets: Targets | None = None,
+    seed: int = 0,
+) -> AbstractContextManager[None]:
+    """Add random adapters of low rank to weights: alpha / rank times B A.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Any model. The adapters are merged into the weights: no other library is needed, and nothing is left behind.
+    rank : int
+        Rank of the change, at least 1.
+    scale : float
+        Standard deviation of the entries of B, at least 0; A is drawn as Kaiming's rule has it.
+    alpha : float, optional
+        Default: twice the rank.
+    targets : str or sequence of str, optional
+        Default: the projections of attention, by the names that families of transformers give them.
+    seed : int
+        The same adapters for the same seed, on any device.
+
+    Raises
+    ------
+    ValueError
+        If nothing matches, or no projection of attention has a known name.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = torch.nn.Linear(6, 5)
+    >>> before = model.weight.detach().clone()
+    >>> with lora(model, rank=2, scale=0.1, targets="weight"):
+    ...     int(torch.linalg.matrix_rank(model.weight - before, rtol=1e-4))
+    2
+    """
+    from shesha.drift._changing import generator, parameters, wide
+    from shesha.drift._lora import adapter, attention_of
+
+    r, deviation = validate.count(rank, "rank"), validate.at_least(scale, "scale", 0)
+    factor = (2.0 * r if alpha is None else validate.finite_number(alpha, "alpha")) / r
+    start = validate.count(seed, "seed", minimum=0)
+    chosen = parameters(model, attention_of(model) if targets is None else targets, least_axes=2)
+    number = {name: place for place, name in enumerate(chosen)}
+
+    def adapted(name: str, values: Tensor) -> Tensor:
+        return wide(values) + adapter(wide(values), r, deviation, factor, generator(start, number[name]))
+
+    return _changed(chosen, adapted)
+
+
+def prune(model: nn.Module, share: float, *, targets: Targets = "**") -> AbstractContextManager[None]:
+    """Set the smallest weights of each tensor to zero.
+
+    Parameters
+    ----------
+    model, targets
+        As in `int8`.
+    share : float
+        How many of a tensor's entries become zero, from 0 to 1; of equally small ones the first.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = torch.nn.Linear(4, 1)
+    >>> _ = model.weight.data.copy_(torch.tensor([[0.1, -3.0, 0.2, 1.0]]))
+    >>> with prune(model, 0.5):
+    ...     model.weight[0].tolist()
+    [0.0, -3.0, 0.0, 1.0]
+    """
+    from shesha.drift._changing import parameters
+
+    part = validate.at_least(share, "share", 0)
+    if part > 1:
+        raise ValueError(f"share must be at most 1, got {share}")
+
+    def pruned(_: str, values: Tensor) -> Tensor:
+        flat = values.flatten()
+        smallest = flat.abs().argsort(stable=True)[: round(part * len(flat))]
+        return flat.index_fill(0, smallest, 0).view_as(values)
+
+    return _changed(parameters(model, targets, least_axes=2), pruned)
+
+
+def _changed(chosen: dict[str, nn.Parameter], change: Change) -> AbstractContextManager[None]:
+    from shesha.drift._changing import changed
+
+    return changed(chosen, change)

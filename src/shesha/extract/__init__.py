@@ -1,0 +1,8 @@
+"""Activations of models: of any torch module, of transformers and timm by name; in memory or streamed to a file."""
+
+from shesha.extract._result import Activations
+from shesha.extract.activations import activations
+from shesha.extract.encode import encode
+from shesha.extract.listing import layers
+
+__all__ = ["Activations", "activations", "encode", "layers"]

@@ -1,0 +1,71 @@
+"""Images become pixels, batch by batch, as the model was trained to see them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from shesha._optional import require
+from shesha._types import Index
+from shesha.extract._identity import Digest
+from shesha.extract._rows import Batch
+
+Process = Callable[[list[Any]], torch.Tensor]
+"""From images to pixels of shape (n, 3, height, width)."""
+
+
+class ImageRows:
+    """Images in memory (arrays, or Pillow's) or in files, which are opened when their batch comes."""
+
+    def __init__(self, images: Sequence[Any], process: Process, argument: str | None) -> None:
+        self._images, self._process, self._argument = list(images), process, argument
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def lengths(self) -> Index | None:
+        """Images have no tokens to count before they are read."""
+        return None
+
+    def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
+        """Open some images, as pixels."""
+        pixels = self._process([opened(self._images[row]) for row in chosen]).to(device, dtype)
+        return Batch(named={self._argument: pixels}) if self._argument else Batch(args=(pixels,))
+
+    def fingerprint(self) -> str:
+        """Hash pixels in memory, and the bytes of files."""
+        digest = Digest()
+        for number, image in enumerate(self._images):
+            if isinstance(image, str | os.PathLike):
+                digest.array(str(number), np.frombuffer(Path(image).read_bytes(), dtype=np.uint8))
+            else:
+                digest.array(str(number), np.asarray(image))
+        return digest.text()
+
+
+def opened(image: Any) -> Any:
+    """Return an image of three colours."""
+    if isinstance(image, str | os.PathLike):
+        with require("PIL.Image", "vision", "pillow is needed to open images").open(image) as file:
+            return file.convert("RGB")
+    return image.convert("RGB") if hasattr(image, "convert") else np.asarray(image)
+
+
+def are_images(data: Any) -> bool:
+    """Whether data are images: anything but strings, where a path object names a file."""
+    return not isinstance(data, str) and len(data) > 0 and not isinstance(data[0], str)
+
+
+def processed(processor: Any) -> Process:
+    """Return what a processor of transformers makes of images."""
+    return lambda images: torch.as_tensor(processor(images=images, return_tensors="pt")["pixel_values"])
+
+
+def has_class_token(model: torch.nn.Module) -> bool:
+    """Whether the first token stands for the whole image."""
+    return any(name.split(".")[-1] in ("cls_token", "class_embedding") for name, _ in model.named_parameters())

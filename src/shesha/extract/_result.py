@@ -1,0 +1,43 @@
+"""What comes out of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shesha._types import Array
+
+
+class Activations(dict[str, Array]):
+    """Arrays by layer, in the order in which the layers ran.
+
+    Attributes
+    ----------
+    info : dict of str to any
+        How they were made, as it stands in the metadata of a file as well: model and weights, inputs, pooling, batch
+        size, precision, order of the inputs, versions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Activations({"a": np.zeros((3, 2))}, {"pool": "mean"})
+    Activations of 3 inputs: a (3, 2)
+    """
+
+    def __init__(self, arrays: Mapping[str, Array], info: Mapping[str, Any]) -> None:
+        super().__init__(arrays)
+        self.info = dict(info)
+
+    def __repr__(self) -> str:
+        """Name the layers and their shapes."""
+        n_rows = next((len(array) for array in self.values()), 0)
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in self.items())
+        return f"Activations of {n_rows:,} inputs: {shapes}"
+
+    def said(self) -> str:
+        """Tell in a line how they were made."""
+        return "; ".join(f"{name.replace('_', ' ')} {self.info[name]}" for name in _TOLD if self.info.get(name))
+
+
+_TOLD = ("model", "reader", "pool", "chat_template", "max_tokens", "cut_off", "batch_size", "order", "dtype")
+"""What a reader wants to know; the rest of the record is for machines."""

@@ -1,0 +1,63 @@
+"""Texts become tokens, as the model was trained to read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shesha.extract._loading import Source, stored
+from shesha.extract._rows import IDS, TokenRows, rows_of
+
+_UNLIMITED = 10**9
+"""Tokenizers without a limit give a number beyond this."""
+_FIELDS = (IDS, "token_type_ids")
+
+
+def texts_of(data: Any) -> list[str]:
+    """Return texts as a list of strings."""
+    if isinstance(data, str):
+        raise TypeError("data must be a sequence of texts or images, got a single text")
+    texts = list(data)
+    bad = next((number for number, text in enumerate(texts) if not isinstance(text, str)), None)
+    if bad is not None:
+        raise TypeError(f"data must hold texts only, got {type(texts[bad]).__name__} in row {bad}")
+    return [str(text) for text in texts]
+
+
+def token_rows(
+    texts: Sequence[str], tokenizer: Any, *, chat: bool, max_tokens: int | None, pad: int
+) -> tuple[TokenRows, int]:
+    """Return the tokens of texts, and how many texts reach the limit, beyond which they are cut off."""
+    if chat:
+        texts = [_as_message(tokenizer, text) for text in texts]
+    limit = {} if max_tokens is None else {"truncation": True, "max_length": max_tokens}
+    # A template writes the special tokens itself.
+    encoded = tokenizer(list(texts), add_special_tokens=not chat, padding=False, **limit)
+    rows = rows_of({name: encoded[name] for name in _FIELDS if name in encoded}, pad)
+    assert isinstance(rows, TokenRows)
+    lengths = rows.lengths()
+    assert lengths is not None
+    return rows, 0 if max_tokens is None else int((lengths >= max_tokens).sum())
+
+
+def _as_message(tokenizer: Any, text: str) -> str:
+    message = [{"role": "user", "content": text}]
+    return str(tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True))
+
+
+def limit_of(tokenizer: Any, model: Any, source: Source | None) -> int | None:
+    """Return how many tokens a model takes: the least of what it, its tokenizer and its folder say."""
+    said = (
+        getattr(tokenizer, "model_max_length", None),
+        getattr(getattr(model, "config", None), "max_position_embeddings", None),
+        stored(source, "sentence_bert_config.json").get("max_seq_length"),
+    )
+    known = [int(one) for one in said if one is not None and 0 < one < _UNLIMITED]
+    return min(known, default=None)
+
+
+def stored_pool(source: Source | None) -> str | None:
+    """Return how the makers of a sentence encoder pool, where they say so."""
+    modes = stored(source, "1_Pooling", "config.json")
+    names = {"cls": "cls_token", "mean": "mean_tokens", "last": "lasttoken"}
+    return next((pool for pool, name in names.items() if modes.get(f"pooling_mode_{name}")), None)

@@ -1,0 +1,31 @@
+"""Networks of timm by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from shesha._optional import require
+from shesha.extract._images import Process
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+def load(name: str) -> tuple[nn.Module, Process]:
+    """Return a pretrained network without its classifier, and what makes its pixels of images."""
+    timm: Any = require("timm", "timm", f"timm is needed to load timm/{name}")
+    try:
+        model: nn.Module = timm.create_model(name, pretrained=True, num_classes=0)
+    except (RuntimeError, OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ValueError(f"model must be a network of timm with weights, got {name!r}: {reason}") from error
+    transform = timm.data.create_transform(**timm.data.resolve_model_data_config(model), is_training=False)
+    image: Any = require("PIL.Image", "vision", "pillow is needed to read images")
+
+    def process(images: list[Any]) -> torch.Tensor:
+        as_images = [one if hasattr(one, "convert") else image.fromarray(one) for one in images]
+        return torch.stack([transform(one) for one in as_images])
+
+    return model, process

@@ -1,0 +1,96 @@
+"""What the layers of any torch module make of inputs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from shesha import _validate as validate
+from shesha._optional import require
+from shesha.extract._result import Activations
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from shesha.extract._pooling import Pool
+
+
+def activations(
+    model: nn.Module,
+    inputs: Any,
+    layers: str | Sequence[str] = "encoder.layer.*",
+    pool: Pool = "mean",
+    batch_size: int = 32,
+    device: str | torch.device | None = None,
+    out: str | os.PathLike[str] | None = None,
+) -> Activations:
+    """Run a model over inputs and return what its layers gave, one row per input.
+
+    The model is used in evaluation mode and without gradients; training flags, random states and device are as before
+    afterwards. What a layer returned is pooled or copied at once, so that no later operation in place changes it.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Any module, with its weights. Of layers that return tuples or mappings the first tensor counts.
+    inputs
+        What the model takes: an array or tensor of shape (n, ...); a mapping of such arrays by argument, where
+        ``attention_mask`` says which tokens count, on whichever side the padding is; a mapping of lists of lists of
+        tokens of any length (what a tokenizer returns), which are sorted by length, padded batch by batch and returned
+        in the order given; or a data set: anything with a length and numbered items, of which a tuple's first part is
+        the input. Floats of NumPy are cast to the precision of the model.
+    layers : str or sequence of str
+        Names of modules, or patterns: ``*`` stands for one part between dots, ``**`` for any number. A name that ends
+        in ``:input`` stands for what enters the module. A module that runs twice gives ``name`` and ``name#2``.
+    pool : {'mean', 'cls', 'last', 'gap'}, callable or None
+        How tokens become a row: their mean, the first or the last of those that are no padding; ``'gap'`` is the mean
+        of feature maps (n, channels, height, width) over their places. Outputs of shape (n, d) stay as they are. A
+        callable gets the output, and the mask (n, n_tokens) if it takes two arguments. None keeps everything, with NaN
+        in place of padding.
+    batch_size : int
+        Inputs per pass. Results depend on it in their last digits, so it is recorded.
+    device : str or torch.device, optional
+        Where to run; default: where the model lies.
+    out : path, optional
+        A .zarr store or a .safetensors file, which is written batch by batch while memory stays flat, and appears when
+        it is whole. A run that was killed goes on where it was (up to a second's work is done again) and refuses
+        another model, other inputs or other options; a file that is whole is returned as it is.
+
+    Returns
+    -------
+    Activations
+        A dict of arrays of shape (n, d), in the order in which the layers ran, in single precision (double where the
+        layer is), mapped from the disk where there is a file. ``info`` says how they were made.
+
+    Raises
+    ------
+    ValueError
+        If no layer matches (the message has close names), the inputs are empty, the weights are on the meta device, or
+        `out` holds something else.
+    ImportError
+        Without the extra ``torch``, or ``files`` for .zarr.
+
+    Examples
+    --------
+    >>> import torch
+    >>> _ = torch.manual_seed(0)
+    >>> model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2))
+    >>> found = activations(model, torch.randn(10, 4), layers="*")
+    >>> {name: array.shape for name, array in found.items()}
+    {'0': (10, 3), '1': (10, 3), '2': (10, 2)}
+    """
+    require("torch", "torch")
+    from shesha.extract._drafts import target_of
+    from shesha.extract._names import chosen
+    from shesha.extract._pooling import pool_name, pooling
+    from shesha.extract._rows import rows_of
+    from shesha.extract._running import Work, run
+
+    size = validate.count(batch_size, "batch_size")
+    pooled = pooling(pool)
+    target = None if out is None else target_of(out)
+    rows = rows_of(inputs, pad=getattr(getattr(model, "config", None), "pad_token_id", None) or 0)
+    names = {name: name for name in chosen(model, layers)}
+    return run(Work(model, rows, names, pooled, size, device, told={"pool": pool_name(pool)}), target)

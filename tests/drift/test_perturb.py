@@ -1,0 +1,262 @@
+"""Each way of breaking a model does what it says, and nothing of it is left afterwards."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+from shesha.drift import perturb  # noqa: E402
+from shesha.drift._lora import adapter  # noqa: E402
+from shesha.drift._quantised import NF4_LEVELS  # noqa: E402
+
+
+class Tied(nn.Module):
+    """An embedding that is its own classifier, a norm with buffers, odd shapes, attention by its name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(30, 10)
+        self.query = nn.Linear(10, 10)
+        self.convolution = nn.Conv2d(3, 5, 3)
+        self.norm = nn.BatchNorm1d(10)
+        self.head = nn.Linear(10, 30, bias=False)
+        self.head.weight = self.words.weight
+        self.coarse = nn.Parameter(torch.randn(7, 9).bfloat16())
+        self.register_buffer("table", torch.randn(4, 4))
+        self.count = nn.Parameter(torch.arange(3), requires_grad=False)
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    model = Tied()
+    with torch.no_grad():
+        # Bits that a round trip through arithmetic would lose.
+        model.query.bias[:3] = torch.tensor([torch.nan, -0.0, torch.inf])
+    return model
+
+
+WAYS = {
+    "noise": lambda model: perturb.gaussian_noise(model, 0.1),
+    "int8": perturb.int8,
+    "nf4": perturb.nf4,
+    "lora": lambda model: perturb.lora(model, 2, 0.1),
+    "prune": lambda model: perturb.prune(model, 0.3),
+}
+
+
+def bits(model):
+    return {
+        name: (tensor.data_ptr(), tensor.detach().clone().contiguous().view(torch.uint8).numpy().tobytes())
+        for name, tensor in model.state_dict(keep_vars=True).items()
+        if tensor.ndim
+    }
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_everything_returns_to_the_last_bit(model, way):
+    before, buffers = bits(model), {name: one.clone() for name, one in model.named_buffers()}
+    parameters = {name: id(one) for name, one in model.named_parameters()}
+    with WAYS[way](model):
+        assert bits(model) != before
+        assert all(torch.equal(one, buffers[name]) for name, one in model.named_buffers())
+        assert model.head.weight is model.words.weight
+    assert bits(model) == before
+    assert {name: id(one) for name, one in model.named_parameters()} == parameters
+    with pytest.raises(RuntimeError, match="on the way"), WAYS[way](model):
+        raise RuntimeError("on the way")
+    assert bits(model) == before
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_gradients_and_what_needs_them_stay(model, way):
+    model.query.weight.grad = torch.ones(10, 10)
+    model.words.weight.requires_grad_(False)
+    with WAYS[way](model):
+        pass
+    assert torch.equal(model.query.weight.grad, torch.ones(10, 10))
+    assert not model.words.weight.requires_grad
+    assert model.query.weight.requires_grad
+
+
+def test_a_failure_while_changing_leaves_nothing(model, monkeypatch):
+    before, calls = bits(model), []
+
+    def fail(values):
+        calls.append(1)
+        if len(calls) == 3:
+            raise RuntimeError("no memory")
+        return values * 2
+
+    monkeypatch.setattr("shesha.drift._quantised.int8", fail)
+    with pytest.raises(RuntimeError, match="no memory"), perturb.int8(model):
+        pass
+    assert len(calls) == 3
+    assert bits(model) == before
+
+
+def test_noise_is_in_units_of_each_tensor(model):
+    big = nn.Linear(300, 200)
+    with torch.no_grad():
+        big.weight.mul_(50)
+    before = big.weight.detach().clone()
+    with perturb.gaussian_noise(big, 0.3, seed=4):
+        added = big.weight.detach() - before
+        first = big.weight.detach().clone()
+    assert added.std() / before.std() == pytest.approx(0.3, rel=0.02)
+    assert abs(added.mean()) < 0.01 * before.std()
+    with perturb.gaussian_noise(big, 0.3, seed=4):
+        assert torch.equal(big.weight, first)
+    with perturb.gaussian_noise(big, 0.3, seed=5):
+        assert not torch.equal(big.weight, first)
+    with perturb.gaussian_noise(big, 0):
+        assert torch.equal(big.weight, before)
+
+
+def test_tensors_of_equal_entries_stay(model):
+    with perturb.gaussian_noise(model, 0.5):
+        assert torch.equal(model.norm.weight, torch.ones(10))
+
+
+def test_tied_weights_are_changed_once(model):
+    alone = nn.Embedding(30, 10)
+    alone.weight = nn.Parameter(model.words.weight.detach().clone())
+    with perturb.gaussian_noise(model, 0.1, targets="words"), perturb.gaussian_noise(alone, 0.1):
+        assert torch.equal(model.words.weight, alone.weight)
+        assert torch.equal(model.head.weight, alone.weight)
+    with perturb.gaussian_noise(model, 0.1, targets=["head", "words"]), perturb.gaussian_noise(alone, 0.1):
+        assert torch.equal(model.head.weight, alone.weight)
+
+
+def test_int8_rounds_to_255_values_per_row(model):
+    before = model.query.weight.detach().clone()
+    with perturb.int8(model):
+        after = model.query.weight.detach().clone()
+        bias = model.query.bias
+        assert model.convolution.weight.shape == (5, 3, 3, 3)
+        assert bias is not None
+    scale = before.abs().amax(dim=1, keepdim=True) / 127
+    steps = after / scale
+    assert (steps - steps.round()).abs().max() < 1e-4
+    assert (after - before).abs().max() <= (scale / 2 + 1e-7).max()
+    assert torch.equal(after.abs().amax(dim=1), before.abs().amax(dim=1))
+
+
+def test_nf4_takes_the_nearest_of_sixteen_levels():
+    model = nn.Linear(50, 3)
+    before = model.weight.detach().clone().flatten().numpy()
+    with perturb.nf4(model):
+        after = model.weight.detach().clone().flatten().numpy()
+    for start in range(0, 150, 64):
+        block, found = before[start : start + 64], after[start : start + 64]
+        largest = np.abs(block).max()
+        levels = np.array(NF4_LEVELS, dtype=np.float32) * largest
+        nearest = levels[np.abs(block[:, None] - levels).argmin(axis=1)]
+        np.testing.assert_allclose(found, nearest, rtol=1e-6)
+
+
+def test_the_levels_of_nf4_are_quantiles_of_a_normal_distribution():
+    from scipy.stats import norm
+
+    offset = 0.9677083
+    positive = norm.ppf(np.linspace(offset, 0.5, 9)[:-1])
+    negative = -norm.ppf(np.linspace(offset, 0.5, 8)[:-1])
+    levels = np.sort([*positive, 0, *negative])
+    np.testing.assert_allclose(levels / levels.max(), NF4_LEVELS, atol=1e-6)
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_lora_adds_a_product_of_its_rank(model, rank):
+    before = model.query.weight.detach().clone()
+    words = model.words.weight.detach().clone()
+    with perturb.lora(model, rank, 0.1):
+        added = model.query.weight.detach() - before
+        assert torch.equal(model.words.weight, words)
+    assert torch.linalg.matrix_rank(added, rtol=1e-4) == rank
+    with perturb.lora(model, rank, 0.1, alpha=rank):
+        half = model.query.weight.detach() - before
+    torch.testing.assert_close(2 * half, added, atol=1e-6, rtol=1e-4)
+    with perturb.lora(model, rank, 0.0):
+        assert torch.equal(model.query.weight, before)
+
+
+def test_adapters_have_the_spread_that_was_asked_for():
+    draws = torch.Generator().manual_seed(0)
+    found = adapter(torch.zeros(400, 300), 8, 0.05, 2.0, draws)
+    # Entries of A have the variance 1 / (3 n_in), those of B the scale squared, and eight products are added.
+    assert found.std().item() == pytest.approx(2 * 0.05 * (8 / (3 * 300)) ** 0.5, rel=0.05)
+
+
+@pytest.mark.parametrize(("share", "zeros"), [(0, 0), (0.3, 30), (0.5, 50), (1, 100)])
+def test_pruning_takes_the_smallest(model, share, zeros):
+    before = model.query.weight.detach().clone().flatten()
+    with perturb.prune(model, share, targets="query"):
+        after = model.query.weight.detach().clone().flatten()
+        assert model.query.bias is not None
+    assert (after == 0).sum() == zeros
+    kept = after != 0
+    assert torch.equal(after[kept], before[kept])
+    if 0 < zeros < 100:
+        assert before[~kept].abs().max() <= before[kept].abs().min()
+
+
+def test_half_precision_stays_half(model):
+    with perturb.gaussian_noise(model, 0.1, targets="coarse"):
+        assert model.coarse.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        ("queri", r"targets must match parameters of the model, got 'queri', which matches none; close: query"),
+        ("layer.*.weight", "which matches none"),
+        ([], "targets must be names of parameters or patterns, got none"),
+        ("count", "targets must match parameters of floats with at least 0 axes, got 'count'"),
+    ],
+)
+def test_targets_that_match_nothing_are_refused(model, targets, message):
+    with pytest.raises(ValueError, match=message):
+        perturb.gaussian_noise(model, 0.1, targets=targets)
+
+
+def test_adapters_need_a_place(model):
+    with pytest.raises(ValueError, match="targets must be given for Sequential, in which no projection of attention"):
+        perturb.lora(nn.Sequential(nn.Linear(2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda model: perturb.gaussian_noise(model, -1), "sd must be finite and at least 0, got -1"),
+        (lambda model: perturb.gaussian_noise(model, 1, seed=-1), "seed must be at least 0, got -1"),
+        (lambda model: perturb.prune(model, 1.5), r"share must be at most 1, got 1\.5"),
+        (lambda model: perturb.lora(model, 0), "rank must be at least 1, got 0"),
+        (lambda model: perturb.lora(model, 1, -0.1), r"scale must be finite and at least 0, got -0\.1"),
+    ],
+)
+def test_strengths_that_are_none_are_refused(model, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(model)
+
+
+def test_a_model_without_numbers_is_refused():
+    with torch.device("meta"):
+        model = nn.Linear(2, 2)
+    with pytest.raises(ValueError, match="on the meta device"):
+        perturb.gaussian_noise(model, 0.1)
+
+
+def test_attention_is_found_in_transformers():
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 24}
+    for kind, words, n in (("BertModel", ("query", "key", "value", "dense"), 4), ("LlamaModel", ("_proj",), 4)):
+        config = getattr(transformers, kind.replace("Model", "Config"))(**sizes, vocab_size=20)
+        network = getattr(transformers, kind)(config)
+        before = {name: one.detach().clone() for name, one in network.named_parameters()}
+        with perturb.lora(network, 2, 0.1):
+            changed = [name for name, one in network.named_parameters() if not torch.equal(one, before[name])]
+        assert len(changed) == n
+        assert all(any(word in name for word in words) for name in changed)

@@ -1,0 +1,195 @@
+"""Inputs of every kind give the same numbers in the order in which they were given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+from shesha.extract import activations, layers  # noqa: E402
+
+X = np.random.default_rng(0).standard_normal((7, 4))
+
+
+class Points(torch.utils.data.Dataset):
+    """Pairs of an input and a label."""
+
+    def __len__(self):
+        return len(X)
+
+    def __getitem__(self, row):
+        return torch.tensor(X[row], dtype=torch.float32), row % 2
+
+
+@pytest.mark.parametrize(
+    "inputs", [torch.tensor(X, dtype=torch.float32), X.astype(np.float32), Points(), list(Points())]
+)
+def test_arrays_tensors_and_data_sets_give_the_same(tower, inputs):
+    expected = activations(tower, X, batch_size=3)
+    found = activations(tower, inputs, batch_size=3)
+    assert list(found) == ["encoder.layer.0", "encoder.layer.1"]
+    for name, array in found.items():
+        np.testing.assert_array_equal(array, expected[name])
+    with torch.no_grad():
+        np.testing.assert_allclose(
+            found["encoder.layer.1"], tower.eval()(torch.tensor(X, dtype=torch.float32)), atol=1e-6
+        )
+
+
+def test_a_data_set_may_give_mappings(bert):
+    rows = [{"input_ids": torch.tensor([1, 2, 3]), "attention_mask": torch.tensor([1, 1, n % 2])} for n in range(4)]
+    fields = {name: torch.stack([row[name] for row in rows]) for name in rows[0]}
+    model = bert()
+    for name, array in activations(model, rows).items():
+        np.testing.assert_array_equal(array, activations(model, fields)[name])
+
+
+def test_rows_of_any_length_are_sorted_padded_and_put_back(bert, tokens):
+    model = bert()
+    seen = []
+    hook = model.embeddings.register_forward_hook(lambda _, __, out: seen.append(tuple(out.shape[:2])))
+    found = activations(model, tokens, batch_size=3)
+    hook.remove()
+    assert seen == [(3, 9), (3, 4), (1, 1)]
+    assert found.info["order"] == "longest first"
+    assert found.info["batch_size"] == 3
+    for number, row in enumerate(tokens["input_ids"]):
+        alone = activations(model, {"input_ids": [row]})
+        for name, array in found.items():
+            np.testing.assert_allclose(array[number], alone[name][0], atol=1e-5)
+
+
+def test_without_pooling_padding_is_nan(bert, tokens):
+    model = bert()
+    found = activations(model, tokens, pool=None, batch_size=3)["encoder.layer.1"]
+    lengths = [len(row) for row in tokens["input_ids"]]
+    assert found.shape == (7, 9, 16)
+    assert (np.isfinite(found).all(axis=2).sum(axis=1) == lengths).all()
+    mean = activations(model, tokens, batch_size=3)["encoder.layer.1"]
+    np.testing.assert_allclose(np.nanmean(found, axis=1), mean, atol=1e-6)
+
+
+def test_feature_maps_are_averaged_over_their_places():
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Conv2d(3, 5, 3), nn.Flatten(), nn.Linear(20, 2)), torch.randn(4, 3, 4, 4)
+    found = activations(model, x, ["0", "2"], pool="gap")
+    np.testing.assert_allclose(found["0"], model[0](x).mean(dim=(2, 3)).detach(), atol=1e-6)
+    assert found["2"].shape == (4, 2)
+    with pytest.raises(ValueError, match=r"layer 0: pool must be 'gap', None or callable .*\(4, 5, 2, 2\), got 'mean'"):
+        activations(model, x, "0")
+    with pytest.raises(ValueError, match=r"pool must be 'mean', 'cls' or 'last' for tokens .*, got 'gap'"):
+        activations(nn.Sequential(nn.Identity()), torch.zeros(2, 3, 4), "0", pool="gap")
+
+
+def test_a_callable_may_ask_for_the_mask(bert, tokens):
+    model = bert()
+    count = activations(model, tokens, pool=lambda states, mask: mask.sum(dim=1))["encoder.layer.0"]
+    assert count.ravel().tolist() == [len(row) for row in tokens["input_ids"]]
+    first = activations(model, tokens, pool=lambda states: states[:, 0])["encoder.layer.0"]
+    np.testing.assert_array_equal(first, activations(model, tokens, pool="cls")["encoder.layer.0"])
+
+
+def test_what_enters_a_module_can_be_had(bert, tokens):
+    model = bert()
+    found = activations(model, tokens, ["embeddings", "encoder.layer.*", "encoder.layer.*:input"])
+    np.testing.assert_array_equal(found["encoder.layer.0:input"], found["embeddings"])
+    np.testing.assert_array_equal(found["encoder.layer.1:input"], found["encoder.layer.0"])
+
+
+def test_layers_lists_names_and_shapes(bert, tokens):
+    found = layers(bert(), tokens)
+    assert found["encoder.layer.1"] == (5, 16)
+    assert found["encoder.layer.0.attention.self.query"] == (5, 16)
+    assert list(found)[-1] == "encoder"
+    assert not any(module._forward_hooks for module in bert().modules())
+
+
+@pytest.mark.parametrize("empty", [np.zeros((0, 4)), [], {"input_ids": []}, {"x": np.zeros((0, 4))}])
+def test_empty_inputs_are_refused(tower, empty):
+    with pytest.raises(ValueError, match="inputs must hold at least one row, got none"):
+        activations(tower, empty)
+    with pytest.raises(ValueError, match="inputs must hold at least one row, got none"):
+        layers(tower, empty)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "error", "message"),
+    [
+        (["a text"], TypeError, r"inputs must be what the model takes, got text: encode\(model, texts\)"),
+        ("text", TypeError, "inputs must be what the model takes, got text"),
+        (3, TypeError, "inputs must be an array, a mapping of arrays, or have a length .*, got int"),
+        (np.float64(3), ValueError, "inputs must have one entry per row, got a single value"),
+        (np.array([object()]), TypeError, "inputs must hold numbers, got an array of dtype object"),
+        ({}, ValueError, "inputs must hold at least one field, got none"),
+        (
+            {"a": np.zeros((3, 2)), "b": np.zeros((2, 2))},
+            ValueError,
+            "as many rows in each field, got {'a': 3, 'b': 2}",
+        ),
+        ({"input_ids": [[1], []]}, ValueError, "at least one token per row, got none in rows 1"),
+        ({"input_ids": [[1, 2]], "token_type_ids": [[0]]}, ValueError, "others in 'token_type_ids'"),
+        (
+            {"input_ids": np.ones((2, 2), int), "attention_mask": np.array([[1, 1], [0, 0]])},
+            ValueError,
+            "at least one token per row, got none in rows 1",
+        ),
+    ],
+)
+def test_inputs_that_are_none_are_refused(tower, inputs, error, message):
+    with pytest.raises(error, match=message):
+        activations(tower, inputs)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"pool": "max"}, ValueError, "pool must be one of 'mean', 'cls', 'last', 'gap', None or callable, got 'max'"),
+        ({"pool": 3}, TypeError, "pool must be a name, None or callable, got 3"),
+        ({"batch_size": 0}, ValueError, "batch_size must be at least 1, got 0"),
+        ({"out": "x.npz"}, ValueError, r"out must end in one of \.zarr, \.safetensors, got 'x\.npz'"),
+        ({"out": "no/such/x.zarr"}, FileNotFoundError, "the folder of out must exist"),
+        ({"pool": lambda states: states.sum()}, ValueError, r"one row for each of the 7 inputs .* shape \(\) from"),
+        ({"layers": "encoder"}, ValueError, "layers must take part in the forward pass, got encoder"),
+    ],
+)
+def test_options_that_are_none_are_refused(tower, options, error, message):
+    with pytest.raises(error, match=message):
+        activations(tower, X, **options)
+
+
+def test_masks_of_another_length_are_refused():
+    class Half(nn.Module):
+        def forward(self, x):
+            return x[:, ::2]
+
+    class Merged(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fewer = Half()
+
+        def forward(self, x, attention_mask):
+            return self.fewer(x)
+
+    fields = {"x": np.zeros((2, 4, 3)), "attention_mask": np.ones((2, 4), int)}
+    with pytest.raises(ValueError, match=r"one entry for each of the 2 tokens, got 4: pass a callable"):
+        activations(Merged(), fields, "fewer")
+    assert activations(Merged(), fields, "fewer", pool=lambda states: states.mean(1))["fewer"].shape == (2, 3)
+
+
+def test_a_model_without_numbers_is_refused():
+    with torch.device("meta"):
+        model = nn.Sequential(nn.Linear(3, 2))
+    with pytest.raises(ValueError, match=r"model must have its weights loaded, got 0\.weight on the meta device"):
+        activations(model, np.zeros((2, 3)), "0")
+    with pytest.raises(ValueError, match="on the meta device"):
+        layers(model, np.zeros((2, 3)))
+
+
+def test_a_model_stays_where_it_was(tower):
+    found = activations(tower, X, device="cpu")
+    assert found.info["device"] == "cpu"
+    assert {one.device.type for one in tower.parameters()} == {"cpu"}
+    assert "Activations of 7 inputs: encoder.layer.0 (7, 4)" in repr(found)
+    assert found.said() == "model Tower; pool mean; batch size 32; order as given; dtype float32"

@@ -1,0 +1,56 @@
+"""Names and patterns stand for the modules they should, and a silent nothing is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from shesha.extract._names import chosen  # noqa: E402
+
+
+def test_a_star_stays_within_its_part(bert):
+    assert chosen(bert(), "encoder.layer.*") == ("encoder.layer.0", "encoder.layer.1")
+    assert chosen(bert(), "encoder.layer.[1-9]") == ("encoder.layer.1",)
+
+
+def test_two_stars_stand_for_any_number_of_parts(bert):
+    found = chosen(bert(), "**.query")
+    assert found == tuple(f"encoder.layer.{number}.attention.self.query" for number in range(2))
+    assert chosen(bert(), "encoder.layer.0.**")[0] == "encoder.layer.0"
+
+
+def test_several_names_come_in_the_order_of_the_model(bert):
+    assert chosen(bert(), ["encoder.layer.1", "embeddings", "encoder.layer.*"]) == (
+        *("embeddings", "encoder.layer.0", "encoder.layer.1"),
+    )
+
+
+def test_what_enters_a_module_can_be_named(bert):
+    assert chosen(bert(), "encoder.layer.*:input") == ("encoder.layer.0:input", "encoder.layer.1:input")
+
+
+@pytest.mark.parametrize(
+    ("asked", "close"),
+    [
+        ("layer.*", "encoder.layer.*"),
+        ("encoder.layers.*", "encoder.layer.*"),
+        ("encoder.layer.7", "encoder.layer.1"),
+        ("embedding", "embeddings"),
+    ],
+)
+def test_what_matches_nothing_is_refused_with_close_names(bert, asked, close):
+    with pytest.raises(ValueError, match=r"layers must match modules of the model, got '.*', which matches none") as no:
+        chosen(bert(), asked)
+    assert close in str(no.value)
+
+
+def test_what_is_like_nothing_is_refused_with_what_there_is(tower):
+    with pytest.raises(ValueError, match=r"there are encoder, encoder\.layer, encoder\.layer\.\*"):
+        chosen(tower, "zzzzzzzz")
+
+
+@pytest.mark.parametrize("bad", [[], [""], [3], ""])
+def test_names_must_be_names(tower, bad):
+    with pytest.raises(ValueError, match="layers must be names of modules or patterns, got"):
+        chosen(tower, bad)

@@ -1,0 +1,215 @@
+"""What has made others' activations silently wrong."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+from shesha.extract import activations, layers  # noqa: E402
+
+
+class InPlace(nn.Module):
+    """A layer whose output the next one overwrites."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+        self.view = nn.Identity()
+
+    def forward(self, x):
+        states = self.first(x)
+        self.view(states[:, :2]).mul_(0)
+        return states.add_(100)
+
+
+@pytest.mark.parametrize("pool", [None, "mean", lambda states: states[:, :3]])
+def test_operations_in_place_do_not_rewrite_what_was_recorded(pool):
+    torch.manual_seed(0)
+    model, x = InPlace(), torch.randn(6, 4)
+    expected = model.first(x).detach().numpy()
+    found = activations(model, x, ["first", "view"], pool=pool)
+    np.testing.assert_array_equal(found["first"], expected[:, : found["first"].shape[1]])
+    assert (found["view"] == expected[:, :2]).all()
+
+
+def left_and_right(model, rows):
+    """The same rows of tokens padded on either side."""
+    longest = max(map(len, rows))
+    sides = []
+    for left in (False, True):
+        ids, mask = np.zeros((len(rows), longest), dtype=np.int64), np.zeros((len(rows), longest), dtype=np.int64)
+        places = np.zeros_like(ids)
+        for number, row in enumerate(rows):
+            where = slice(longest - len(row), longest) if left else slice(len(row))
+            ids[number, where], mask[number, where], places[number, where] = row, 1, np.arange(len(row))
+        sides.append({"input_ids": ids, "attention_mask": mask, "position_ids": places})
+    return sides
+
+
+@pytest.mark.parametrize("pool", ["mean", "cls", "last"])
+def test_padding_on_the_left_and_on_the_right_gives_the_same(bert, tokens, pool):
+    model = bert().eval()
+    right, left = left_and_right(model, tokens["input_ids"])
+    a, b = (activations(model, side, pool=pool) for side in (right, left))
+    for number, row in enumerate(tokens["input_ids"]):
+        with torch.no_grad():
+            alone = model(torch.tensor([row])).last_hidden_state[0].numpy()
+        expected = {"mean": alone.mean(axis=0), "cls": alone[0], "last": alone[-1]}[pool]
+        np.testing.assert_allclose(a["encoder.layer.1"][number], expected, atol=1e-5)
+    for name in a:
+        np.testing.assert_allclose(a[name], b[name], atol=1e-5)
+
+
+def test_padding_of_any_value_does_not_reach_the_mean():
+    class Overflowing(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Identity()
+
+        def forward(self, x, attention_mask):
+            return self.layer(torch.where(attention_mask.bool().unsqueeze(-1), x, torch.inf))
+
+    x, mask = np.ones((2, 3, 2), dtype=np.float32), np.array([[1, 1, 0], [0, 1, 1]])
+    for pool in ("mean", "cls", "last"):
+        found = activations(Overflowing(), {"x": x, "attention_mask": mask}, "layer", pool=pool)
+        np.testing.assert_array_equal(found["layer"], 1)
+
+
+class Repeats(nn.Module):
+    """Runs the same layer several times, and returns a tuple and a mapping on the way."""
+
+    def __init__(self, times: int = 3) -> None:
+        super().__init__()
+        self.shared = nn.Linear(4, 4)
+        self.pair = Pair()
+        self.times = times
+
+    def forward(self, x):
+        for _ in range(self.times):
+            x = self.shared(x)
+        return self.pair(x)
+
+
+class Pair(nn.Module):
+    def forward(self, x):
+        return {"more": [(x * 2, None)], "rest": x}
+
+
+def test_a_module_that_runs_again_is_kept_apart():
+    torch.manual_seed(0)
+    model, x = Repeats(), torch.randn(5, 4)
+    found = activations(model, x, "*", batch_size=2)
+    assert list(found) == ["shared", "shared#2", "shared#3", "pair"]
+    once = model.shared(x)
+    np.testing.assert_allclose(found["shared"], once.detach(), atol=1e-6)
+    np.testing.assert_allclose(found["shared#2"], model.shared(once).detach(), atol=1e-6)
+    np.testing.assert_allclose(found["pair"], 2 * found["shared#3"], atol=1e-6)
+    assert list(layers(model, x)) == list(found)
+
+
+def test_layers_that_run_differently_from_batch_to_batch_are_refused():
+    class Moody(Repeats):
+        def forward(self, x):
+            self.times = len(x)
+            return super().forward(x)
+
+    with pytest.raises(ValueError, match=r"layers must run alike for every batch, got \['shared'\] after"):
+        activations(Moody(), np.zeros((5, 4)), "shared", batch_size=2)
+
+
+def test_tuples_give_their_first_tensor():
+    class Tuples(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cell = nn.LSTM(3, 4, batch_first=True)
+
+        def forward(self, x):
+            return self.cell(x)[0]
+
+    torch.manual_seed(0)
+    model, x = Tuples(), torch.randn(3, 5, 3)
+    np.testing.assert_allclose(
+        activations(model, x, "cell", pool="last")["cell"], model(x)[:, -1].detach().numpy(), atol=1e-6
+    )
+
+
+def test_what_is_no_tensor_is_refused():
+    class Words(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.says = Says()
+
+        def forward(self, x):
+            self.says(x)
+            return x
+
+    class Says(nn.Module):
+        def forward(self, x):
+            return "no tensor"
+
+    with pytest.raises(ValueError, match="layers must return tensors, got str of says"):
+        activations(Words(), np.zeros((2, 3)), "says")
+
+
+def test_training_flags_and_random_states_return(tower):
+    tower.train()
+    tower.encoder.layer[0].dropout.eval()
+    before = [module.training for module in tower.modules()]
+    torch.manual_seed(3), np.random.seed(3), random.seed(3)  # noqa: NPY002
+    drawn = torch.rand(2), np.random.rand(2), random.random()  # noqa: NPY002
+    torch.manual_seed(3), np.random.seed(3), random.seed(3)  # noqa: NPY002
+    x = np.ones((4, 4))
+    # With dropout no two rows would be the same.
+    assert np.ptp(activations(tower, x)["encoder.layer.1"], axis=0).max() == 0
+    assert [module.training for module in tower.modules()] == before
+    assert torch.equal(torch.rand(2), drawn[0])
+    assert (np.random.rand(2) == drawn[1]).all()  # noqa: NPY002
+    assert random.random() == drawn[2]
+    with pytest.raises(ValueError, match=r"layer encoder\.layer\.0: pool must be 'gap'"):
+        activations(tower, np.zeros((2, 2, 2, 4)))
+    assert [module.training for module in tower.modules()] == before
+    assert not any(module._forward_hooks for module in tower.modules())
+
+
+def test_no_gradient_and_no_inference_tensor_is_left(tower):
+    x = torch.randn(4, 4, requires_grad=True)
+    activations(tower, x)
+    assert torch.is_grad_enabled()
+    assert x.grad is None
+    tower(x).sum().backward()
+
+
+def test_half_precision_is_pooled_in_single(bert, tokens):
+    model = bert().to(torch.bfloat16)
+    found = activations(model, tokens)
+    assert {array.dtype for array in found.values()} == {np.dtype(np.float32)}
+    assert found.info["dtype"] == "bfloat16"
+    exact = activations(bert(), tokens)
+    for name, array in found.items():
+        np.testing.assert_allclose(array, exact[name], atol=0.1)
+        # A mean of bfloat16 values that was itself rounded to bfloat16 would have no more digits.
+        assert (array != torch.from_numpy(array).bfloat16().float().numpy()).any()
+
+
+def test_autocast_is_recorded(tower):
+    x = np.random.default_rng(0).standard_normal((6, 4))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = activations(tower, x)
+    assert found.info["dtype"] == "float32, autocast to bfloat16"
+    np.testing.assert_allclose(found["encoder.layer.1"], activations(tower, x)["encoder.layer.1"], atol=0.1)
+
+
+def test_double_precision_stays_double(tower):
+    found = activations(tower.double(), np.ones((2, 4)))
+    assert {array.dtype for array in found.values()} == {np.dtype(np.float64)}
+
+
+def test_numbers_of_a_broken_model_come_through(tower):
+    with torch.no_grad():
+        tower.encoder.layer[1].map.weight[0, 0] = torch.nan
+    assert np.isnan(activations(tower, np.ones((2, 4)))["encoder.layer.1"]).any()
