@@ -39,6 +39,7 @@ RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
 NAMESPACES = {"__init__", "core", "sim"}
 EXTRAS = {"anndata", "distributed", "h5py", "jinja2", "matplotlib", "prometheus_client", "pyarrow", "ripser"}
 EXTRAS |= {"polars", "xarray", "safetensors", "statsmodels", "timm", "torch", "torch_geometric", "transformers", "zarr"}
+EXTRAS |= {"pynapple", "rsatoolbox"}
 DOCUMENTED = [
     "shesha",
     "feature_split",

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     import shesha.drift as drift
     import shesha.extract as extract
     import shesha.measures as measures
+    import shesha.neuro as neuro
     import shesha.sim as sim
     import shesha.steering as steering
     import shesha.studies as studies
@@ -83,6 +84,7 @@ _NAMESPACES = (
     "drift",
     "extract",
     "measures",
+    "neuro",
     "sim",
     "steering",
     "studies",
@@ -166,6 +168,7 @@ __all__ = [
     "lda_stability",
     "lda_subspace_stability",
     "measures",
+    "neuro",
     "noise_ceiling",
     "rdm_drift",
     "rdm_similarity",
