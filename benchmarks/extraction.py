@@ -96,6 +96,9 @@ def peak(side: str, n: int) -> float:
 def measured(side: str, n: int) -> None:
     import resource
 
+    import torch
+
+    torch.set_num_threads(1)
     network, rows, batches = prepared(n, 8)
     if side == "plain":
         plainly(network, rows, batches)
