@@ -22,6 +22,8 @@ from shesha.results import (
     CalibratedLayers,
     CalibratedMany,
     Chance,
+    Coherence,
+    CoherenceTable,
     Comparison,
     Doubt,
     Doubts,
@@ -57,28 +59,48 @@ from shesha.stability import (
 from shesha.views import Rdm
 
 if TYPE_CHECKING:
+    import shesha.bio as bio
+    import shesha.coherence as coherence
     import shesha.descriptors as descriptors
+    import shesha.drift as drift
     import shesha.extract as extract
     import shesha.measures as measures
     import shesha.sim as sim
+    import shesha.steering as steering
+    import shesha.studies as studies
     import shesha.transfer as transfer
     from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
     from shesha.comparison.ceiling import noise_ceiling
     from shesha.comparison.compare import compare
     from shesha.comparison.layers import compare_layers
     from shesha.comparison.pairwise import compare_all
+    from shesha.comparison.within import compare_within
 
+_NAMESPACES = (
+    "bio",
+    "coherence",
+    "descriptors",
+    "drift",
+    "extract",
+    "measures",
+    "sim",
+    "steering",
+    "studies",
+    "transfer",
+)
 _LATER = {
     **dict.fromkeys(
         ("benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm"), "shesha.calibration"
     ),
-    **dict.fromkeys(("compare", "compare_all", "compare_layers", "noise_ceiling"), "shesha.comparison"),
+    **dict.fromkeys(
+        ("compare", "compare_all", "compare_layers", "compare_within", "noise_ceiling"), "shesha.comparison"
+    ),
 }
 """Names whose modules are imported when they are first asked for: measures take as long to import as all the rest."""
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("descriptors", "extract", "measures", "sim", "transfer"):
+    if name in _NAMESPACES:
         return import_module(f"shesha.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'shesha' has no attribute {name!r}")
@@ -97,6 +119,8 @@ __all__ = [
     "CalibratedMany",
     "CalibrationWarning",
     "Chance",
+    "Coherence",
+    "CoherenceTable",
     "Comparison",
     "Doubt",
     "Doubts",
@@ -117,17 +141,21 @@ __all__ = [
     "audit",
     "basis_averaged_split",
     "benjamini_hochberg",
+    "bio",
     "calibrate",
     "calibrate_layers",
     "calibrate_many",
     "chance",
     "class_separation_ratio",
+    "coherence",
     "compare",
     "compare_all",
     "compare_layers",
+    "compare_within",
     "compute_rdm",
     "descriptors",
     "doubts",
+    "drift",
     "drift_path",
     "encoder_stability",
     "estimate",
@@ -145,6 +173,8 @@ __all__ = [
     "sample_split",
     "shesha",
     "sim",
+    "steering",
+    "studies",
     "supervised_alignment",
     "transfer",
     "variance_ratio",

@@ -23,7 +23,9 @@ from shesha.cli.doctor import doctor_command
 from shesha.cli.extract import extract_command
 from shesha.cli.layers import layers_command
 from shesha.cli.measures import measures_command
+from shesha.cli.monitor import monitor
 from shesha.cli.scores import scores_command
+from shesha.cli.study import study
 
 BAD_INPUT = 2
 COMMANDS = "shesha.commands"
@@ -46,7 +48,9 @@ app.command("doctor")(doctor_command)
 app.command("extract")(extract_command)
 app.command("layers")(layers_command)
 app.command("measures")(measures_command)
+app.add_typer(monitor)
 app.command("scores")(scores_command)
+app.add_typer(study)
 
 
 def _print_version(wanted: bool) -> None:

@@ -16,6 +16,10 @@ _OPTIONS = {
     "tests": "--test",
     "keys": "--key",
     "path": "FILE",
+    "reference": "REF",
+    "current": "CURRENT",
+    "batch": "BATCH",
+    "folder": "DIR",
     "suite": "SUITE",
     "out": "--out",
     **{
@@ -31,10 +35,16 @@ _OPTIONS = {
                 "confidence",
                 "dataset",
                 "domain",
+                "false_alarm",
                 "groups",
+                "keep_rows",
                 "key",
                 "layer_axis",
                 "metric",
+                "nulls",
+                "overwrite",
+                "run_length",
+                "tolerance",
             ),
             *("pairs", "pool", "pooling", "scheduler", "seed", "shift", "store", "test", "title", "within", "workers"),
         )
@@ -42,7 +52,9 @@ _OPTIONS = {
 }
 _CHOICES = {"compare": "--measures", "measures": "NAME", "scores": "NAME"}
 """How commands name the measures that they take; elsewhere --measure."""
-_SET = re.compile(r"\b(blocks|groups|within|shift|block_length|layer_axis|n_permutations|pairs)=(True\b)?")
+_SET = re.compile(
+    r"\b(blocks|groups|within|shift|block_length|layer_axis|n_permutations|pairs|overwrite|keep_rows)=(True\b)?"
+)
 _TWICE = re.compile(r"(--[\w-]+ \w+) \(\1\)")
 _SUBJECT = re.compile(r"(?:^|(?<=: )|(?<=; ))(" + "|".join(_OPTIONS) + r"|measures?|name)(?= must\b)")
 

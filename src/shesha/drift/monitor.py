@@ -1,0 +1,307 @@
+"""The monitor: is a model still the one that made the reference, and are its inputs still of the same kind?"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha import _validate as check
+from shesha._random import drawn_number
+from shesha._sqlite import StoreError
+from shesha._types import Seed
+from shesha._warnings import MeasureWarning, warn
+from shesha.drift import directory, ranks
+from shesha.drift.advice import advice, state_of
+from shesha.drift.checks import Found, Setting, checked, differences
+from shesha.drift.history import History, InFile, InMemory, Kind
+from shesha.drift.reference import Reference
+from shesha.drift.scores import Choice, chosen
+from shesha.drift.sequences import Evidence, e_value
+from shesha.drift.settings import level_of, plain_about, stored_name
+from shesha.drift.streams import Stream
+from shesha.drift.unchanged import Unchanged, many
+from shesha.drift.updates import Updates
+from shesha.measures import Measure, get
+from shesha.results import CheckSequence, DriftVerdict, StreamVerdict
+
+TOLERANCE = 0.05
+"""Drift that raises no alert where nothing is known of re-encodings: the published detection threshold."""
+RESAMPLES = 199
+_EVIDENCE, _STREAM = "evidence", "stream"
+
+
+class DriftMonitor:
+    """A reference, and what re-encoding it shows where nothing changed.
+
+    Two questions, two verbs: `check` asks whether the *model* changed, with the same inputs encoded again; `update`
+    asks whether the *inputs* changed, with new ones.
+
+    Parameters
+    ----------
+    reference : array of shape (n_rows, n_features)
+        The canary inputs as encoded by the model in its good state (a table or `NamedRows` also names them), at least 4
+        rows; for `update` a sample of usual inputs. Finite, no zero rows.
+    nulls : array of shape (K, n_rows, n_features) or iterable of matrices, optional
+        The same inputs encoded again by the *unchanged* model, under all circumstances that may differ between checks:
+        batch sizes, orders, precisions, machines. Their drifts are the noise floor. Without them rows are resampled:
+        that tells whether the drift is above `tolerance` whichever inputs of this kind are taken, and cannot tell what
+        an unchanged model shows.
+    labels : array of shape (n_rows,), optional
+        Classes, to be told which moved most.
+    false_alarm : float, optional
+        Share of checks that raise an alert although nothing changed. Default: 0.01. At least 1 / (K + 1).
+    run_length : float, optional
+        Instead: one false alarm in so many checks, on average. Evidence adds up over checks, so that small changes that
+        last are found. Needs nulls, 19 at least.
+    measures : names, measures or functions, optional
+        The first raises alerts. Default: RDM drift, unbiased CKA (confirms), Procrustes (early) and neighbours.
+    tolerance : float, optional
+        Drift of the primary measure that raises no alert. Default: 0 with nulls, 0.05 without.
+    about : mapping of str to str, optional
+        Circumstances to be recorded: model revision, batch size, ...; a check told others says so.
+    n_resamples : int
+        Random halves of the rows, where there are no nulls.
+    seed : int or None
+        Draws resamples, and the half of the reference that a stream is ranked among.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 8))
+    >>> again = (X + 1e-3 * rng.standard_normal(X.shape) for _ in range(99))
+    >>> monitor = DriftMonitor(X, nulls=again)
+    >>> monitor.check(X + 1e-3 * rng.standard_normal(X.shape)).state
+    'ok'
+    >>> monitor.check(X + 0.1 * rng.standard_normal(X.shape)).state
+    'alert'
+    """
+
+    def __init__(
+        self,
+        reference: ArrayLike,
+        *,
+        nulls: ArrayLike | Iterable[ArrayLike] | None = None,
+        labels: ArrayLike | None = None,
+        false_alarm: float | None = None,
+        run_length: float | None = None,
+        measures: Iterable[Choice] | Choice | None = None,
+        tolerance: float | None = None,
+        about: Mapping[str, Any] | None = None,
+        n_resamples: int = RESAMPLES,
+        seed: Seed = 0,
+    ) -> None:
+        n_rows = next(iter(getattr(reference, "shape", None) or np.shape(reference)), 4)
+        found = chosen(measures, n_rows)
+        held = Reference.of(reference, labels, found)
+        unchanged = None
+        if nulls is not None:
+            unchanged = Unchanged.of(many(nulls), held.representation, found, held.codes, len(held.classes))
+        level = level_of(false_alarm, run_length, unchanged, n_resamples)
+        allowed = TOLERANCE if unchanged is None else 0.0
+        self.run_length = run_length
+        self.about = plain_about(about)
+        limit = allowed if tolerance is None else check.at_least(tolerance, "tolerance", 0.0)
+        self._setting = Setting(held, found, unchanged, level, limit, n_resamples, drawn_number(seed))
+        self._history: History = InMemory()
+
+    @property
+    def false_alarm(self) -> float:
+        """Share of checks in which a score passes its threshold although nothing changed."""
+        return self._setting.level
+
+    @property
+    def n_rows(self) -> int:
+        """Number of canaries."""
+        return self._setting.reference.n_rows
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What is looked at, the primary measure first."""
+        return tuple(self._setting.measures)
+
+    @property
+    def n_nulls(self) -> int:
+        """Number of re-encodings."""
+        return len(self._setting.unchanged or ())
+
+    def check(self, current: ArrayLike, *, about: Mapping[str, Any] | None = None) -> DriftVerdict:
+        """Compare the same inputs, encoded again, with the reference; the verdict is kept in the history.
+
+        Parameters
+        ----------
+        current : array of shape (n_rows, n_features)
+            The rows of the reference in its order; where both have names, in any order. The width may be another.
+        about : mapping of str to str, optional
+            The circumstances of these encodings.
+
+        Returns
+        -------
+        DriftVerdict
+            NaN or infinity in `current` is 'not estimable', which counts as an alarm.
+
+        Raises
+        ------
+        ValueError
+            If these cannot be the same inputs.
+        """
+        told = plain_about(about)
+        found = checked(current, self._setting)
+        verdict: list[DriftVerdict] = []
+
+        def keep(history: Any) -> None:
+            evidence = Evidence.from_text(history.state(_EVIDENCE)).after(found.scores[0].p_value, self._run_length)
+            verdict[:] = [self._verdict(found, evidence, told)]
+            history.add("check", verdict[0].to_dict(), {_EVIDENCE: evidence.as_text()})
+
+        problem = self._kept(keep)
+        if not verdict:
+            evidence = Evidence().after(found.scores[0].p_value, self._run_length)
+            verdict[:] = [self._verdict(found, evidence, told)]
+        return replace(verdict[0], notes=(*verdict[0].notes, problem)) if problem else verdict[0]
+
+    def update(self, batch: ArrayLike) -> StreamVerdict:
+        """Let the stream of new inputs go on: are these rows like all earlier ones?
+
+        Parameters
+        ----------
+        batch : array of shape (n, n_features)
+            New inputs, encoded by the model that made the reference; at least one. Rows must be exchangeable with those
+            of the reference where nothing changed: of the same kind, and independent of each other.
+
+        Returns
+        -------
+        StreamVerdict
+            The alarm is raised at any time with probability `false_alarm` at most where nothing changed.
+
+        Raises
+        ------
+        ValueError
+            If these are not new inputs, or cannot be compared.
+        """
+        updates = self._updates
+        rows, broken = updates.rows_of(batch)
+        verdict: list[StreamVerdict] = []
+
+        def keep(history: Any) -> None:
+            text = history.state(_STREAM)
+            stream = updates.begin() if text is None else Stream.from_text(text)
+            verdict[:] = [updates.broken(stream, len(rows), broken) if broken else updates.after(stream, rows)]
+            history.add("update", verdict[0].to_dict(), {_STREAM: stream.as_text()})
+
+        problem = self._kept(keep)
+        if not verdict:
+            stream = updates.begin()
+            verdict[:] = [updates.broken(stream, len(rows), broken) if broken else updates.after(stream, rows)]
+        return replace(verdict[0], notes=(*verdict[0].notes, problem)) if problem else verdict[0]
+
+    def acknowledge(self) -> None:
+        """Say that alarms were seen: evidence of checks and of the stream starts anew."""
+        with self._history.writing() as history:
+            states = {_EVIDENCE: Evidence.from_text(history.state(_EVIDENCE)).acknowledged().as_text()}
+            if history.state(_STREAM) is not None:
+                states[_STREAM] = self._updates.begin().as_text()
+            history.put(states)
+
+    def history(self, kind: Kind = "check", last: int | None = None) -> list[dict[str, Any]]:
+        """Return earlier verdicts as plain values with their times, the last ones only if asked for."""
+        check.choice(kind, ("check", "update"), "kind")
+        return self._history.events(kind, check.optional_count(last, "last"))
+
+    def save(self, folder: str | Path, *, keep_rows: bool = False, overwrite: bool = False) -> None:
+        """Write the monitor to a directory; from now on its history is kept there.
+
+        Parameters
+        ----------
+        folder : path
+            Made if it is not there.
+        keep_rows : bool
+            Keep the rows themselves, which `update` needs. Otherwise only what their lengths and distances say is kept:
+            the rows up to a rotation that nobody knows.
+        overwrite : bool
+            Replace another monitor; its history stays, evidence starts anew.
+        """
+        place, setting = Path(folder), self._setting
+        plain, arrays = setting.reference.stored(keep_rows=keep_rows)
+        if setting.unchanged is not None:
+            arrays |= {f"null_{name}": value for name, value in vars(setting.unchanged).items()}
+        told = {"level": setting.level, "tolerance": setting.tolerance, "n_resamples": setting.n_resamples}
+        plain |= told | {"seed": setting.seed, "run_length": self.run_length, "about": self.about}
+        plain["measures"] = [stored_name(one) for one in setting.measures]
+        name = directory.write(place, plain, arrays, overwrite=overwrite)
+        self._history = InFile(place / directory.HISTORY, name)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> DriftMonitor:
+        """Return a monitor that was saved; its history goes on.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no monitor.
+        ValueError
+            If it is half a monitor, or one of another version.
+        """
+        plain, arrays, name = directory.read(Path(folder))
+        found = [get(one) for one in plain["measures"]]
+        held = Reference.restored(plain, arrays, found)
+        nulls = [arrays[f"null_{part}"] for part in ("drifts", "rows", "classes") if f"null_{part}" in arrays]
+        unchanged = Unchanged(*nulls) if nulls else None
+        sure = (plain["level"], plain["tolerance"], plain["n_resamples"], plain["seed"])
+        monitor = cls.__new__(cls)
+        monitor.run_length, monitor.about = plain["run_length"], plain["about"]
+        monitor._setting = Setting(held, found, unchanged, *sure)
+        monitor._history = InFile(Path(folder) / directory.HISTORY, name)
+        return monitor
+
+    @cached_property
+    def _updates(self) -> Updates:
+        return Updates(self._setting.reference, self._setting.level, self._setting.seed)
+
+    @property
+    def _run_length(self) -> float:
+        return 1 / self._setting.level if self.run_length is None else self.run_length
+
+    def _kept(self, keep: Any) -> str:
+        """Keep something; a verdict is worth more than its place in the history, so what prevents it is told."""
+        try:
+            with self._history.writing() as history:
+                keep(history)
+        except (OSError, StoreError, sqlite3.Error) as error:
+            problem = f"not kept in the history, and without the evidence of earlier checks: {error}"
+            warn(problem, MeasureWarning)
+            return problem
+        return ""
+
+    def _verdict(self, found: Found, evidence: Evidence, about: dict[str, str]) -> DriftVerdict:
+        setting, primary = self._setting, found.scores[0]
+        in_a_row = None
+        if setting.unchanged is not None:
+            sums = (evidence.shiryaev_roberts, evidence.cusum, evidence.alarm_since)
+            in_a_row = CheckSequence(evidence.number, self._run_length, e_value(primary.p_value), *sums)
+        by_sequence = self.run_length is not None
+        state = state_of(found.scores, setting.tolerance, in_a_row if by_sequence else None)
+        return DriftVerdict(
+            state,
+            found.scores,
+            self.n_rows,
+            "row resamples" if setting.unchanged is None else "re-encodings",
+            setting.n_resamples if setting.unchanged is None else len(setting.unchanged),
+            setting.level,
+            float("nan") if setting.unchanged is None else ranks.realised_limit(len(setting.unchanged), setting.level),
+            setting.tolerance,
+            rows=found.rows,
+            classes=found.classes,
+            sequence=in_a_row,
+            by_sequence=by_sequence,
+            advice=advice(state, found.scores),
+            notes=tuple(differences(self.about, about)),
+            reason=found.reason,
+            about=about,
+        )

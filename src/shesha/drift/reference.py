@@ -1,0 +1,121 @@
+"""The canary rows as they were encoded first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha import _validate as check
+from shesha._types import Labels, Matrix
+from shesha.given import NamedRows, Names, parted
+from shesha.kernels.distances import undirected_rows
+from shesha.measures import Measure
+from shesha.views import Representation
+from shesha.views._given import stored_precision
+
+Stored = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Rows, who they are, and what they are compared as."""
+
+    rows: Matrix | None
+    """As the encoder gave them; None where only their geometry was saved."""
+    geometry: Matrix | None
+    """The same up to a rotation; None until it is needed."""
+    n_features: int
+    precision: float
+    names: Names | None
+    codes: Labels | None
+    classes: tuple[str, ...]
+    by_geometry: bool
+    """Whether every measure is the same for rotated rows."""
+
+    @classmethod
+    def of(cls, reference: ArrayLike, labels: ArrayLike | None, measures: Sequence[Measure]) -> Reference:
+        """Check what is given."""
+        values, names = parted(reference, "reference")
+        rows = check.matrix(values, "reference")
+        zero = undirected_rows(rows, "cosine")
+        if len(zero):
+            raise ValueError(f"reference must have rows with a direction, got zero in rows {check.listed(zero)}")
+        codes, classes = (
+            (None, np.array([])) if labels is None else check.labels(labels, len(rows), "labels", min_classes=1)
+        )
+        rotates = all(map(_rotates, measures))
+        told = tuple(map(str, classes.tolist()))
+        return cls(rows, None, rows.shape[1], stored_precision(values), names, codes, told, rotates)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of canaries."""
+        held = self.rows if self.rows is not None else self.geometry
+        assert held is not None
+        return len(held)
+
+    @cached_property
+    def representation(self) -> Representation:
+        """What others are compared with: the same before saving and after, to the last bit."""
+        rows = self.geometry_rows() if self.by_geometry else self.rows
+        assert rows is not None
+        found = Representation(rows, self.precision)
+        found.names = self.names
+        return found
+
+    def geometry_rows(self) -> Matrix:
+        """Return rows with the same lengths and inner products, which say nothing of the encoder's axes.
+
+        They are the Cholesky factor of the inner products, by a QR decomposition that keeps all digits.
+        """
+        if self.geometry is not None:
+            return self.geometry
+        assert self.rows is not None
+        found: Matrix = np.asarray(np.linalg.qr(self.rows.T, mode="r")).T
+        return np.ascontiguousarray(found * np.where(np.diagonal(found) < 0, -1.0, 1.0))
+
+    def name_of(self, row: int) -> str:
+        """Return what a row is called."""
+        return str(row) if self.names is None else str(self.names.values[row])
+
+    def stored(self, *, keep_rows: bool) -> tuple[dict[str, Any], Stored]:
+        """Return plain values and arrays that `restored` takes."""
+        if not (keep_rows or self.by_geometry):
+            raise ValueError(
+                "keep_rows must be True where a measure sees the axes of the features, got False: the geometry alone "
+                "does not suffice"
+            )
+        if keep_rows and self.rows is None:
+            raise ValueError("keep_rows must be False for a monitor that was loaded without its rows, got True")
+        arrays: Stored = {"rows" if keep_rows else "geometry": self.rows if keep_rows else self.geometry_rows()}  # type: ignore[dict-item]
+        if self.names is not None:
+            values = self.names.values
+            arrays["names"] = values if values.dtype.kind in "iu" else values.astype(str)
+        if self.codes is not None:
+            arrays["codes"] = self.codes
+        plain = {"n_features": self.n_features, "precision": self.precision, "classes": list(self.classes)}
+        return plain, arrays
+
+    @classmethod
+    def restored(cls, plain: dict[str, Any], arrays: Stored, measures: Sequence[Measure]) -> Reference:
+        """Return what `stored` was asked for."""
+        names = Names.of(arrays["names"]) if "names" in arrays else None
+        rotates = all(map(_rotates, measures))
+        return cls(
+            *(arrays.get("rows"), arrays.get("geometry"), int(plain["n_features"]), float(plain["precision"]), names),
+            *(arrays.get("codes"), tuple(plain["classes"]), rotates),
+        )
+
+    def with_names(self, values: Any) -> Any:
+        """Return other rows under the names of these."""
+        return values if self.names is None else NamedRows(values, self.names)
+
+
+def _rotates(measure: Measure) -> bool:
+    """Whether a measure is the same for rotated rows, also of fewer columns."""
+    return "orthogonal" in measure.invariant and not measure.equal_widths

@@ -1,0 +1,218 @@
+"""A saved monitor for others to watch: gauges for Prometheus, and a page for people. Read only."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from datetime import datetime
+from html import escape
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from shesha._optional import require
+from shesha.drift.monitor import DriftMonitor
+
+STATES = ("ok", "watch", "alert", "not estimable")
+DASHBOARD = Path(__file__).with_name("grafana.json")
+"""A dashboard of these gauges, to be imported into Grafana."""
+_ROWS = 50
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><meta http-equiv="refresh" content="60"><style>
+body {{ font-family: sans-serif; margin: 2em auto; max-width: 60em; color: #222 }}
+table {{ border-collapse: collapse }} td, th {{ padding: .2em .8em; text-align: left; border-bottom: 1px solid #ddd }}
+td.n {{ text-align: right; font-variant-numeric: tabular-nums }}
+.ok {{ color: #00695c }} .watch {{ color: #b26a00 }} .alert, .not {{ color: #b00020; font-weight: bold }}
+</style></head><body><h1>{title}</h1>{body}</body></html>
+"""
+
+
+def server(folder: str | Path, host: str = "127.0.0.1", port: int = 9108) -> ThreadingHTTPServer:
+    """Return a server of a saved monitor that is bound and not yet running.
+
+    Parameters
+    ----------
+    folder : path
+        Where the monitor was saved; it is read at every request.
+    host : str
+        Where to listen; the default is this machine alone.
+    port : int
+        0 takes any free one.
+
+    Raises
+    ------
+    OSError
+        If the port is in use, or the host is not of this machine.
+    ImportError
+        If prometheus-client is missing.
+
+    Examples
+    --------
+    >>> server("no/such/folder")
+    Traceback (most recent call last):
+    FileNotFoundError: folder must be a directory made by save or `shesha monitor init`, got no/such/folder: ...
+    """
+    place = Path(folder)
+    client = require("prometheus_client", "monitor", "serving gauges needs prometheus-client")
+    DriftMonitor.load(place)
+
+    class Handler(BaseHTTPRequestHandler):
+        server_version, sys_version = "shesha", ""
+
+        def do_GET(self) -> None:
+            """Answer with the gauges, the page, or nothing."""
+            try:
+                if self.path == "/metrics":
+                    self._send(client.generate_latest(_registry(client, place)), client.CONTENT_TYPE_LATEST)
+                elif self.path == "/":
+                    self._send(page(place).encode(), "text/html; charset=utf-8")
+                else:
+                    self.send_error(404)
+            except (FileNotFoundError, ValueError) as error:
+                # The directory is being replaced, or gone: the next request may find it again.
+                self.send_error(503, explain=str(error))
+
+        def _send(self, content: bytes, kind: str) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(content)))
+            self.send_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+            self.send_header("X-Content-Type-Options", "nosniff")
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Say nothing of every request."""
+
+    try:
+        return ThreadingHTTPServer((host, port), Handler)
+    except OverflowError as error:
+        raise ValueError(f"port must lie in 0..65535, got {port}") from error
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise OSError(errno.EADDRINUSE, f"port must be free, got {port}: something else listens there") from error
+        raise
+
+
+def _registry(client: Any, place: Path) -> Any:
+    registry = client.CollectorRegistry()
+    core = require("prometheus_client.core", "monitor")
+    registry.register(_Collector(core.GaugeMetricFamily, place))
+    return registry
+
+
+class _Collector:
+    """Makes the gauges from the history, whenever they are asked for."""
+
+    def __init__(self, family: Any, place: Path) -> None:
+        self._family, self._place = family, place
+
+    def describe(self) -> list[Any]:
+        """Nothing: otherwise registering would read the history."""
+        return []
+
+    def collect(self) -> Iterator[Any]:
+        """Yield the gauges of the last check and the last update."""
+        monitor, name = DriftMonitor.load(self._place), self._place.resolve().name
+        checks, updates = monitor.history("check", last=1), monitor.history("update", last=1)
+        yield self._of("shesha_canary_rows", "Canary inputs.", name, monitor.n_rows)
+        if checks:
+            yield from self._check(name, checks[0])
+        if updates:
+            yield from self._update(name, updates[0])
+
+    def _of(self, gauge: str, told: str, name: str, value: Any) -> Any:
+        family = self._family(gauge, told, labels=["monitor"])
+        family.add_metric([name], _number(value))
+        return family
+
+    def _check(self, name: str, one: dict[str, Any]) -> Iterator[Any]:
+        yield self._states("shesha_check_state", "1 for the state of the last check.", name, one["state"])
+        yield self._of("shesha_check_timestamp_seconds", "Time of the last check.", name, _seconds(one["at"]))
+        for gauge, told, field in (
+            ("shesha_drift", "Drift of the last check; 0 is the same geometry.", "drift"),
+            ("shesha_drift_threshold", "Drift that unchanged encodings rarely pass.", "threshold"),
+            ("shesha_drift_p_value", "Share of unchanged encodings with as much drift.", "p_value"),
+        ):
+            family = self._family(gauge, told, labels=["monitor", "measure", "tier"])
+            for score in one["scores"]:
+                family.add_metric([name, score["measure"], score["tier"]], _number(score[field]))
+            yield family
+        if one["sequence"]:
+            told = "Evidence of all checks against no change (Shiryaev-Roberts)."
+            yield self._of("shesha_evidence", told, name, one["sequence"]["shiryaev_roberts"])
+            yield self._of("shesha_evidence_alarm", "Evidence at the alarm.", name, one["sequence"]["run_length"])
+            yield self._of("shesha_checks", "Checks so far.", name, one["sequence"]["number"])
+
+    def _update(self, name: str, one: dict[str, Any]) -> Iterator[Any]:
+        yield self._states("shesha_stream_state", "1 for the state of the stream.", name, one["state"])
+        yield self._of("shesha_stream_rows", "New rows so far.", name, one["n_seen"])
+        told = "Evidence of change in the stream, as a power of ten."
+        yield self._of("shesha_stream_log10_evidence", told, name, one["log10_martingale"])
+        yield self._of("shesha_stream_log10_alarm", "Evidence at the alarm.", name, one["log10_threshold"])
+
+    def _states(self, gauge: str, told: str, name: str, state: str) -> Any:
+        family = self._family(gauge, told, labels=["monitor", "state"])
+        for one in STATES:
+            family.add_metric([name, one], float(one == state))
+        return family
+
+
+def page(folder: Path) -> str:
+    """Return the page for people: the last checks and updates, newest first. All text is escaped.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> folder = Path(tempfile.mkdtemp()) / "<b>"
+    >>> DriftMonitor(np.random.default_rng(0).standard_normal((20, 4))).save(folder)
+    >>> "<b>" in page(folder), "&lt;b&gt;" in page(folder)
+    (False, True)
+    """
+    monitor = DriftMonitor.load(folder)
+    checks, updates = monitor.history("check", last=_ROWS)[::-1], monitor.history("update", last=_ROWS)[::-1]
+    parts = ["<p>No check yet.</p>"]
+    if checks:
+        last = checks[0]
+        parts = [
+            f"<p>{_state(last['state'])} {escape(last['reason'] or last['advice'])}</p><h2>Checks</h2>",
+            _table(["time", "state", *(score["measure"] for score in last["scores"]), "evidence"], map(_check, checks)),
+        ]
+    if updates:
+        head = ["time", "state", "new rows", "evidence, power of ten"]
+        parts += ["<h2>New inputs</h2>", _table(head, map(_update, updates))]
+    return _PAGE.format(title=f"shesha monitor: {escape(folder.resolve().name)}", body="".join(parts))
+
+
+def _check(one: dict[str, Any]) -> list[str]:
+    drifts = [_cell(f"{_number(score['drift']):.3g}", "n") for score in one["scores"]]
+    evidence = f"{one['sequence']['shiryaev_roberts']:.3g}" if one["sequence"] else ""
+    return [_cell(one["at"]), f"<td>{_state(one['state'])}</td>", *drifts, _cell(evidence, "n")]
+
+
+def _update(one: dict[str, Any]) -> list[str]:
+    numbers = (f"{one['n_seen']:,}", f"{one['log10_martingale']:.1f}")
+    return [_cell(one["at"]), f"<td>{_state(one['state'])}</td>", *(_cell(text, "n") for text in numbers)]
+
+
+def _table(head: list[str], rows: Any) -> str:
+    top = "".join(f"<th>{escape(str(one))}</th>" for one in head)
+    lines = "".join("<tr>" + "".join(row) + "</tr>" for row in rows)
+    return f"<table><tr>{top}</tr>{lines}</table>"
+
+
+def _cell(text: object, kind: str = "") -> str:
+    return f'<td class="{kind}">{escape(str(text))}</td>'
+
+
+def _state(state: str) -> str:
+    kind = state.split()[0] if state in STATES else ""
+    return f'<span class="{kind}">{escape(state)}</span>'
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def _seconds(at: str) -> float:
+    return datetime.fromisoformat(at).timestamp()

@@ -1,0 +1,60 @@
+"""What a monitor is asked for: the rate of its alarms, circumstances, measures that a later process finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from shesha import _validate as check
+from shesha.drift import ranks
+from shesha.drift.unchanged import Unchanged
+from shesha.measures import Measure, get
+
+LEVEL = 0.01
+FEWEST_IN_A_ROW = 19
+"""Re-encodings from which evidence can add up."""
+
+
+def level_of(
+    false_alarm: float | None, run_length: float | None, unchanged: Unchanged | None, n_resamples: int
+) -> float:
+    """Return the level of one check; ValueError where it cannot be reached."""
+    check.count(n_resamples, "n_resamples", minimum=19)
+    if run_length is not None:
+        if false_alarm is not None:
+            raise ValueError("false_alarm must not come with run_length, got both: one of them raises the alerts")
+        check.at_least(run_length, "run_length", 2.0)
+        if unchanged is None or len(unchanged) < FEWEST_IN_A_ROW:
+            got = "none" if unchanged is None else str(len(unchanged))
+            raise ValueError(
+                f"run_length must come with nulls, at least {FEWEST_IN_A_ROW}, got {got}: without re-encodings nothing "
+                "says what many checks of an unchanged model show"
+            )
+        return max(LEVEL, 1 / (len(unchanged) + 1))
+    level = LEVEL if false_alarm is None else check.fraction(false_alarm, "false_alarm", closed=False)
+    there = n_resamples if unchanged is None else len(unchanged)
+    if there < ranks.fewest_for(level):
+        name = "n_resamples" if unchanged is None else "nulls"
+        raise ValueError(
+            f"false_alarm must be at least {1 / (there + 1):.3g} with {there} {name}, got {level:g}: give at least "
+            f"{ranks.fewest_for(level)}"
+        )
+    return level
+
+
+def plain_about(about: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return circumstances as texts."""
+    if about is not None and not isinstance(about, Mapping):
+        raise TypeError(f"about must map names to texts, got {type(about).__name__}")
+    return {str(name): str(value) for name, value in (about or {}).items()}
+
+
+def stored_name(measure: Measure) -> str:
+    """Return a name by which a later process finds the measure."""
+    try:
+        known = get(measure.name)
+    except ValueError:
+        known = None
+    if known is None or cast(Any, known).function is not measure.function:
+        raise ValueError(f"measures must have names that can be looked up to be saved, got {measure.name}")
+    return measure.name

@@ -1,0 +1,131 @@
+"""New inputs as they come: is each like the earlier ones, and does evidence against that add up?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from math import log, log10
+
+import numpy as np
+
+from shesha._types import Index, Matrix, Vector
+
+LOWEST, HIGHEST, BINS = 1e-3, 1e5, 16384
+"""Limits and number of the bins of scores, which are 1 for a row at the usual distance from the middle."""
+JUMP = 0.01
+"""Share of the capital that changes its bet with each row."""
+BETS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
+
+
+@dataclass(frozen=True)
+class Typical:
+    """The middle of the reference and its spread: what rows of a stream are scored against."""
+
+    centre: Vector
+    whitening: Matrix
+
+    @classmethod
+    def of(cls, rows: Matrix) -> Typical:
+        """Fit rows; the covariance is drawn towards equal variances as far as so few rows demand."""
+        n, d = rows.shape
+        centre = rows.mean(axis=0)
+        centred = rows - centre
+        covariance = centred.T @ centred / n
+        share = _shrinkage(centred, covariance)
+        variances, axes = np.linalg.eigh(covariance)
+        scale = max(float(variances.mean()), np.finfo(float).tiny)
+        shrunk = (1 - share) * np.maximum(variances, 0.0) + share * scale
+        # Directions that the reference does not have at all must not decide alone.
+        shrunk = np.maximum(shrunk, 1e-6 * scale)
+        return cls(centre, axes / np.sqrt(shrunk * d))
+
+    def scores(self, rows: Matrix) -> Vector:
+        """Return squared distances from the middle, in units of the usual one."""
+        white = (rows - self.centre) @ self.whitening
+        found: Vector = np.einsum("ij,ij->i", white, white)
+        return found
+
+
+def _shrinkage(centred: Matrix, covariance: Matrix) -> float:
+    """Return Ledoit and Wolf's share of the equal variances."""
+    n, d = centred.shape
+    distance = float((covariance**2).sum() - np.trace(covariance) ** 2 / d)
+    lengths = np.einsum("ij,ij->i", centred, centred)
+    noise = (float((lengths**2).mean()) - float((covariance**2).sum())) / n
+    return 1.0 if distance <= 0 else min(1.0, max(noise / distance, 1e-4))
+
+
+def bins_of(scores: Vector) -> Index:
+    """Return the bin of each score: equal steps of its logarithm, fixed before any data."""
+    steps = np.log(np.clip(scores, LOWEST, HIGHEST) / LOWEST) / log(HIGHEST / LOWEST)
+    return np.minimum((steps * BINS).astype(np.intp), BINS - 1)
+
+
+@dataclass
+class Stream:
+    """All earlier scores, and a test martingale on the ranks of new ones among them.
+
+    Among rows in random order, the p-values of each score among all earlier ones are independent and uniform (Vovk,
+    Gammerman and Shafer 2005), where ties are broken at random. Scores of one bin tie, so that counts per bin say all
+    that is needed of any number of rows. The martingale is the simple jumper (Algorithm
+    8.1 of the second edition): bets on small and on large p-values.
+    """
+
+    counts: Index = field(default_factory=lambda: np.zeros(BINS, dtype=np.intp))
+    n_seen: int = 0
+    capital: Vector = field(default_factory=lambda: np.full(len(BETS), 1 / len(BETS)))
+    """Of each bet, as shares of the martingale."""
+    log10_martingale: float = 0.0
+    log10_highest: float = 0.0
+    alarm_since: int = 0
+
+    def p_values(self, scores: Vector, rng: np.random.Generator) -> Vector:
+        """Return the p-values of new scores, each among all before it, and remember them."""
+        found = np.empty(len(scores))
+        # The next rows of one batch are few: counting above a bin costs less than keeping a tree of counts.
+        for i, (place, part) in enumerate(zip(bins_of(scores), rng.random(len(scores)), strict=True)):
+            self.counts[place] += 1
+            above = int(self.counts[place + 1 :].sum())
+            found[i] = (above + part * int(self.counts[place])) / int(self._total + 1)
+            self._total += 1
+        return found
+
+    def __post_init__(self) -> None:
+        """Count the rows."""
+        self._total = int(self.counts.sum())
+
+    def bet(self, p_values: Vector, log10_threshold: float) -> None:
+        """Let the martingale bet on each p-value in turn; the first time it reaches the threshold is kept."""
+        for p in p_values:
+            self.n_seen += 1
+            mixed = (1 - JUMP) * self.capital + JUMP / len(BETS)
+            mixed *= 1 + BETS * (p - 0.5)
+            total = float(mixed.sum())
+            self.capital = mixed / total
+            self.log10_martingale += log10(total)
+            self.log10_highest = max(self.log10_highest, self.log10_martingale)
+            if not self.alarm_since and self.log10_highest >= log10_threshold - 1e-12:
+                self.alarm_since = self.n_seen
+
+    def as_text(self) -> str:
+        """Return all of it as JSON; numbers come back to the last bit."""
+        filled = np.flatnonzero(self.counts)
+        return json.dumps(
+            {
+                "bins": filled.tolist(),
+                "counts": self.counts[filled].tolist(),
+                "n_seen": self.n_seen,
+                "capital": self.capital.tolist(),
+                "log10_martingale": self.log10_martingale,
+                "log10_highest": self.log10_highest,
+                "alarm_since": self.alarm_since,
+            }
+        )
+
+    @classmethod
+    def from_text(cls, text: str) -> Stream:
+        """Return what `as_text` gave the text of."""
+        plain = json.loads(text)
+        counts = np.zeros(BINS, dtype=np.intp)
+        counts[plain.pop("bins")] = plain.pop("counts")
+        return cls(counts, capital=np.array(plain.pop("capital")), **plain)

@@ -1,0 +1,195 @@
+"""Do two samples of rows come from one distribution? For windows of new inputs, whose rows match nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha import _memory as memory
+from shesha import _validate as check
+from shesha._random import generator
+from shesha._types import Matrix, Seed, Vector
+from shesha.drift.ranks import p_value, threshold
+from shesha.kernels.threads import single_threaded_blas
+from shesha.results import TwoSample
+
+Test = Literal["energy", "mmd", "sliced wasserstein", "c2st"]
+TESTS: tuple[Test, ...] = get_args(Test)
+Statistic = Callable[[Matrix], Vector]
+"""Takes dealings of the rows, one per line, True for the window; returns the statistic of each."""
+_DIRECTIONS = 100
+_FOLDS = 5
+
+
+def two_sample(
+    reference: ArrayLike,
+    window: ArrayLike,
+    *,
+    test: Test = "energy",
+    n_permutations: int = 199,
+    alpha: float = 0.05,
+    seed: Seed = 0,
+) -> TwoSample:
+    """Test whether new rows come from the distribution of the reference, by dealing all rows out at random.
+
+    Parameters
+    ----------
+    reference, window : arrays of shape (n_rows, n_features)
+        Rows need not match; features must. At least 4 rows each, finite.
+    test : {'energy', 'mmd', 'sliced wasserstein', 'c2st'}
+        Energy distance (Szekely and Rizzo), `shesha.measures.mmd`, `shesha.measures.sliced_wasserstein`, or how well
+        a ridge classifier tells rows of one from rows of the other, in 5 folds: the area under its curve.
+    n_permutations : int
+        The p-value is at least 1 / (n_permutations + 1).
+    alpha : float
+        Level of the threshold.
+    seed : int, Generator or None
+        Draws the dealings, directions and folds.
+
+    Returns
+    -------
+    TwoSample
+        The p-value is exact where rows are exchangeable: rows of one document or one session are not.
+
+    Raises
+    ------
+    ValueError
+        If the widths differ, entries are not finite, or rows are missing.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.standard_normal((60, 5)), rng.standard_normal((40, 5))
+    >>> two_sample(X, Y).significant, two_sample(X, Y + 1).p_value
+    (False, 0.005)
+    """
+    check.choice(test, TESTS, "test")
+    check.fraction(alpha, "alpha", closed=False)
+    check.count(n_permutations, "n_permutations")
+    x, y = check.matrix(reference, "reference"), check.matrix(window, "window")
+    if x.shape[1] != y.shape[1]:
+        raise ValueError(
+            f"window must have the {x.shape[1]} features of the reference, got {y.shape[1]}: two samples of another "
+            "encoder cannot be told apart by their distribution; encode the same inputs and use check"
+        )
+    n, n_window = len(x) + len(y), len(y)
+    memory.require(24 * n**2, f"the distances of {n:,} rows", "pass fewer rows")
+    rng = generator(seed)
+    with single_threaded_blas():
+        statistic = _STATISTICS[test](np.concatenate([x, y]), rng)
+        dealt = np.zeros((n_permutations + 1, n))
+        dealt[0, -n_window:] = 1.0
+        for line in dealt[1:]:
+            line[rng.permutation(n)[:n_window]] = 1.0
+        values = statistic(dealt)
+    if not np.isfinite(values[0]):
+        reason = "all rows are equal"
+        return TwoSample(test, np.nan, np.nan, len(x), n_window, n_permutations, alpha, np.nan, np.nan, reason=reason)
+    # Equal sums in another order are the same value.
+    null = np.where(np.isclose(values[1:], values[0], rtol=1e-10, atol=1e-13), values[0], values[1:])
+    sure = (p_value(float(values[0]), null), len(x), n_window, n_permutations, alpha, threshold(null, alpha))
+    return TwoSample(test, float(values[0]), *sure, float(null.mean()), tuple(null.tolist()))
+
+
+def _distances(rows: Matrix) -> Matrix:
+    from scipy.spatial.distance import pdist, squareform
+
+    return np.asarray(squareform(pdist(rows)))
+
+
+def _means(pairs: Matrix, dealt: Matrix) -> tuple[Vector, Vector, Vector]:
+    """Mean of a matrix over pairs of the reference, of the window, and of one and the other, for each dealing."""
+    other = 1.0 - dealt
+    n, m = other.sum(axis=1), dealt.sum(axis=1)
+    seen, rest = dealt @ pairs, other @ pairs
+    within = np.einsum("ij,ij->i", rest, other) / n**2, np.einsum("ij,ij->i", seen, dealt) / m**2
+    return *within, np.einsum("ij,ij->i", seen, other) / (n * m)
+
+
+def _energy(rows: Matrix, rng: np.random.Generator) -> Statistic:
+    pairs = _distances(rows)
+
+    def statistic(dealt: Matrix) -> Vector:
+        first, second, between = _means(pairs, dealt)
+        return np.maximum(2 * between - first - second, 0.0)
+
+    return statistic
+
+
+def _mmd(rows: Matrix, rng: np.random.Generator) -> Statistic:
+    from scipy.spatial.distance import squareform
+
+    pairs = _distances(rows)
+    bandwidth = float(np.median(squareform(pairs)))
+    if bandwidth <= 0:
+        return lambda dealt: np.full(len(dealt), np.nan)
+    kernel = np.exp(-0.5 * (pairs / bandwidth) ** 2)
+
+    def statistic(dealt: Matrix) -> Vector:
+        first, second, between = _means(kernel, dealt)
+        return np.sqrt(np.maximum(first + second - 2 * between, 0.0))
+
+    return statistic
+
+
+def _sliced(rows: Matrix, rng: np.random.Generator) -> Statistic:
+    directions = rng.standard_normal((_DIRECTIONS, rows.shape[1]))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    along = directions @ rows.T
+    order = np.argsort(along, axis=1)
+    gaps = np.diff(np.take_along_axis(along, order, axis=1), axis=1)
+
+    def one(line: Vector) -> float:
+        """Area between the two distribution functions along each direction."""
+        new = np.cumsum(line[order], axis=1)[:, :-1]
+        both = np.arange(1, rows.shape[0])
+        m = line.sum()
+        apart = np.abs(new / m - (both - new) / (len(line) - m))
+        return float((apart * gaps).sum(axis=1).mean())
+
+    return lambda dealt: np.array([one(line) for line in dealt])
+
+
+def _c2st(rows: Matrix, rng: np.random.Generator) -> Statistic:
+    """Area under the curve of a ridge classifier, of the rows left out of its training.
+
+    For fixed folds the predictions are linear in the labels, so that all dealings are one product.
+    """
+    n = len(rows)
+    centred = rows - rows.mean(axis=0)
+    size = float(np.sqrt((centred**2).sum() / n))
+    if size <= 0:
+        return lambda dealt: np.full(len(dealt), np.nan)
+    kernel = (centred / size) @ (centred / size).T
+    weights = np.zeros((n, n))
+    folds = rng.permutation(n) % _FOLDS
+    for fold in range(_FOLDS):
+        out, kept = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        ridge = kernel[np.ix_(kept, kept)] + np.eye(len(kept)) * (np.trace(kernel) / n)
+        # What any classifier would say of all rows alike is no evidence: columns sum to zero.
+        smooth = np.linalg.solve(ridge, kernel[np.ix_(kept, out)]).T
+        weights[np.ix_(out, kept)] = smooth - smooth.mean(axis=1, keepdims=True)
+
+    def statistic(dealt: Matrix) -> Vector:
+        return np.array([_area(said, line) for said, line in zip(dealt @ weights.T, dealt, strict=True)])
+
+    return statistic
+
+
+def _area(said: Vector, line: Vector) -> float:
+    """Probability that a row of the window gets more than a row of the reference; ties count half."""
+    from scipy.stats import rankdata
+
+    m = line.sum()
+    return float((rankdata(said)[line > 0].sum() - m * (m + 1) / 2) / (m * (len(line) - m)))
+
+
+_STATISTICS: dict[Test, Callable[[Matrix, np.random.Generator], Statistic]] = {
+    "energy": _energy,
+    "mmd": _mmd,
+    "sliced wasserstein": _sliced,
+    "c2st": _c2st,
+}

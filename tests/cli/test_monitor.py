@@ -1,0 +1,128 @@
+"""`shesha monitor`: from a file to a verdict with a status that a pipeline can read."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+
+@pytest.fixture
+def files(tmp_path, X):
+    draw = np.random.default_rng(5)
+
+    def again(noise, *stack):
+        return X + noise * draw.standard_normal((*stack, *X.shape))
+
+    np.save(tmp_path / "ref.npy", X)
+    np.save(tmp_path / "nulls.npy", again(1e-3, 99))
+    np.save(tmp_path / "same.npy", again(1e-3))
+    np.save(tmp_path / "other.npy", again(0.3))
+    broken = again(1e-3)
+    broken[4] = np.nan
+    np.save(tmp_path / "broken.npy", broken)
+    np.save(tmp_path / "short.npy", X[:40])
+    return tmp_path
+
+
+def init(files, invoke, *more):
+    return invoke("monitor", "init", files / "ref.npy", "--nulls", files / "nulls.npy", "--out", files / "m", *more)
+
+
+def test_the_statuses_are_unchanged_drift_and_could_not_tell(files, invoke, invoke_main):
+    made = init(files, invoke)
+    assert (made.status, made.out) == (0, f"{files / 'm'}: 60 canary rows, 99 re-encodings\n")
+    for name, status, said in (("same", 0, "ok: "), ("other", 1, "alert: "), ("broken", 2, "not estimable: ")):
+        ended = invoke("monitor", "check", files / "m", files / f"{name}.npy")
+        assert (ended.status, ended.out.startswith(said)) == (status, True), ended
+        assert max(map(len, ended.out.splitlines())) <= 80
+    refused = invoke_main("monitor", "check", files / "m", files / "short.npy")
+    assert refused.status == 2
+    assert "CURRENT must be the 60 rows of the reference encoded again, got 40 rows" in refused.err
+
+
+def test_the_summary_of_a_job_has_the_verdict(files, invoke, invoke_main, monkeypatch):
+    init(files, invoke, "--about", "revision=a`1")
+    check = ("monitor", "check", files / "m", files / "other.npy", "--github-summary", "--about", "revision=<b>")
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    assert "--github-summary needs the variable GITHUB_STEP_SUMMARY" in invoke_main(*check).err
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(files / "summary.md"))
+    assert invoke(*check).status == 1
+    text = (files / "summary.md").read_text()
+    assert text.startswith("### shesha monitor: alert\n\n| | measure | drift |")
+    assert "revision was a'1 for the reference, is &lt;b>" in text
+
+
+def test_numbers_go_to_a_file(files, invoke, strict_json):
+    init(files, invoke)
+    invoke("monitor", "check", files / "m", files / "broken.npy", "--json", files / "v.json")
+    found = strict_json((files / "v.json").read_text())
+    assert (found["state"], found["scores"][0]["drift"]) == ("not estimable", None)
+
+
+def test_history_and_acknowledging(files, invoke):
+    init(files, invoke, "--run-length", "30")
+    assert invoke("monitor", "history", files / "m").out == "no checks and no updates yet\n"
+    for _ in range(4):
+        ended = invoke("monitor", "check", files / "m", files / "other.npy")
+    assert ended.status == 1
+    assert invoke("monitor", "check", files / "m", files / "same.npy").status == 1
+    assert invoke("monitor", "acknowledge", files / "m").out == f"{files / 'm'}: evidence starts anew\n"
+    assert invoke("monitor", "check", files / "m", files / "same.npy").status == 0
+    told = invoke("monitor", "history", files / "m", "--last", 2, "--json", "-").out
+    assert [one["state"] for one in json.loads(told)["checks"]] == ["alert", "ok"]
+    lines = invoke("monitor", "history", files / "m").out.splitlines()
+    assert len(lines) == 7
+    assert lines[0].split() == ["check", "state", "drift", "p", "evidence"]
+
+
+def test_a_stream_of_new_inputs(files, invoke, invoke_main, X):
+    init(files, invoke, "--keep-rows")
+    np.save(files / "new.npy", 5 * X[::-1])
+    first = invoke("monitor", "update", files / "m", files / "new.npy")
+    assert (first.status, first.out.startswith("alert: evidence of change")) == (1, True)
+    assert "update" in invoke("monitor", "history", files / "m").out
+    assert invoke("monitor", "update", files / "m", files / "broken.npy").status == 2
+    assert "BATCH must hold new inputs" in invoke_main("monitor", "update", files / "m", files / "ref.npy").err
+
+
+def test_tables_with_names_and_labels(files, invoke, X, kinds):
+    table = pd.DataFrame(X, index=[f"text {i}" for i in range(60)], columns=[f"f{j}" for j in range(12)])
+    table.assign(kind=kinds).to_csv(files / "ref.csv")
+    table.iloc[::-1].to_csv(files / "now.csv")
+    made = invoke("monitor", "init", files / "ref.csv", "--label-column", "kind", "--out", files / "m")
+    assert made.out.endswith("60 canary rows, no re-encodings: a drift above the tolerance alerts\n"), made
+    with pytest.warns(UserWarning, match="another order"):
+        ended = invoke("monitor", "check", files / "m", files / "now.csv")
+    assert ended.status == 0
+    assert "\nClasses\n" in ended.out and "yy" in ended.out
+
+
+def test_bad_requests_are_refused(files, invoke, invoke_main):
+    init(files, invoke)
+    assert "DIR must hold no monitor yet" in init(files, invoke_main).err
+    assert "pass --overwrite for a new reference" in init(files, invoke_main).err
+    assert (
+        "--false-alarm must be at least 0.01 with 99 nulls, got 0.001"
+        in init(files, invoke_main, "--false-alarm", "0.001").err
+    )
+    assert "save with --keep-rows" in invoke_main("monitor", "update", files / "m", files / "same.npy").err
+    assert init(files, invoke, "--overwrite").status == 0
+    assert "--about must read NAME=TEXT, got 'revision'" in init(files, invoke_main, "--about", "revision").err
+    assert "no such directory" in invoke_main("monitor", "check", files / "none", files / "ref.npy").err
+    np.savez(files / "two.npz", a=np.eye(60), b=np.eye(60))
+    said = invoke_main("monitor", "check", files / "m", files / "two.npz").err
+    assert "FILE must hold one matrix, got a, b in" in said
+    assert invoke("monitor", "check", files / "m", files / "two.npz", "--key", "a").status in (1, 2)
+
+
+def test_the_recipe_for_pipelines_runs_commands_that_there_are(invoke):
+    page = (Path(__file__).parents[2] / "docs" / "monitoring.md").read_text(encoding="utf-8")
+    used = set(re.findall(r"(?:\$|run:) shesha monitor ([a-z]+)", page))
+    assert {"init", "check"} <= used
+    for command in sorted(used):
+        assert invoke("monitor", command, "--help").status == 0

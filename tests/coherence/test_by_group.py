@@ -1,0 +1,308 @@
+"""Coherence by group: its numbers, its chance, its intervals, and what it refuses."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from shesha._warnings import CalibrationWarning
+from shesha.coherence import (
+    coherence,
+    coherence_by_group,
+    coherence_of_differences,
+    magnitude,
+    mean_cosine,
+    pairwise_cosine,
+    spread,
+)
+from shesha.coherence.drawing import fake_reference, members, windows
+from shesha.coherence.pool import Pool
+from shesha.results import CoherenceTable
+
+
+def cells(seed=0, n_controls=120, sizes=(30, 20), d=6, effect=1.5, far=50.0):
+    rng = np.random.default_rng(seed)
+    n = n_controls + sum(sizes)
+    X = rng.normal(size=(n, d)) * np.linspace(0.5, 2, d) + far
+    labels = np.repeat(["control", *(f"g{i}" for i in range(len(sizes)))], [n_controls, *sizes])
+    X[labels == "g0", 0] += effect
+    return X, labels
+
+
+def shifts_of(X, labels, name, blocks=None):
+    blocks = np.zeros(len(X)) if blocks is None else blocks
+    found = []
+    for block in np.unique(blocks):
+        here = blocks == block
+        found.append(X[here & (labels == name)] - X[here & (labels == "control")].mean(axis=0))
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize("with_blocks", [False, True])
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_scores_are_those_of_the_shifts(with_blocks, form):
+    X, labels = cells()
+    blocks = np.random.default_rng(1).integers(3, size=len(X)) if with_blocks else None
+    table = coherence_by_group(form(X), labels, "control", blocks=blocks, n_draws=0)
+    for one in table.groups:
+        v = shifts_of(X, labels, one.name, blocks)
+        assert one.coherence == pytest.approx(mean_cosine(v), abs=1e-9)
+        assert one.unbiased == pytest.approx(pairwise_cosine(v), abs=1e-9)
+        assert one.magnitude == pytest.approx(magnitude(v), abs=1e-9)
+        assert one.spread == pytest.approx(spread(v), abs=1e-9)
+        assert one.n == len(v)
+        assert one.reason == "none was asked for"
+
+
+def test_sparse_rows_have_the_same_chance_and_intervals():
+    X, labels = cells()
+    dense, sparse = (coherence_by_group(form(X), labels, "control", n_draws=20) for form in (np.asarray, csr_array))
+    for a, b in zip(dense.groups, sparse.groups, strict=True):
+        assert [a.null_mean, a.ci_low, a.unbiased_ci_low] == pytest.approx([b.null_mean, b.ci_low, b.unbiased_ci_low])
+
+
+def test_cosines_are_those_of_each_row():
+    X, labels = cells()
+    table = coherence_by_group(X, labels, "control", n_draws=0)
+    v = shifts_of(X, labels, "g0")
+    mean = v.mean(axis=0)
+    expected = v @ mean / np.linalg.norm(v, axis=1) / np.linalg.norm(mean)
+    assert table.cosines[labels == "g0"] == pytest.approx(expected, abs=1e-12)
+    assert np.isnan(table.cosines[labels == "control"]).all()
+
+
+def test_whitened_shifts_do_not_depend_on_the_units_of_the_features():
+    X, labels = cells(far=0.0)
+    turned = X @ np.random.default_rng(1).normal(size=(6, 6))
+    a, b = (
+        coherence_by_group(one, labels, "control", method="whitened", shrinkage=0.0, n_draws=0) for one in (X, turned)
+    )
+    assert a["g0"].coherence == pytest.approx(b["g0"].coherence, abs=1e-9)
+    assert a.shrinkage == 0.0
+    assert coherence_by_group(X, labels, "control", method="whitened", n_draws=0).shrinkage > 0
+
+
+def test_shrinkage_is_that_of_scikit_learn():
+    from sklearn.covariance import ledoit_wolf as oracle
+
+    from shesha.coherence.whitening import ledoit_wolf
+
+    rows = np.random.default_rng(0).normal(size=(40, 9)) @ np.random.default_rng(1).normal(size=(9, 9))
+    centred = rows - rows.mean(axis=0)
+    assert ledoit_wolf(centred) == pytest.approx(oracle(rows)[1], abs=1e-12)
+
+
+def test_matched_shifts_start_from_the_nearest_controls():
+    X, labels = cells(far=0.0)
+    controls, own = X[labels == "control"], X[labels == "g0"]
+    v = np.stack([one - controls[np.argsort(np.linalg.norm(controls - one, axis=1))[:7]].mean(axis=0) for one in own])
+    table = coherence_by_group(X, labels, "control", method="knn", k=7, n_draws=0)
+    assert table["g0"].coherence == pytest.approx(mean_cosine(v), abs=1e-9)
+    assert table["g0"].unbiased == pytest.approx(pairwise_cosine(v), abs=1e-9)
+
+
+def test_a_fake_has_no_controls_of_its_own():
+    from shesha.coherence.matched import MatchedPool
+
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    pool = Pool(rows, np.arange(40))
+    chosen = np.array([3, 5, 8, 13, 21, 34])
+    others = np.setdiff1d(np.arange(40), chosen)
+    expected = np.stack(
+        [
+            rows[i] - rows[others[np.argsort(np.linalg.norm(rows[others] - rows[i], axis=1))[:4]]].mean(axis=0)
+            for i in chosen
+        ]
+    )
+    assert MatchedPool.of(pool, 4, 6).shifts(chosen, chosen) == pytest.approx(expected, abs=1e-9)
+
+
+def test_stretches_of_a_permutation_score_as_their_rows():
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    pool, sizes = Pool(rows - rows.mean(axis=0), np.arange(40)), np.array([[12], [20], [15]])
+    found = windows([pool], sizes, np.random.default_rng(5))
+    order = np.random.default_rng(5).permutation(40)
+    start = 0
+    for line, (n,) in zip(found, sizes, strict=True):
+        chosen = np.append(order, order)[start % 40 :][:n]
+        others = np.setdiff1d(np.arange(40), chosen)
+        mean = pool.rows[chosen].mean(axis=0)
+        v = pool.rows[chosen] - fake_reference(mean, pool.rows[others].mean(axis=0), n / 40)
+        assert line == pytest.approx([mean_cosine(v), pairwise_cosine(v), magnitude(v)], abs=1e-12)
+        assert members([pool], [chosen], [chosen]) == pytest.approx(line, abs=1e-12)
+        start += n
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_the_mean_shift_of_a_fake_varies_as_beside_all_controls(share):
+    rng, n_controls, d = np.random.default_rng(0), 40, 30
+    n, squares = int(share * n_controls), []
+    for _ in range(400):
+        rows = rng.normal(size=(n_controls, d))
+        mean = rows[:n].mean(axis=0)
+        squares.append(((mean - fake_reference(mean, rows[n:].mean(axis=0), share)) ** 2).mean())
+    assert np.mean(squares) == pytest.approx(1 / n + 1 / n_controls, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("n", "options"),
+    [
+        (10, {}),
+        (60, {}),
+        (60, {"null": "pooled"}),
+        (30, {"method": "whitened"}),
+        (30, {"method": "knn", "k": 10}),
+        (30, {"blocks": np.arange(140) % 3}),
+    ],
+    ids=["few", "many", "pooled", "whitened", "knn", "blocks"],
+)
+def test_groups_without_an_effect_are_rarely_significant(n, options):
+    blocks = options.get("blocks")
+    options = options if blocks is None else {"blocks": np.arange(80 + n) % 3}
+    hits = np.zeros(3)
+    for seed in range(60):
+        X = np.random.default_rng(seed).normal(size=(80 + n, 8))
+        one = coherence_by_group(
+            X, np.repeat(["control", "g"], [80, n]), "control", n_draws=39, seed=seed, **options
+        ).groups[0]
+        hits += np.array([one.p_value, one.unbiased_p, one.magnitude_p]) <= 0.05
+    # 60 runs at 5 %: more than 8 happen in one of a thousand.
+    assert (hits <= 8).all()
+
+
+def test_a_batch_looks_like_an_effect_without_blocks_and_not_with_them():
+    rng = np.random.default_rng(0)
+    batch = np.repeat([0, 1, 1], [100, 100, 30])
+    labels = np.repeat(["control", "g"], [200, 30])
+    X = rng.normal(size=(230, 10))
+    X[batch == 1] += 1.0
+    free, held = (coherence_by_group(X, labels, "control", blocks=one, n_draws=99)["g"] for one in (None, batch))
+    assert free.p_value == 0.01
+    assert held.p_value > 0.05
+
+
+def test_units_of_controls_play_whole_groups_and_every_choice_is_taken_once():
+    rng = np.random.default_rng(0)
+    guide = np.repeat(np.arange(8), [30, 30, 30, 30, 30, 30, 25, 25])
+    X = rng.normal(size=(len(guide), 10)) + 1.5 * rng.normal(size=(8, 10))[guide]
+    labels = np.where(guide < 6, "control", "g")
+    table = coherence_by_group(X, labels, "control", groups=guide, n_draws=99)
+    assert table.exchanged == "units of controls"
+    assert table["g"].n_draws == 15
+    assert table["g"].p_value > 0.06, "guides that differ at random are no effect"
+    assert coherence_by_group(X, labels, "control", n_draws=99)["g"].p_value == 0.01
+    wide, narrow = table["g"], coherence_by_group(X, labels, "control", n_draws=0)["g"]
+    assert wide.ci_high - wide.ci_low > 2 * (narrow.ci_high - narrow.ci_low)
+
+
+def test_intervals_hold_the_mean_score():
+    truth = np.mean([scored(seed)[0].coherence for seed in range(1000, 1150)])
+    unbiased = np.mean([scored(seed)[0].unbiased for seed in range(1000, 1150)])
+    found = [scored(seed)[0] for seed in range(60)]
+    assert sum(one.ci_low <= truth <= one.ci_high for one in found) >= 50
+    assert sum(one.unbiased_ci_low <= unbiased <= one.unbiased_ci_high for one in found) >= 50
+
+
+def scored(seed):
+    X, labels = cells(seed, n_controls=60, sizes=(25,), far=0.0)
+    return coherence_by_group(X, labels, "control", n_draws=0).groups
+
+
+def test_magnitude_and_coherence_go_together_without_any_effect():
+    X, labels = cells(sizes=(12, 20, 30, 40, 60, 80, 100), n_controls=300, effect=0.0)
+    table = coherence_by_group(X, labels, "control", n_draws=99)
+    plain, unbiased = table.links
+    assert plain.chance > 0.8
+    assert abs(unbiased.chance) < 0.6
+    assert "in groups without an effect" in str(table)
+
+
+def test_differences_are_scored_beside_every_choice_of_signs():
+    v = np.random.default_rng(0).normal(size=(8, 5)) + 1.0
+    found = coherence_of_differences(v)
+    assert found.coherence == pytest.approx(mean_cosine(v), abs=1e-12)
+    assert found.n_draws == 2**7 - 1
+    signs = np.array([[1 if i >> k & 1 else -1 for k in range(8)] for i in range(2**8)])
+    scores = [mean_cosine(v * one[:, None]) for one in signs]
+    assert found.p_value == pytest.approx(np.mean(np.array(scores) >= found.coherence - 1e-12))
+
+
+def test_differences_of_a_group_turn_together():
+    rng = np.random.default_rng(0)
+    template = np.repeat(np.arange(6), 10)
+    v = rng.normal(size=(60, 12)) + 2 * rng.normal(size=(6, 12))[template]
+    assert coherence_of_differences(v, n_draws=199).p_value < 0.05
+    assert coherence_of_differences(v, groups=template).p_value > 0.05
+
+
+def test_results_survive_json_and_print():
+    X, labels = cells()
+    table = coherence_by_group(X, labels, "control", n_draws=19)
+    assert CoherenceTable.from_dict(table.to_dict()).to_dict() == table.to_dict()
+    frame = table.to_frame()
+    assert list(frame.columns[:4]) == ["n", "coherence", "ci_low", "ci_high"]
+    assert frame.index[0] == "g0"
+    assert max(map(len, str(table).splitlines()[1:4])) <= 80
+
+
+def test_draws_are_the_same_again_and_do_not_depend_on_threads(monkeypatch):
+    X, labels = cells()
+    first = coherence_by_group(X, labels, "control", n_draws=19).to_dict()
+    monkeypatch.setenv("SHESHA_THREADS", "1")
+    assert coherence_by_group(X, labels, "control", n_draws=19).to_dict() == first
+
+
+def test_too_few_controls_for_fakes_are_told():
+    X, labels = cells(n_controls=24)
+    one = coherence_by_group(X, labels, "control", n_draws=19)["g0"]
+    assert "24 controls are too few" in one.reason
+    assert not one.has_null
+    assert coherence_by_group(X, labels, "control", n_draws=19, null="pooled")["g0"].has_null
+
+
+def test_small_groups_are_listed_and_lonely_rows_are_told():
+    X, labels = cells(sizes=(30, 4))
+    table = coherence_by_group(X, labels, "control", n_draws=0)
+    assert table.excluded == {"g1": "4 rows, fewer than 10"}
+    blocks = np.where((labels == "g0") & (np.arange(len(X)) % 2 == 0), "alone", "shared")
+    table = coherence_by_group(X, labels, "control", blocks=blocks, n_draws=0)
+    assert table["g0"].n == 15
+    assert "15 rows take no part" in table.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"control": "nobody"}, "control must be one of the labels"),
+        ({"labels": ["control"] * 170}, "labels must hold at least 2 classes"),
+        ({"labels": [None] * 10 + ["control"] * 160}, "labels must be free of missing labels"),
+        ({"method": "other"}, "method must be one of"),
+        ({"null": "other"}, "null must be one of"),
+        ({"min_size": 100}, "labels must hold a group besides the controls"),
+        ({"method": "knn", "null": "pooled"}, "null must be 'controls' for method='knn'"),
+        ({"method": "whitened", "shrinkage": 2.0}, "shrinkage must be at most 1"),
+        ({"control": ["g0"], "labels": ["g0"] * 3 + ["g1"] * 167}, "control must have at least 5 rows"),
+    ],
+)
+def test_what_is_refused(change, message):
+    X, labels = cells()
+    given = {"labels": labels, "control": "control", **change}
+    with pytest.raises(ValueError, match=message):
+        coherence_by_group(X, given.pop("labels"), given.pop("control"), **given)
+
+
+def test_missing_numbers_and_sparse_rows_for_dense_methods_are_refused():
+    X, labels = cells()
+    with pytest.raises(ValueError, match="X must be dense for method='knn'"):
+        coherence_by_group(csr_array(X), labels, "control", method="knn")
+    X[3, 1] = np.nan
+    for form in (np.asarray, csr_array):
+        with pytest.raises(ValueError, match="X must be finite, got NaN or infinity in rows 3"):
+            coherence_by_group(form(X), labels, "control")
+
+
+def test_rows_among_their_own_controls_are_told():
+    X, labels = cells()
+    with pytest.warns(CalibrationWarning, match="2 rows of X are among the controls"):
+        coherence(X[118:150], X[labels == "control"], n_draws=0)
+    with pytest.raises(ValueError, match="controls must have as many features as X"):
+        coherence(X, X[:, :3])

@@ -1,0 +1,228 @@
+"""A check holds its rate on unchanged encodings, finds a change, and says where it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom, ortho_group
+
+import shesha
+from shesha.drift import DriftMonitor
+from shesha.given import NamedRows
+from shesha.measures import get
+
+
+def monitor(X, again, n_nulls=99, **options):
+    return DriftMonitor(X, nulls=[again() for _ in range(n_nulls)], **options)
+
+
+def test_scores_are_the_drifts_of_the_documented_measures(canaries, again):
+    current = again(0.2)
+    found = monitor(canaries, again, 19, false_alarm=0.05).check(current)
+    assert found["RDM drift"].drift == pytest.approx(shesha.rdm_drift(canaries, current))
+    assert found["unbiased CKA"].drift == pytest.approx(1 - shesha.sim.cka_debiased(canaries, current), abs=0.2)
+    for name in ("unbiased CKA", "Procrustes similarity", "mutual kNN(k=10, metric=cosine)"):
+        assert found[name].drift == pytest.approx(1 - get(name).between(canaries, current))
+    assert [score.tier for score in found.scores] == ["primary", "confirm", "early", "local"]
+
+
+def test_p_values_are_ranks_among_the_re_encodings(canaries, again):
+    nulls, current = [again() for _ in range(39)], again()
+    found = DriftMonitor(canaries, nulls=nulls, false_alarm=0.05).check(current).scores[0]
+    drifts = [shesha.rdm_drift(canaries, one) for one in nulls]
+    assert found.p_value == (1 + sum(one >= found.drift for one in drifts)) / 40
+    assert found.threshold == pytest.approx(sorted(drifts)[-2])
+    assert found.unchanged == pytest.approx(np.mean(drifts))
+
+
+def test_the_rate_of_false_alarms_is_the_one_stated(rng):
+    alerts, beyond, n, level = 0, 0, 80, 0.2
+    for _ in range(n):
+        X = rng.standard_normal((12, 4))
+        nulls = X + 0.1 * rng.standard_normal((4, 12, 4))
+        watched = DriftMonitor(X, nulls=nulls, false_alarm=level, measures=["RDM drift", "Procrustes similarity"])
+        verdict = watched.check(X + 0.1 * rng.standard_normal((12, 4)))
+        alerts += verdict.state == "alert"
+        beyond += verdict.scores[1].beyond
+    low, high = binom.ppf([0.0005, 0.9995], n, level)
+    assert low <= alerts <= high
+    assert low <= beyond <= high
+
+
+def test_a_planted_change_is_found_and_placed(canaries, again, rng):
+    labels = np.repeat(["a", "b", "c"], 16)
+    watched = monitor(canaries, again, labels=labels)
+    current = again()
+    current[7] = rng.standard_normal(12)
+    verdict = watched.check(current)
+    assert (verdict.state, verdict.alarmed) == ("alert", True)
+    assert (verdict.rows[0].name, verdict.rows[0].label, verdict.classes[0].name) == ("7", "a", "a")
+    assert verdict.rows[0].movement > 100 * verdict.rows[0].floor
+    assert verdict.advice.startswith(("The leading directions changed", "Who is near whom changed"))
+
+
+def test_rotating_scaling_and_moving_the_encoder_is_told_by_no_measure_that_should_not(canaries, again):
+    verdict = monitor(canaries, again).check(3 * again() @ ortho_group.rvs(12, random_state=0))
+    assert [score.beyond for score in verdict.scores] == [False] * 4
+
+
+def test_identical_encodings_are_unchanged(canaries):
+    watched = DriftMonitor(canaries, nulls=[canaries] * 99)
+    verdict = watched.check(canaries)
+    assert verdict.state == "ok"
+    assert [score.p_value for score in verdict.scores] == [1.0] * 4
+    assert [score.drift for score in verdict.scores] == [0.0] * 4
+    # The same rows, turned: whatever another machine's last digits are, they are no drift.
+    turned = watched.check(canaries @ ortho_group.rvs(12, random_state=1))
+    assert [score.drift for score in turned.scores] == [0.0] * 4
+
+
+def test_broken_rows_are_not_estimable_and_alarm(canaries, again):
+    current = again()
+    current[[3, 5]] = np.nan
+    verdict = monitor(canaries, again).check(current)
+    assert (verdict.state, verdict.alarmed) == ("not estimable", True)
+    assert verdict.reason == "current has NaN or infinity in 2 of 48 rows: 3, 5"
+    assert np.isnan(verdict.scores[0].drift)
+    assert "model may be broken" in verdict.advice
+
+
+def test_a_collapsed_model_is_not_estimable(canaries, again):
+    verdict = monitor(canaries, again).check(np.ones((48, 12)))
+    assert verdict.state == "not estimable"
+    assert "equal" in verdict.reason
+    zero = again()
+    zero[4] = 0
+    verdict = monitor(canaries, again).check(zero)
+    assert verdict.state == "not estimable"
+    assert verdict["unbiased CKA"].beyond
+
+
+def test_another_width_is_compared_by_what_can(canaries, again):
+    wider = np.hstack([again(), np.zeros((48, 3))])
+    verdict = monitor(canaries, again).check(wider)
+    assert verdict.state == "ok"
+    assert all(score.drift == score.drift for score in verdict.scores)
+    same_width = DriftMonitor(canaries, measures=["RDM drift", replace(get("CKA"), equal_widths=True)])
+    told = same_width.check(wider)
+    assert told.scores[1].reason == "needs equal widths, got 12 and 15 features"
+    assert told.state == "ok"
+
+
+def test_other_rows_are_refused_with_what_to_do(canaries, again):
+    watched = monitor(canaries, again, 19, false_alarm=0.05)
+    with pytest.raises(
+        ValueError, match=r"current must be the 48 rows of the reference encoded again, got 47 rows: .*update"
+    ):
+        watched.check(canaries[1:])
+    named = DriftMonitor(NamedRows(canaries, [f"text {i}" for i in range(48)]))
+    with pytest.raises(ValueError, match="rows of current must be named as those of reference, got 47 shared names"):
+        named.check(NamedRows(canaries, [f"text {i}" for i in range(1, 49)]))
+
+
+def test_named_rows_are_matched(canaries, again):
+    names = [f"text {i}" for i in range(48)]
+    watched = DriftMonitor(NamedRows(canaries, names), nulls=[again() for _ in range(99)])
+    with pytest.warns(shesha.RowNamesWarning, match="another order"):
+        verdict = watched.check(NamedRows(again()[::-1], names[::-1]))
+    assert verdict.state == "ok"
+    moved = pd.DataFrame(again(), index=names)
+    moved.loc["text 9"] = np.arange(12.0)
+    assert watched.check(moved).rows[0].name == "text 9"
+
+
+def test_without_re_encodings_the_question_is_whether_the_tolerance_is_passed(canaries, again):
+    watched = DriftMonitor(canaries, n_resamples=99)
+    verdict = watched.check(again(0.02))
+    assert (verdict.state, verdict.basis, verdict.tolerance) == ("ok", "row resamples", 0.05)
+    assert verdict.scores[0].p_value == 1
+    worse = watched.check(again(3.0))
+    assert worse.state == "alert"
+    assert 0.05 < worse.scores[0].low < worse.scores[0].drift
+    assert worse.sequence is None
+    assert "nobody knows what an unchanged" in " ".join(str(worse).split())
+
+
+def test_the_rate_at_the_tolerance_is_the_one_stated(rng):
+    """Rows whose true drift lies at the tolerance pass it at about the level."""
+    spread, level, n = 0.35, 0.2, 40
+    many = rng.standard_normal((700, 6))
+    tolerance = shesha.rdm_drift(many, many + spread * rng.standard_normal(many.shape))
+    alerts = 0
+    for _ in range(n):
+        X = rng.standard_normal((40, 6))
+        watched = DriftMonitor(X, measures="RDM drift", tolerance=tolerance, false_alarm=level, n_resamples=19)
+        alerts += watched.check(X + spread * rng.standard_normal(X.shape)).state == "alert"
+    low, high = binom.ppf([0.001, 0.999], n, level)
+    assert low - 3 <= alerts <= high + 3
+
+
+def test_tolerance_keeps_small_but_sure_changes_from_alerting(canaries, again):
+    nulls = [again() for _ in range(99)]
+    assert DriftMonitor(canaries, nulls=nulls).check(again(0.02)).state == "alert"
+    tolerant = DriftMonitor(canaries, nulls=nulls, tolerance=0.05).check(again(0.02))
+    assert tolerant.state == "watch"
+    assert "within the tolerance" in tolerant.advice
+
+
+def test_small_changes_that_last_alarm_over_many_checks(canaries, again):
+    watched = monitor(canaries, again, run_length=100)
+    states = [watched.check(again(1.25e-3)).state for _ in range(12)]
+    assert states[-1] == "alert"
+    since = watched.history()[-1]["sequence"]["alarm_since"]
+    assert 1 < since <= 12
+    watched.acknowledge()
+    assert watched.check(again()).state != "alert"
+    assert watched.history()[-1]["sequence"]["number"] == 13
+
+
+def test_circumstances_that_differ_are_told(canaries):
+    watched = DriftMonitor(canaries, about={"revision": "a1", "batch_size": 32})
+    verdict = watched.check(canaries, about={"revision": "b2", "batch_size": 32})
+    assert verdict.notes == ("revision was a1 for the reference, is b2",)
+    assert verdict.about == {"revision": "b2", "batch_size": "32"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"nulls": np.ones((10, 48, 12))},
+            r"false_alarm must be at least 0.0909 with 10 nulls, got 0.01: give at least 99",
+        ),
+        ({"false_alarm": 0.001}, "false_alarm must be at least 0.005 with 199 n_resamples"),
+        ({"false_alarm": 0.0}, r"false_alarm must be in \(0, 1\), got 0"),
+        ({"false_alarm": 0.1, "run_length": 10}, "false_alarm must not come with run_length, got both"),
+        ({"run_length": 100}, "run_length must come with nulls, at least 19, got none"),
+        ({"nulls": np.ones((48, 12))}, r"nulls must be re-encodings \(K, n_rows, n_features\), got shape"),
+        ({"nulls": []}, "nulls must hold at least one re-encoding"),
+        ({"nulls": [np.ones((47, 12))]}, r"nulls\[0\] must be the 48 rows of the reference encoded again, got 47"),
+        ({"nulls": [np.full((48, 12), np.nan)]}, r"nulls\[0\] must be finite, got NaN"),
+        ({"nulls": [np.ones((48, 12))] * 99}, "nulls must give values of RDM drift, got none from 99"),
+        ({"labels": ["a"]}, "labels must have one label for each of the 48 rows, got 1"),
+        ({"tolerance": -1}, "tolerance must be finite and at least 0, got -1"),
+        ({"measures": "MMD"}, "measures must compare the same rows"),
+        ({"n_resamples": 3}, "n_resamples must be at least 19, got 3"),
+    ],
+)
+def test_bad_settings_are_refused(canaries, options, message):
+    if "nulls" in options and np.shape(options["nulls"]) == (10, 48, 12):
+        options = {"nulls": canaries + 0.01 * np.sin(np.arange(10 * canaries.size)).reshape(10, *canaries.shape)}
+    with pytest.raises(ValueError, match=message):
+        DriftMonitor(canaries, **options)
+
+
+def test_other_kinds_of_input_are_refused(canaries):
+    with pytest.raises(TypeError, match="about must map names to texts, got list"):
+        DriftMonitor(canaries, about=["a"])
+    with pytest.raises(TypeError, match="nulls must be matrices, got 3"):
+        DriftMonitor(canaries, nulls=3)
+    with pytest.raises(ValueError, match="reference must have rows with a direction, got zero in rows 2"):
+        DriftMonitor(np.vstack([canaries[:2], np.zeros((1, 12)), canaries[2:]]))
+    with pytest.raises(ValueError, match="reference must have at least 4 rows"):
+        DriftMonitor(canaries[:3])
+    with pytest.raises(ValueError, match="kind must be one of 'check', 'update', got 'all'"):
+        DriftMonitor(canaries).history("all")

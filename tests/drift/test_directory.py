@@ -1,0 +1,196 @@
+"""A saved monitor is the same monitor; what is broken or half written is refused; any death leaves it whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from shesha import MeasureWarning
+from shesha.drift import DriftMonitor
+from shesha.given import NamedRows
+from shesha.measures import get
+
+
+@pytest.fixture
+def folder(tmp_path, canaries, again):
+    nulls = [again() for _ in range(19)]
+    labels = np.repeat(["a", "b"], 24)
+    reference = NamedRows(canaries, [f"text {i}" for i in range(48)])
+    monitor = DriftMonitor(reference, nulls=nulls, labels=labels, false_alarm=0.05, about={"revision": "a1"})
+    monitor.save(tmp_path / "canary", keep_rows=True)
+    return tmp_path / "canary"
+
+
+def test_a_loaded_monitor_finds_the_same_to_the_last_bit(tmp_path, canaries, again):
+    nulls = [again() for _ in range(19)]
+    monitor = DriftMonitor(canaries, nulls=nulls, false_alarm=0.05, tolerance=0.01, about={"a": "b"})
+    current = again(0.02)
+    there = monitor.check(current)
+    monitor.save(tmp_path / "m")
+    back = DriftMonitor.load(tmp_path / "m")
+    here = back.check(current)
+    assert here == there
+    assert (back.n_nulls, back.false_alarm, back.about, back.n_rows) == (19, 0.05, {"a": "b"}, 48)
+
+
+@pytest.mark.parametrize("shape", [(30, 8), (8, 30)])
+def test_without_its_rows_a_monitor_keeps_their_geometry_alone(tmp_path, rng, shape):
+    X = rng.standard_normal(shape)
+    DriftMonitor(X).save(tmp_path / "m")
+    (file,) = (tmp_path / "m").glob("arrays-*.npz")
+    with np.load(file, allow_pickle=False) as arrays:
+        assert set(arrays) == {"geometry"}
+        kept = arrays["geometry"]
+    assert kept.shape == (shape[0], min(shape))
+    assert kept @ kept.T == pytest.approx(X @ X.T)
+    # Of the encoder's axes nothing is left: the first row has one direction.
+    assert np.abs(kept[0, 1:]).max() < 1e-12
+    with pytest.raises(ValueError, match=r"update needs the rows of the reference, .*keep_rows=True"):
+        DriftMonitor.load(tmp_path / "m").update(X + 1)
+
+
+def test_measures_that_see_the_axes_need_the_rows(tmp_path, canaries):
+    monitor = DriftMonitor(canaries, measures=["RSA"])
+    with pytest.raises(
+        ValueError, match="keep_rows must be True where a measure sees the axes of the features, got False"
+    ):
+        monitor.save(tmp_path / "m")
+    monitor.save(tmp_path / "m", keep_rows=True)
+    assert DriftMonitor.load(tmp_path / "m").measures[0] == get("RSA")
+
+
+def test_history_goes_on_over_processes(folder, canaries, rng):
+    for number in (1, 2):
+        assert DriftMonitor.load(folder).check(canaries).sequence.number == number
+        assert DriftMonitor.load(folder).update(rng.standard_normal((5, 12))).n_seen == 5 * number
+    monitor = DriftMonitor.load(folder)
+    events = monitor.history()
+    assert [one["sequence"]["number"] for one in events] == [1, 2]
+    assert [one["state"] for one in events] == ["ok", "ok"]
+    assert monitor.history(last=1) == events[1:]
+    assert len(monitor.history("update")) == 2
+    assert events[0]["at"] <= events[1]["at"]
+
+
+def test_a_new_reference_starts_evidence_anew_and_keeps_the_history(folder, canaries, again):
+    DriftMonitor.load(folder).check(canaries)
+    other = DriftMonitor(again(1.0))
+    with pytest.raises(FileExistsError, match=r"folder must hold no monitor yet, got .*overwrite=True"):
+        other.save(folder)
+    other.save(folder, overwrite=True)
+    back = DriftMonitor.load(folder)
+    assert len(back.history()) == 1
+    back.check(canaries)
+    assert len(back.history()) == 2
+    assert len(list(folder.glob("arrays-*.npz"))) == 1
+
+
+def test_what_is_no_monitor_is_refused(folder, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"folder must be a directory made by save .*: no such directory"):
+        DriftMonitor.load(tmp_path / "nothing")
+    with pytest.raises(FileNotFoundError, match=r"no monitor.json in it"):
+        DriftMonitor.load(tmp_path)
+    about = folder / "monitor.json"
+    good = about.read_text()
+    about.write_text(json.dumps(json.loads(good) | {"layout": 2, "shesha": "9.9"}))
+    with pytest.raises(ValueError, match=r"layout 1, got layout 2, written by shesha 9.9: use that version"):
+        DriftMonitor.load(folder)
+    about.write_text(good[: len(good) // 2])
+    with pytest.raises(ValueError, match="must be the description of a monitor, got something else"):
+        DriftMonitor.load(folder)
+    about.write_text(good)
+    (file,) = folder.glob("arrays-*.npz")
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(ValueError, match=r"folder must hold a whole monitor, .* is missing or damaged"):
+        DriftMonitor.load(folder)
+    about.write_text(json.dumps(json.loads(good) | {"arrays": "../../secret.npz"}))
+    with pytest.raises(ValueError, match=r"secret.npz is missing or damaged"):
+        DriftMonitor.load(folder)
+    with pytest.raises(NotADirectoryError, match="folder must be a directory, got the file"):
+        DriftMonitor(np.eye(5)).save(about)
+
+
+def test_arrays_with_objects_are_not_unpickled(folder):
+    (file,) = folder.glob("arrays-*.npz")
+    np.savez(file, geometry=np.array([{}], dtype=object))
+    content, about = file.read_bytes(), folder / "monitor.json"
+    about.write_text(json.dumps(json.loads(about.read_text()) | {"sha256": hashlib.sha256(content).hexdigest()}))
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        DriftMonitor.load(folder)
+
+
+def test_a_verdict_that_cannot_be_kept_is_given_all_the_same(folder, again):
+    history = folder / "history.sqlite"
+    history.write_text("no database")
+    with pytest.warns(MeasureWarning, match=r"not kept in the history.*written by `shesha monitor`"):
+        assert DriftMonitor.load(folder).check(again(1.0)).state == "alert"
+    history.unlink()
+    history.mkdir()
+    with pytest.warns(MeasureWarning, match="not kept in the history"):
+        verdict = DriftMonitor.load(folder).check(again(1.0))
+    assert verdict.state == "alert"
+    assert verdict.notes[-1].startswith("not kept in the history, and without the evidence of earlier checks")
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root writes everywhere")
+def test_a_read_only_directory_can_be_read_and_checked_against(folder, again):
+    folder.chmod(0o500)
+    try:
+        with pytest.warns(MeasureWarning, match="not kept in the history"):
+            assert DriftMonitor.load(folder).check(again(1.0)).state == "alert"
+    finally:
+        folder.chmod(0o700)
+
+
+WORK = """
+import sys
+import numpy as np
+from shesha.drift import DriftMonitor
+
+monitor = DriftMonitor.load(sys.argv[1])
+rng = np.random.default_rng()
+rows = np.load(sys.argv[2])
+begun = False
+while True:
+    monitor.check(rows)
+    monitor.update(rng.standard_normal((5, 12)))
+    begun = begun or print("begun", flush=True) is None
+"""
+
+
+def consistent(folder) -> int:
+    """Look at a history that a process left behind, go on with it, and return how many checks it holds."""
+    monitor = DriftMonitor.load(folder)
+    checks, updates = monitor.history(), monitor.history("update")
+    assert [one["sequence"]["number"] for one in checks] == list(range(1, len(checks) + 1))
+    assert [one["n_seen"] for one in updates] == [5 * (i + 1) for i in range(len(updates))]
+    assert monitor.update(np.random.default_rng(0).standard_normal((5, 12))).n_seen == 5 * (len(updates) + 1)
+    return len(checks)
+
+
+def killed(folder, rows, seconds: float) -> None:
+    """Let a process check and update, and kill it."""
+    worker = subprocess.Popen([sys.executable, "-c", WORK, folder, rows], stdout=subprocess.PIPE, text=True)
+    assert worker.stdout is not None
+    with worker.stdout as said:
+        assert said.readline() == "begun\n"
+        time.sleep(seconds)
+        os.kill(worker.pid, signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
+        worker.wait()
+
+
+def test_killing_the_process_leaves_a_whole_history(folder, canaries, tmp_path):
+    np.save(tmp_path / "rows.npy", canaries)
+    for _ in range(2):
+        killed(folder, tmp_path / "rows.npy", random.Random(4).uniform(0.05, 0.3))
+        found = consistent(folder)
+    assert found >= 2

@@ -1,0 +1,102 @@
+"""Two-sample tests: statistics against their definitions, rates under no change, changes found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from scipy.stats import binom
+
+from shesha.drift import two_sample
+from shesha.drift.two_samples import _DIRECTIONS, TESTS
+from shesha.measures import mmd
+from shesha.measures.distributions import _wasserstein
+
+each_test = pytest.mark.parametrize("test", TESTS)
+
+
+def test_energy_is_its_definition(rng):
+    X, Y = rng.standard_normal((15, 3)), rng.standard_normal((11, 3)) + 0.4
+    expected = 2 * cdist(X, Y).mean() - cdist(X, X).mean() - cdist(Y, Y).mean()
+    assert two_sample(X, Y, test="energy").statistic == pytest.approx(expected)
+
+
+def test_mmd_is_the_measure(rng):
+    X, Y = rng.standard_normal((15, 3)), rng.standard_normal((11, 3)) + 0.4
+    assert two_sample(X, Y, test="mmd").statistic == pytest.approx(mmd(X, Y))
+
+
+def test_sliced_wasserstein_is_the_mean_over_directions(rng):
+    X, Y = rng.standard_normal((15, 3)), rng.standard_normal((11, 3)) + 0.4
+    directions = np.random.default_rng(7).standard_normal((_DIRECTIONS, 3))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    expected = np.mean([_wasserstein(np.sort(X @ one), np.sort(Y @ one)) for one in directions])
+    assert two_sample(X, Y, test="sliced wasserstein", seed=7).statistic == pytest.approx(expected)
+
+
+def test_the_classifier_is_a_ridge_on_four_folds_scored_on_the_fifth(rng):
+    X, Y = rng.standard_normal((15, 3)), rng.standard_normal((11, 3)) + 0.8
+    found = two_sample(X, Y, test="c2st", seed=7).statistic
+    rows, new = np.concatenate([X, Y]), np.repeat([0.0, 1.0], [15, 11])
+    folds = np.random.default_rng(7).permutation(26) % 5
+    rows -= rows.mean(axis=0)
+    rows /= np.sqrt((rows**2).sum() / 26)
+    said = np.empty(26)
+    for fold in range(5):
+        out, kept = folds == fold, folds != fold
+        kernel = rows[kept] @ rows[kept].T + np.eye(kept.sum()) * (rows**2).sum() / 26
+        smooth = np.linalg.solve(kernel, rows[kept] @ rows[out].T).T
+        said[out] = (smooth - smooth.mean(axis=1, keepdims=True)) @ new[kept]
+    area = np.mean([[(a > b) + 0.5 * (a == b) for b in said[:15]] for a in said[15:]])
+    assert found == pytest.approx(area)
+
+
+@each_test
+def test_equal_samples_differ_as_often_as_stated(test):
+    n, level, found = 100, 0.2, 0
+    for seed in range(n):
+        rng = np.random.default_rng([9, seed])
+        X, Y = rng.standard_normal((14, 2)), rng.standard_normal((9, 2))
+        found += two_sample(X, Y, test=test, n_permutations=19, alpha=level, seed=seed).significant
+    assert binom.ppf(0.0005, n, level) <= found <= binom.ppf(0.9995, n, level)
+
+
+@each_test
+def test_a_shift_is_found(test, rng):
+    X, Y = rng.standard_normal((60, 4)), rng.standard_normal((40, 4)) + 1
+    found = two_sample(X, Y, test=test)
+    assert found.p_value == 0.005
+    assert found.statistic > found.threshold > found.null_mean
+    assert len(found.null) == 199
+    assert "differ" in str(found)
+
+
+@pytest.mark.parametrize("test", ["energy", "mmd", "c2st"])
+def test_moving_and_turning_both_samples_changes_nothing(test, rng):
+    X, Y = rng.standard_normal((20, 3)), rng.standard_normal((20, 3)) + 0.5
+    turn = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    there, here = (two_sample(a, b, test=test) for a, b in ((X, Y), (5 * X @ turn + 2, 5 * Y @ turn + 2)))
+    assert here.p_value == there.p_value
+
+
+@each_test
+def test_equal_rows_differ_by_nothing(test):
+    found = two_sample(np.ones((6, 2)), np.ones((5, 2)), test=test)
+    assert not found.significant
+    if test in ("mmd", "c2st"):
+        assert found.reason == "all rows are equal"
+        assert str(found) == f"{test}: not estimable (all rows are equal)"
+
+
+def test_bad_input_is_refused(rng):
+    X = rng.standard_normal((10, 3))
+    with pytest.raises(ValueError, match="window must have the 3 features of the reference, got 2"):
+        two_sample(X, X[:, :2])
+    with pytest.raises(ValueError, match="test must be one of 'energy', 'mmd', 'sliced wasserstein', 'c2st', got 'ks'"):
+        two_sample(X, X, test="ks")
+    with pytest.raises(ValueError, match="window must have at least 4 rows, got 0"):
+        two_sample(X, X[:0])
+    with pytest.raises(ValueError, match="window must be finite"):
+        two_sample(X, np.full((4, 3), np.nan))
+    with pytest.raises(ValueError, match="n_permutations must be at least 1, got 0"):
+        two_sample(X, X, n_permutations=0)

@@ -1,0 +1,128 @@
+"""Verdicts print within 80 columns whatever they hold, and come back from plain values."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+
+from shesha.results import CheckSequence, DriftScore, DriftVerdict, Moved, StreamVerdict, TwoSample
+
+NAN = float("nan")
+SCORES = (
+    DriftScore("RDM drift", "primary", 0.0312, 1.25e-5, 0.005, 4e-6, beyond=True),
+    DriftScore("unbiased CKA", "confirm", 0.001, 0.002, 0.3, 0.0015),
+    DriftScore("mutual kNN(k=10, metric=cosine)", "local", NAN, 0.1, NAN, reason="k must be below the number of rows"),
+)
+VERDICT = DriftVerdict(
+    "alert",
+    SCORES,
+    400,
+    "re-encodings",
+    200,
+    0.01,
+    0.0235,
+    0.0,
+    rows=(Moved("a long sentence that goes on and on and\nhas more lines", 0.5, 0.001, "positive"),),
+    classes=(Moved("positive", 0.2, 0.001), Moved("negative", 0.1, 0.001)),
+    sequence=CheckSequence(12, 1000.0, 7.07, 15.3, 12.1),
+    advice="Measure the task.",
+    notes=("batch_size was 32 for the reference, is 8",),
+    about={"revision": "a1"},
+)
+RESAMPLED = replace(
+    VERDICT,
+    basis="row resamples",
+    n_nulls=199,
+    realised=NAN,
+    tolerance=0.05,
+    sequence=None,
+    scores=(DriftScore("RDM drift", "primary", 0.0312, 0.05, 1.0, low=0.02),),
+    state="ok",
+    rows=(Moved("3", 0.5),),
+    classes=(),
+)
+STREAM = StreamVerdict("watch", 20, 120, 0.01, 1.25, 1.5, 2.0, 0.31, (3, 4))
+TEST = TwoSample("energy", 0.81, 0.03, 60, 40, 199, 0.05, 0.76, 0.44, (0.4, 0.5))
+
+
+def test_a_verdict_prints_state_scores_rates_and_what_to_do():
+    assert str(VERDICT) == (
+        "alert: the geometry changed (400 rows)\n"
+        "\n"
+        "                          drift  unchanged  threshold      p\n"
+        "  primary  RDM drift     0.0312      4e-06   1.25e-05  0.005  beyond\n"
+        "  confirm  unbiased CKA   0.001     0.0015      0.002    0.3\n"
+        "  mutual kNN(k=10, metric=cosine): no value (k must be below the number of rows)\n"
+        "\n"
+        "On unchanged encodings each score is beyond its threshold in 0.01 of checks,\n"
+        "over monitors like this one; with its 200 re-encodings this one's own rate is\n"
+        "below 0.0235 (95 % confidence).\n"
+        "\n"
+        "Check 12: evidence of all checks 15.3, alarm at 1000 (one false alarm in 1000\n"
+        "checks on average; CUSUM 12.1).\n"
+        "\n"
+        "Rows that moved most\n"
+        "                                          moved  at most, unchanged\n"
+        "  a long sentence that goes...  positive    0.5               0.001\n"
+        "\n"
+        "Classes\n"
+        "              moved  at most, unchanged\n"
+        "  positive      0.2               0.001\n"
+        "  negative      0.1               0.001\n"
+        "\n"
+        "What to do: Measure the task.\n"
+        "! batch_size was 32 for the reference, is 8"
+    )
+
+
+@pytest.mark.parametrize("result", [VERDICT, RESAMPLED, STREAM, TEST], ids=lambda one: type(one).__name__)
+def test_results_fit_80_columns_never_change_and_come_back(result):
+    assert max(map(len, str(result).splitlines())) <= 80
+    back = type(result).from_dict(json.loads(json.dumps(result.to_dict(), default=str)))
+    assert repr(back) == repr(result)
+    with pytest.raises(FrozenInstanceError):
+        result.state = "ok"
+    assert len(result.to_frame()) == (len(result.scores) if isinstance(result, DriftVerdict) else 1)
+
+
+def test_what_no_re_encodings_cannot_tell_is_said():
+    said = " ".join(str(RESAMPLED).split())
+    assert "with 99 % confidence, its drift is above 0.05" in said
+    assert "Without re-encodings nobody knows what an unchanged model shows" in said
+    assert "at most, unchanged" not in said
+
+
+def test_alarms_are_alerts_and_what_could_not_be_judged():
+    states = {state: replace(VERDICT, state=state).alarmed for state in ("ok", "watch", "alert", "not estimable")}
+    assert states == {"ok": False, "watch": False, "alert": True, "not estimable": True}
+    assert [replace(STREAM, state=state).alarmed for state in states] == list(states.values())
+
+
+def test_scores_are_found_by_their_measure():
+    assert VERDICT["unbiased CKA"] is SCORES[1]
+    with pytest.raises(KeyError, match=r"measure must be one of RDM drift, unbiased CKA, .* got 'CKA'"):
+        VERDICT["CKA"]
+
+
+def test_an_alarm_since_an_earlier_check_is_told():
+    assert "Alarm since check 3." in str(replace(VERDICT, sequence=replace(VERDICT.sequence, alarm_since=3)))
+    assert "alarm since row 88" in " ".join(str(replace(STREAM, alarm_since=88)).split())
+
+
+def test_results_draw_themselves():
+    pytest.importorskip("matplotlib").use("agg")
+    import matplotlib.pyplot as plt
+
+    ax = VERDICT.plot()
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["RDM drift", "unbiased CKA"]
+    assert ax.collections[0].get_offsets()[0][0] == pytest.approx(0.0312)
+    assert TEST.plot().get_xlabel() == "energy"
+    plt.close("all")
+
+
+def test_missing_numbers_are_nan_again_after_json():
+    plain = json.loads(json.dumps(VERDICT.scores[2].to_dict()).replace("NaN", "null"))
+    assert math.isnan(DriftScore.from_dict(plain).drift)
