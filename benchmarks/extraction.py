@@ -96,6 +96,9 @@ def peak(side: str, n: int) -> float:
 def measured(side: str, n: int) -> None:
     import resource
 
+    import torch
+
+    torch.set_num_threads(1)
     network, rows, batches = prepared(n, 8)
     if side == "plain":
         plainly(network, rows, batches)
@@ -115,10 +118,8 @@ def main() -> None:
     if given.side:
         measured(given.side, given.texts)
         return
-    print(
-        f"Processor seconds for {given.timed:,} texts, batches of {BATCH}, minima of {given.repeats} "
-        f"(bar {BARS['time']}):\n"
-    )
+    print(f"Processor seconds for {given.timed:,} texts, batches of {BATCH}, minima of {given.repeats}")
+    print(f"(bar {BARS['time']}; a file costs its hashes and its synchronisation besides, however many the texts):\n")
     print(markdown_table(["", "processor s", "ratio"], ratios(given.timed, given.repeats)))
     peaks = {side: peak(side, given.texts) for side in ("plain", "zarr", "safetensors")}
     print(f"\nPeak memory for {given.texts:,} texts (bar {BARS['memory']} MB beside the forward pass):\n")

@@ -21,7 +21,15 @@ import pandas as pd
 from scipy import sparse
 
 from shesha import bio
-from shesha.bio.analysis import beside_fakes, component_ablation, correlation, discordances, fake_tables, influence
+from shesha.bio.analysis import (
+    beside_fakes,
+    component_ablation,
+    correlation,
+    discordances,
+    fake_tables,
+    influence,
+    null_model,
+)
 from shesha.coherence import expected_mean_cosine
 from shesha.report import markdown_table
 
@@ -202,6 +210,21 @@ def small_groups(adata: anndata.AnnData, table: pd.DataFrame) -> str:
     return markdown_table(columns, lines)
 
 
+def gaussian() -> str:
+    """The null model of the paper's Table 67, whose effects and numbers of cells it does not say."""
+    lines = [["paper", "0.639 [0.612, 0.664]", "0.999 [0.999, 0.999]", "0.292 [0.253, 0.329]"]]
+    for name, options in {
+        "effect 0.3, 100 cells": {},
+        "effect 1, 100 cells": {"effect": 1.0},
+        "effect 0.1, 0.3, 1 or 3, 100 cells": {"effect": [0.1, 0.3, 1.0, 3.0]},
+        "no effect, 10 to 400 cells": {"effect": 0.0, "n_cells": SIZES},
+    }.items():
+        table = null_model(500, **options)
+        found = [correlation(table, "magnitude"), correlation(table, "snr"), correlation(table, given=["snr"])]
+        lines.append([name, *(f"{one.rho:.3f} [{one.low:.3f}, {one.high:.3f}]" for one in found)])
+    return markdown_table(["2,000 perturbations", "magnitude", "SNR", "magnitude, given SNR"], lines)
+
+
 def picture(controls: np.ndarray, fakes: list[pd.DataFrame], table: pd.DataFrame, real: list[pd.DataFrame]) -> None:
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13.5, 4.2), layout="constrained")
     n = np.geomspace(8, 1200, 60).astype(int)
@@ -251,6 +274,7 @@ def main() -> None:
     tables["discordant"] = discordant(table)
     tables["small"] = small_groups(adata, table)
     tables["kang"] = stimulated(kang())
+    tables["gaussian"] = gaussian()
     left_out = influence(table)["rho_without"]
     print(f"pathway: places {sorted(table.index.get_loc(name) + 1 for name in PATHWAY)}")
     print(f"above chance at 5 % (BH): {int((table['p_adj'] <= 0.05).sum())} of {len(table)}")

@@ -282,7 +282,8 @@ def windows(n_runs: int) -> list[list]:
     lines = []
     for told, change in changes.items():
         hits: dict[str, list[bool]] = {}
-        for run in range(n_runs):
+        # The rate without a change wants more runs than what is found.
+        for run in range(n_runs if told != "nothing" else 5 * n_runs):
             rng = np.random.default_rng([11, run])
             order = rng.permutation(len(rows))
             reference = rows[order[:500]]
@@ -345,10 +346,9 @@ def page(rates: list, lengths: list, later: list, new: list, n_monitors: int) ->
 
 TEXT = """# How often monitors alarm
 
-Made by `python scripts/make_monitoring_tables.py`. {n} canaries ({fewer} where precisions differ,
-40 of STS-B), {k} re-encodings as nulls; in parentheses 95 % limits.
-MiniLM is all-MiniLM-L6-v2; precisions are float32, and weights stored in bfloat16 or float16. Evidently's tests are
-those of version 0.7.23, written out in the script.
+Made by `python scripts/make_monitoring_tables.py`. {n} canaries ({fewer} where precisions differ, 40 of STS-B), {k}
+re-encodings as nulls; in parentheses 95 % limits. MiniLM is all-MiniLM-L6-v2; precisions are float32, and weights stored
+in bfloat16 or float16. Evidently's tests are those of version 0.7.23, written out in the script.
 
 ## Nothing changed: the same inputs encoded again
 
@@ -358,9 +358,10 @@ encodings.
 
 {rates}
 
-Every measure keeps its rate beside its own re-encodings, Procrustes too: a threshold common to all measures makes it
-alarm too often. A fixed bound on the cosine never alarms or always does, according to the precision. Evidently's
-tests compare distributions, of inputs that are the same, so they see nothing; with its default quantile MMD alarms.
+No measure passes its rate beside its own re-encodings, Procrustes neither: a threshold common to all measures makes it
+alarm too often. Where an encoder repeats itself to the last bit, drifts tie and the rate is lower, down to zero.
+The fixed bounds on the cosine see none of this jitter, and little else (below). Evidently's tests compare
+distributions, of inputs that are the same; its MMD alarms always or never, according to the data.
 
 ## Nothing changed, many checks
 

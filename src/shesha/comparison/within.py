@@ -23,6 +23,7 @@ from shesha.nulls.corrections import benjamini_hochberg
 from shesha.nulls.designs import equal_groups
 from shesha.results import Comparison
 from shesha.results._within import WithinClasses
+from shesha.views import Rdm
 
 MEASURES = ("RSA", "mutual kNN", "CKA")
 """The whole order of distances, who is near whom, and the directions of largest variance."""
@@ -144,6 +145,9 @@ def _corrected(classes: dict[str, Comparison], measure: str) -> dict[str, float]
 def _in_one_order(
     X: ArrayLike, Y: ArrayLike, names: tuple[str, str], labels: dict[str, Any]
 ) -> tuple[list[NDArray[Any]], dict[str, Any]]:
+    for name, one in zip(names, (X, Y), strict=True):
+        if isinstance(one, Rdm):
+            raise TypeError(f"{name} must be features, of which each class takes its rows, got distances (Rdm)")
     found = {name: parted(one, name) for name, one in zip(names, (X, Y), strict=True)}
     moved = orders({name: rows for name, (_, rows) in found.items()})
     arrays = [check.matrix(values, name) for name, (values, _) in found.items()]

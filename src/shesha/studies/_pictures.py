@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shesha.plots import PALETTE, pyplot
@@ -10,6 +10,8 @@ from shesha.plots import PALETTE, pyplot
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+_CROWD = 7
 
 
 def figure(n: int = 1, *, width: float = 4.3, height: float = 3.4, sharey: bool = False) -> tuple[Figure, list[Any]]:
@@ -32,3 +34,12 @@ def lines(ax: Any, rows: pd.DataFrame, x: str, y: str, by: str, *, order: Sequen
         ax.fill_between(
             found.index, found["mean"] - spread, found["mean"] + spread, color=colour, alpha=0.15, linewidth=0
         )
+
+
+def logarithmic(ax: Any, values: Iterable[float]) -> None:
+    """Make the horizontal axis logarithmic, with ticks at the values themselves (every second, if there are many)."""
+    ticks = sorted(set(values))
+    ticks = ticks if len(ticks) < _CROWD else ticks[::-2][::-1]
+    ax.set_xscale("log")
+    ax.set_xticks(ticks, [f"{value:g}" for value in ticks])
+    ax.set_xticks([], minor=True)

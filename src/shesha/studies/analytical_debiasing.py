@@ -10,7 +10,7 @@ from shesha.calibration import calibrate
 from shesha.measures import unbiased_cka
 from shesha.studies._data import shared
 from shesha.studies._page import Page, Picture
-from shesha.studies._pictures import figure, lines
+from shesha.studies._pictures import figure, lines, logarithmic
 from shesha.studies._study import study
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     for ax, name in zip(axes, ("adjusted_off", "gated_off"), strict=True):
         lines(ax, rows, "ratio", name, "strength")
         ax.axhline(0, color="0.7", linewidth=0.8)
-        ax.set(xlabel="features per row, d / n", xscale="log", title=name.removesuffix("_off") + " less unbiased")
+        ax.set(xlabel="features per row, d / n", title=name.removesuffix("_off") + " less unbiased")
+        logarithmic(ax, rows.ratio)
     axes[0].set_ylabel("difference of CKA")
     axes[0].legend(frameon=False, fontsize="small", title="strength")
     largest = table.adjusted_off.abs().max()

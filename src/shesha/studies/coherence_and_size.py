@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.coherence import coherence_by_group, expected_mean_cosine
 from shesha.studies._page import Page, Picture
-from shesha.studies._pictures import figure, lines
+from shesha.studies._pictures import figure, lines, logarithmic
 from shesha.studies._study import study
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     cells = rows[rows.spectrum == "as cells"]
     for ax, name in zip(axes, ("coherence", "unbiased"), strict=True):
         lines(ax, cells, "n", name, "effect")
-        ax.set(xlabel="cells of the group", xscale="log", ylabel=name + (" (pairs)" if name == "unbiased" else ""))
+        ax.set(xlabel="cells of the group", ylabel=name + (" (pairs)" if name == "unbiased" else ""))
+        logarithmic(ax, rows.n)
     axes[0].legend(frameon=False, fontsize="small", title="effect")
     still = table[(table.spectrum == "as cells") & (table.effect == 0)]
     fake = rows[rows.effect == 0].groupby("spectrum")[["coherence", "magnitude"]].corr(method="spearman").min().min()

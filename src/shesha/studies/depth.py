@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.calibration import calibrate, calibrate_layers
 from shesha.studies._page import Page, Picture
-from shesha.studies._pictures import figure
+from shesha.studies._pictures import figure, logarithmic
 from shesha.studies._study import study
 
 if TYPE_CHECKING:
@@ -50,16 +50,18 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     table = rows.groupby("layers")[["raw", "best_alone", "calibrated", "hit_alone", "hit"]].mean().reset_index()
     made, axes = figure(2)
     first = table.raw.iloc[0]
-    axes[0].plot(table.layers, table.raw - first, "o-", label="raw maximum, less that of the fewest layers")
+    axes[0].plot(table.layers, table.raw - first, "o-", label="raw maximum, from its start")
     axes[0].plot(table.layers, table.best_alone, "o-", label="best pair, calibrated alone")
     axes[0].plot(table.layers, table.calibrated, "o-", label="maximum, calibrated")
     axes[1].plot(table.layers, table.hit_alone, "o-", color="C1", label="best pair alone")
     axes[1].plot(table.layers, table.hit, "o-", color="C2", label="maximum")
     axes[1].axhline(0.05, color="0.6", linewidth=0.8, linestyle="--")
-    axes[0].set(xlabel="layers of each model", ylabel="score", xscale="log")
-    axes[1].set(xlabel="layers of each model", ylabel="share with p <= 0.05", xscale="log", ylim=(-0.02, 1.02))
+    axes[0].set(xlabel="layers of each model", ylabel="score")
+    logarithmic(axes[0], rows.layers)
+    axes[1].set(xlabel="layers of each model", ylabel="share with p <= 0.05", ylim=(-0.02, 1.02))
+    logarithmic(axes[1], rows.layers)
     for ax in axes:
-        ax.legend(frameon=False, fontsize="small")
+        ax.legend(frameon=False, fontsize="x-small", loc="upper left")
     last = table.iloc[-1]
     answer = (
         f"Yes: the raw maximum rises by {last.raw - first:.3f} from {table.layers.iloc[0]} to {int(last.layers)} "

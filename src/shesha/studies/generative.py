@@ -9,7 +9,7 @@ import numpy as np
 from shesha._types import Matrix
 from shesha.calibration import calibrate
 from shesha.studies._page import Page, Picture
-from shesha.studies._pictures import figure, lines
+from shesha.studies._pictures import figure, lines, logarithmic
 from shesha.studies._study import study
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     made, axes = figure(2, sharey=True)
     for ax, name, title in zip(axes, ("raw", "score"), ("raw CKA", "calibrated CKA"), strict=True):
         lines(ax, rows, "d", name, "what")
-        ax.set(xlabel="features", xscale="log", title=title)
+        ax.set(xlabel="features", title=title)
+        logarithmic(ax, rows.d)
     axes[0].legend(frameon=False, fontsize="x-small")
     widest = table[table.d == table.d.max()]
     of_maps = widest[widest.map_of != "noise"]

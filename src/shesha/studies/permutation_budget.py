@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.studies._page import Page, Picture
-from shesha.studies._pictures import figure, lines
+from shesha.studies._pictures import figure, lines, logarithmic
 from shesha.studies._study import study
 
 if TYPE_CHECKING:
@@ -45,10 +45,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     made, axes = figure(2)
     for name, own in table.groupby("measure", sort=False):
         axes[0].plot(own.budget, own.threshold_error, "o-", markersize=3.5, label=name)
-    axes[0].set(xlabel="permutations", ylabel="error of the threshold / spread of the null", xscale="log")
+    axes[0].set(xlabel="permutations", ylabel="error of the threshold / spread of the null")
+    logarithmic(axes[0], rows.budget)
     axes[0].legend(frameon=False, fontsize="small")
     lines(axes[1], rows, "budget", "score", "measure")
-    axes[1].set(xlabel="permutations", ylabel="calibrated score of unrelated data", xscale="log")
+    axes[1].set(xlabel="permutations", ylabel="calibrated score of unrelated data")
+    logarithmic(axes[1], rows.budget)
     error = table.groupby("budget").threshold_error.mean()
     answer = (
         "The threshold's error falls as one over the root of the number, without a knee: "

@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.stability import chance
 from shesha.studies._page import Page, Picture
-from shesha.studies._pictures import figure, lines
+from shesha.studies._pictures import figure, lines, logarithmic
 from shesha.studies._study import study
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     made, axes = figure(2, sharey=True)
     for ax, name, title in zip(axes, ("raw", "corrected"), ("feature split", "corrected for chance"), strict=True):
         lines(ax, one, "d", name, "signal")
-        ax.set(xlabel="features", xscale="log", title=title)
+        ax.set(xlabel="features", title=title)
+        logarithmic(ax, rows.d)
     axes[0].legend(frameon=False, fontsize="small", title="signal")
     none, some = rows[rows.signal == 0], table[(table.signal == 0.3) & (table.n == rows.n.max())]
     answer = (

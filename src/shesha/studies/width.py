@@ -9,7 +9,7 @@ import numpy as np
 from shesha.calibration import calibrate
 from shesha.studies._data import noise
 from shesha.studies._page import Page, Picture
-from shesha.studies._pictures import figure, lines
+from shesha.studies._pictures import figure, lines, logarithmic
 from shesha.studies._study import study
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     made, axes = figure(2, sharey=True)
     for ax, name, title in zip(axes, ("raw", "score"), ("raw", "calibrated"), strict=True):
         lines(ax, gaussian, "ratio", name, "measure")
-        ax.set(xlabel="features per row, d / n", xscale="log", title=title)
+        ax.set(xlabel="features per row, d / n", title=title)
+        logarithmic(ax, rows.ratio)
     axes[0].set_ylabel("score of independent data")
     axes[0].legend(frameon=False, fontsize="small")
     table = (

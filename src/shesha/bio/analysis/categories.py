@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha._types import Matrix, Vector
-from shesha.bio.analysis.correlations import correlation, numbers, seed_of
+from shesha.bio.analysis._correlations import correlation, numbers, seed_of
 from shesha.bio.reproducibility import complete
 from shesha.results._base import Result
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha._types import Vector
-from shesha.bio.analysis.correlations import parts
+from shesha.bio.analysis._correlations import parts
 from shesha.bio.discordances import as_deviations
 from shesha.bio.reproducibility import complete
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from shesha._optional import require
 from shesha._types import Matrix, Vector
-from shesha.bio.analysis.correlations import Correlation, correlation, parts
+from shesha.bio.analysis._correlations import Correlation, correlation, parts
 from shesha.bio.reproducibility import complete
 from shesha.results._base import Result
 

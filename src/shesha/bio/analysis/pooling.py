@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from shesha.bio.analysis.correlations import correlation, parts, seed_of
+from shesha.bio.analysis._correlations import correlation, parts, seed_of
 from shesha.bio.reproducibility import complete
 
 

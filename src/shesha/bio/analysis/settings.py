@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from shesha import _validate as check
 from shesha._random import generator
 from shesha._types import Index
-from shesha.bio.analysis.ablation import Ablation, ablation
+from shesha.bio.analysis._ablation import Ablation, ablation
 from shesha.coherence import coherence_by_group
 
 if TYPE_CHECKING:

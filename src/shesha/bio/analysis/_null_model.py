@@ -23,7 +23,7 @@ def null_model(
     n_features: int = 50,
     n_cells: int | Sequence[int] = 100,
     n_controls: int = 1000,
-    effect: float = 0.3,
+    effect: float | Sequence[float] = 0.3,
     seed: Seed = 0,
 ) -> pd.DataFrame:
     """Simulate perturbations that shift Gaussian cells by a Gaussian step, with isotropic noise.
@@ -43,8 +43,9 @@ def null_model(
         Cells of a perturbation; of several sizes each is drawn at random. The paper does not say its own.
     n_controls : int
         Controls, of unit variance, whose mean is what cells moved from.
-    effect : float
-        Standard deviation of each coordinate of a perturbation's shift. The paper does not say its own.
+    effect : float or sequence of float
+        Standard deviation of each coordinate of a perturbation's shift; of several one is drawn for each. The paper
+        does not say its own, and the correlation of magnitude and coherence hangs on it.
     seed : int, Generator or None
         Seed of everything drawn.
 
@@ -68,13 +69,13 @@ def null_model(
     check.count(n_simulations, "n_simulations")
     check.count(n_features, "n_features", minimum=2)
     check.count(n_controls, "n_controls")
-    check.at_least(effect, "effect", 0.0)
+    effects = [check.at_least(one, "effect", 0.0) for one in np.atleast_1d(effect).tolist()]
     sizes = [check.count(one, "n_cells", minimum=2) for one in np.atleast_1d(n_cells).tolist()]
     levels = [check.positive(one, "noise") for one in noise]
     rng = generator(seed)
     return pd.DataFrame(
         [
-            _simulated(rng, level, int(rng.choice(sizes)), n_features, n_controls, effect)
+            _simulated(rng, level, int(rng.choice(sizes)), n_features, n_controls, float(rng.choice(effects)))
             for level in levels
             for _ in range(n_simulations)
         ]

@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from shesha.bio.analysis._correlations import correlation, seed_of
 from shesha.bio.analysis._resampled import rank_correlations
-from shesha.bio.analysis.correlations import correlation, seed_of
 from shesha.bio.reproducibility import complete
 from shesha.results._base import Result
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shesha.bio.analysis._correlations import numbers
 from shesha.bio.analysis._resampled import rank_correlations
-from shesha.bio.analysis.correlations import numbers
 from shesha.bio.reproducibility import complete
 
 if TYPE_CHECKING:
