@@ -112,7 +112,7 @@ def test_texts_are_read_as_they_stand(place, tmp_path):
 CASES = {
     "no texts": (["audit", "--model", "first"], "--texts must be given with --model, got none"),
     "no model": (["audit", "--texts", "lines.txt"], "--texts must come with --model, got --texts alone"),
-    "nothing": (["audit"], "FILE must be given unless --model is, got none"),
+    "nothing": (["audit"], "Missing argument 'FILE...': it must be given unless --model is"),
     "no file of texts": (
         ["audit", "--model", "first", "--texts", "no.txt"],
         "--texts must be an existing file, or a col",

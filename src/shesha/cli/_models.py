@@ -85,7 +85,7 @@ class FromModels:
             if there:
                 raise ValueError(f"{option} must come with --model, got {option} alone")
         if not files:
-            raise ValueError("FILE must be given unless --model is, got none")
+            raise ValueError("Missing argument 'FILE...': it must be given unless --model is")
         return None
 
     def require_alone(self, **options: Any) -> None:
