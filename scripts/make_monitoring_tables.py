@@ -359,14 +359,14 @@ def page(rates: list, lengths: list, later: list, new: list, n_monitors: int) ->
 
 TEXT = """# How often monitors alarm
 
-Made by `python scripts/make_monitoring_tables.py`. {n} canaries ({fewer} where precisions differ, 40 of STS-B), {k}
+Made by `python scripts/make_monitoring_tables.py`. {n} canaries ({fewer} where precisions differ), {k}
 re-encodings as nulls; in parentheses 95 % limits. MiniLM is all-MiniLM-L6-v2; precisions are float32, and weights
 stored in bfloat16 or float16. Evidently's tests are those of version 0.7.23, written out in the script.
 
 ## Nothing changed: the same inputs encoded again
 
-{n_monitors} monitors of one check each: reference, nulls and the check are drawn anew from 300 re-encodings (120 of
-STS-B and where precisions differ), so the limits are somewhat too narrow. The rules of others look at 40 pairs of
+{n_monitors} monitors of one check each: reference, nulls and the check are drawn anew from 300 re-encodings (120
+where precisions differ), so the limits are somewhat too narrow. The rules of others look at 40 pairs of
 encodings.
 
 {rates}
@@ -393,8 +393,8 @@ Share of single checks that alert, median number of checks to the alarm in a row
 
 ## New inputs
 
-Embeddings of SST-2 sentences dealt at random into reference and new rows. All alarms look at the same deals, so they are
-high or low together: over 600 deals the rate is as stated.
+Embeddings of SST-2 sentences dealt at random into reference and new rows. All alarms look at the same deals, so they
+are high or low together: over 600 deals the rate is as stated.
 
 {new}
 
