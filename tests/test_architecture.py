@@ -36,9 +36,10 @@ ORDER = [
     {"__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
-NAMESPACES = {"__init__", "core", "sim", "bio"}
+NAMESPACES = {"__init__", "core", "sim"}
 EXTRAS = {"anndata", "distributed", "h5py", "jinja2", "matplotlib", "prometheus_client", "pyarrow", "ripser"}
-EXTRAS |= {"polars", "xarray", "safetensors", "scanpy", "timm", "torch", "torch_geometric", "transformers", "zarr"}
+EXTRAS |= {"polars", "xarray", "safetensors", "statsmodels", "timm", "torch", "torch_geometric", "transformers", "zarr"}
+EXTRAS |= {"pynapple", "rsatoolbox"}
 DOCUMENTED = [
     "shesha",
     "feature_split",

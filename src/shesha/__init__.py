@@ -59,25 +59,44 @@ from shesha.stability import (
 from shesha.views import Rdm
 
 if TYPE_CHECKING:
+    import shesha.bio as bio
     import shesha.coherence as coherence
     import shesha.descriptors as descriptors
     import shesha.drift as drift
     import shesha.extract as extract
     import shesha.measures as measures
+    import shesha.neuro as neuro
     import shesha.sim as sim
+    import shesha.steering as steering
+    import shesha.studies as studies
     import shesha.transfer as transfer
     from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
     from shesha.comparison.ceiling import noise_ceiling
     from shesha.comparison.compare import compare
     from shesha.comparison.layers import compare_layers
     from shesha.comparison.pairwise import compare_all
+    from shesha.comparison.within import compare_within
 
-_NAMESPACES = ("coherence", "descriptors", "drift", "extract", "measures", "sim", "transfer")
+_NAMESPACES = (
+    "bio",
+    "coherence",
+    "descriptors",
+    "drift",
+    "extract",
+    "measures",
+    "neuro",
+    "sim",
+    "steering",
+    "studies",
+    "transfer",
+)
 _LATER = {
     **dict.fromkeys(
         ("benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm"), "shesha.calibration"
     ),
-    **dict.fromkeys(("compare", "compare_all", "compare_layers", "noise_ceiling"), "shesha.comparison"),
+    **dict.fromkeys(
+        ("compare", "compare_all", "compare_layers", "compare_within", "noise_ceiling"), "shesha.comparison"
+    ),
 }
 """Names whose modules are imported when they are first asked for: measures take as long to import as all the rest."""
 
@@ -124,6 +143,7 @@ __all__ = [
     "audit",
     "basis_averaged_split",
     "benjamini_hochberg",
+    "bio",
     "calibrate",
     "calibrate_layers",
     "calibrate_many",
@@ -133,6 +153,7 @@ __all__ = [
     "compare",
     "compare_all",
     "compare_layers",
+    "compare_within",
     "compute_rdm",
     "descriptors",
     "doubts",
@@ -147,6 +168,7 @@ __all__ = [
     "lda_stability",
     "lda_subspace_stability",
     "measures",
+    "neuro",
     "noise_ceiling",
     "rdm_drift",
     "rdm_similarity",
@@ -154,6 +176,8 @@ __all__ = [
     "sample_split",
     "shesha",
     "sim",
+    "steering",
+    "studies",
     "supervised_alignment",
     "transfer",
     "variance_ratio",

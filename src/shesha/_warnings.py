@@ -37,6 +37,10 @@ class GuessedLayersWarning(UserWarning):
     """An array of three dimensions was split into layers along an axis that nobody named; the message says which."""
 
 
+class GuessedControlsWarning(UserWarning):
+    """Control cells were told by how their label reads, since nobody named it; the message says which."""
+
+
 class RowNamesWarning(UserWarning):
     """Rows were put in another order by their names, or names could not tell which row is which."""
 

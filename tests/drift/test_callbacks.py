@@ -270,3 +270,25 @@ def test_lightning_trains_the_same_with_a_canary(tmp_path):
     assert watched[1] == [3, 6]
     assert len(watched[2].seen) == 2
     assert len(stopped[0].losses) < 8
+
+
+def test_a_real_monitor_is_asked_and_its_scores_are_logged():
+    from shesha.drift import DriftMonitor
+    from shesha.drift.perturb import gaussian_noise
+
+    torch.manual_seed(0)
+    model = Net()
+    inputs = torch.randn(40, 4)
+
+    def canary(model):
+        return model.body(inputs).numpy()
+
+    monitor = DriftMonitor(canary(model.eval().requires_grad_(False)), false_alarm=0.05)
+    same = numbers(callbacks.check(model, monitor, canary))
+    assert same["canary/level"] == 0
+    with gaussian_noise(model, 3.0):
+        broken = numbers(callbacks.check(model, monitor, canary))
+    assert broken["canary/level"] == 2
+    drifts = [name for name in broken if name.endswith("/drift")]
+    assert len(drifts) >= 3
+    assert all(broken[name] > same[name] for name in drifts)

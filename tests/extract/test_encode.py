@@ -270,6 +270,8 @@ def test_what_cannot_be_encoded_is_refused(tmp_path, monkeypatch, model, data, e
 def test_texts_must_be_texts(bert, tokenizer):
     with pytest.raises(TypeError, match="data must hold texts only, got NoneType in row 1"):
         encode(bert(), ["a", None], reader=tokenizer)
+    with pytest.raises(TypeError, match="data must hold texts only, got NoneType in row 0"):
+        encode(bert(), pd.Series([None, "a"], index=[7, 8]), reader=tokenizer)
 
 
 def test_a_real_encoder_gives_what_was_computed_elsewhere():

@@ -25,6 +25,7 @@ from shesha.cli.layers import layers_command
 from shesha.cli.measures import measures_command
 from shesha.cli.monitor import monitor
 from shesha.cli.scores import scores_command
+from shesha.cli.study import study
 
 BAD_INPUT = 2
 COMMANDS = "shesha.commands"
@@ -49,6 +50,7 @@ app.command("layers")(layers_command)
 app.command("measures")(measures_command)
 app.add_typer(monitor)
 app.command("scores")(scores_command)
+app.add_typer(study)
 
 
 def _print_version(wanted: bool) -> None:

@@ -33,6 +33,11 @@ BlockLength = Annotated[
     int | None, typer.Option(help="Rows are a series: exchange stretches of so many consecutive rows.")
 ]
 
+Labels = Annotated[
+    str | None,
+    typer.Option(metavar="FILE|COLUMN", help=f"Class labels (cell types): {_WHERE}."),
+]
+
 Covariates = Annotated[
     list[str] | None,
     typer.Option(
@@ -83,6 +88,11 @@ def asked(
     design: Design = {"shift": shift, "block_length": block_length}
     design.update(labels)  # type: ignore[typeddict-item]
     return Asked(design, columns, _table(covariates, files[0], by_position))
+
+
+def labels_named(option: str, value: str | None, first: Path, *, by_position: bool = False) -> Any:
+    """Read the labels that an option names, a file or a column of the first; None where it was not given."""
+    return None if value is None else _read(option, value, first, by_position)
 
 
 def _table(covariates: Sequence[str], first: Path, by_position: bool) -> Any:

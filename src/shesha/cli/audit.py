@@ -34,7 +34,7 @@ def audit_command(
             "representation.",
         ),
     ] = None,
-    labels: Annotated[Path | None, typer.Option(help="File with one class label per row.")] = None,
+    labels: _exchange.Labels = None,
     label_column: Annotated[
         str | None, typer.Option(help="Column or array of labels, in --labels or else in the first FILE.")
     ] = None,
@@ -98,8 +98,10 @@ def audit_command(
     as_needed = store is not None or scheduler is not None or (workers or 1) > 1 or _files.hold_directories(files)
     first = _files.first_of(files)
     exchanged = _exchange.asked([first], blocks, groups, within, shift, block_length, by_position=by_position)
+    if labels is not None and label_column is None and not Path(labels).exists() and not _is_path(labels):
+        labels, label_column = None, labels
     inside = (*exchanged.columns, *((label_column,) if label_column is not None and labels is None else ()))
-    y = read_classes(first, labels, label_column, by_position=by_position)
+    y = read_classes(first, None if labels is None else Path(labels), label_column, by_position=by_position)
     representations: Any
     if models is not None:
         models.require_alone(store=store, scheduler=scheduler, workers=workers, key=key, rdm=rdm)
@@ -151,6 +153,11 @@ def audit_command(
     show(found, json, plot)
     if quick:
         typer.echo("shesha: a first look (--quick): without it intervals are firmer and p-values finer", err=True)
+
+
+def _is_path(text: str) -> bool:
+    """Whether what names no file was meant as one."""
+    return Path(text).suffix != "" or len(Path(text).parts) > 1
 
 
 def _given(context: typer.Context, name: str) -> bool:

@@ -67,6 +67,14 @@ def compare_command(
     shift: _exchange.Shift = False,
     block_length: _exchange.BlockLength = None,
     covariates: _exchange.Covariates = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|COLUMN",
+            help="Compare two representations within each class (cell type) as well, above chance: FILE with one label "
+            "per row, or COLUMN of the first FILE.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a heat map of the first measure to this file.")] = None,
@@ -90,7 +98,11 @@ def compare_command(
     if models is not None:
         models.require_alone(store=store, scheduler=scheduler, key=key, rdm=rdm)
     elif store is not None or scheduler is not None or _files.hold_directories(files):
-        for option, there in (("--calibrate", calibrate), ("--covariates", bool(covariates))):
+        for option, there in (
+            ("--calibrate", calibrate),
+            ("--covariates", bool(covariates)),
+            ("--labels", labels is not None),
+        ):
             if there:
                 raise ValueError(
                     f"{option} needs two representations in files, got --store, --scheduler or a directory"
@@ -105,13 +117,18 @@ def compare_command(
     exchanged = _exchange.asked(
         files, blocks, groups, within, shift, block_length, covariates or (), by_position=by_position
     )
+    classes = _exchange.labels_named("labels", labels, files[0], by_position=by_position)
     if models is not None:
         arrays = models.last_layers()
     else:
-        arrays = _read(files, key, rdm, layer_axis, exchanged.columns, by_position=by_position)
+        columns = exchanged.columns if labels is None or Path(labels).exists() else (*exchanged.columns, labels)
+        arrays = _read(files, key, rdm, layer_axis, columns, by_position=by_position)
     if len(arrays) < 2:
         source = "FILE must hold" if models is None else "--model must give"
         raise ValueError(f"{source} at least two representations together, got {', '.join(arrays) or 'none'}")
+    if labels is not None:
+        _within(arrays, classes, chosen if measures else None, exchanged, permutations, confidence, seed, json, plot)
+        return
     if len(arrays) == 2:
         (first, X), (second, Y) = arrays.items()
         found = compare(
@@ -145,6 +162,48 @@ def compare_command(
     else:
         require_calibrate(exchanged.design, None)
         _show(compare_all(arrays, chosen, workers=workers, seed=seed, layer_axis=None), json, plot)
+
+
+def _within(
+    arrays: dict[str, Any],
+    classes: Any,
+    measures: list[str] | None,
+    exchanged: _exchange.Asked,
+    permutations: int,
+    confidence: float,
+    seed: int,
+    json: Path | None,
+    plot: Path | None,
+) -> None:
+    """Compare two representations within each class."""
+    from shesha.comparison.within import MEASURES, compare_within
+
+    if len(arrays) != 2:
+        raise ValueError(f"--labels needs exactly two representations, got {len(arrays)}: choose them with --key")
+    asked = {name: value for name, value in exchanged.design.items() if value is not None and value is not False}
+    others = [f"--{name.replace('_', '-')}" for name in asked if name not in ("blocks", "groups")]
+    others += ["--plot"] * (plot is not None) + ["--covariates"] * (exchanged.covariates is not None)
+    if others:
+        raise ValueError(f"{others[0]} must be left out with --labels, got both: --blocks and --groups may be given")
+    (first, X), (second, Y) = arrays.items()
+    found = compare_within(
+        X,
+        Y,
+        classes,
+        measures or MEASURES,
+        names=(first, second),
+        n_permutations=permutations,
+        confidence=confidence,
+        seed=seed,
+        **asked,  # type: ignore[arg-type]
+    )
+    _files.emit(str(found), found.to_dict(), json)
+    every = (*found.classes.values(), found.whole)
+    if found.interrupted:
+        raise typer.Exit(_files.INTERRUPTED)
+    if not any(score.estimated for one in every for score in one.scores):
+        typer.echo("shesha: no measure has a value", err=True)
+        raise typer.Exit(_NO_VALUE)
 
 
 def _compared_as_needed(

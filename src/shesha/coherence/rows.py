@@ -15,7 +15,7 @@ from shesha._types import Index, Matrix, Vector
 
 _ENTRIES = 1 << 23
 """Entries of a dense piece (64 MiB); of a sparse one, as many rows as a hundred times that would hold."""
-_SPARSE_ROWS = 20_000
+_SPARSE_ROWS = 4_000
 
 
 class RowPieces:

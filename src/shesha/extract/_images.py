@@ -57,8 +57,8 @@ def opened(image: Any) -> Any:
 
 
 def are_images(data: Any) -> bool:
-    """Whether data are images: anything but strings, where a path object names a file."""
-    return not isinstance(data, str) and len(data) > 0 and not isinstance(data[0], str)
+    """Whether data are images: none is a string; a path object names a file."""
+    return not any(isinstance(one, str) for one in data)
 
 
 def processed(processor: Any) -> Process:

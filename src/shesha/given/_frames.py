@@ -175,6 +175,11 @@ def _of_xarray(array: Any, name: str) -> Parted:
     return array.values, None if index is None else Names.of(index)
 
 
+def _of_pynapple(series: Any, name: str) -> Parted:
+    # Times of events are no names: sessions have others, and their trials are paired by position all the same.
+    return np.asarray(series.values), None
+
+
 def _of_anndata(data: Any, name: str) -> Parted:
     if data.X is None:
         known = ", ".join(map(repr, data.obsm)) or "none"
@@ -205,5 +210,8 @@ _CONVERTERS: Mapping[tuple[str, str], Callable[[Any, str], Parted]] = {
     ("xarray", "DataArray"): _of_xarray,
     ("xarray", "Dataset"): _of_xarray,
     ("anndata", "AnnData"): _of_anndata,
+    ("pynapple", "Tsd"): _of_pynapple,
+    ("pynapple", "TsdFrame"): _of_pynapple,
+    ("pynapple", "TsdTensor"): _of_pynapple,
 }
 """By the library and name of a class."""

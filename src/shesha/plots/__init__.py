@@ -6,6 +6,7 @@ from shesha.plots._against_chance import against_chance
 from shesha.plots._agreement import agreement
 from shesha.plots._axes import PALETTE, pyplot
 from shesha.plots._boxes import boxes, legend_of_colours
+from shesha.plots._curves import chance_band, curves
 from shesha.plots._drift import drift_bars
 from shesha.plots._heat_map import frame_cell, heat_map
 from shesha.plots._intervals import Series, intervals
@@ -17,6 +18,8 @@ __all__ = [
     "against_chance",
     "agreement",
     "boxes",
+    "chance_band",
+    "curves",
     "drift_bars",
     "frame_cell",
     "heat_map",

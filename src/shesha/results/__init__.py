@@ -14,11 +14,21 @@ from shesha.results._doubts import Doubt, Doubts
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
 from shesha.results._labels import LabelClasses
+from shesha.results._layer_ranking import LayerRanking, RankedLayer
 from shesha.results._monitor import CheckSequence, DriftScore, DriftVerdict, Moved
+from shesha.results._over_time import OverTime
 from shesha.results._pairwise import LayerComparison, PairScore, PairwiseComparison
+from shesha.results._partial import PartialCorrelation, PartialCorrelations
+from shesha.results._session_drift import SessionDrift, SessionPair, SessionPart
+from shesha.results._session_table import AreaLine, AreaScore, Association, Group, GroupMean, SessionTable
+from shesha.results._steering import Steerability, SteeringPredictors, SteeringScore
 from shesha.results._stream import StreamVerdict, TwoSample
+from shesha.results._trial_score import Tertiles, TrialScore
 
 __all__ = [
+    "AreaLine",
+    "AreaScore",
+    "Association",
     "Audit",
     "BesideNull",
     "BesideRepeats",
@@ -38,17 +48,33 @@ __all__ = [
     "DriftVerdict",
     "Estimate",
     "Faults",
+    "Group",
+    "GroupMean",
     "LabelClasses",
     "LayerComparison",
+    "LayerRanking",
     "Link",
     "Meaning",
     "Moved",
     "NoiseCeiling",
     "NullSummary",
+    "OverTime",
     "PairScore",
     "PairwiseComparison",
+    "PartialCorrelation",
+    "PartialCorrelations",
+    "RankedLayer",
     "RepresentationAudit",
     "Score",
+    "SessionDrift",
+    "SessionPair",
+    "SessionPart",
+    "SessionTable",
+    "Steerability",
+    "SteeringPredictors",
+    "SteeringScore",
     "StreamVerdict",
+    "Tertiles",
+    "TrialScore",
     "TwoSample",
 ]

@@ -1,0 +1,76 @@
+"""Which regions of a mouse's brain keep their geometry, which drift, and what would chance have said?
+
+    SHESHA_DATA=FOLDER python examples/neural_sessions.py [PICTURE.png]
+
+FOLDER/steinmetz2019 holds 18 sessions of Steinmetz et al. (2019): spike counts of all neurons in the 400 ms after a
+stimulus, its contrasts on both sides, and whether the mouse was right. A few minutes on one core.
+"""
+
+import csv
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from shesha.neuro import Session, association, session_table
+from shesha.results import SessionTable
+
+FOLDER = Path(os.environ.get("SHESHA_DATA", "data")) / "steinmetz2019"
+SEED = 0
+
+
+def sessions() -> dict[str, Session]:
+    """Every session: trials x neurons x times, and what goes with them."""
+    with (FOLDER / "sessions.csv").open(newline="", encoding="utf-8") as file:
+        mice = {int(line["session"]): line["mouse"] for line in csv.DictReader(file)}
+    found = {}
+    for number, mouse in mice.items():
+        with np.load(FOLDER / f"session{number:02d}.npz") as file:
+            contrasts = np.column_stack([file["contrast_left"], file["contrast_right"]])
+            correct = file["feedback_type"] > 0
+            found[f"{mouse} {number}"] = Session(file["counts"], contrasts, file["brain_area"], correct, animal=mouse)
+    return found
+
+
+def picture(tables: dict[str, SessionTable], path: Path) -> None:
+    """Scores of each region, with intervals over sessions, and the level of chance."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 3, figsize=(14, 4.2), layout="constrained")
+    for ax, (title, table) in zip(axes, tables.items(), strict=False):
+        table.plot("trial_split", ax=ax).set_title(title, fontsize="medium", pad=24)
+    drift = tables["all trials"].plot("centroid_drift", ax=axes[2])
+    drift.set_title("first and second half of the session", fontsize="medium", pad=24)
+    drift.set_ylim(0.8, 1.01)
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    """Print the tables and what behaviour has to do with them, and draw them."""
+    if not FOLDER.exists():
+        print(f"skipped: {FOLDER} is not there (SHESHA_DATA names the folder)")
+        return
+    recorded = sessions()
+    options = {"by": "region", "n_permutations": 99, "seed": SEED}
+    tables = {
+        "all trials": session_table(recorded, **options),
+        "4 trials of each condition in a half": session_table(
+            recorded, scores=("trial_split", "behaviour_coupling"), trials_per_half=4, **options
+        ),
+    }
+    for title, table in tables.items():
+        print(f"{title}\n{'-' * len(title)}\n{table}\n")
+        # Does a stable geometry go with behaviour? As the paper asked it, and at equal size.
+        for given in ((), ("n_neurons", "n_trials", "rate")):
+            print(association(table, "trial_split", "behaviour_coupling", given=given))
+        print()
+    if len(sys.argv) > 1:
+        picture(tables, Path(sys.argv[1]))
+
+
+if __name__ == "__main__":
+    main()

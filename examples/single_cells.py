@@ -1,0 +1,76 @@
+"""Which knockouts move cells together, and what would chance have said? A CRISPR screen in three lines.
+
+    SHESHA_DATA=FOLDER python examples/single_cells.py [PICTURE.png]
+
+FOLDER holds papalexi2021. Needs the extras bio and plot; scanpy is not needed (`sc.pl.violin(adata, "coherence_cosine",
+groupby="target")` draws the left panel).
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import anndata
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from shesha import bio
+
+FILE = Path(os.environ.get("SHESHA_DATA", "data")) / "papalexi2021" / "papalexi2021.npz"
+
+
+def screen() -> anndata.AnnData:
+    """Cells whose guide is sure, as scanpy would leave them: obs, and X_pca."""
+    with np.load(FILE) as file:
+        obs = pd.DataFrame({name: file[name] for name in ("target", "guide", "replicate", "guide_fraction")})
+        adata = anndata.AnnData(obs=obs.set_index(obs.index.astype(str)), obsm={"X_pca": file["pca50"].astype(float)})
+    return adata[adata.obs["guide_fraction"] >= 0.8].copy()
+
+
+def violins(adata: anndata.AnnData, table: pd.DataFrame, ax: plt.Axes) -> None:
+    """The cosines of the cells of each target, the most coherent first, and what chance gives for the mean."""
+    names = list(table.index)
+    cosines = [adata.obs.loc[adata.obs["target"] == name, "coherence_cosine"].dropna() for name in names]
+    for body in ax.violinplot(cosines, showextrema=False, widths=0.9)["bodies"]:
+        body.set(facecolor="#0072b2", alpha=0.5)
+    places = np.arange(1, len(names) + 1)
+    ax.scatter(places, table["coherence"], s=16, color="#0072b2", zorder=3, label="coherence (mean)")
+    ax.hlines(table["threshold"], places - 0.4, places + 0.4, color="#7f7f7f", label="chance rarely passes")
+    ax.set_xticks(places, names, rotation=90, fontsize="small")
+    ax.set(ylabel="cosine of a cell's shift with the mean shift", title="Cells of each target")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize="small")
+
+
+def main(picture: Path) -> None:
+    adata = screen()
+
+    # Three lines.
+    bio.coherence(adata, "target")
+    found = bio.coherence_table(adata, "target", groups="guide")
+    print(found)
+
+    table = adata.uns["coherence"]["table"]
+    above = table.index[table["p_adj"] <= 0.05]
+    magnitude = bio.analysis.correlations(table)
+    print(f"\nabove chance at 5 % (Benjamini and Hochberg): {len(above)} of {len(table)}: {', '.join(above)}")
+    print(magnitude[["y", "given", "rho", "low", "high"]].round(3).to_string(index=False))
+    for score, line in adata.uns["coherence"]["links"].iterrows():
+        print(f"magnitude and {score}: {line.rho:.2f} over targets, {line.chance:.2f} over fake targets")
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(12.5, 4.6), layout="constrained", width_ratios=(1.5, 1))
+    violins(adata, table, left)
+    found.plot(right)
+    right.set_title("Magnitude and coherence, beside fake targets")
+    figure.savefig(picture, dpi=130)
+
+
+if __name__ == "__main__":
+    if FILE.exists():
+        main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path("single_cells.png"))
+    else:
+        print(f"{FILE} is not there (SHESHA_DATA names the folder)")

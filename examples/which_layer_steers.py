@@ -1,0 +1,74 @@
+"""Which layer of a sentence encoder should be probed, and which steered? And what would chance have said?
+
+    SHESHA_DATA=FOLDER python examples/which_layer_steers.py [--out docs/which_layer_steers.png]
+
+FOLDER holds minilm_sst2: 872 film reviews, positive or negative, after each of the seven layers of MiniLM. Layers are
+looked through on one half of the rows; the other half is asked about the layer that was chosen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+from shesha import steering
+
+ALPHAS = (-0.1, -0.05, 0.0, 0.05, 0.1)
+"""Strengths in mean lengths of a row: larger ones make every layer call all reviews positive, or all negative."""
+
+
+def reviews() -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Layers of MiniLM, and the sentiment of each review."""
+    path = Path(os.environ.get("SHESHA_DATA", "data")) / "minilm_sst2" / "minilm_l6_sst2_validation.npz"
+    with np.load(path) as file:
+        embeddings, label = file["embeddings"].astype(np.float64), file["label"]
+    layers = {str(layer): embeddings[:, layer] for layer in range(embeddings.shape[1])}
+    return layers, np.where(label == 1, "positive", "negative")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("which_layer_steers.png"))
+    out = parser.parse_args().out
+    layers, y = reviews()
+    looked, kept = steering.halves(y, seed=0)
+    here = {name: X[looked] for name, X in layers.items()}
+
+    options = {"alphas": ALPHAS, "n_splits": 3, "n_draws": 99, "seed": 0}
+    probed = steering.rank_layers(here, y[looked], by="accuracy", **options)
+    steered = steering.rank_layers(here, y[looked], by="max_drop", **options)
+    print(probed, steered, sep="\n\n")
+
+    shuffled = np.random.default_rng(1).permutation(y[looked])
+    nothing = steering.rank_layers(here, shuffled, by="accuracy", **options)
+    best = nothing.ranked[0]
+    print(f"\nThe same with shuffled labels: layer {best.name} is best, accuracy {best.value:.3f},")
+    print(f"p = {best.p_value:.2g} had it been the only layer, p = {best.p_best:.2g} as the best of seven")
+
+    chosen = steered.winner
+    found = steering.vector(layers[chosen][looked], y[looked], seed=0)
+    print(f"\nLayer {chosen}:\n{found}")
+    again = steering.steerability(layers[chosen][kept], y[kept], alphas=ALPHAS, units="norm", seed=0)
+    print(f"\nThe other half of the reviews:\n{again}")
+
+    figure, axes = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
+    for ax, ranking, title in ((axes[0], probed, "probing"), (axes[1], steered, "steering")):
+        ranking.plot(ax)
+        ax.set(title=f"{title}: tied are layers {', '.join(sorted(ranking.tied))}", xlabel="layer")
+        top = max(one.ci_high for one in ranking.layers)
+        ax.set_ylim(0.4 if ranking is probed else 0.0, 1.45 * top if ranking is steered else 1.0)
+    again.plot(axes[2])
+    axes[2].set_title(f"layer {chosen}, the other half of the reviews")
+    figure.savefig(out, dpi=130)
+    print(f"wrote {out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Single-cell perturbations: how alike do cells move, how far, and what would chance have said?
+
+The documented names of the public package keep their signatures and numbers; the `*_stability` names are their older
+names.
+"""
+
+from shesha._warnings import GuessedControlsWarning
+from shesha.bio import analysis
+from shesha.bio.annotated import (
+    compute_coherence,
+    compute_coherence_knn,
+    compute_coherence_whitened,
+    compute_magnitude,
+)
+from shesha.bio.controls import Controls, find_controls
+from shesha.bio.discordances import discordance
+from shesha.bio.integration import integration_test
+from shesha.bio.intervals import PerturbationInterval, perturbation_interval
+from shesha.bio.namespace import register
+from shesha.bio.perturbations import (
+    perturbation_coherence,
+    perturbation_coherence_knn,
+    perturbation_coherence_whitened,
+    perturbation_effect_size,
+)
+from shesha.bio.perturbed import coherence, coherence_table, coherence_test
+from shesha.bio.reproducibility import magnitude_matched_comparison, split_half_reproducibility
+
+perturbation_stability = perturbation_coherence
+perturbation_stability_whitened = perturbation_coherence_whitened
+perturbation_stability_knn = perturbation_coherence_knn
+compute_stability = compute_coherence
+compute_stability_whitened = compute_coherence_whitened
+compute_stability_knn = compute_coherence_knn
+
+register()
+
+__all__ = [
+    "Controls",
+    "GuessedControlsWarning",
+    "PerturbationInterval",
+    "analysis",
+    "coherence",
+    "coherence_table",
+    "coherence_test",
+    "compute_coherence",
+    "compute_coherence_knn",
+    "compute_coherence_whitened",
+    "compute_magnitude",
+    "compute_stability",
+    "compute_stability_knn",
+    "compute_stability_whitened",
+    "discordance",
+    "find_controls",
+    "integration_test",
+    "magnitude_matched_comparison",
+    "perturbation_coherence",
+    "perturbation_coherence_knn",
+    "perturbation_coherence_whitened",
+    "perturbation_effect_size",
+    "perturbation_interval",
+    "perturbation_stability",
+    "perturbation_stability_knn",
+    "perturbation_stability_whitened",
+    "split_half_reproducibility",
+]

@@ -1,0 +1,32 @@
+"""The methods of `adata.shesha`; imported where anndata is there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from anndata import AnnData
+
+from shesha.bio import perturbed
+from shesha.results import CoherenceTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Shesha:
+    """Coherence of perturbations, beside its chance."""
+
+    def __init__(self, adata: AnnData) -> None:
+        self._adata = adata
+
+    def coherence(self, groupby: str, **options: Any) -> AnnData | None:
+        """`shesha.bio.coherence`: table into ``.uns``, cosines into ``.obs``."""
+        return perturbed.coherence(self._adata, groupby, **options)
+
+    def coherence_test(self, groupby: str, **options: Any) -> pd.DataFrame:
+        """`shesha.bio.coherence_test`: a line per perturbation."""
+        return perturbed.coherence_test(self._adata, groupby, **options)
+
+    def coherence_table(self, groupby: str, **options: Any) -> CoherenceTable:
+        """`shesha.bio.coherence_table`: a result that prints and draws."""
+        return perturbed.coherence_table(self._adata, groupby, **options)

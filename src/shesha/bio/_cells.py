@@ -1,0 +1,73 @@
+"""Which cells bear which label, and their rows of the data matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha import _validate as check
+from shesha._types import Array, Mask, Matrix
+
+
+def require_anndata(adata: Any) -> None:
+    """Refuse what is not AnnData, told by what it has: nothing is imported for it."""
+    if not all(hasattr(adata, part) for part in ("obs", "obsm", "layers", "obs_names", "n_obs")):
+        raise TypeError(f"adata must be AnnData, got {type(adata).__name__}")
+
+
+def column(adata: Any, key: str, name: str) -> Array:
+    """Return a column of obs as objects; a cell without a label has None."""
+    from pandas import isna
+
+    if key not in adata.obs:
+        known = check.listed(map(str, adata.obs))
+        raise ValueError(f"{name} must be a column of adata.obs, one of {known or 'none'}, got {key!r}")
+    values = np.asarray(adata.obs[key], dtype=object)
+    values[np.asarray(isna(values), dtype=bool)] = None
+    return values
+
+
+def labels(adata: Any, key: str, name: str) -> NDArray[Any]:
+    """Return a column of obs as text; a cell without a label has None."""
+    values = column(adata, key, name)
+    return np.array([None if one is None else str(one) for one in values], dtype=object)
+
+
+def matrix_of(adata: Any, layer: str | None) -> Any:
+    """Return X or a layer as it is stored: dense, sparse, on disk or lazy."""
+    if layer is None:
+        if adata.X is None:
+            raise ValueError("layer must name a matrix of adata, which has no X, got None")
+        return adata.X
+    if layer not in adata.layers:
+        raise ValueError(f"layer must be among {check.listed(adata.layers) or 'none'}, got {layer!r}")
+    return adata.layers[layer]
+
+
+def dense_rows(matrix: Any, mask: Mask, name: str) -> Matrix:
+    """Return some rows of a stored matrix, dense, within the memory budget."""
+    rows = matrix[np.flatnonzero(mask)]
+    if hasattr(rows, "compute"):
+        rows = rows.compute()
+    if hasattr(rows, "to_memory"):
+        rows = rows.to_memory()
+    return check.matrix(rows, name, min_rows=1)
+
+
+def perturbed(adata: Any, key: str, control: str, layer: str | None) -> Iterator[tuple[Any, Matrix, Matrix]]:
+    """Go through the perturbations, in their order among the cells: label, controls, cells."""
+    require_anndata(adata)
+    values, matrix = column(adata, key, "perturbation_key"), matrix_of(adata, layer)
+    known = list(dict.fromkeys(one for one in values if one is not None))
+    if control not in known:
+        raise ValueError(
+            f"control_label must be a label of adata.obs[{key!r}], one of {check.listed(known) or 'none'}, "
+            f"got {control!r}"
+        )
+    controls = dense_rows(matrix, values == control, "the control cells")
+    for one in known:
+        if one != control:
+            yield one, controls, dense_rows(matrix, values == one, f"the cells of {one}")

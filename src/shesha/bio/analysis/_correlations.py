@@ -1,0 +1,235 @@
+"""Do two scores of perturbations go together, also given a third? With an interval over perturbations."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha import _validate as check
+from shesha._random import generator
+from shesha._types import Matrix, Seed
+from shesha._warnings import CalibrationWarning, warn
+from shesha.bio.analysis._resampled import bootstrapped, rank_correlations
+from shesha.bio.reproducibility import complete
+from shesha.results._base import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LOST = 0.05
+"""Share of resamples without a value above which the interval is warned about."""
+
+
+@dataclass(frozen=True)
+class Correlation(Result):
+    """A rank correlation of two scores of perturbations, and its interval over perturbations."""
+
+    x: str
+    y: str
+    given: tuple[str, ...]
+    """Covariates whose ranks are taken out of both."""
+    rho: float
+    low: float
+    high: float
+    p_value: float
+    """That ranks as correlated come from unrelated scores: it says nothing of what group sizes alone do."""
+    confidence: float
+    n: int
+    """Perturbations."""
+    n_bootstrap: int
+    n_lost: int
+    """Resamples without a value, which the interval leaves out."""
+    reason: str = ""
+    """Why there is no value."""
+
+    def __str__(self) -> str:
+        """Print the correlation and its interval."""
+        given = f" given {', '.join(self.given)}" if self.given else ""
+        name = f"rho({self.x}, {self.y}{given})"
+        if self.rho != self.rho:
+            return f"{name}: not estimable ({self.reason})"
+        interval = f" [{self.low:.3f}, {self.high:.3f}] at {100 * self.confidence:g}%" if self.low == self.low else ""
+        return f"{name} = {self.rho:.3f}{interval}, p = {self.p_value:.2g}, {self.n} perturbations"
+
+
+def correlation(
+    table: pd.DataFrame,
+    x: str = "magnitude",
+    y: str = "coherence",
+    *,
+    given: Sequence[str] = (),
+    n_bootstrap: int = 10_000,
+    confidence: float = 0.95,
+    seed: Seed = 0,
+) -> Correlation:
+    """Rank correlation of two scores over perturbations, with a percentile interval; partial, given covariates.
+
+    Magnitude and coherence of one group of cells share the noise of its mean, and both grow as groups get smaller: they
+    correlate with no effect at all. `fake_tables` tell how much; `given=["n"]` and ``y="unbiased"`` take it out.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A line per perturbation, such as `coherence_test` gives. Lines with a missing value are left out.
+    x, y : str
+        Columns of the table.
+    given : sequence of str
+        Covariates: the ranks of both are replaced by what the ranks of these do not explain. ``["snr"]`` is the paper's
+        question, ``["n"]`` that of group size.
+    n_bootstrap : int
+        Resamples of the perturbations. Those without a value (a constant column) are left out; above 5 % a
+        `CalibrationWarning` says so. 0: no interval.
+    confidence : float
+        In (0, 1).
+    seed : int, Generator or None
+        Seed of the resamples.
+
+    Returns
+    -------
+    Correlation
+        The p-value is that of Student's t with n - 2 - (number of covariates) degrees of freedom.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> n = rng.integers(10, 400, 60)
+    >>> table = pd.DataFrame({"n": n, "magnitude": n**-0.5, "coherence": n**-0.5 + 0.02 * rng.random(60)})
+    >>> print(correlation(table, n_bootstrap=500))
+    rho(magnitude, coherence) = 0.945 [0.887, 0.974] at 95%, p = 9.6e-30, 60 perturbations
+    >>> print(correlation(table, given=["n"], n_bootstrap=500))
+    rho(magnitude, coherence given n): not estimable (magnitude is explained by n)
+    """
+    check.count(n_bootstrap, "n_bootstrap", minimum=0)
+    level = check.fraction(confidence, "confidence", closed=False)
+    columns = numbers(table, [x, y, *given])
+    n, k = len(columns), len(given)
+    if n < k + 4:
+        raise ValueError(f"table must hold at least {k + 4} perturbations with all values, got {n}")
+    rho = float(rank_correlations(columns, np.ones((1, n), dtype=np.intp))[0])
+    asked = (x, y, tuple(given))
+    if rho != rho:
+        reason = _why_not(columns, *asked)
+        return Correlation(*asked, rho, rho, rho, rho, level, n, 0, 0, reason)
+    found = bootstrapped(columns, n_bootstrap, generator(seed)) if n_bootstrap else np.empty(0)
+    known = found[~np.isnan(found)]
+    lost = n_bootstrap - len(known)
+    if lost > _LOST * n_bootstrap:
+        warn(
+            f"{lost} of {n_bootstrap} resamples of {n} perturbations have no correlation of {x} and {y}: "
+            "the interval leaves them out",
+            CalibrationWarning,
+        )
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]) if len(known) else (np.nan, np.nan)
+    return Correlation(*asked, rho, float(low), float(high), _p_value(rho, n - 2 - k), level, n, n_bootstrap, lost)
+
+
+def correlations(
+    table: pd.DataFrame,
+    x: str = "magnitude",
+    scores: Sequence[str] = ("coherence", "unbiased"),
+    given: Iterable[Sequence[str]] = ((), ("n",)),
+    *,
+    by: str | None = None,
+    n_bootstrap: int = 10_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Correlations with the plain and the unbiased score, without and with group size as a covariate.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As in `correlation`.
+    x : str
+        What the scores are correlated with.
+    scores : sequence of str
+        Columns of scores.
+    given : sequence of sequences of str
+        Sets of covariates.
+    by : str, optional
+        Column of data sets, each of which has lines of its own.
+    n_bootstrap, confidence
+        As in `correlation`.
+    seed : int
+        Every line has a seed of its own, made from this one and the line's names.
+
+    Returns
+    -------
+    DataFrame
+        A line per data set, score and set of covariates, with the fields of `Correlation`.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> table = pd.DataFrame(rng.random((40, 4)), columns=["n", "magnitude", "coherence", "unbiased"])
+    >>> correlations(table, n_bootstrap=200)[["y", "given", "rho"]].round(2)
+               y given   rho
+    0  coherence        0.00
+    1  coherence     n  0.01
+    2   unbiased        0.12
+    3   unbiased     n  0.02
+    """
+    import pandas as pd
+
+    sets = [tuple(one) for one in given]
+    lines = []
+    for name, part in parts(table, by):
+        for score in scores:
+            for covariates in sets:
+                own = seed_of(seed, name, x, score, *covariates)
+                options: dict[str, Any] = {"n_bootstrap": n_bootstrap, "confidence": confidence, "seed": own}
+                found = correlation(part, x, score, given=covariates, **options).to_dict()
+                found["given"] = ", ".join(covariates)
+                lines.append(({} if by is None else {by: name}) | found)
+    return pd.DataFrame(lines)
+
+
+def parts(table: pd.DataFrame, by: str | None) -> Iterator[tuple[Any, pd.DataFrame]]:
+    """Go through the data sets of a table, in their order in it; without a column of them it is one."""
+    if by is None:
+        yield "", table
+        return
+    complete(table, [by], "table")
+    for name in dict.fromkeys(table[by].dropna()):
+        yield name, table[table[by] == name]
+
+
+def numbers(table: pd.DataFrame, names: Sequence[str]) -> Matrix:
+    """Return columns of a table as numbers, without the lines where one is missing."""
+    kept = complete(table, list(names), "table")[list(names)]
+    wrong = [name for name in names if kept[name].dtype.kind not in "fiub"]
+    if wrong:
+        raise TypeError(f"table must hold numbers in {wrong[0]!r}, got {kept[wrong[0]].dtype}")
+    columns: Matrix = kept.to_numpy(dtype=np.float64)
+    finite: Matrix = columns[np.isfinite(columns).all(axis=1)]
+    return finite
+
+
+def seed_of(seed: int, *names: object) -> int:
+    """Return a seed for one combination of names, the same in every process."""
+    text = "\x1f".join(map(str, (seed, *names)))
+    return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[:8], "big")
+
+
+def _why_not(columns: Matrix, x: str, y: str, given: tuple[str, ...]) -> str:
+    covariates, once = range(2, columns.shape[1]), np.ones((1, len(columns)), dtype=np.intp)
+    for at, name in enumerate((x, y)):
+        if np.ptp(columns[:, at]) == 0:
+            return f"{name} is the same for all"
+        if np.isnan(rank_correlations(columns[:, [at, at, *covariates]], once)[0]):
+            break
+    return f"{name} is explained by {', '.join(given)}"
+
+
+def _p_value(rho: float, freedom: int) -> float:
+    from scipy.special import stdtr
+
+    if abs(rho) >= 1:
+        return 0.0
+    return float(2.0 * stdtr(freedom, -abs(rho) * np.sqrt(freedom / (1 - rho**2))))

@@ -1,0 +1,61 @@
+"""Does one perturbation carry the correlation?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.bio.analysis._correlations import numbers
+from shesha.bio.analysis._resampled import rank_correlations
+from shesha.bio.reproducibility import complete
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def influence(
+    table: pd.DataFrame, x: str = "magnitude", y: str = "coherence", *, given: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Leave out each perturbation in turn: how far does the rank correlation of the others move?
+
+    Parameters
+    ----------
+    table : DataFrame
+        A line per perturbation, named by its index. Lines with a missing value are left out.
+    x, y : str
+        Columns of scores.
+    given : sequence of str
+        Covariates, as in `correlation`.
+
+    Returns
+    -------
+    DataFrame
+        By perturbation, the most helpful first: rho_without, and change, the correlation of all less that without it
+        (positive: it holds the correlation up).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"magnitude": [1.0, 2, 3, 4, 5], "coherence": [1.0, 2, 3, 5, 0]}, index=list("abcde"))
+    >>> influence(table).round(2)
+       rho_without  change
+    a         -0.2     0.2
+    b         -0.2     0.2
+    c         -0.2     0.2
+    d         -0.2     0.2
+    e          1.0    -1.0
+    """
+    import pandas as pd
+
+    columns = numbers(table, [x, y, *given])
+    n = len(columns)
+    if n < len(given) + 4:
+        raise ValueError(f"table must hold at least {len(given) + 4} perturbations with all values, got {n}")
+    counts = np.vstack([np.ones((1, n), dtype=np.intp), 1 - np.eye(n, dtype=np.intp)])
+    rho = rank_correlations(columns, counts)
+    kept = complete(table, [x, y, *given], "table")
+    kept = kept[np.isfinite(kept[[x, y, *given]].to_numpy(dtype=float)).all(axis=1)]
+    found = pd.DataFrame({"rho_without": rho[1:], "change": rho[0] - rho[1:]}, index=kept.index)
+    return found.sort_values("change", ascending=False, kind="stable")

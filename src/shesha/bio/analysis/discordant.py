@@ -1,0 +1,126 @@
+"""Which perturbations moved far but not alike, and the quartiles of that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha._types import Vector
+from shesha.bio.analysis._correlations import parts
+from shesha.bio.discordances import as_deviations
+from shesha.bio.reproducibility import complete
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def discordances(
+    table: pd.DataFrame,
+    x: str = "magnitude",
+    y: str = "coherence",
+    *,
+    by: str | None = None,
+    given: Sequence[str] = (),
+) -> pd.Series:
+    """Magnitude less coherence, each z-scored within its data set: 12.16's discordance.
+
+    Positive: moved far, but not alike. Few cells make a group more coherent at any magnitude, so that large groups
+    come out as discordant: ``y="unbiased"``, or ``given=["n"]``, which first takes what the logarithm of n explains
+    linearly out of both scores.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A line per perturbation. Lines with a missing value are left out.
+    x, y : str
+        Columns: magnitude and coherence.
+    by : str, optional
+        Column of data sets.
+    given : sequence of str
+        Positive covariates.
+
+    Returns
+    -------
+    Series
+        By the index of the table.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"magnitude": [1.0, 2, 3], "coherence": [1.0, 3, 2]}, index=["a", "b", "c"])
+    >>> discordances(table).round(2).tolist()
+    [0.0, -1.22, 1.22]
+    """
+    import pandas as pd
+
+    kept = complete(table, [x, y, *given, *([by] if by else [])], "table")
+    found = []
+    for _, part in parts(kept, by):
+        a, b = (_without(part, name, given) for name in (x, y))
+        found.append(as_deviations(a, part.index) - as_deviations(b, part.index))
+    return pd.concat(found).rename("discordance")
+
+
+def _without(part: pd.DataFrame, name: str, given: Sequence[str]) -> Vector:
+    values: Vector = part[name].to_numpy(dtype=np.float64)
+    if not given:
+        return values
+    covariates = part[list(given)].to_numpy(dtype=np.float64)
+    if (covariates <= 0).any():
+        raise ValueError(f"table must hold positive numbers in {', '.join(given)}, got zero or less")
+    design = np.column_stack([np.ones(len(values)), np.log(covariates)])
+    residuals: Vector = values - design @ np.linalg.lstsq(design, values, rcond=None)[0]
+    return residuals
+
+
+def discordance_quartiles(
+    table: pd.DataFrame,
+    x: str = "magnitude",
+    y: str = "coherence",
+    *,
+    by: str | None = None,
+    size: str = "n",
+    given: Sequence[str] = (),
+) -> pd.DataFrame:
+    """Scores and group sizes in the quartiles of the discordance: 12.16's Table 73.
+
+    Parameters
+    ----------
+    table, x, y, by, given
+        As in `discordances`.
+    size : str
+        Column of group sizes.
+
+    Returns
+    -------
+    DataFrame
+        By quartile, from the least to the most discordant: n, mean and sd of both scores, median size.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> table = pd.DataFrame({"magnitude": rng.random(40), "coherence": rng.random(40), "n": 50})
+    >>> discordance_quartiles(table)[["n", "coherence_mean", "magnitude_mean"]].round(2).T
+    quartile           Q1     Q2     Q3     Q4
+    n               10.00  10.00  10.00  10.00
+    coherence_mean   0.60   0.60   0.54   0.23
+    magnitude_mean   0.27   0.55   0.62   0.70
+    """
+    import pandas as pd
+
+    found = discordances(table, x, y, by=by, given=given)
+    kept = complete(table, [x, y, size, *given, *([by] if by else [])], "table")
+    if not kept.index.is_unique or len(found) < 8:
+        raise ValueError(f"table must hold at least 8 perturbations, each with a name of its own, got {len(found)}")
+    codes: Any = pd.qcut(found.rank(method="first"), 4, labels=False)
+    lines = []
+    for code in range(4):
+        part = kept.loc[found.index[codes == code].intersection(kept.index)]
+        line: dict[str, Any] = {"quartile": f"Q{code + 1}", "n": len(part)}
+        for name in (y, x):
+            line |= {f"{name}_mean": float(part[name].mean()), f"{name}_sd": float(part[name].std())}
+        lines.append(line | {f"median_{size}": float(part[size].median())})
+    return pd.DataFrame(lines).set_index("quartile")

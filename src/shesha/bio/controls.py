@@ -1,0 +1,145 @@
+"""Which labels are the controls: named, or told by how they read, in the three stages of the paper (12.3)."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from shesha import _validate as check
+from shesha._warnings import GuessedControlsWarning, warn
+from shesha.results._base import Result
+
+_EXACT = frozenset(
+    (
+        *("control", "controls", "ctrl", "ctl", "negctrl", "negative", "negativecontrol", "neg", "nancontrol"),
+        *("nt", "ntc", "nontarget", "nontargeting", "nontargetingcontrol", "safetargeting", "scramble", "scrambled"),
+        *("unperturbed", "untreated", "unstimulated", "unstim", "vehicle", "dmso", "pbs", "mock"),
+    )
+)
+"""Whole labels, without case, spaces and punctuation."""
+_TOKENS = re.compile(r"(?<![a-z0-9])(?:sg)?(?:nt|ntc|neg|ctrl|ctl|negctrl)(?:g?\d+)?(?![a-z0-9])")
+"""Short tokens between delimiters, perhaps with the number of a guide: NTg1, but not NEGR1."""
+_KEYWORDS = (
+    *("control", "negctrl", "negative", "non-target", "non_target", "non target", "nontarget", "safe-target"),
+    *("safe_target", "scramble", "unperturbed", "untreated", "unstimulated", "vehicle", "dmso", "mock"),
+)
+_JOINTS = re.compile(r"[+|&;,]")
+"""What stands between the targets of a combined perturbation: all of its parts must be controls."""
+
+
+@dataclass(frozen=True)
+class Controls(Result):
+    """Which labels count as controls, and how that is known."""
+
+    labels: tuple[str, ...]
+    how: str
+    """'named', 'exact', 'token' or 'keyword'."""
+    others: tuple[str, ...] = ()
+    """Labels that read like controls as well, and count as perturbations."""
+
+    def __str__(self) -> str:
+        """Say which labels, and how they were found."""
+        others = f"; {check.listed(self.others)} read like controls too, and count as perturbations" * bool(self.others)
+        return f"controls: {check.listed(map(repr, self.labels))} ({self.how}){others}"
+
+
+def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = None) -> Controls:
+    """Say which labels are controls: those named, or else what reads like controls.
+
+    First whole labels are looked at, whatever their case and punctuation ('control', 'Non-Targeting', 'NT'); then short
+    tokens between delimiters, with the number of a guide or without ('sgNT-2', 'NTg1', not 'NEGR1'); then keywords of
+    four letters and more within a label ('NaN_Control'). Several labels count together if they differ in their numbers
+    only, as the guides of one non-targeting set do.
+
+    Parameters
+    ----------
+    labels : iterable of str
+        All labels of the cells, in any number.
+    control : str or sequence of str, optional
+        The control labels themselves.
+
+    Returns
+    -------
+    Controls
+
+    Raises
+    ------
+    ValueError
+        A label named is not there; nothing reads like a control; or several labels do that are not one set.
+
+    Warns
+    -----
+    GuessedControlsWarning
+        A label was told by a part of it.
+
+    Examples
+    --------
+    >>> print(find_controls(["STAT1", "NT", "NEGR1"]))
+    controls: 'NT' (exact)
+    >>> find_controls(["NTg1", "NTg2", "STAT1g1"], control=["NTg1", "NTg2"]).labels
+    ('NTg1', 'NTg2')
+    >>> find_controls(["DMSO", "control", "drug"])
+    Traceback (most recent call last):
+    ValueError: control must be named where several labels read like controls: DMSO, control
+    """
+    known = list(dict.fromkeys(str(one) for one in labels))
+    if control is not None:
+        return _named(known, control)
+    stages: tuple[tuple[str, Callable[[str], bool]], ...] = (
+        ("exact", _is_exact),
+        ("token", _has_token),
+        ("keyword", _has_keyword),
+    )
+    like = [one for one in known if any(all(map(test, _targets(one))) for _, test in stages)]
+    for how, test in stages:
+        found = [one for one in known if all(map(test, _targets(one)))]
+        if not found:
+            continue
+        if len({_stem(one) for one in found}) > 1:
+            raise ValueError(f"control must be named where several labels read like controls: {check.listed(found)}")
+        controls = Controls(tuple(found), how, tuple(one for one in like if one not in found))
+        if how != "exact" or controls.others:
+            warn(f"{controls}; name them with control=", GuessedControlsWarning)
+        return controls
+    raise ValueError(f"control must name the label of the control cells, one of {check.listed(known) or 'none'}")
+
+
+def is_control(label: str) -> bool:
+    """Whether a label reads like a control by itself."""
+    return _is_exact(label) or _has_token(label)
+
+
+def _named(known: list[str], control: str | Sequence[str]) -> Controls:
+    wanted = [control] if isinstance(control, str) else [str(one) for one in control]
+    if not wanted:
+        raise ValueError("control must name at least one label, got an empty sequence")
+    for one in wanted:
+        if one not in known:
+            close = difflib.get_close_matches(one, known, n=3, cutoff=0.6) or [
+                label for label in known if is_control(label) or _has_keyword(label)
+            ]
+            raise ValueError(f"control must be among {check.listed(close or known) or 'no labels'}, got {one!r}")
+    return Controls(tuple(dict.fromkeys(wanted)), "named")
+
+
+def _targets(label: str) -> list[str]:
+    return [part for part in _JOINTS.split(label) if part.strip()] or [label]
+
+
+def _is_exact(label: str) -> bool:
+    return re.sub(r"[^a-z0-9]", "", label.casefold()) in _EXACT
+
+
+def _has_token(label: str) -> bool:
+    return _TOKENS.search(label.casefold()) is not None
+
+
+def _has_keyword(label: str) -> bool:
+    return any(word in label.casefold() for word in _KEYWORDS)
+
+
+def _stem(label: str) -> str:
+    """Return a label without case, delimiters and the numbers of guides."""
+    return re.sub(r"[^a-z]", "", re.sub(r"g?\d+", "", label.casefold()))

@@ -1,0 +1,145 @@
+"""What is asked of AnnData: which matrix, which cells, which controls, which batches and donors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha import _validate as check
+from shesha._types import Index
+from shesha._warnings import MeasureWarning, warn
+from shesha.bio._cells import labels, matrix_of, require_anndata
+from shesha.bio.controls import Controls, find_controls
+from shesha.given import in_memory, parted
+
+_LOOKED_AT = 200
+"""Cells that are looked at to tell counts from normalised values."""
+
+
+@dataclass(frozen=True)
+class CellDesign:
+    """Cells by features as they are stored, and one label per cell of each kind."""
+
+    matrix: Any
+    rows: Index
+    """Cells that have all labels asked for: those of the matrix."""
+    labels: NDArray[Any]
+    controls: Controls
+    blocks: NDArray[Any] | None
+    groups: NDArray[Any] | None
+    n_without: int
+    """Cells without a label, which are left out."""
+    source: str
+    """The matrix, in words."""
+
+
+def cell_design(
+    adata: Any,
+    groupby: str,
+    *,
+    control: str | Sequence[str] | None,
+    obsm: str | None,
+    layer: str | None,
+    per: str | None = None,
+    blocks: str | Sequence[Any] | None = None,
+    groups: str | Sequence[Any] | None = None,
+) -> CellDesign:
+    """Read what is asked for from AnnData; cells without one of the labels are left out.
+
+    Parameters
+    ----------
+    adata : AnnData
+        In memory, backed, or lazily read.
+    groupby : str
+        Column of obs with the perturbations.
+    control, obsm, layer, per, blocks, groups
+        As in `coherence_test`.
+    """
+    require_anndata(adata)
+    matrix, source = _matrix(adata, obsm, layer)
+    named = {"groupby": groupby, "per": per, "blocks": blocks, "groups": groups}
+    given = {name: _labels(adata, value, name) for name, value in named.items() if value is not None}
+    there = np.all([[one is not None for one in values] for values in given.values()], axis=0)
+    rows = np.flatnonzero(there)
+    given = {name: values[rows] for name, values in given.items()}
+    own = given["groupby"]
+    controls = find_controls(own, control)
+    is_control = np.isin(own, controls.labels)
+    within = given.get("blocks")
+    if "per" in given:
+        own = np.where(is_control, own, _joined(own, given["per"]))
+        within = given["per"] if within is None else _joined(given["per"], within)
+    return CellDesign(
+        matrix=matrix if len(rows) == matrix.shape[0] else _Kept(matrix, rows),
+        rows=rows,
+        labels=own.astype(str),
+        controls=controls,
+        blocks=None if within is None else within.astype(str),
+        groups=None if "groups" not in given else given["groups"].astype(str),
+        n_without=int(adata.n_obs - len(rows)),
+        source=source,
+    )
+
+
+class _Kept:
+    """Some rows of a matrix that stays where it is."""
+
+    def __init__(self, matrix: Any, rows: Index) -> None:
+        self._matrix, self._rows = matrix, rows
+        self.shape = (len(rows), int(matrix.shape[1]))
+
+    def __getitem__(self, which: slice) -> Any:
+        rows = self._rows[which]
+        if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
+            return self._matrix[int(rows[0]) : int(rows[-1]) + 1]
+        return self._matrix[rows]
+
+
+def _matrix(adata: Any, obsm: str | None, layer: str | None) -> tuple[Any, str]:
+    """Return an embedding, a layer or X, as it is stored, and its name."""
+    if layer is not None or obsm is None:
+        matrix = matrix_of(adata, layer)
+        name = "X" if layer is None else f"layers[{layer!r}]"
+        _tell_counts(matrix, name)
+        return matrix, name
+    key = obsm.removeprefix("obsm/")
+    if key not in adata.obsm:
+        raise ValueError(
+            f"obsm must be among {check.listed(adata.obsm) or 'none'}, or None for X, got {obsm!r}: compute the "
+            "embedding first, as scanpy.pp.pca does"
+        )
+    return parted(in_memory(adata.obsm[key]) if _is_table(adata.obsm[key]) else adata.obsm[key])[0], f"obsm[{key!r}]"
+
+
+def _is_table(values: Any) -> bool:
+    return hasattr(values, "columns")
+
+
+def _tell_counts(matrix: Any, name: str) -> None:
+    """Warn where values are counts: how deep a cell was sequenced then moves it more than anything else."""
+    first = matrix[:_LOOKED_AT]
+    first = first.compute() if hasattr(first, "compute") else first
+    values = np.asarray(first.data if hasattr(first, "toarray") else first)
+    if values.size and values.min() >= 0 and values.max() > 1 and (values == np.floor(values)).all():
+        warn(
+            f"{name} holds counts: shifts follow the depth of cells; normalise and log-transform first", MeasureWarning
+        )
+
+
+def _labels(adata: Any, value: str | Sequence[Any], name: str) -> NDArray[Any]:
+    if isinstance(value, str):
+        return labels(adata, value, name)
+    from pandas import isna
+
+    found = np.asarray(value, dtype=object)
+    if found.shape != (adata.n_obs,):
+        raise ValueError(f"{name} must be a column of adata.obs or one label per cell, got shape {found.shape}")
+    return np.array([None if isna(one) else str(one) for one in found], dtype=object)
+
+
+def _joined(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    return np.array([f"{a} | {b}" for a, b in zip(first, second, strict=True)], dtype=object)

@@ -1,0 +1,70 @@
+"""Does an integration keep the geometry of cells within each type?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from shesha.bio._cells import labels, require_anndata
+from shesha.comparison.within import MEASURES, compare_within
+from shesha.io import from_anndata
+from shesha.measures._registry import Choice
+from shesha.results._within import WithinClasses
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+
+def integration_test(
+    adata: AnnData,
+    before: str,
+    after: str,
+    per: str,
+    measures: Choice | Iterable[Choice] = MEASURES,
+    *,
+    blocks: str | None = None,
+    groups: str | None = None,
+    **options: Any,
+) -> WithinClasses:
+    """Compare two embeddings within each cell type, above chance: what did an integration keep?
+
+    `shesha compare cells.h5ad --key obsm/X_pca --key obsm/X_harmony --labels cell_type --blocks batch` is the same.
+
+    Parameters
+    ----------
+    adata : AnnData
+        With both embeddings.
+    before, after : str
+        Keys of ``adata.obsm``.
+    per : str
+        Column of ``adata.obs`` with the cell types; cells without one take no part.
+    measures
+        As for `shesha.compare`.
+    blocks : str, optional
+        Column of obs with the batches: cells are exchanged within their batch only, so that what both embeddings know
+        of the batch does not count as kept.
+    groups : str, optional
+        Column of obs with the donors, whose cells move together.
+    **options
+        Of `shesha.compare_within`, such as ``n_permutations`` and ``min_rows``.
+
+    Returns
+    -------
+    WithinClasses
+
+    Examples
+    --------
+    >>> import anndata, numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> obs = pd.DataFrame({"type": np.repeat(["B", "T"], 40)}, index=np.arange(80).astype(str))
+    >>> pca = rng.standard_normal((80, 10))
+    >>> after = {"X_pca": pca, "X_new": pca + 0.2 * rng.standard_normal((80, 10))}
+    >>> found = integration_test(anndata.AnnData(obs=obs, obsm=after), "X_pca", "X_new", "type", "RSA")
+    >>> found.to_frame()[["class", "n", "p"]].round(3).to_numpy().tolist()
+    [['B', 40, 0.005], ['T', 40, 0.005], ['all rows', 80, 0.005]]
+    """
+    require_anndata(adata)
+    X, Y = (from_anndata(adata, obsm=key).values for key in (before, after))
+    named = {"blocks": blocks, "groups": groups}
+    design: dict[str, Any] = {name: None if key is None else labels(adata, key, name) for name, key in named.items()}
+    return compare_within(X, Y, labels(adata, per, "per"), measures, names=(before, after), **design, **options)

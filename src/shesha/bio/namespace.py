@@ -1,0 +1,17 @@
+"""`adata.shesha`: the functions of single cells as methods of AnnData, where AnnData has namespaces (0.12 on)."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+
+def register() -> None:
+    """Add the namespace, unless anndata is missing or too old for it."""
+    if find_spec("anndata") is None:
+        return
+    import anndata
+
+    if hasattr(anndata, "register_anndata_namespace") and not hasattr(anndata.AnnData, "shesha"):
+        from shesha.bio._accessor import Shesha
+
+        anndata.register_anndata_namespace("shesha")(Shesha)

@@ -1,0 +1,72 @@
+"""`shesha study`: the papers' experiments, one command each, beside the published numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from shesha.studies import StudyRun
+
+study = typer.Typer(
+    name="study",
+    help="Experiments of the papers and of our own, beside the published numbers.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+OutFolder = Annotated[Path, typer.Option(help="Folder of the results; what is there is kept.")]
+_DEFAULT = Path("studies")
+_INCOMPLETE = 1
+
+
+@study.command("list")
+def list_command() -> None:
+    """Name the studies, what each repeats, and what it asks."""
+    from shesha.report import wrapped
+    from shesha.studies import studies
+
+    for one in studies():
+        typer.echo(f"{one.name} ({one.paper}; {len(one.quick)} cells quick, {len(one.full)} in all)")
+        typer.echo("\n".join(wrapped(one.question, 80, "    ", "")))
+
+
+@study.command("run")
+def run_command(
+    names: Annotated[list[str], typer.Argument(help="Names, 'all', or your own module:name.", metavar="NAME...")],
+    quick: Annotated[bool, typer.Option(help="Few cells: under two minutes on two cores.")] = False,
+    out: OutFolder = _DEFAULT,
+    workers: Annotated[int | None, typer.Option(help="Processes of this machine; default: one per core.")] = None,
+    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, instead.")] = None,
+    again: Annotated[bool, typer.Option("--again/--only-missing", help="Compute anew what is there.")] = False,
+) -> None:
+    """Compute what is not there yet, and write a table, pictures and a page; started again, it goes on where it was.
+
+    Data are looked for in the folder that SHESHA_DATA names. Ends with status 1 if a cell raised an error.
+    """
+    from shesha.studies import run, studies
+
+    wanted = [one.name for one in studies()] if "all" in names else names
+    found = run(wanted, quick=quick, out=out, workers=workers, scheduler=scheduler, again=again)
+    for one in found:
+        typer.echo("\n".join(_told(one, out)))
+    if any(one.failures for one in found):
+        raise typer.Exit(_INCOMPLETE)
+
+
+def _told(found: StudyRun, out: Path) -> list[str]:
+    lines = [f"{found.study.name}: {len(found.rows)} of {found.n_cells} cells, {out / found.study.name / 'page.md'}"]
+    for what, cells in (("failed", found.failures), ("not reachable", found.unreachable)):
+        lines += [f"  {what}: {reason}" for reason in sorted(set(cells.values()))[:5]]
+    return lines
+
+
+@study.command("page")
+def page_command(
+    name: Annotated[str, typer.Argument(help="Name, or your own module:name.")], out: OutFolder = _DEFAULT
+) -> None:
+    """Write the page of the rows that are there, and print where."""
+    from shesha.studies import write_page
+
+    typer.echo(str(write_page(name, out)))

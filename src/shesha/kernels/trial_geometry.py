@@ -1,0 +1,153 @@
+"""Mean responses of conditions in halves of the trials, the distances between them, and how well their orders agree."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.stats import rankdata
+
+from shesha._types import Index, Labels, Mask, Matrix, Vector
+from shesha.kernels.distances import Metric
+
+Cube = NDArray[np.float64]
+
+_FEW_UNITS = 24
+"""Up to so many units of trials, sums within units serve all splits."""
+_DIGITS = 11
+"""Distances that agree to so many decimals, of the largest, tie: beyond is the rounding of their sums."""
+_FEWEST_PAIRS = 3
+
+
+def compressed(rows: Matrix) -> Matrix:
+    """Return rows of at most as many columns as there are rows, with the same inner products."""
+    if rows.shape[1] <= len(rows):
+        return rows
+    upper = np.asarray(np.linalg.qr(rows.T, mode="r"), dtype=np.float64)
+    return np.ascontiguousarray(upper.T)
+
+
+def directed(rows: Matrix, *, unit: bool, centred: bool) -> Matrix:
+    """Return rows less their means, if so, and of unit length, if so; rows without a direction stay zero."""
+    if centred:
+        rows = rows - rows.mean(axis=1, keepdims=True)
+    if unit:
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        rows = rows / np.where(lengths > 0, lengths, 1.0)[:, None]
+    return rows
+
+
+def half_sums(rows: Matrix, codes: Labels, n_conditions: int, unit: Index, first: Mask) -> tuple[Cube, Cube]:
+    """Sum the rows of each condition in the first and in the second half of every split.
+
+    Parameters
+    ----------
+    rows : array of shape (n_trials, n_columns)
+    codes : array of shape (n_trials,)
+        -1 for trials that are left out.
+    n_conditions : int
+    unit : array of shape (n_trials,)
+        What is shared out between the halves.
+    first : array of shape (n_splits, n_units)
+        Units of the first half.
+
+    Returns
+    -------
+    two arrays of shape (n_splits, n_conditions, n_columns)
+    """
+    n_splits, n_units = first.shape
+    if n_units <= _FEW_UNITS:
+        sums = _summed(rows, np.where(codes < 0, -1, codes * n_units + unit), n_conditions * n_units)
+        flat = sums.reshape(n_conditions, n_units, -1).transpose(1, 0, 2).reshape(n_units, -1)
+        one, other = (part.astype(np.float64) @ flat for part in (first, ~first))
+        return one.reshape(n_splits, n_conditions, -1), other.reshape(n_splits, n_conditions, -1)
+    # One sum per split, half and condition: all trials are gone through once for each split.
+    half = 2 * np.arange(n_splits)[:, None] + ~first[:, unit]
+    target = np.where(codes < 0, -1, half * n_conditions + codes)
+    sums = _summed(rows, target, 2 * n_splits * n_conditions).reshape(n_splits, 2, n_conditions, -1)
+    return sums[:, 0], sums[:, 1]
+
+
+def equal_half_sums(
+    rows: Matrix, codes: Labels, n_conditions: int, masks: Mask, keys: Matrix, size: int
+) -> tuple[Cube, Cube]:
+    """As `half_sums`, of equally many trials of each condition in either half: those of the smallest keys.
+
+    Parameters
+    ----------
+    rows, codes, n_conditions
+        As for `half_sums`.
+    masks : array of shape (n_splits, n_trials)
+        Trials of the first half.
+    keys : array of shape (n_splits, n_trials)
+        Random numbers.
+    size : int
+        Trials of each condition in each half; conditions with fewer have none there.
+    """
+    n_splits, n_groups = len(masks), 2 * n_conditions
+    group = np.where(codes < 0, n_groups, n_conditions * ~masks + codes)
+    order = np.lexsort((keys, group), axis=-1)
+    ordered = np.take_along_axis(group, order, axis=1)
+    place = np.arange(len(rows)) * np.ones((n_splits, 1), dtype=np.intp)
+    begins = np.diff(ordered, axis=1, prepend=-1) != 0
+    place -= np.maximum.accumulate(np.where(begins, place, 0), axis=1)
+    lines = np.arange(n_splits)[:, None]
+    counts = np.bincount((lines * (n_groups + 1) + group).ravel(), minlength=n_splits * (n_groups + 1))
+    enough = counts.reshape(n_splits, -1)[lines, ordered] >= size
+    chosen = (place < size) & enough & (ordered < n_groups)
+    target = np.empty_like(group)
+    np.put_along_axis(target, order, np.where(chosen, lines * n_groups + ordered, -1), axis=1)
+    sums = _summed(rows, target, n_splits * n_groups).reshape(n_splits, 2, n_conditions, -1)
+    return sums[:, 0], sums[:, 1]
+
+
+def _summed(rows: Matrix, target: Index, n_targets: int) -> Matrix:
+    """Sum rows by their targets, one line of targets after the other; -1 is no target."""
+    kept = np.flatnonzero(target.ravel() >= 0)
+    where = (target.ravel()[kept], kept % len(rows))
+    indicator = sparse.csr_matrix((np.ones(len(kept)), where), shape=(n_targets, len(rows)))
+    return np.asarray(indicator @ rows)
+
+
+def distances_of(sums: Cube, counts: Matrix, metric: Metric) -> Matrix:
+    """Distances of all pairs of conditions, NaN where one has no trial or no direction, of shape (n_splits, n_pairs).
+
+    Sums instead of means will do for cosines; for correlations their rows are centred already.
+    """
+    i, j = np.triu_indices(sums.shape[1], k=1)
+    if metric == "euclidean":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = sums / counts[:, :, None]
+        grams = means @ means.transpose(0, 2, 1)
+        squared = np.einsum("skk->sk", grams)
+        between: Matrix = np.sqrt(np.maximum(squared[:, i] + squared[:, j] - 2 * grams[:, i, j], 0.0))
+        return between
+    grams = sums @ sums.transpose(0, 2, 1)
+    lengths = np.sqrt(np.einsum("skk->sk", grams))
+    # What centring leaves of a constant mean is rounding.
+    lengths = np.where((counts > 0) & (lengths > 1e-12 * counts), lengths, np.nan)
+    found: Matrix = np.clip(1.0 - grams[:, i, j] / (lengths[:, i] * lengths[:, j]), 0.0, 2.0)
+    return found
+
+
+def agreement(first: Matrix, second: Matrix) -> Vector:
+    """Rank correlation of each line with that of the other, over the pairs that both have; NaN where there are few."""
+    both = np.isfinite(first) & np.isfinite(second)
+    enough = np.where(both.sum(axis=1) >= _FEWEST_PAIRS, 1.0, np.nan)
+    a, b = (centred_ranks(np.where(both, one, np.nan)) for one in (first, second))
+    found: Vector = np.clip(np.einsum("sp,sp->s", a, b), -1.0, 1.0) * enough
+    return found
+
+
+def centred_ranks(values: Matrix) -> Matrix:
+    """Ranks of the finite entries of each line, centred, of unit length, others 0; NaN where all are equal."""
+    known = np.isfinite(values)
+    filled = np.where(known, values, 0.0)
+    top = np.abs(filled).max(axis=1, keepdims=True)
+    # Unknown entries rank last, and so take no part in the ranks of the others.
+    ranks = rankdata(np.where(known, np.round(filled / np.where(top > 0, top, 1.0), _DIGITS), np.inf), axis=1)
+    counts = known.sum(axis=1, keepdims=True)
+    ranks = np.where(known, ranks - (counts + 1) / 2, 0.0)
+    lengths = np.sqrt((ranks**2).sum(axis=1, keepdims=True))
+    found: Matrix = ranks / np.where(lengths > 0, lengths, np.nan)
+    return found

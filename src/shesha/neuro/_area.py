@@ -1,0 +1,120 @@
+"""The scores of one area in one session."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shesha._random import spawn
+from shesha._types import Index, Vector
+from shesha._warnings import NotEstimableWarning
+from shesha.kernels.distances import Metric
+from shesha.kernels.trial_geometry import directed
+from shesha.neuro._beside import Null, Orders
+from shesha.neuro._trials import Trials
+from shesha.neuro.behaviour import coupling_score
+from shesha.neuro.drift import drift_score
+from shesha.neuro.halves import Halves, How
+from shesha.neuro.split import EqualTrials, split_score
+from shesha.neuro.whitened import wuc_score
+from shesha.results import AreaScore, TrialScore
+
+
+@dataclass(frozen=True)
+class AreaOptions:
+    """How areas are scored."""
+
+    scores: tuple[str, ...]
+    how: How
+    metric: Metric
+    normalize: bool
+    n_splits: int
+    n_blocks: int
+    trials_per_half: int | None
+    n_neurons: int | None
+    n_draws: int
+    n_permutations: int
+    null: Null
+    drift_null: Null
+    alpha: float
+    seed: int
+
+    def orders(self, n_trials: int, null: Null) -> Orders:
+        """Orders of the trials, the same for all areas of a session."""
+        return Orders.of(n_trials, self.n_permutations, null, alpha=self.alpha, seed=self.seed)
+
+    def halves(self, n_trials: int) -> Halves:
+        """Halves of the trials, the same for all areas of a session."""
+        return Halves.of(n_trials, self.how, self.n_splits, self.n_blocks, spawn(self.seed, 1))
+
+    def neurons(self, n: int) -> list[Index]:
+        """Which neurons are scored: all, or as many as were asked for, several times."""
+        if self.n_neurons is None or self.n_neurons == n:
+            return [np.arange(n)]
+        rng = spawn(self.seed, 2)
+        return [np.sort(rng.choice(n, self.n_neurons, replace=False)) for _ in range(self.n_draws)]
+
+
+Scorer = Callable[[Trials, Vector | None, AreaOptions], TrialScore]
+
+
+def _split(trials: Trials, outcome: Vector | None, own: AreaOptions) -> TrialScore:
+    orders, halves = own.orders(trials.n_trials, own.null), own.halves(trials.n_trials)
+    equal = EqualTrials.of(own.trials_per_half, halves, own.n_splits, own.seed)
+    return split_score(trials, halves, orders, own.metric, own.normalize, {}, equal)
+
+
+def _wuc(trials: Trials, outcome: Vector | None, own: AreaOptions) -> TrialScore:
+    orders, halves = own.orders(trials.n_trials, own.null), own.halves(trials.n_trials)
+    return wuc_score(trials, halves, orders, own.normalize, None, {})
+
+
+def _drift(trials: Trials, outcome: Vector | None, own: AreaOptions) -> TrialScore:
+    rows = directed(trials.rates, unit=own.normalize, centred=False)
+    return drift_score(rows, trials, own.orders(trials.n_trials, own.drift_null))
+
+
+def _coupling(trials: Trials, outcome: Vector | None, own: AreaOptions) -> TrialScore:
+    orders = own.orders(trials.n_trials, own.null)
+    if outcome is None:
+        return orders.scored("coupling", np.full(1, np.nan), trials, reason="no outcome of the trials was given")
+    return coupling_score(trials, outcome, orders)
+
+
+ALL: Mapping[str, Scorer] = {
+    "trial_split": _split,
+    "centroid_drift": _drift,
+    "wuc": _wuc,
+    "behaviour_coupling": _coupling,
+}
+
+
+def scored(trials: Trials, outcome: Vector | None, options: AreaOptions) -> dict[str, AreaScore]:
+    """Score an area by all that was asked for; the mean over draws of neurons where numbers are made equal."""
+    drawn = [trials.of_neurons(neurons) for neurons in options.neurons(trials.n_neurons)]
+    with warnings.catch_warnings():
+        # Reasons are kept beside the scores.
+        warnings.simplefilter("ignore", NotEstimableWarning)
+        return {name: _mean([ALL[name](one, outcome, options) for one in drawn], options) for name in options.scores}
+
+
+def _mean(found: list[TrialScore], options: AreaOptions) -> AreaScore:
+    """Mean over draws of neurons, beside the mean of each order: the same orders served all draws."""
+    known = [one for one in found if one.observed == one.observed]
+    if not known:
+        return AreaScore(value=float("nan"), reason=found[0].reason)
+    if len(found) > 1 and known[0].null:
+        values = np.array([[one.observed, *one.null] for one in known]).mean(axis=0)
+        orders = replace(options.orders(known[0].n_trials, "permute"), exchanged=known[0].exchanged)
+        trials = Trials(np.zeros((known[0].n_trials, 1)), np.zeros(known[0].n_trials, dtype=np.intp), ("",))
+        one = orders.scored(known[0].name, values, trials, closer=known[0].closer, best=None)
+        return _plain(one)
+    return replace(_plain(known[0]), value=float(np.mean([one.observed for one in known])))
+
+
+def _plain(one: TrialScore) -> AreaScore:
+    fields = ("null_mean", "null_sd", "threshold", "score", "p_value")
+    return AreaScore(value=one.observed, reason=one.reason, **{name: getattr(one, name) for name in fields})

@@ -1,0 +1,125 @@
+"""Trials, checked once: responses of neurons, and the condition of each trial."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha import _validate as check
+from shesha._types import Array, Index, Labels, Mask, Matrix
+from shesha.given import along, in_order, in_order_of, is_labelled, parted
+
+ROLES = (
+    ("trial", "presentation", "event", "stimulus"),
+    ("neuron", "unit", "cell", "neuroid", "channel", "electrode", "roi"),
+    ("time", "time_bin", "bin", "timepoint"),
+)
+"""What the axes of labelled arrays are called, without a plural s: where all tell their role, their order is free."""
+Conditions = ArrayLike | str | Sequence[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Responses of neurons in trials, in the order in which they were recorded."""
+
+    values: Array
+    """Of shape (n_trials, n_neurons), or (n_trials, n_neurons, n_times); float64."""
+    codes: Labels
+    """Number of each trial's condition; -1 for one that is left out."""
+    names: tuple[str, ...]
+    """What the conditions are called."""
+    source: Any = None
+    """The array with named axes, where one was given."""
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, X: Any, conditions: Conditions | None, name: str = "X", *, min_trials: int = 2) -> Trials:
+        """Check responses and conditions; conditions with fewer trials are left out, and told."""
+        values, source = responses(X, name)
+        if conditions is None:
+            return cls(values, np.zeros(len(values), dtype=np.intp), ("",), source)
+        codes, names = condition_codes(X if source is None else source, conditions, len(values), name)
+        counts = np.bincount(codes, minlength=len(names))
+        few = np.flatnonzero(counts < min_trials)
+        number = np.cumsum(counts >= min_trials) - 1
+        codes = np.where(counts[codes] >= min_trials, number[codes], -1).astype(np.intp)
+        kept = tuple(one for k, one in enumerate(names) if counts[k] >= min_trials)
+        told = (f"left out, with fewer than {min_trials} trials: {check.listed(names[k] for k in few)}",)
+        return cls(values, codes, kept, source, told if len(few) else ())
+
+    @property
+    def n_trials(self) -> int:
+        """Number of trials, those of conditions left out among them: their places in the series count."""
+        return len(self.values)
+
+    @property
+    def n_neurons(self) -> int:
+        """Number of neurons."""
+        return int(self.values.shape[1])
+
+    @property
+    def n_conditions(self) -> int:
+        """Number of conditions with enough trials."""
+        return len(self.names)
+
+    @property
+    def rates(self) -> Matrix:
+        """Mean over time, of shape (n_trials, n_neurons)."""
+        found: Matrix = self.values if self.values.ndim == 2 else self.values.mean(axis=2)
+        return found
+
+    @property
+    def silent(self) -> Mask:
+        """Neurons without any response in any trial."""
+        return np.asarray(~self.values.any(axis=(0, 2) if self.values.ndim == 3 else 0))
+
+    def of_neurons(self, neurons: Index | Mask) -> Trials:
+        """Return the same trials of some neurons."""
+        return replace(self, values=self.values[:, neurons], source=None)
+
+
+def responses(X: Any, name: str = "X", *, min_trials: int = 2) -> tuple[Array, Any]:
+    """Return finite responses (trials, neurons[, times]) as float64, and the labelled array they came in."""
+    source = in_order(X, ROLES) if is_labelled(X) else None
+    array = np.asarray(parted(X if source is None else source, name)[0])
+    if array.ndim not in (2, 3) or 0 in array.shape:
+        raise ValueError(f"{name} must be (n_trials, n_neurons) or (n_trials, n_neurons, n_times), got {array.shape}")
+    flat = check.raw_matrix(array.reshape(len(array), -1), name, min_rows=min_trials)
+    return check.finite(flat, name).reshape(array.shape), source
+
+
+def condition_codes(X: Any, conditions: Conditions, n_trials: int, name: str = "X") -> tuple[Labels, tuple[str, ...]]:
+    """Number the conditions of the trials; several columns (contrast left, contrast right) are one condition each."""
+    given = _of_coordinates(X, conditions, name)
+    columns = np.asarray(parted(given, "conditions")[0])
+    if columns.ndim == 2:
+        if len(columns) != n_trials:
+            raise ValueError(f"conditions must have one line for each of the {n_trials} trials, got {len(columns)}")
+        parts = [check.labels(column, n_trials, "conditions", min_classes=1) for column in columns.T]
+        codes, seen = np.unique(np.stack([code for code, _ in parts]), axis=1, return_inverse=True)[::-1]
+        names = [" ".join(str(part[1][at]) for part, at in zip(parts, line, strict=True)) for line in seen.T]
+        return codes.ravel().astype(np.intp), tuple(names)
+    found, classes = check.labels(in_order_of(X, given, "conditions", name), n_trials, "conditions", min_classes=1)
+    return found, tuple(map(str, classes))
+
+
+def _of_coordinates(X: Any, conditions: Any, name: str) -> Any:
+    """Look conditions up among the coordinates of a labelled array, where they are named."""
+    named = [conditions] if isinstance(conditions, str) else conditions
+    if not is_labelled(X):
+        if isinstance(conditions, str):
+            raise TypeError(
+                f"conditions must be one label per trial where {name} has no named axes, got the name {conditions!r}"
+            )
+        return conditions
+    if not isinstance(conditions, str) and not (isinstance(named, list | tuple) and set(named) <= set(X.coords)):
+        return conditions
+    found = [along(X, one, name) for one in named]
+    for one, (axis, _) in zip(named, found, strict=True):
+        if axis != X.dims[0]:
+            raise ValueError(f"conditions must stand along the axis {X.dims[0]!r}, got {one!r} along {axis!r}")
+    return found[0][1] if isinstance(conditions, str) else np.column_stack([values.astype(str) for _, values in found])

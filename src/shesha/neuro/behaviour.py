@@ -1,0 +1,97 @@
+"""Do trials of strong response go well, or badly?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import rankdata
+
+from shesha import _validate as check
+from shesha._arrays import to_host
+from shesha._types import Seed, Vector
+from shesha.given import parted
+from shesha.neuro._beside import Null, Orders, over_orders
+from shesha.neuro._trials import Trials, responses
+from shesha.results import TrialScore
+
+
+def behaviour_coupling(
+    X: Any,
+    outcome: ArrayLike,
+    *,
+    n_permutations: int = 500,
+    null: Null = "shift",
+    blocks: ArrayLike | None = None,
+    block_length: int | None = None,
+    alpha: float = 0.05,
+    seed: Seed = 0,
+) -> TrialScore:
+    """Rank correlation, over trials, of the size of the population's response with the outcome.
+
+    Both change slowly along a session (arousal, satiety), which alone correlates them: the null takes the outcomes
+    along the session, and so keeps what either does slowly.
+
+    Parameters
+    ----------
+    X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
+        Responses, trials in the order in which they were recorded; averaged over time.
+    outcome : array of shape (n_trials,)
+        A number per trial: correct or not, a reaction time.
+    n_permutations, null, blocks, block_length, alpha, seed
+        As for `trial_split`.
+
+    Returns
+    -------
+    TrialScore
+        In [-1, 1], held against chance on both sides; NaN, with a reason and a warning, where the outcome or the
+        size of the response is the same in all trials.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> aroused = rng.random(200) < 0.5
+    >>> found = behaviour_coupling(rng.poisson(np.where(aroused, 3, 2)[:, None], (200, 20)), aroused)
+    >>> round(found.observed, 2), found.significant
+    (0.82, True)
+    """
+    values, source = responses(X)
+    trials = Trials(values, np.zeros(len(values), dtype=np.intp), ("",), source)
+    orders = Orders.of(
+        len(values), n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
+    )
+    return coupling_score(trials, numbers_of(outcome, len(values)), orders)
+
+
+def coupling_score(trials: Trials, outcome: Vector, orders: Orders) -> TrialScore:
+    """Score trials that are checked."""
+    size, other = (_ranks(one) for one in (np.linalg.norm(trials.rates, axis=1), outcome))
+    return orders.scored(
+        "coupling of response and outcome",
+        over_orders(lambda order: float(size @ other[order]), orders),
+        trials,
+        closer="either",
+        best=None,
+        reason="the outcome or the size of the response is the same in all trials",
+    )
+
+
+def numbers_of(outcome: ArrayLike, n_trials: int, name: str = "outcome") -> Vector:
+    """Return one finite number per trial."""
+    array = to_host(parted(outcome, name)[0])
+    if array.shape != (n_trials,) or array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{name} must be one number for each of the {n_trials} trials, got {array.dtype} {array.shape}"
+        )
+    return check.finite(np.asarray(array, dtype=np.float64)[:, None], name)[:, 0]
+
+
+def _ranks(values: Vector) -> Vector:
+    """Centred ranks of unit length, NaN where all are equal."""
+    ranks = rankdata(values)
+    ranks -= ranks.mean()
+    length = float(np.linalg.norm(ranks))
+    found: Vector = ranks / (length if length > 0 else np.nan)
+    return found

@@ -1,0 +1,67 @@
+"""Spike times around events as trials x neurons x times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha import _validate as check
+
+
+def spike_counts(
+    spikes: Any, onsets: ArrayLike, *, window: tuple[float, float] = (0.0, 0.5), n_bins: int = 1
+) -> NDArray[np.int64]:
+    """Count the spikes of each neuron in a window around each event.
+
+    Parameters
+    ----------
+    spikes : mapping or sequence of arrays of spike times, or pynapple TsGroup
+        One entry per neuron, in the order of the columns that come out.
+    onsets : array of shape (n_trials,), or pynapple Ts, or IntervalSet (its starts)
+        When each trial begins, in the unit of the spike times.
+    window : pair of float
+        Beginning and end, relative to the onset; spikes at the end do not count.
+    n_bins : int
+        Windows of equal width that it is cut into.
+
+    Returns
+    -------
+    array of shape (n_trials, n_neurons), or (n_trials, n_neurons, n_bins) for several bins
+
+    Raises
+    ------
+    ValueError
+        If there is no neuron, times are no finite numbers, or the window ends before it begins.
+
+    Examples
+    --------
+    >>> spike_counts({"a": [0.1, 0.2, 1.3], "b": [1.05]}, [0.0, 1.0]).tolist()
+    [[2, 0], [1, 1]]
+    """
+    check.count(n_bins, "n_bins")
+    start, end = (check.finite_number(value, "window") for value in window)
+    if end <= start:
+        raise ValueError(f"window must end after it begins, got {start:g} to {end:g}")
+    trains = list(spikes.values()) if isinstance(spikes, Mapping) or hasattr(spikes, "keys") else list(spikes)
+    if not trains:
+        raise ValueError("spikes must be those of at least one neuron, got none")
+    begins = _times(onsets, "onsets")
+    edges = begins[:, None] + np.linspace(start, end, n_bins + 1)
+    counts = np.stack([np.diff(np.searchsorted(_times(train, "spikes"), edges), axis=1) for train in trains], axis=1)
+    found: NDArray[np.int64] = counts.astype(np.int64)
+    return found[:, :, 0] if n_bins == 1 else found
+
+
+def _times(given: Any, name: str) -> NDArray[np.float64]:
+    """Sorted for spikes, as they are for onsets; of pynapple objects the time stamps or starts."""
+    for attribute in ("t", "start"):
+        if type(given).__module__.partition(".")[0] == "pynapple" and hasattr(given, attribute):
+            given = getattr(given, attribute)
+            break
+    times = np.asarray(given, dtype=np.float64)
+    if times.ndim != 1 or not np.isfinite(times).all():
+        raise ValueError(f"{name} must be finite times, one after the other, got shape {times.shape}")
+    return np.sort(times) if name == "spikes" else times

@@ -1,0 +1,110 @@
+"""Steering directions of probes: where they point, and which classes they lead from and to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha._types import Labels, Matrix, Vector
+from shesha.kernels.class_statistics import class_means
+from shesha.kernels.logistic import EXACT, Fits, fit_many
+
+Method = Literal["logistic", "mean_difference", "svd"]
+METHODS = ("logistic", "mean_difference", "svd")
+ENOUGH = 1e-6
+"""Gradient at which predictions no longer change: for the hundreds of probes of a null and their observed twin."""
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """A linear reader with the direction found on the same rows; all in the coordinates of the rows."""
+
+    weights: Matrix
+    """(n_classes, k): what each class scores."""
+    intercepts: Vector
+    direction: Vector
+    """(k,), of unit length."""
+    source: int
+    target: int
+
+    def scores(self, rows: Matrix) -> Matrix:
+        """Score of each row for each class."""
+        return np.asarray(rows @ self.weights.T + self.intercepts)
+
+
+def probes(
+    rows: Matrix, codes: Labels, training: NDArray[np.bool_], n_classes: int, method: Method, C: float, tolerance: float
+) -> list[Probe]:
+    """Fit one probe per column of `codes` to the rows that `training` marks."""
+    fits = fit_many(rows, codes, training.astype(np.float64), n_classes, C, tolerance)
+    return [probe(rows[own], codes[own, j], fits, j, method) for j, own in enumerate(training.T)]
+
+
+def probe(rows: Matrix, codes: Labels, fits: Fits, j: int, method: Method) -> Probe:
+    """Make one fit a reader with a direction."""
+    found, shift = fits.coefficients[j], fits.intercepts[j]
+    weights, intercepts = (found, shift) if len(found) > 1 else (_apart(found), _apart(shift[:, None])[:, 0])
+    direction = _DIRECTIONS[method](rows, codes, weights)
+    # Weights say which classes they lead to; other directions know the rows only.
+    places = weights if method == "logistic" else class_means(rows, codes)[0]
+    direction, source, target = oriented(direction, places @ direction)
+    return Probe(weights, intercepts, direction, source, target)
+
+
+def _apart(found: Matrix) -> Matrix:
+    """The second class against the first, as a score of each."""
+    return np.concatenate([-found / 2, found / 2])
+
+
+def fitted(rows: Matrix, codes: Labels, n_classes: int, method: Method, C: float) -> tuple[Probe, bool, Matrix, Vector]:
+    """Fit one probe to all rows, as exactly as rounding allows; whether that was reached; and what was fitted."""
+    everything = np.ones((len(rows), 1))
+    fits = fit_many(rows, codes[:, None], everything, n_classes, C, EXACT)
+    made = probe(rows, codes, fits, 0, method)
+    return made, bool(fits.converged[0]), fits.coefficients[0], fits.intercepts[0]
+
+
+def oriented(direction: Vector, along: Vector) -> tuple[Vector, int, int]:
+    """Turn a direction so that it leads from the earlier to the later of the two classes that lie farthest apart."""
+    low, high = int(along.argmin()), int(along.argmax())
+    if low > high:
+        return -direction, high, low
+    # All classes at one place (a direction of zero length): any two will do.
+    return direction, low, high if high != low else (low + 1) % len(along)
+
+
+def top_right(matrix: Matrix) -> Vector:
+    """Top right singular vector: of unit length, or zero where the matrix is."""
+    if not matrix.any():
+        return np.zeros(matrix.shape[1])
+    return np.asarray(np.linalg.svd(matrix, full_matrices=False)[2][0])
+
+
+def _of_weights(rows: Matrix, codes: Labels, weights: Matrix) -> Vector:
+    return top_right(weights)
+
+
+def _of_means(rows: Matrix, codes: Labels, weights: Matrix) -> Vector:
+    means = class_means(rows, codes)[0]
+    return top_right(means - means.mean(axis=0))
+
+
+def _of_shifts(rows: Matrix, codes: Labels, weights: Matrix) -> Vector:
+    """Each row less the mean of all rows of other classes."""
+    means, counts = class_means(rows, codes)
+    share = counts[:, None] / counts.sum()
+    others = (means.T @ share).T / (1 - share) - share * means / (1 - share)
+    return top_right(rows - others[codes])
+
+
+_DIRECTIONS = {"logistic": _of_weights, "mean_difference": _of_means, "svd": _of_shifts}
+
+
+def random_directions(axes: Matrix, count: int, rng: np.random.Generator) -> Matrix:
+    """Random unit vectors of all features, as far as they lie in the coordinates of the rows."""
+    drawn = rng.standard_normal((count, axes.shape[1]))
+    drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+    return np.asarray(drawn @ axes.T)

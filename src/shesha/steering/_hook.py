@@ -1,0 +1,81 @@
+"""Adding a vector to what a module of a network puts out, for as long as a block lasts."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from shesha._types import Vector
+from shesha._warnings import MeasureWarning, warn
+
+_CLOSE = 3
+
+
+def module_named(model: Any, layer: str) -> Any:
+    """Return the module of this name, or say which names are close."""
+    if not hasattr(model, "named_modules"):
+        raise TypeError(f"model must be a torch module, got {type(model).__name__}")
+    if not isinstance(layer, str):
+        raise TypeError(f"layer must be the name of a module, got {layer!r}")
+    known = dict(model.named_modules())
+    if layer in known and layer:
+        return known[layer]
+    names = [name for name in known if name]
+    raise ValueError(f"layer must be the name of a module of the model, got {layer!r}; {_offered(layer, names)}")
+
+
+def _offered(layer: str, names: list[str]) -> str:
+    """Close names: those spelled alike, and those that end alike, since wrappers put names of their own before."""
+    ending = [name for name in names if name == layer.strip(".") or name.endswith("." + layer.strip("."))]
+    close = list(dict.fromkeys([*ending, *difflib.get_close_matches(layer, names, n=_CLOSE, cutoff=0.5)]))[:_CLOSE]
+    if close:
+        return f"close are {', '.join(map(repr, close))}"
+    return f"it has {', '.join(map(repr, names[:_CLOSE]))}{' and more' if len(names) > _CLOSE else ''}"
+
+
+@contextmanager
+def added(model: Any, layer: str, shift: Vector) -> Iterator[Any]:
+    """Add a shift to the last axis of a module's output; the model is as before when the block ends, however it ends.
+
+    Yields
+    ------
+    module
+        The one that is steered.
+    """
+    module, runs = module_named(model, layer), [0]
+
+    def add(_: Any, __: Any, output: Any) -> Any:
+        runs[0] += 1
+        return _shifted(output, shift, layer)
+
+    handle = module.register_forward_hook(add)
+    try:
+        yield module
+    finally:
+        handle.remove()
+    if not runs[0]:
+        warn(f"{layer!r} did not run while it was hooked: nothing was steered", MeasureWarning)
+
+
+def _shifted(output: Any, shift: Vector, layer: str) -> Any:
+    """Return a new output of the same kind; hidden states come first where there are several."""
+    if isinstance(output, tuple | list) and len(output):
+        first = _shifted(output[0], shift, layer)
+        # Named tuples take their fields one by one, others as one sequence.
+        make: Callable[..., Any] = type(output)
+        return make(first, *output[1:]) if hasattr(output, "_fields") else make((first, *output[1:]))
+    if not (hasattr(output, "shape") and hasattr(output, "is_floating_point") and output.is_floating_point()):
+        raise TypeError(
+            f"the output of {layer!r} must be a tensor of real numbers, or a tuple that begins with one, got "
+            f"{type(output).__name__}"
+        )
+    if not len(output.shape) or output.shape[-1] != len(shift):
+        raise ValueError(
+            f"the output of {layer!r} must have {len(shift)} features, as the vector, got shape {tuple(output.shape)}"
+        )
+    # A sum is a new tensor: adding in place would rewrite what other modules still hold.
+    return output + output.new_tensor(np.asarray(shift))

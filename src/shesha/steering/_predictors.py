@@ -1,0 +1,145 @@
+"""What the geometry of some rows says about how well others can be steered."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha import _validate as check
+from shesha._progress import track
+from shesha._random import drawn_number, spawn
+from shesha._types import Labels, Mask, Matrix, Seed, Vector
+from shesha._warnings import NotEstimableWarning
+from shesha.descriptors import anisotropy
+from shesha.kernels.class_statistics import class_means
+from shesha.measures import procrustes_similarity
+from shesha.nulls import summarise
+from shesha.results import SteeringPredictors, SteeringScore
+from shesha.stability import estimate, supervised_alignment
+from shesha.steering._agreement import agreement
+from shesha.steering._design import NO_SHUFFLES, Labelled, labelled, shuffle_count
+from shesha.steering._rows import coordinates
+from shesha.transfer import fisher_discriminant, silhouette
+
+Predictor = Callable[[Matrix, Labels], float]
+_SHUFFLING = 73
+_LEVEL = 0.05
+_ROWS = 1000
+"""Rows whose distances are ranked: as in the published scores, but more of them."""
+
+_PAIRS = 1_000_000
+
+
+def _alignment(X: Matrix, codes: Labels) -> float:
+    return supervised_alignment(X, codes, seed=0, max_samples=_ROWS)
+
+
+def _procrustes(X: Matrix, codes: Labels) -> float:
+    return procrustes_similarity(X, np.eye(int(codes.max()) + 1)[codes])
+
+
+_SUPERVISED: dict[str, tuple[Predictor, float | None]] = {
+    "supervised_alignment": (_alignment, 1.0),
+    "fisher": (fisher_discriminant, None),
+    "silhouette": (silhouette, 1.0),
+    "procrustes": (_procrustes, 1.0),
+}
+"""Scores of rows and labels, with the best value that there is."""
+_NO_LABELS = "looks at no labels, so shuffling them changes nothing"
+
+
+def predictors(
+    X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None, n_draws: int = 99, seed: Seed = None
+) -> SteeringPredictors:
+    """What might predict how well a representation can be steered, each beside what shuffled labels give.
+
+    Use other rows than those that are steered (`halves`): on the same rows a predictor knows what it predicts.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Activations of one layer, finite, at least 8 rows.
+    y : array of shape (n_samples,)
+        Class labels, at least two classes.
+    groups : array of shape (n_samples,), optional
+        Template, speaker or document of each row: labels are shuffled as groups allow.
+    n_draws : int
+        Shuffles of the labels; 0 leaves the chance level out.
+    seed : int, Generator or None
+
+    Returns
+    -------
+    SteeringPredictors
+        `supervised_alignment` (the paper's supervised Shesha: rank correlation of distances with whether labels
+        differ), `fisher`, `silhouette`, `procrustes` (similarity to the one-hot labels), `coherence` (of the shifts
+        between the two classes farthest apart) and `unbiased_coherence` with chance and p-value; `feature_split` and
+        `anisotropy`, which look at no labels. Procrustes similarity and Fisher's ratio of random labels are not 0 and
+        grow with features per row. Of two classes the first is the root of f / (1 + f) for the second, f: they order
+        models alike.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 30)
+    >>> found = predictors(rng.standard_normal((60, 8)) + 2 * np.eye(8)[y], y, n_draws=19, seed=0)
+    >>> round(found["supervised_alignment"], 2), round(found["fisher"], 2)
+    (0.5, 0.24)
+    """
+    rows = check.matrix(X, min_rows=8)
+    known = labelled(X, y, groups, len(rows), halved=False)
+    n_shuffles, number = shuffle_count(n_draws), drawn_number(seed)
+    rng = spawn(number, _SHUFFLING)
+    shuffles = [known.shuffled(rng) for _ in range(n_shuffles)]
+    scores = [_scored(name, rows, known, shuffles) for name in _SUPERVISED]
+    scores += _coherence(rows, known, n_shuffles, number)
+    # As feature_split, but rows that are zero, or zero in one half of the features, are left out of it.
+    there = np.asarray(rows.any(axis=1))
+    split = estimate(rows[there], n_bootstrap=0, pairs=_PAIRS, seed=number)
+    scores.append(SteeringScore(name="feature_split", value=split.value, reason=split.reason or _NO_LABELS))
+    scores.append(SteeringScore(name="anisotropy", value=anisotropy(rows), reason=_NO_LABELS))
+    return SteeringPredictors(tuple(scores), len(rows), known.exchanged, n_shuffles, (*known.notes, *_zero(there)))
+
+
+def _zero(there: Mask) -> tuple[str, ...]:
+    return () if there.all() else (f"{(~there).sum()} rows are zero, and were left out of feature_split",)
+
+
+def _scored(name: str, X: Matrix, y: Labelled, shuffles: list[Labels]) -> SteeringScore:
+    function, best = _SUPERVISED[name]
+    with warnings.catch_warnings():
+        # A draw without a score counts as extreme, and a value without one says so in its line.
+        warnings.simplefilter("ignore", NotEstimableWarning)
+        value = function(X, y.codes)
+        null = np.array([function(X, codes) for codes in track(shuffles, len(shuffles), "shuffles")])
+    if np.isnan(value):
+        return SteeringScore(name=name, value=value, reason="not estimable from these rows")
+    return _beside(name, value, null, best)
+
+
+def _beside(name: str, value: float, null: Vector, best: float | None) -> SteeringScore:
+    if not len(null):
+        return SteeringScore(name=name, value=value, reason=NO_SHUFFLES)
+    worth = summarise(value, null, "higher", _LEVEL, best)
+    return SteeringScore(
+        name=name,
+        value=value,
+        null_mean=worth.null_mean,
+        null_sd=worth.null_sd,
+        threshold=worth.threshold,
+        score=worth.score,
+        p_value=worth.p_value,
+    )
+
+
+def _coherence(X: Matrix, y: Labelled, n_draws: int, seed: int) -> tuple[SteeringScore, SteeringScore]:
+    """Between the classes whose means lie farthest apart."""
+    turned = coordinates(X).values
+    means = class_means(turned, y.codes)[0]
+    apart = np.linalg.norm(means[:, None] - means[None], axis=2)
+    source, target = (int(one) for one in np.unravel_index(int(np.triu(apart).argmax()), apart.shape))
+    first, second = agreement(turned, y, source, target, n_draws, seed)
+    return first, replace(second, name="unbiased_coherence")

@@ -1,0 +1,137 @@
+"""One half trains a probe and gives the direction, the other is steered: for true and for shuffled labels alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shesha._types import Index, Labels, Mask, Matrix, Vector
+from shesha.kernels.threads import parallel
+from shesha.steering._design import Labelled
+from shesha.steering._directions import ENOUGH, Method, Probe, probes
+from shesha.steering._local import local_effects
+from shesha.steering._rows import Coordinates
+
+SCORES = ("accuracy", "max_drop", "to_target", "to_source", "anti_steerable")
+_AT_A_TIME = 256
+"""Probes that are fitted before their rows are steered: their coefficients are all that is held."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Which labels every probe is fitted to, and to which rows; the first labelling is the true one."""
+
+    codes: Labels
+    """(n_labellings, n_samples)"""
+    labelling: Index
+    """(n_probes,)"""
+    training: Mask
+    """(n_samples, n_probes): the other rows are steered."""
+    n_splits: int
+
+    @property
+    def n_labellings(self) -> int:
+        """The true labels, and each shuffle."""
+        return len(self.codes)
+
+
+def planned(y: Labelled, n_splits: int, n_draws: int, rng: np.random.Generator) -> Plan:
+    """Draw shuffles of the labels, and halves for each: each half trains once and is steered once."""
+    codes = np.array([y.codes, *(y.shuffled(rng) for _ in range(n_draws))])
+    training = []
+    for own in codes:
+        for _ in range(n_splits):
+            first = y.halves(own, rng)
+            training += [first, ~first]
+    labelling = np.repeat(np.arange(len(codes)), 2 * n_splits)
+    return Plan(codes, labelling, np.array(training).T, n_splits)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What steering did to the rows that a probe did not see."""
+
+    accuracies: Vector
+    """At each strength."""
+    scores: Vector
+    """As in SCORES."""
+    strength: float
+    """The strength at which half of the rows that the probe held for something else become the target."""
+    rows: Index
+    effects: Vector
+    """Of each steered row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """How rows are steered."""
+
+    alphas: Vector
+    """In the units of the rows."""
+    method: Method
+    C: float
+    neighbours: int
+    """0: effects on single rows are left out."""
+
+
+def outcomes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[Outcome]:
+    """Fit every probe of the plan and steer the other half along its direction."""
+    found: list[Outcome] = []
+    for start in range(0, len(plan.labelling), _AT_A_TIME):
+        span = slice(start, start + _AT_A_TIME)
+        training, codes = plan.training[:, span], plan.codes[plan.labelling[span]].T
+        fitted = probes(X.values, codes, training, n_classes, setup.method, setup.C, ENOUGH)
+        found += parallel(
+            lambda j, fitted=fitted, codes=codes, training=training: steered(  # type: ignore[misc]
+                X, codes[:, j], ~training[:, j], fitted[j], fitted[j].direction, setup
+            ),
+            range(len(fitted)),
+        )
+    return found
+
+
+def observed_probes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[Probe]:
+    """The probes of the true labels, once more: for directions other than their own."""
+    own = plan.labelling == 0
+    codes = np.repeat(plan.codes[0][:, None], own.sum(), axis=1)
+    return probes(X.values, codes, plan.training[:, own], n_classes, setup.method, setup.C, ENOUGH)
+
+
+def steered(X: Coordinates, codes: Labels, tested: Mask, probe: Probe, direction: Vector, setup: Setup) -> Outcome:
+    """Move the tested rows along a direction and read them with the probe."""
+    rows = np.flatnonzero(tested)
+    base, slopes = probe.scores(X.values[rows]), probe.weights @ direction
+    # The probe is linear: what it reads at any strength needs no second look at the rows.
+    read = (base[:, None, :] + setup.alphas[None, :, None] * slopes).argmax(axis=2)
+    accuracies = (read == codes[rows, None]).mean(axis=0)
+    zero = int(np.flatnonzero(setup.alphas == 0)[0])
+    effects = np.empty(0)
+    if setup.neighbours:
+        effects = local_effects(X, codes, tested, probe, direction, setup.alphas, setup.neighbours)
+    scores = (
+        accuracies[zero],
+        accuracies[zero] - accuracies.min(),
+        _became(read, zero, int(setup.alphas.argmax()), probe.target),
+        _became(read, zero, int(setup.alphas.argmin()), probe.source),
+        (effects < 0).mean() if len(effects) else np.nan,
+    )
+    return Outcome(accuracies, np.array(scores), _median_strength(base, slopes, probe.target), rows, effects)
+
+
+def _became(read: Labels, zero: int, at: int, label: int) -> float:
+    """Share of the rows read as something else that become a class; NaN without such rows, or such a strength."""
+    others = read[:, zero] != label
+    return float((read[others, at] == label).mean()) if at != zero and others.any() else np.nan
+
+
+def _median_strength(base: Matrix, slopes: Vector, target: int) -> float:
+    """Half of the rows that are not read as the target become it at this strength; infinite if they never do."""
+    others = base[base.argmax(axis=1) != target]
+    if not len(others):
+        return np.nan
+    ahead, gain = others - others[:, [target]], slopes[target] - slopes
+    rivals = np.arange(len(gain)) != target
+    with np.errstate(divide="ignore", invalid="ignore"):
+        needed = np.where(gain > 0, ahead / gain, np.where(ahead > 0, np.inf, -np.inf))
+    return float(np.median(needed[:, rivals].max(axis=1)))

@@ -1,0 +1,71 @@
+"""Numbers of many probes become one number with its interval, beside its null."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from shesha._types import Matrix, Vector
+from shesha.nulls import summarise
+from shesha.results import SteeringScore
+from shesha.steering._design import NO_SHUFFLES
+
+SATURATED = 0.95
+"""Share of the largest possible drop from which on all rows are, in effect, read as one class."""
+_BEST = {"higher": 1.0, "lower": 0.0}
+
+
+def mean(values: Matrix, axis: int = -1) -> Vector:
+    """Mean of what there is; NaN where there is nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.asarray(np.nanmean(values, axis=axis))
+
+
+def interval(values: Vector) -> tuple[float, float]:
+    """Where the mean over probes might lie with other rows of the same kind, at 95 %.
+
+    Halves of the same rows overlap, so the spread of the mean over K of them does not fall like 1 / K: Nadeau and
+    Bengio's correction adds the ratio of steered to training rows, which is 1.
+    """
+    found = values[np.isfinite(values)]
+    if len(found) < 2:
+        return np.nan, np.nan
+    from scipy.special import stdtrit
+
+    margin = stdtrit(len(found) - 1, 0.975) * np.sqrt((1 / len(found) + 1) * found.var(ddof=1))
+    return float(found.mean() - margin), float(found.mean() + margin)
+
+
+def beside_null(
+    name: str, values: Matrix, closer: str, level: float, bounds: tuple[float, float] = (0.0, 1.0)
+) -> SteeringScore:
+    """Put a number beside its null; the first line of values is that of the true labels, one column per probe."""
+    means = mean(values)
+    low, high = np.clip(interval(values[0]), *bounds)
+    if np.isnan(means[0]):
+        return SteeringScore(name=name, value=np.nan, closer=closer, reason=_NOTHING[name])
+    if len(means) == 1:
+        return SteeringScore(
+            name=name, value=float(means[0]), ci_low=float(low), ci_high=float(high), closer=closer, reason=NO_SHUFFLES
+        )
+    worth = summarise(float(means[0]), means[1:], closer, level, _BEST[closer])
+    return SteeringScore(
+        name=name,
+        value=float(means[0]),
+        ci_low=float(low),
+        ci_high=float(high),
+        closer=closer,
+        null_mean=worth.null_mean,
+        null_sd=worth.null_sd,
+        threshold=worth.threshold,
+        score=worth.score,
+        p_value=worth.p_value,
+    )
+
+
+_NOTHING = {
+    "flips to target": "no strength is above 0, or every row is read as the target",
+    "flips to source": "no strength is below 0, or every row is read as the source",
+}

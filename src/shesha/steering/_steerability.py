@@ -1,0 +1,183 @@
+"""How far can these rows be steered?"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha import _validate as check
+from shesha._random import generator
+from shesha._types import Matrix, Seed, Vector
+from shesha.results import Steerability, SteeringScore
+from shesha.steering._alphas import PAPER, Units, strengths
+from shesha.steering._design import Labelled, labelled, shuffle_count
+from shesha.steering._directions import METHODS, Method, Probe, random_directions
+from shesha.steering._local import NEIGHBOURS
+from shesha.steering._protocol import SCORES, Outcome, Plan, Setup, observed_probes, outcomes, planned, steered
+from shesha.steering._rows import Coordinates, coordinates
+from shesha.steering._scores import SATURATED, beside_null, mean
+
+LEVEL = 0.05
+_NAMES = ("accuracy", "max drop", "flips to target", "flips to source", "anti-steerable rows")
+
+
+def steerability(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    alphas: ArrayLike = PAPER,
+    units: Units = "raw",
+    groups: ArrayLike | None = None,
+    method: Method = "logistic",
+    C: float = 1.0,
+    n_splits: int = 5,
+    n_directions: int = 20,
+    n_draws: int = 99,
+    seed: Seed = None,
+) -> Steerability:
+    """How far a probe's reading of rows moves when these are steered along a vector found on other rows.
+
+    Rows are cut into halves. One trains a logistic probe and gives the vector; the rows of the other are moved by
+    ``alpha`` times the vector (of unit length) and read by the probe, at every strength. Then the halves change places,
+    and other halves are drawn. Everything is done again with shuffled labels, which is chance: a probe of noise also
+    loses accuracy when rows are pushed along it, the more so the fewer the rows.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Activations of one layer, finite, at least 8 rows.
+    y : array of shape (n_samples,)
+        Class labels, at least 4 rows of each of at least two classes. With more than two, the vector leads from one to
+        the other of the two classes that lie farthest apart along it.
+    alphas : sequence of float
+        Strengths, 0 among them. Default: those of the paper, -2 to 2.
+    units : {'raw', 'norm'}
+        Units of alphas: of the features, or the mean length of a row of X. Raw strengths make layers and models of
+        smaller numbers look easier to steer.
+    groups : array of shape (n_samples,), optional
+        Template, prompt, speaker or document of each row. Groups are never cut by a split, and labels are shuffled as
+        groups allow: within those of several classes, whole among those of one class. Without it, rows that are copies
+        of a template with another noun stand on both sides of every split, and the probe is read where it was
+        trained (`shesha.doubts` looks for such rows).
+    method : {'logistic', 'mean_difference', 'svd'}
+        As for `vector`. The probe that reads is logistic in any case.
+    C : float
+        Weight of the data against the penalty, as in scikit-learn. It depends on the scale of X: where rows are short,
+        a small C makes the logistic vector the difference of the means.
+    n_splits : int
+        Splits into halves, each used both ways.
+    n_directions : int
+        Random directions of each split, the control of the paper.
+    n_draws : int
+        Shuffles of the labels; 0 leaves the chance level out.
+    seed : int, Generator or None
+
+    Returns
+    -------
+    Steerability
+        Accuracy, max drop (accuracy at 0 less the lowest), flips towards either class at the largest strengths and the
+        share of anti-steerable rows, each with its interval, chance level and p-value; the curves; the effect on each
+        row. A linear probe sees all rows move alike, so effects are read by neighbours in the steered half.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["neg", "pos"], 40)
+    >>> X = rng.standard_normal((80, 12)) + 2 * np.eye(12)[(y == "pos").astype(int)]
+    >>> found = steerability(X, y, n_splits=2, n_draws=19, seed=0)
+    >>> round(found.max_drop.value, 2), round(found.max_drop.chance, 2), round(found.random_drop, 2)
+    (0.36, 0.05, 0.07)
+    """
+    rows = coordinates(X)
+    known = labelled(X, y, groups, len(rows.values))
+    given, steps = strengths(alphas, units, rows.norm)
+    check.choice(method, METHODS, "method")
+    setup = Setup(steps, method, check.positive(C, "C"), NEIGHBOURS)
+    rng = generator(seed)
+    plan = planned(known, check.count(n_splits, "n_splits"), shuffle_count(n_draws), rng)
+    found = outcomes(rows, known.n_classes, plan, setup)
+    own = found[: 2 * plan.n_splits]
+    probes = observed_probes(rows, known.n_classes, plan, setup)
+    axes = random_directions(rows.axes, check.count(n_directions, "n_directions"), rng)
+    control = _along(axes, rows, plan, probes, setup)
+    scores = _scores(found, plan)
+    source, target = _poles(probes)
+    largest = _largest_drop(known, scores[0].value, source, target)
+    return Steerability(
+        source=known.names[source],
+        target=known.names[target],
+        accuracy=scores[0],
+        max_drop=scores[1],
+        to_target=scores[2],
+        to_source=scores[3],
+        anti_steerable=scores[4],
+        random_drop=float(mean(_column(control, "max_drop"))),
+        random_anti_steerable=float(mean(_column(control, "anti_steerable"))),
+        strength=float(np.median([one.strength for one in own])) / (rows.norm if units == "norm" else 1.0),
+        largest_drop=largest,
+        alphas=tuple(given.tolist()),
+        accuracies=_mean_curve(own),
+        random_accuracies=_mean_curve(control),
+        shuffled_accuracies=_mean_curve(found[2 * plan.n_splits :]) if n_draws else (),
+        effects=tuple(_effects(own, rows).tolist()),
+        units=units,
+        norm=rows.norm,
+        method=method,
+        exchanged=known.exchanged,
+        n_rows=len(rows.values),
+        n_splits=plan.n_splits,
+        n_directions=len(axes),
+        n_draws=plan.n_labellings - 1,
+        notes=(*known.notes, *_saturation(scores[1].value, largest)),
+    )
+
+
+def _along(axes: Matrix, X: Coordinates, plan: Plan, probes: list[Probe], setup: Setup) -> list[Outcome]:
+    """What directions do that no probe gave: the control."""
+    return [
+        steered(X, plan.codes[0], ~plan.training[:, j], probe, axis, setup)
+        for j, probe in enumerate(probes)
+        for axis in axes
+    ]
+
+
+def _column(found: list[Outcome], name: str) -> Vector:
+    return np.array([one.scores[SCORES.index(name)] for one in found])
+
+
+def _scores(found: list[Outcome], plan: Plan) -> list[SteeringScore]:
+    values = np.array([one.scores for one in found]).reshape(plan.n_labellings, -1, len(SCORES))
+    closer = ("higher", "higher", "higher", "higher", "lower")
+    return [beside_null(name, values[:, :, k], closer[k], LEVEL) for k, name in enumerate(_NAMES)]
+
+
+def _poles(probes: list[Probe]) -> tuple[int, int]:
+    """The two classes that most probes lead from and to."""
+    pairs = [(probe.source, probe.target) for probe in probes]
+    return max(sorted(set(pairs)), key=pairs.count)
+
+
+def _largest_drop(y: Labelled, accuracy: float, source: int, target: int) -> float:
+    shares = np.bincount(y.codes) / len(y.codes)
+    return float(accuracy - min(shares[source], shares[target]))
+
+
+def _mean_curve(found: list[Outcome]) -> tuple[float, ...]:
+    return tuple(np.mean([one.accuracies for one in found], axis=0).tolist())
+
+
+def _effects(own: list[Outcome], X: Coordinates) -> Matrix:
+    """Mean effect on each row over the splits in which it was steered: once in each."""
+    total = np.zeros(len(X.values))
+    for one in own:
+        total[one.rows] += one.effects
+    return total / (len(own) / 2)
+
+
+def _saturation(drop: float, largest: float) -> tuple[str, ...]:
+    if not largest > 0 or drop < SATURATED * largest:
+        return ()
+    return (
+        f"the largest strengths push nearly all rows into one class: max drop {drop:.3f} is then the accuracy less the "
+        f"share of that class ({largest:.3f}), and says nothing beyond the accuracy; use smaller alphas",
+    )

@@ -1,0 +1,226 @@
+"""A steering vector: a direction that knows where it leads, how far rows agree on it, and what chance gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.typing import ArrayLike, NDArray
+
+from shesha import _validate as check
+from shesha._types import Seed, Vector
+from shesha._warnings import MeasureWarning, warn
+from shesha.results import SteeringScore
+from shesha.steering._agreement import agreement
+from shesha.steering._alphas import UNITS, Units
+from shesha.steering._design import labelled, shuffle_count
+from shesha.steering._directions import METHODS, Method, fitted
+from shesha.steering._hook import added
+from shesha.steering._rows import coordinates
+
+
+@dataclass(frozen=True, eq=False)
+class SteeringVector(NDArrayOperatorsMixin):
+    """A direction of unit length, which NumPy takes for the array it is: `2 * vector`, `X @ vector`."""
+
+    direction: Vector
+    """(n_features,), of unit length: towards `target`."""
+    source: str
+    target: str
+    norm: float
+    """Mean length of the rows: what one unit 'norm' is."""
+    coherence: SteeringScore
+    """Mean cosine of the shifts of the target's rows, from the mean of the source's, to their mean shift."""
+    unbiased: SteeringScore
+    """Mean cosine of pairs of these shifts: 0 where they have nothing in common, whatever the number of rows."""
+    method: str
+    C: float
+    n_rows: int
+    exchanged: str
+    weights: NDArray[np.float64] = field(repr=False)
+    """Of the logistic probe on the same rows: (1, n_features), or one line per class."""
+    intercepts: Vector = field(repr=False)
+    classes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Of the coherence."""
+        return self.coherence.ci_low, self.coherence.ci_high
+
+    @property
+    def chance(self) -> float:
+        """Coherence under shuffled labels."""
+        return self.coherence.chance
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the direction."""
+        return self.direction.shape
+
+    def __len__(self) -> int:
+        """Return the number of features."""
+        return len(self.direction)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the direction."""
+        return np.array(self.direction, dtype=dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Calculate with the direction; results are plain arrays."""
+        plain = (one.direction if isinstance(one, SteeringVector) else one for one in inputs)
+        return getattr(ufunc, method)(*plain, **options)
+
+    def scaled(self, alpha: float, units: Units = "norm") -> Vector:
+        """Return the vector at a strength: what a hook adds.
+
+        Parameters
+        ----------
+        alpha : float
+            Negative strengths lead to the source.
+        units : {'norm', 'raw'}
+            Mean lengths of the rows that the vector was made of, or units of the features.
+        """
+        check.choice(units, UNITS, "units")
+        length = check.finite_number(alpha, "alpha") * (self.norm if units == "norm" else 1.0)
+        return np.asarray(length * self.direction)
+
+    def hook(self, model: Any, layer: str, *, alpha: float, units: Units = "norm") -> AbstractContextManager[Any]:
+        """Add the vector to what a module of a torch model puts out, while a with block lasts.
+
+        Parameters
+        ----------
+        model : torch.nn.Module
+        layer : str
+            Name of a module, as in `model.named_modules()`. Its output is a tensor whose last axis has as many features
+            as the vector, or a tuple that begins with one; all positions are moved. A module that runs twice is steered
+            twice.
+        alpha, units
+            As for `scaled`.
+
+        Returns
+        -------
+        context manager
+            The hook is removed when the block ends, also by an exception. Tensors are not changed in place.
+
+        Raises
+        ------
+        ValueError
+            The model has no such module (close names are offered), or its output other features.
+
+        Examples
+        --------
+        >>> import torch
+        >>> X, y = np.random.default_rng(0).standard_normal((20, 3)), np.repeat([0, 1], 10)
+        >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
+        >>> with vector(X, y, n_draws=0).hook(model, "0", alpha=1.0):
+        ...     out = model(torch.zeros(1, 2))
+        """
+        shift = self.scaled(alpha, units)
+        return added(model, layer, shift)
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {
+            "direction": self.direction.tolist(),
+            **{name: getattr(self, name) for name in ("source", "target", "norm", "method", "C", "n_rows")},
+            "coherence": self.coherence.to_dict(),
+            "unbiased": self.unbiased.to_dict(),
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        """Print where the vector leads, and how far rows agree on it."""
+        return "\n".join(
+            [
+                f"Steering vector from {self.source} to {self.target} ({self.method}), {len(self)} features, "
+                f"{self.n_rows:,} rows of mean length {self.norm:.3g}",
+                f"  {self.coherence}",
+                f"  {self.unbiased}",
+                f"  chance: {self.exchanged} shuffled",
+                *(f"  note: {note}" for note in self.notes),
+            ]
+        )
+
+
+def vector(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    method: Method = "logistic",
+    groups: ArrayLike | None = None,
+    C: float = 1.0,
+    n_draws: int = 999,
+    seed: Seed = None,
+) -> SteeringVector:
+    """A steering vector between classes, with how far the rows agree on it beside what chance gives.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Activations of one layer, finite, at least 8 rows.
+    y : array of shape (n_samples,)
+        Class labels, at least two classes. The vector leads to the later class in their order. With more than two
+        it leads between the two that lie farthest apart along it (by their weights; by their means, if not logistic).
+    method : {'logistic', 'mean_difference', 'svd'}
+        The weights of an L2-penalised logistic regression (more classes: their top right singular vector, as in the
+        paper's 8.3); the difference of the class means (more: the top right singular vector of the centred means); the
+        top right singular vector of all rows less the mean of the other classes.
+    groups : array of shape (n_samples,), optional
+        Template, speaker or document of each row: labels are shuffled, and rows resampled, as groups allow.
+    C : float
+        Weight of the data against the penalty; the solution is scikit-learn's for the same C.
+    n_draws : int
+        Shuffles of the labels for the chance level; 0 leaves it out.
+    seed : int, Generator or None
+
+    Returns
+    -------
+    SteeringVector
+        The direction, of unit length, which calculates like an array, with `coherence` (interval, chance level,
+        p-value), `norm`, `hook`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["neg", "pos"], 30)
+    >>> X = rng.standard_normal((60, 5)) + 3 * np.eye(5)[(y == "pos").astype(int)]
+    >>> found = vector(X, y, method="mean_difference", n_draws=99, seed=0)
+    >>> np.round(found, 1).tolist(), found.target
+    ([-0.7, 0.7, -0.1, -0.0, -0.0], 'pos')
+    >>> float(np.round(np.linalg.norm(2 * found), 6)), (X @ found).shape
+    (2.0, (60,))
+    >>> found.coherence.value > found.coherence.threshold
+    True
+    """
+    rows = coordinates(X)
+    known = labelled(X, y, groups, len(rows.values), halved=False)
+    check.choice(method, METHODS, "method")
+    strength = check.positive(C, "C")
+    probe, converged, weights, intercepts = fitted(rows.values, known.codes, known.n_classes, method, strength)
+    if not probe.direction.any():
+        raise ValueError(f"X must have classes whose means differ, got a {method} vector of length 0")
+    if not converged:
+        warn("the logistic regression did not converge: scale X, or use a smaller C", MeasureWarning)
+    back = weights @ rows.axes
+    agreed = agreement(rows.values, known, probe.source, probe.target, shuffle_count(n_draws), seed)
+    return SteeringVector(
+        direction=probe.direction @ rows.axes,
+        source=known.names[probe.source],
+        target=known.names[probe.target],
+        norm=rows.norm,
+        coherence=agreed[0],
+        unbiased=agreed[1],
+        method=method,
+        C=strength,
+        n_rows=len(rows.values),
+        exchanged=known.exchanged,
+        weights=back,
+        intercepts=intercepts - back @ rows.mean,
+        classes=known.names,
+        notes=known.notes,
+    )

@@ -1,0 +1,82 @@
+"""Our numbers beside published ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+AGREES, DIFFERS = "agrees", "differs"
+_DEVIATIONS = 3.0
+
+
+def beside(
+    rows: pd.DataFrame, published: pd.DataFrame, by: Sequence[str], numbers: Sequence[str], *, decimals: int = 3
+) -> pd.DataFrame:
+    """Put means of our draws beside published numbers, with the difference and a verdict.
+
+    A published number is one draw: it agrees where it lies within three standard deviations of our single draws, or
+    where the difference is one of rounding.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        One line per cell.
+    published : DataFrame
+        One line per combination of `by`, with columns called like ours.
+    by : sequence of str
+        Parameters that say which belong together.
+    numbers : sequence of str
+        Columns to compare.
+    decimals : int
+        Of the published numbers.
+
+    Returns
+    -------
+    DataFrame
+        One line per published number: the parameters, `number`, `published`, `ours`, `sd`, `draws`, `difference`,
+        `verdict`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> ours = pd.DataFrame({"k": [1, 1, 1], "score": [0.50, 0.52, 0.54]})
+    >>> beside(ours, pd.DataFrame({"k": [1], "score": [0.55]}), ["k"], ["score"]).verdict.tolist()
+    ['agrees']
+    """
+    import pandas as pd
+
+    lines = []
+    for _, line in published.iterrows():
+        own = rows[np.logical_and.reduce([rows[name] == line[name] for name in by])] if by else rows
+        for number in numbers:
+            if number not in published or pd.isna(line[number]):
+                continue
+            values = own[number].dropna() if number in own else pd.Series(dtype=float)
+            lines.append(_line({name: line[name] for name in by}, number, float(line[number]), values, decimals))
+    return pd.DataFrame(lines)
+
+
+def _line(
+    keys: dict[str, object], number: str, published: float, values: pd.Series[float], decimals: int
+) -> dict[str, object]:
+    n = len(values)
+    ours = float(values.mean()) if n else float("nan")
+    sd = float(values.std(ddof=1)) if n > 1 else float("nan")
+    difference = ours - published
+    allowed = max(_DEVIATIONS * sd if sd == sd else 0.0, 0.5 * 10.0**-decimals + 1e-12)
+    verdict = "not run" if not n else AGREES if abs(difference) <= allowed else DIFFERS
+    return {
+        **keys,
+        "number": number,
+        "published": published,
+        "ours": ours,
+        "sd": sd,
+        "draws": n,
+        "difference": difference,
+        "verdict": verdict,
+    }

@@ -1,0 +1,54 @@
+"""Synthetic representations that several studies share."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha._types import Matrix
+
+N, LATENT, D = 200, 50, 256
+"""Rows, latent factors and features of "Geometric Stability", section 7.1."""
+
+
+def mixture(share: float, rng: np.random.Generator) -> Matrix:
+    """Share of a low-rank signal, the rest isotropic noise; the signal has entries of unit variance (7.1.1).
+
+    The text divides the signal by its Frobenius norm, which would drown it at every share but 1; unit variance is the
+    reading that gives the published scores.
+    """
+    signal = rng.standard_normal((N, LATENT)) @ rng.standard_normal((LATENT, D))
+    return np.asarray(share * signal / signal.std() + (1 - share) * rng.standard_normal((N, D)))
+
+
+def noise(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Independent entries of a kind: "Gaussian", "Student's t" (3 degrees) or "Laplace"."""
+    if kind == "Gaussian":
+        return rng.standard_normal(shape)
+    if kind == "Laplace":
+        return rng.laplace(size=shape)
+    return np.asarray(rng.standard_t(3, size=shape))
+
+
+def power_law(rng: np.random.Generator) -> Matrix:
+    """Rows with singular values 100, 50, 33, ... and random axes (7.1.3)."""
+    left, right = (np.linalg.qr(rng.standard_normal((size, size)))[0] for size in (N, D))
+    return np.asarray((left * (100 / np.arange(1, N + 1))) @ right[:, :N].T)
+
+
+def without_top(X: Matrix, k: int) -> Matrix:
+    """Take away the top k principal components; the mean row, which is none, stays, as in the published numbers."""
+    mean = X.mean(axis=0)
+    left, sizes, right = np.linalg.svd(X - mean, full_matrices=False)
+    sizes[:k] = 0
+    return np.asarray(left * sizes @ right + mean)
+
+
+def shared(strength: float, d: int, n: int, rank: int, rng: np.random.Generator) -> tuple[Matrix, Matrix]:
+    """Two representations with a common low-rank signal, each with noise of its own of unit variance."""
+    latent = rng.standard_normal((n, rank))
+    pair = []
+    for _ in range(2):
+        turned = latent @ rng.standard_normal((rank, d)) / np.sqrt(rank)
+        pair.append(strength * turned + rng.standard_normal((n, d)))
+    return pair[0], pair[1]

@@ -1,0 +1,87 @@
+"""The page of a study: the answer first, then tables and pictures, then what was run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shesha._atomic import replacing, write_text
+from shesha.report import markdown_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure with a name for its file, and what it shows in words."""
+
+    name: str
+    figure: Figure
+    shows: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a study found.
+
+    Parameters
+    ----------
+    answer : str
+        To the study's question, in a sentence or two, with the numbers that decide.
+    tables : sequence of (title, table)
+    pictures : sequence of Picture
+    notes : sequence of str
+        What we make of differences, what cannot be compared, what would fool a reader.
+    """
+
+    answer: str
+    tables: tuple[tuple[str, pd.DataFrame], ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def save_page(page: Page, folder: Path, title: str, question: str, ran: str) -> Path:
+    """Write a page and its pictures, and return where.
+
+    Parameters
+    ----------
+    page : Page
+    folder : path
+        Is made if need be.
+    title, question, ran : str
+        Heading; what was asked; what was run, for its end.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = [f"# {title}", question, f"**{page.answer}**"]
+    for picture in page.pictures:
+        with replacing(folder / f"{picture.name}.png") as place:
+            picture.figure.savefig(place, dpi=150, format="png")
+        _close(picture.figure)
+        parts.append(f"![{picture.shows}]({picture.name}.png)")
+    for heading, table in page.tables:
+        parts += [f"## {heading}", _markdown(table)]
+    parts += [f"- {note}" if len(page.notes) > 1 else note for note in page.notes]
+    parts += ["## What was run", ran]
+    place = folder / "page.md"
+    write_text(place, "\n\n".join(parts) + "\n")
+    return place
+
+
+def _close(figure: Figure) -> None:
+    from shesha.plots import pyplot
+
+    pyplot().close(figure)
+
+
+def _markdown(table: pd.DataFrame) -> str:
+    rows = [[_cell(value) for value in line] for line in table.itertuples(index=False)]
+    return markdown_table([str(name) for name in table.columns], rows)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return "-" if value != value else f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+    return str(value)

@@ -1,0 +1,45 @@
+"""Pictures that several studies share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from shesha.plots import PALETTE, pyplot
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+_CROWD = 7
+
+
+def figure(n: int = 1, *, width: float = 4.3, height: float = 3.4, sharey: bool = False) -> tuple[Figure, list[Any]]:
+    """Return a figure and its axes, side by side, without the frame at the top and the right."""
+    made, axes = pyplot().subplots(
+        1, n, figsize=(width * n, height), layout="constrained", sharey=sharey, squeeze=False
+    )
+    for ax in axes[0]:
+        ax.spines[["top", "right"]].set_visible(False)
+    return made, list(axes[0])
+
+
+def lines(ax: Any, rows: pd.DataFrame, x: str, y: str, by: str, *, order: Sequence[Any] | None = None) -> None:
+    """Draw the mean of y against x, one line per value of `by`, with one standard deviation of the draws."""
+    for place, name in enumerate(rows[by].unique() if order is None else order):
+        found = rows[rows[by] == name].groupby(x)[y].agg(["mean", "std"])
+        colour = PALETTE[place % len(PALETTE)]
+        ax.plot(found.index, found["mean"], marker="o", markersize=3.5, color=colour, label=str(name))
+        spread = found["std"].fillna(0.0)
+        ax.fill_between(
+            found.index, found["mean"] - spread, found["mean"] + spread, color=colour, alpha=0.15, linewidth=0
+        )
+
+
+def logarithmic(ax: Any, values: Iterable[float]) -> None:
+    """Make the horizontal axis logarithmic, with ticks at the values themselves (every second, if there are many)."""
+    ticks = sorted(set(values))
+    ticks = ticks if len(ticks) < _CROWD else ticks[::-2][::-1]
+    ax.set_xscale("log")
+    ax.set_xticks(ticks, [f"{value:g}" for value in ticks])
+    ax.set_xticks([], minor=True)

@@ -1,0 +1,33 @@
+"""Rates that are counted and correlations within draws."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha._types import Vector
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def binomial_limits(rate: float, n: int, coverage: float = 0.95) -> tuple[float, float]:
+    """Within these lies a share counted over n independent draws, with this probability.
+
+    Examples
+    --------
+    >>> binomial_limits(0.05, 200)
+    (0.02, 0.08)
+    """
+    from scipy.stats import binom
+
+    low, high = binom.interval(coverage, n, rate)
+    return float(low / n), float(high / n)
+
+
+def rank_correlations(rows: pd.DataFrame, first: str, second: str, by: str = "seed") -> Vector:
+    """Spearman's correlation of two columns within each draw."""
+    from scipy.stats import spearmanr
+
+    return np.array([spearmanr(own[first], own[second]).statistic for _, own in rows.groupby(by)], dtype=np.float64)

@@ -1,0 +1,73 @@
+"""Labels that read like controls, and those that do not."""
+
+import pytest
+
+from shesha.bio import GuessedControlsWarning, find_controls
+
+GENES = ["STAT1", "NEGR1", "NT5E", "CTRL9A", "ANTXR1", "NTRK1", "KLF1+CEBPA"]
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["control", "Control", "CTRL", "non-targeting", "Non Targeting", "non_targeting", "NT", "NTC", "DMSO", "neg"],
+)
+def test_whole_labels_are_found_whatever_their_case(label):
+    found = find_controls([*GENES, label])
+    assert (found.labels, found.how, found.others) == ((label,), "exact", ())
+
+
+@pytest.mark.parametrize("label", ["sgNT", "NT_1", "NTg3", "guide-NT-2", "ctrl_A", "neg 4", "sgNTC-12", "NegCtrl0"])
+def test_short_tokens_are_found_between_delimiters(label):
+    with pytest.warns(GuessedControlsWarning, match=r"controls: .* \(token\); name them with control="):
+        found = find_controls([*GENES, label])
+    assert found.labels == (label,)
+
+
+@pytest.mark.parametrize("label", ["NaN_Control_2", "AAVS1 safe-targeting guides", "mockinfected"])
+def test_keywords_are_found_within_labels(label):
+    with pytest.warns(GuessedControlsWarning, match="keyword"):
+        assert find_controls([*GENES, label]).labels == (label,)
+
+
+def test_guides_of_one_set_count_together():
+    guides = [f"NTg{i}" for i in range(1, 11)]
+    with pytest.warns(GuessedControlsWarning, match="'NTg1', 'NTg2', 'NTg3', 'NTg4', 'NTg5' and 5 more"):
+        found = find_controls([*GENES, *guides])
+    assert found.labels == tuple(guides)
+
+
+@pytest.mark.parametrize("labels", [["DMSO", "control"], ["NTg1", "NEG_1"], ["mock_A", "vehicle_B"]])
+def test_several_sets_are_ambiguous(labels):
+    with pytest.raises(ValueError, match=f"control must be named where several .*: {labels[0]}, {labels[1]}"):
+        find_controls([*GENES, *labels])
+
+
+def test_genes_are_no_controls():
+    with pytest.raises(ValueError, match="control must name the label of the control cells, one of STAT1, NEGR1, NT5E"):
+        find_controls(GENES)
+
+
+def test_a_combined_perturbation_is_no_control():
+    with pytest.warns(GuessedControlsWarning, match="ctrl_1") as told:
+        found = find_controls(["KLF1+ctrl", "ctrl_1", "ctrl+KLF1"])
+    assert found.labels == ("ctrl_1",)
+    assert len(told) == 1
+    assert find_controls(["KLF1+ctrl", "ctrl"]).labels == ("ctrl",)
+
+
+def test_what_reads_like_controls_beside_an_exact_label_is_told():
+    with pytest.warns(GuessedControlsWarning, match=r"'control' \(exact\); NT_1 read like controls too, and count as"):
+        found = find_controls(["control", "STAT1", "NT_1"])
+    assert found.others == ("NT_1",)
+
+
+def test_labels_that_are_named_are_taken():
+    assert find_controls(GENES, "STAT1").labels == ("STAT1",)
+    assert find_controls(GENES, ["STAT1", "NT5E", "STAT1"]).labels == ("STAT1", "NT5E")
+    assert find_controls(GENES, ("STAT1",)).how == "named"
+    with pytest.raises(ValueError, match="control must be among STAT1, got 'STAT'"):
+        find_controls(GENES, "STAT")
+    with pytest.raises(ValueError, match="control must be among non-targeting, got 'NT'"):
+        find_controls(["GENE", "non-targeting"], "NT")
+    with pytest.raises(ValueError, match="control must name at least one label"):
+        find_controls(GENES, [])

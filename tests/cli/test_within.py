@@ -1,0 +1,83 @@
+"""Cell types, batches and donors of an .h5ad file: what did an integration keep within each type?"""
+
+import re
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+
+from shesha import bio
+
+
+@pytest.fixture
+def cells(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    types = np.repeat(["B", "T"], 40)[rng.permutation(80)]
+    obs = pd.DataFrame({"cell_type": types, "batch": rng.choice(["b1", "b2"], 80)}, index=[f"c{i}" for i in range(80)])
+    obs["donor"] = np.tile(list("abcd"), 20)
+    pca = rng.standard_normal((80, 6)) + 4 * (types == "T")[:, None]
+    made = anndata.AnnData(obs=obs, obsm={"X_pca": pca, "X_new": pca + 0.3 * rng.standard_normal((80, 6))})
+    monkeypatch.chdir(tmp_path)
+    made.write_h5ad("cells.h5ad")
+    return made
+
+
+BOTH = ("cells.h5ad", "--key", "obsm/X_pca", "--key", "obsm/X_new")
+
+
+def test_one_command_and_one_call_give_the_same(invoke, cells, strict_json):
+    design = ("--blocks", "batch", "--measures", "RSA,CKA", "--permutations", 39, "--json", "-")
+    ended = invoke("compare", *BOTH, "--labels", "cell_type", *design)
+    found = bio.integration_test(
+        cells, "X_pca", "X_new", "cell_type", ["RSA", "CKA"], blocks="batch", n_permutations=39
+    )
+    told = strict_json(ended.out[ended.out.index("{") :])
+    assert (ended.status, list(told["classes"])) == (0, ["B", "T"])
+    for name, one in found.classes.items():
+        for score in one.scores:
+            line = next(line for line in told["classes"][name]["scores"] if line["measure"] == score.measure)
+            assert (line["value"], line["p_value"]) == pytest.approx((score.value, score.p_value))
+
+
+def test_the_report_names_classes(invoke, cells):
+    ended = invoke("compare", *BOTH, "--labels", "cell_type", "--groups", "donor", "--permutations", 39)
+    assert ended.status == 0
+    assert "obsm/X_pca and obsm/X_new, within 2 classes" in ended.out
+    assert all(measure in ended.out for measure in ("RSA (higher", "mutual kNN (higher", "CKA (higher", "all rows"))
+
+
+def test_labels_may_be_a_file(invoke, cells):
+    cells.obs[["cell_type"]].to_csv("types.csv")
+    options = ("--measures", "RSA", "--permutations", 19)
+    expected = invoke("compare", *BOTH, "--labels", "cell_type", *options)
+    assert invoke("compare", *BOTH, "--labels", "types.csv", *options).out == expected.out
+
+
+def test_an_audit_takes_a_column_as_labels(invoke, cells):
+    quick = ("--bootstrap", 0, "--permutations", 19, "--key", "obsm/X_pca")
+    by_column = invoke("audit", "cells.h5ad", "--labels", "cell_type", "--groups", "donor", *quick)
+    documented = invoke("audit", "cells.h5ad", "--label-column", "cell_type", "--groups", "donor", *quick)
+    assert by_column == documented
+    assert "cell_type, 2 classes of 40 rows" in by_column.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("compare", *BOTH, "--labels", "lineage"),
+            "--labels must be a file, or a column of cells.h5ad, got 'lineage'",
+        ),
+        (("compare", "cells.h5ad", "--labels", "cell_type", "--key", "obsm/X_pca"), "at least two representations"),
+        (("compare", *BOTH, "--labels", "cell_type", "--shift"), "--shift must be left out with --labels, got both"),
+        (("compare", *BOTH, "--labels", "cell_type", "--plot", "a.png"), "--plot must be left out with --labels"),
+        (("compare", *BOTH, "--labels", "cell_type", "--store", "s.sqlite"), "--labels needs two representations in"),
+        (("audit", "cells.h5ad", "--labels", "lineage"), "column must be among|--label-column must be among"),
+        (("audit", "cells.h5ad", "--labels", "missing.csv"), "--labels must be an existing file, got missing.csv"),
+    ],
+)
+def test_bad_input_is_refused(invoke_main, cells, arguments, message):
+    ended = invoke_main(*arguments)
+    assert ended.status == 2
+    assert re.search(message, ended.err), ended.err

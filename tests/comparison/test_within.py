@@ -1,0 +1,135 @@
+"""Comparisons within classes: each is the comparison of its rows, and what lies between classes does not help."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import shesha
+from shesha import compare, compare_within
+from shesha.io import NamedRows
+from shesha.nulls import benjamini_hochberg
+
+NAMES = ("before", "after")
+
+
+@pytest.fixture(scope="module")
+def cells():
+    """Three types that lie apart; one has lost all that was within it."""
+    rng = np.random.default_rng(0)
+    types = np.repeat(["B", "NK", "T", "rare"], [45, 30, 45, 6])[rng.permutation(126)]
+    X = rng.standard_normal((126, 8)) + 5 * (types == "T")[:, None] - 5 * (types == "NK")[:, None]
+    Y = X + 0.3 * rng.standard_normal((126, 8))
+    lost = types == "T"
+    Y[lost] = rng.standard_normal((lost.sum(), 8)) + 5
+    return X, Y, types
+
+
+def found_in(cells, measures=("RSA", "CKA"), **options):
+    X, Y, types = cells
+    return compare_within(X, Y, types, measures, names=NAMES, n_permutations=39, **options)
+
+
+def test_each_class_is_the_comparison_of_its_rows(cells):
+    X, Y, types = cells
+    found = found_in(cells)
+    assert list(found.classes) == ["B", "NK", "T"]
+    assert found.sizes == {"B": 45, "NK": 30, "T": 45}
+    assert found.excluded == {"rare": "6 rows, fewer than 20"}
+    for name in found.classes:
+        own = types == name
+        alone = compare(X[own], Y[own], ["RSA", "CKA"], calibrate=True, n_permutations=39, seed=0)
+        for measure in ("RSA", "CKA"):
+            line, expected = found[name][measure], alone[measure]
+            assert (line.value, line.p_value, line.null_mean) == (expected.value, expected.p_value, expected.null_mean)
+
+
+def test_what_was_lost_within_a_class_is_found_though_classes_stay_apart(cells):
+    found = found_in(cells)
+    frame = found.to_frame().set_index(["measure", "class"])
+    assert frame.loc[("CKA", "all rows"), "value"] > 0.9
+    assert frame.loc[("RSA", "T"), "p"] > 0.1
+    assert frame.loc[("RSA", "B"), "p"] == frame.loc[("RSA", "NK"), "p"] == 1 / 40
+    for measure in ("RSA", "CKA"):
+        own = frame.loc[measure].drop("all rows")
+        assert own["p_adj"].tolist() == benjamini_hochberg(own["p"]).tolist()
+        assert np.isnan(frame.loc[(measure, "all rows"), "p_adj"])
+    text = str(found)
+    assert "before and after, within 3 classes" in text
+    assert "Not compared: rare (6 rows, fewer than 20)." in text
+    assert found.to_dict()["classes"]["B"]["scores"][0]["measure"] == "RSA"
+    with pytest.raises(KeyError, match="name must be one of B, NK, T, got 'rare'"):
+        found["rare"]
+
+
+def test_all_rows_are_exchanged_within_classes(cells):
+    X, Y, types = cells
+    scrambled = Y.copy()
+    for name in np.unique(types):
+        rows = np.flatnonzero(types == name)
+        scrambled[rows] = Y[np.random.default_rng(1).permutation(rows)]
+    assert compare(X, scrambled, ["CKA"], calibrate=True, n_permutations=39)["CKA"].p_value == 1 / 40
+    found = compare_within(X, scrambled, types, "CKA", n_permutations=39)
+    assert found.whole["CKA"].value > 0.9
+    assert found.whole["CKA"].p_value > 0.05
+
+
+def test_batches_that_both_know_do_not_count(cells):
+    X, _, types = cells
+    rng = np.random.default_rng(3)
+    batch = rng.choice(["b1", "b2"], len(X))
+    shift = 3 * (batch == "b1")[:, None] * (np.arange(8) < 4)
+    other = rng.standard_normal(X.shape) + shift
+    free = compare_within(X + shift, other, types, "RSA", n_permutations=39)
+    held = compare_within(X + shift, other, types, "RSA", blocks=batch, n_permutations=39)
+    assert free["B"]["RSA"].p_value == 1 / 40
+    assert held["B"]["RSA"].p_value > 0.05
+    assert held["B"]["RSA"].value == free["B"]["RSA"].value
+
+
+def test_donors_move_together_as_equally_large_groups(cells):
+    _, _, types = cells
+    donor = np.random.default_rng(5).choice(list("abcdef"), len(types))
+    found = found_in(cells, "RSA", groups=donor, min_group=3)
+    for name, comparison in found.classes.items():
+        counts = np.unique(donor[types == name], return_counts=True)[1]
+        kept = counts[counts >= 3]
+        assert found.sizes[name] == len(kept) * kept.min()
+        assert "groups" in comparison.exchanged
+    with pytest.raises(ValueError, match=r"B: 0 groups of at least 40 rows, fewer than 3"):
+        found_in(cells, "RSA", groups=donor, min_group=40)
+
+
+def test_rows_are_matched_by_name_and_rows_without_a_label_left_out(cells):
+    X, Y, types = cells
+    names = [f"c{i}" for i in range(len(X))]
+    order = np.random.default_rng(7).permutation(len(X))
+    labels = pd.Series(types, index=names, dtype=object)
+    expected = found_in(cells)
+    first, second = pd.DataFrame(X, index=names), pd.DataFrame(Y[order], index=[names[i] for i in order])
+    with pytest.warns(shesha.RowNamesWarning):
+        found = compare_within(first, second, labels.iloc[order], ("RSA", "CKA"), names=NAMES, n_permutations=39)
+    assert found.to_frame().drop(columns="reason").equals(expected.to_frame().drop(columns="reason"))
+    labels[types == "NK"] = np.nan
+    part = compare_within(NamedRows(X, names), Y, labels, "RSA", n_permutations=39)
+    assert list(part.classes) == ["B", "T"]
+
+
+def test_distances_are_refused(cells):
+    D = shesha.compute_rdm(cells[0])
+    with pytest.raises(TypeError, match=r"after must be features, of which each class takes its rows, got distances"):
+        compare_within(cells[0], shesha.Rdm(D), cells[2], names=NAMES)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda X, Y, t: compare_within(X, Y, t[:-1]), r"labels must have one label for each of the 126 rows, got"),
+        (lambda X, Y, t: compare_within(X, Y[:-1], t), r"Y must have as many rows as X \(126\), got 125"),
+        (lambda X, Y, t: compare_within(X, Y, t, min_rows=50), r"labels must hold a class of at least 50 rows .*B: 45"),
+        (lambda X, Y, t: compare_within(X, Y, t, min_rows=2), "min_rows must be at least 5, got 2"),
+        (lambda X, Y, t: compare_within(X, Y, t, "colour"), "measures must be one of|colour"),
+    ],
+)
+def test_bad_input_is_refused(cells, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(*cells)

@@ -1,0 +1,78 @@
+"""Noise ceilings of distances, given or found in trials."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import pdist, squareform
+from scipy.stats import spearmanr
+
+import shesha
+from shesha.neuro import noise_ceiling
+
+RNG = np.random.default_rng(2)
+TRUTH = RNG.random(28)
+REPEATS = TRUTH + 0.3 * RNG.random((4, 28))
+
+
+def test_it_is_the_ceiling_of_the_root_where_both_can_be_had() -> None:
+    own = noise_ceiling(REPEATS)
+    other = shesha.noise_ceiling([shesha.Rdm(one) for one in REPEATS], "RSA")
+    assert (own.lower, own.upper, own.reliability) == pytest.approx((other.lower, other.upper, other.reliability))
+    assert own.left_out == pytest.approx(other.left_out)
+    assert (own.n_repeats, own.n_rows) == (4, 8)
+    squares = np.array([squareform(one) for one in REPEATS])
+    assert noise_ceiling(squares) == own
+
+
+def test_a_shift_below_zero_changes_nothing() -> None:
+    assert noise_ceiling(REPEATS - 5).lower == pytest.approx(noise_ceiling(REPEATS).lower)
+
+
+def test_pairs_that_a_repeat_lacks_are_left_out() -> None:
+    holed = REPEATS.copy()
+    holed[1, [3, 9]] = np.nan
+    whole = noise_ceiling(np.delete(REPEATS, [3, 9], axis=1)[:, :21])
+    assert noise_ceiling(np.where(np.arange(28) < 23, holed, np.nan)).lower == pytest.approx(whole.lower)
+
+
+def test_there_is_no_ceiling_over_noise() -> None:
+    against = np.vstack([TRUTH, -TRUTH])
+    with pytest.warns(shesha.NotEstimableWarning, match="repeats do not agree, reliability -1: there is nothing"):
+        found = noise_ceiling(against)
+    assert np.isnan([found.lower, found.upper]).all()
+    assert found.reliability == pytest.approx(-1)
+    assert "no noise ceiling" in str(found)
+    with pytest.warns(shesha.NotEstimableWarning, match="all repeats have 2 pairs of conditions"):
+        noise_ceiling(np.where(np.arange(28) < 2, REPEATS, np.nan))
+
+
+def test_of_trials_it_is_that_of_the_distances_of_runs(recording) -> None:
+    X, shown = recording(n_conditions=6)
+    runs = np.arange(120) * 3 // 120
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    rdms = [pdist([unit[(runs == r) & (shown == k)].mean(axis=0) for k in range(6)], "cosine") for r in range(3)]
+    found = noise_ceiling(X, shown, runs)
+    assert found.lower == pytest.approx(noise_ceiling(np.array(rdms)).lower)
+    halves = [pdist([unit[s::2][shown[s::2] == k].mean(axis=0) for k in range(6)], "cosine") for s in (0, 1)]
+    assert noise_ceiling(X, shown).reliability == pytest.approx(spearmanr(*halves).statistic)
+
+
+@pytest.mark.parametrize(
+    ("rdms", "message"),
+    [
+        (REPEATS[:1], "rdms must hold at least 2 repeats, got 1"),
+        (REPEATS[:, :5], "rdms must hold the distances of all pairs of conditions, got 5 of them"),
+        (REPEATS[0], "rdms must be distances of shape"),
+        (np.where(REPEATS > 1, np.inf, REPEATS), "rdms must be finite, or NaN where there is no distance"),
+    ],
+)
+def test_bad_distances(rdms, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        noise_ceiling(rdms)
+
+
+def test_bad_options(recording) -> None:
+    X, shown = recording()
+    with pytest.raises(ValueError, match="method must be one of"):
+        noise_ceiling(REPEATS, method="kendall")
+    with pytest.raises(ValueError, match="runs must be at least 2, got 1"):
+        noise_ceiling(X, shown, np.zeros(120))

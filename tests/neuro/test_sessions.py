@@ -1,0 +1,151 @@
+"""Pairs of sessions, and the neurons that they share."""
+
+import numpy as np
+import pytest
+
+import shesha
+from shesha import neuro
+from shesha.neuro import shared_neurons, tracked_table
+
+RNG = np.random.default_rng(5)
+SHOWN = np.tile(np.arange(6), 20)
+TUNING = 1 + RNG.gamma(1, 2, size=(6, 25))
+
+
+def session_drift(*given, n_permutations=39):
+    return neuro.session_drift(*given, n_permutations=n_permutations)
+
+
+def day(tuning: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    return np.random.default_rng(seed).poisson(tuning[SHOWN]).astype(float), SHOWN
+
+
+def test_rate_change_is_not_change_of_tuning_or_geometry() -> None:
+    gain = RNG.gamma(2, 1, size=25) + 0.2
+    pair = session_drift({"a": day(TUNING), "b": day(TUNING * gain, 1)}).pairs[0]
+    assert pair["rate"].change > 0.3
+    assert pair["population_vector"].change > 0.3
+    assert abs(pair["tuning"].change) < 0.1
+    assert pair["tuning"].p_value <= 0.03
+
+
+def test_change_of_tuning_is_not_change_of_rate() -> None:
+    turned = np.roll(TUNING, 1, axis=0)
+    pair = session_drift([day(TUNING), day(turned, 1)]).pairs[0]
+    assert pair["tuning"].change > 0.5
+    assert abs(pair["rate"].change) < 0.1
+    still = session_drift([day(TUNING), day(TUNING, 1)]).pairs[0]
+    assert all(abs(one.change) < 0.1 for one in still.parts)
+
+
+def test_the_parts_are_those_of_a_loop() -> None:
+    from scipy.spatial.distance import pdist
+    from scipy.stats import spearmanr
+
+    (X, _), (Y, _) = day(TUNING), day(TUNING, 1)
+
+    def halves(Z):
+        return [np.array([Z[k::6][s::2].mean(axis=0) for k in range(6)]) for s in (0, 1)]
+
+    def corr(a, b):
+        return np.corrcoef(a, b)[0, 1]
+
+    parts = {
+        "population_vector": lambda a, b: np.mean([corr(a[k], b[k]) for k in range(6)]),
+        "rate": lambda a, b: corr(a.mean(axis=0), b.mean(axis=0)),
+        "tuning": lambda a, b: np.median([corr(a[:, c], b[:, c]) for c in range(25)]),
+        "geometry": lambda a, b: spearmanr(pdist(a, "cosine"), pdist(b, "cosine")).statistic,
+    }
+    pair = session_drift([(X, SHOWN), (Y, SHOWN)]).pairs[0]
+    for name, score in parts.items():
+        assert pair[name].between == pytest.approx(np.mean([score(a, b) for a in halves(X) for b in halves(Y)]))
+        assert pair[name].within == pytest.approx(np.mean([score(*halves(Z)) for Z in (X, Y)]))
+
+
+def test_tracked_neurons_are_found_again() -> None:
+    order = RNG.permutation(25)
+    X, Y = day(TUNING)[0], day(TUNING, 1)[0][:, order[:20]]
+    table = np.full((25, 2), -1)
+    table[:, 0] = np.arange(25)
+    table[order[:20], 1] = np.arange(20)
+    found = session_drift([(X, SHOWN), (Y, SHOWN)], table).pairs[0]
+    assert found.n_shared == 20
+    direct = session_drift([(X[:, order[:20]], SHOWN), (Y, SHOWN)]).pairs[0]
+    for one, other in zip(found.parts, direct.parts, strict=True):
+        assert one.between == pytest.approx(other.between)
+    assert found["rate"].p_value <= 0.03
+    assert shared_neurons(table).tolist() == [[25, 20], [20, 20]]
+
+
+def test_strangers_are_at_chance() -> None:
+    hits = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        other = 1 + rng.gamma(1, 2, size=(6, 25))
+        parts = session_drift([day(TUNING), day(other, seed)], n_permutations=19).pairs[0].parts
+        hits += sum(one.p_value <= 0.05 for one in parts)
+    assert hits <= 12
+
+
+def test_sessions_share_some_conditions() -> None:
+    X, shown = day(TUNING)
+    few = shown < 4
+    pair = session_drift({"a": (X, shown), "b": (X[few], shown[few])}).pairs[0]
+    assert pair.n_conditions == 4
+    with pytest.warns(shesha.NotEstimableWarning, match="sessions a and b: 2 conditions are shared, at least 3"):
+        found = session_drift({"a": (X, shown), "b": (X, shown + 4)})
+    assert found.pairs[0].parts == ()
+    assert "2 conditions are shared" in str(found)
+    assert "reason" in found.to_frame()
+
+
+def test_too_few_shared_neurons() -> None:
+    with pytest.warns(shesha.NotEstimableWarning, match="2 neurons are shared"):
+        session_drift([day(TUNING), day(TUNING, 1)], [[0, 0], [1, 1], [2, -1]])
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ([[0, 25]], "tracked must number the neurons of session b from 0 to 24, or be -1, got 25: the place among"),
+        ([[0, -2]], "tracked must number the neurons of session b from 0 to 24, or be -1, got -2"),
+        ([[0, 3], [1, 3]], "tracked must name each neuron of session b once, got 3 repeatedly"),
+        ([[0, 1, 2]], r"tracked must have one column per session \(2\), got 3"),
+        ([[0.5, 1]], "tracked must be whole numbers of shape"),
+        ([0, 1], "tracked must be whole numbers of shape"),
+    ],
+)
+def test_bad_tables(table, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        session_drift({"a": day(TUNING), "b": day(TUNING, 1)}, table)
+
+
+def test_bad_sessions() -> None:
+    with pytest.raises(ValueError, match="sessions must be at least 2, got 1"):
+        session_drift([day(TUNING)])
+    with pytest.raises(ValueError, match="sessions must have the same neurons where none are tracked, got 25, 20"):
+        session_drift([day(TUNING), day(TUNING[:, :20])])
+    with pytest.raises(TypeError, match=r"sessions must be pairs \(X, conditions\), got a ndarray for session 0"):
+        session_drift([TUNING, TUNING])
+    holed = day(TUNING)[0]
+    holed[2, 2] = np.nan
+    with pytest.raises(ValueError, match="session 1 must be finite"):
+        session_drift([day(TUNING), (holed, SHOWN)])
+
+
+def test_tables_of_other_libraries_are_taken() -> None:
+    import pandas as pd
+
+    assert tracked_table(pd.DataFrame({"day 1": [0, 1], "day 2": [1.0, -1.0]})).tolist() == [[0, 1], [1, -1]]
+
+
+def test_it_prints_within_the_page_and_draws(monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    found = session_drift({name: day(TUNING, at) for at, name in enumerate(("Monday", "Tuesday", "Friday"))})
+    assert len(found.pairs) == 3
+    assert max(map(len, str(found).split("\n"))) <= 80
+    assert len(found.to_frame()) == 12
+    with pytest.raises(KeyError, match="part must be one of population_vector, rate, tuning, geometry, got size"):
+        found.pairs[0]["size"]
+    pytest.importorskip("matplotlib").use("agg")
+    assert len(found.plot().get_xticklabels()) == 3

@@ -1,0 +1,247 @@
+"""Halves of the trials, and whether they agree on the distances between conditions."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import pdist
+from scipy.stats import spearmanr
+
+import shesha
+from shesha.neuro import trial_halves, trial_split, wuc
+
+FAST = {"n_permutations": 0}
+
+
+def brute_force(X, shown, halves, metric):
+    """Mean of the rank correlations, condition by condition and pair by pair."""
+    values = []
+    for half in halves:
+        means = [np.array([X[part][shown[part] == k].mean(axis=0) for k in np.unique(shown)]) for part in half]
+        values.append(spearmanr(*(pdist(one, metric) for one in means)).statistic)
+    return np.mean(values)
+
+
+@pytest.mark.parametrize("how", ["odd-even", "random", "blocks"])
+@pytest.mark.parametrize("metric", ["cosine", "correlation", "euclidean"])
+def test_the_value_is_that_of_a_loop(recording, how, metric) -> None:
+    X, shown = recording()
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    found = trial_split(X, shown, how=how, metric=metric, seed=7, n_splits=6, normalize=metric == "cosine", **FAST)
+    from shesha._random import spawn
+    from shesha.neuro.halves import Halves
+
+    masks = Halves.of(len(X), how, 6, 8, spawn(7, 1)).masks
+    halves = [(np.flatnonzero(mask), np.flatnonzero(~mask)) for mask in masks]
+    rows = unit if metric == "cosine" else X
+    if metric == "correlation":
+        rows = rows - rows.mean(axis=1, keepdims=True)
+    assert found.observed == pytest.approx(brute_force(rows, shown, halves, metric), abs=1e-12)
+
+
+def test_more_neurons_than_trials_make_no_difference_to_the_arithmetic(recording) -> None:
+    X, shown = recording(n_trials=40, n_neurons=100, n_conditions=4)
+    halves = trial_halves(40)
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    assert trial_split(X, shown, **FAST).observed == pytest.approx(brute_force(unit, shown, halves, "cosine"))
+
+
+def test_halves_are_halves() -> None:
+    for how in ("odd-even", "random", "blocks"):
+        for first, second in trial_halves(31, how, n_splits=5, seed=1):
+            assert sorted([*first, *second]) == list(range(31))
+            assert abs(len(first) - len(second)) <= (1 if how != "blocks" else 4)
+    blocks = trial_halves(32, "blocks", n_splits=100)
+    assert len(blocks) == 35
+    assert len({tuple(first) for first, _ in blocks}) == 35
+    assert all(0 in first for first, _ in blocks)
+
+
+def test_chance_of_untuned_neurons_keeps_its_level() -> None:
+    """Slow drift and conditions that repeat in a row: shifts keep both, shuffling does not."""
+    rng = np.random.default_rng(0)
+    hits = {"shift": 0, "permute": 0}
+    for seed in range(14):
+        drift = rng.standard_normal((2, 8)) * 0.6
+        phase = np.linspace(0, 1, 96)[:, None]
+        X = rng.poisson(np.exp(1 + drift[0] * np.sin(6 * phase) + drift[1] * np.cos(6 * phase)))
+        shown = np.repeat(rng.permutation(np.tile(np.arange(4), 4)), 6)
+        for null in hits:
+            hits[null] += trial_split(X, shown, null=null, n_permutations=19, seed=seed).significant
+    assert hits["shift"] <= 3
+    assert hits["permute"] >= 4
+
+
+def test_a_condition_with_one_trial_is_left_out_and_told(recording) -> None:
+    X, shown = recording()
+    more = np.append(shown, 9)
+    found = trial_split(np.vstack([X, X[:1]]), more, **FAST)
+    assert found.n_conditions == 5
+    assert "left out, with fewer than 2 trials: 9" in found.notes[0]
+
+
+def test_a_condition_missing_in_a_half_does_not_stop_the_rest(recording) -> None:
+    X, shown = recording()
+    odd_only = np.where(np.arange(120) % 2 == 1, 7, shown)[:6]
+    shown[:6] = odd_only
+    found = trial_split(X, shown, **FAST)
+    assert found.n_conditions == 6
+    keep = shown != 7
+    means = [
+        np.array(
+            [(X / np.linalg.norm(X, axis=1, keepdims=True))[s::2][shown[s::2] == k].mean(axis=0) for k in range(5)]
+        )
+        for s in (0, 1)
+    ]
+    assert keep.sum() == 117
+    assert found.observed == pytest.approx(spearmanr(*(pdist(one, "cosine") for one in means)).statistic)
+
+
+def test_silent_neurons_and_empty_trials_are_told(recording) -> None:
+    X, shown = recording()
+    X[:, 3] = 0
+    X[5] = 0
+    notes = trial_split(X, shown, **FAST).notes
+    assert notes == ("1 of 12 neurons never respond", "1 trials without any response")
+
+
+def test_two_conditions_have_no_geometry(recording) -> None:
+    X, shown = recording(n_conditions=2)
+    with pytest.warns(shesha.NotEstimableWarning, match="2 conditions have enough trials, at least 3"):
+        found = trial_split(X, shown)
+    assert np.isnan(found.observed)
+    assert "not estimable" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"how": "thirds"}, "how must be one of 'odd-even', 'random', 'blocks', got 'thirds'"),
+        ({"null": "none"}, "null must be one of 'shift', 'permute', 'stretches', got 'none'"),
+        ({"null": "stretches"}, "block_length must come with null='stretches', and only then, got none"),
+        ({"block_length": 5}, "block_length must come with null='stretches', and only then, got null='shift'"),
+        ({"metric": "manhattan"}, "metric must be one of"),
+        ({"how": "blocks", "n_blocks": 500}, r"n_blocks must be at most the number of trials \(120\), got 500"),
+        ({"normalize": "yes"}, "normalize must be True or False, got 'yes'"),
+    ],
+)
+def test_bad_options(recording, change, message) -> None:
+    X, shown = recording()
+    with pytest.raises(ValueError if "normalize" not in change else TypeError, match=message):
+        trial_split(X, shown, **change)
+
+
+def test_bad_recordings(recording) -> None:
+    X, shown = recording()
+    holed = X.copy()
+    holed[4, 2] = np.nan
+    with pytest.raises(ValueError, match="X must be finite, got NaN or infinity in rows 4"):
+        trial_split(holed, shown)
+    with pytest.raises(ValueError, match=r"X must be \(n_trials, n_neurons\) or .* got \(120,\)"):
+        trial_split(X[:, 0], shown)
+    with pytest.raises(ValueError, match="conditions must have one label for each of the 120 rows, got 100"):
+        trial_split(X, shown[:100])
+    with pytest.raises(ValueError, match="conditions must have one line for each of the 120 trials, got 100"):
+        trial_split(X, np.column_stack([shown, shown])[:100])
+    with pytest.raises(TypeError, match="conditions must be one label per trial where X has no named axes"):
+        trial_split(X, "contrast")
+    missing = shown.astype(float)
+    missing[3] = np.nan
+    with pytest.raises(ValueError, match="conditions must be free of NaN"):
+        trial_split(X, missing)
+
+
+def test_columns_together_are_one_condition(recording) -> None:
+    X, shown = recording(n_conditions=6)
+    two = np.column_stack([shown // 3, shown % 3])
+    assert trial_split(X, two, **FAST).observed == trial_split(X, shown, **FAST).observed
+
+
+def test_time_is_averaged(recording) -> None:
+    X, shown = recording()
+    film = np.stack([X, 3 * X], axis=2)
+    assert trial_split(film, shown, **FAST).observed == pytest.approx(trial_split(X, shown, **FAST).observed)
+
+
+def wuc_brute_force(X, shown, shrinkage):
+    """Whitening by an explicit inverse, products trial by trial, centring by a matrix."""
+    X = X / np.linalg.norm(X, axis=1, keepdims=True)
+    K, n = shown.max() + 1, X.shape[1]
+    means = np.array([X[shown == k].mean(axis=0) for k in range(K)])
+    left = X - means[shown]
+    S = left.T @ left
+    noise = ((1 - shrinkage) * S + shrinkage * np.trace(S) / n * np.eye(n)) / (len(X) - K)
+    precision = np.linalg.inv(noise)
+    centre = np.eye(K) - 1 / K
+    found = []
+    for half in (slice(0, None, 2), slice(1, None, 2)):
+        x, s = X[half], shown[half]
+        products = x @ precision @ x.T
+        np.fill_diagonal(products, np.nan)
+        G = np.array([[np.nanmean(products[np.ix_(s == a, s == b)]) for b in range(K)] for a in range(K)])
+        found.append((centre @ G @ centre).ravel())
+    return found[0] @ found[1] / np.linalg.norm(found[0]) / np.linalg.norm(found[1])
+
+
+def test_wuc_is_that_of_a_loop(recording) -> None:
+    X, shown = recording()
+    found = wuc(X, shown, shrinkage=0.1, **FAST)
+    assert found.observed == pytest.approx(wuc_brute_force(X, shown, 0.1), abs=1e-10)
+
+
+def test_wuc_of_more_neurons_than_trials_is_that_of_a_loop(recording) -> None:
+    X, shown = recording(n_trials=60, n_neurons=90, n_conditions=4)
+    found = wuc(X, shown, shrinkage=0.3, **FAST)
+    assert found.observed == pytest.approx(wuc_brute_force(X, shown, 0.3), abs=1e-10)
+
+
+def test_wuc_stands_beside_chance(recording) -> None:
+    X, shown = recording()
+    found = wuc(X, shown, n_permutations=39)
+    assert found.significant
+    assert abs(found.null_mean) < 0.3
+    with pytest.warns(shesha.NotEstimableWarning, match="fewer than three conditions"):
+        assert np.isnan(wuc(X, shown % 2, n_permutations=39).observed)
+
+
+def test_results_print_within_the_page_and_become_plain(recording, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    X, shown = recording()
+    found = trial_split(X, shown, how="blocks", n_blocks=2, n_permutations=39)
+    assert max(map(len, str(found).split("\n"))) <= 80
+    assert type(found).from_dict(found.to_dict()) == found
+    assert found.to_frame()["observed"].item() == found.observed
+    pytest.importorskip("matplotlib").use("agg")
+    assert found.plot().get_xlabel() == found.name
+
+
+def test_equal_numbers_of_trials_are_those_of_a_loop(recording) -> None:
+    from shesha.kernels.trial_geometry import equal_half_sums
+
+    X, shown = recording(n_trials=40, n_conditions=4)
+    shown[:3] = -1
+    rng = np.random.default_rng(0)
+    masks, keys = rng.random((3, 40)) < 0.5, rng.random((3, 40))
+    sums = equal_half_sums(np.column_stack([X, np.ones(40)]), shown, 4, masks, keys, 4)
+    for at, half in enumerate(sums):
+        for s in range(3):
+            for k in range(4):
+                own = np.flatnonzero((shown == k) & (masks[s] == (at == 0)))
+                chosen = own[np.argsort(keys[s, own])[:4]] if len(own) >= 4 else own[:0]
+                assert half[s, k, :-1] == pytest.approx(X[chosen].sum(axis=0))
+                assert half[s, k, -1] == len(chosen)
+
+
+def test_unequal_numbers_alone_make_a_geometry_unless_they_are_made_equal() -> None:
+    rng = np.random.default_rng(0)
+    shown = np.repeat(np.arange(5), [8, 12, 24, 48, 96])
+    values = []
+    for _ in range(15):
+        X, order = rng.poisson(2, size=(len(shown), 15)), rng.permutation(len(shown))
+        values.append(
+            [trial_split(X, shown[order], trials_per_half=size, n_splits=5, **FAST).observed for size in (None, 2)]
+        )
+    assert "conditions have 8 to 96 trials" in str(trial_split(X, shown, **FAST).notes)
+    unequal, equal = np.nanmean(values, axis=0)
+    assert unequal > 0.5
+    assert abs(equal) < 0.2
+    with pytest.raises(ValueError, match="trials_per_half must be at least 1, got 0"):
+        trial_split(X, shown, trials_per_half=0)

@@ -1,0 +1,130 @@
+"""Values of rsatoolbox 0.3.2: kept here, computed anew where it is installed, and objects to and from it."""
+
+import warnings
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import squareform
+
+from shesha.kernels.crossed import centred_products
+from shesha.neuro import crossnobis, from_rsatoolbox, noise_ceiling, to_rsatoolbox
+
+CONDITIONS, RUNS = np.tile(np.arange(4), 6), np.repeat(np.arange(3), 8)
+KEPT = np.setdiff1d(np.arange(24), [0, 9, 20, 21])
+
+
+def residues(n: int, d: int) -> np.ndarray:
+    """Numbers that look random and are the same everywhere."""
+    i, j = np.arange(n)[:, None], np.arange(d)
+    return ((i * 37 + j * j * 11 + i**2 * (j + 1)) % 23).astype(float)
+
+
+X, REPEATS = residues(24, 5), residues(5, 10) - 8 + 0.01 * np.arange(10)
+PLAIN = [-9.5333333333, -8.55, 1.7166666667, 3.3, -26.9333333333, 10.6]
+SHRUNK = [-0.0620039771, -0.1810574004, 0.0290384621, 0.142075457, -0.4252629755, 0.2593613022]
+IN_ORDER_OF_FIRST_TRIALS = np.ix_([1, 2, 3, 0], [1, 2, 3, 0])
+UNBALANCED = [1.8633333333, -12.6566666667, 6.85, 14.0844444444, -1.37, 24.3766666667]
+CEILINGS = {
+    "spearman": (0.31906516921507067, 0.5848051330202221),
+    "pearson": (0.2669286427101903, 0.5688219738846229),
+    "cosine": (0.4164375023290188, 0.6485877114315515),
+}
+WHITENED = 0.50345235
+
+
+def pairs(square: np.ndarray) -> np.ndarray:
+    return square[np.triu_indices(len(square), k=1)]
+
+
+def test_cross_validated_distances() -> None:
+    assert pairs(crossnobis(X, CONDITIONS, RUNS, noise=None)) == pytest.approx(PLAIN, abs=1e-9)
+    assert pairs(crossnobis(X, CONDITIONS, RUNS)) == pytest.approx(SHRUNK, abs=1e-9)
+    unbalanced = crossnobis(X[KEPT], CONDITIONS[KEPT], noise=None)
+    assert pairs(unbalanced[IN_ORDER_OF_FIRST_TRIALS]) == pytest.approx(UNBALANCED, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", sorted(CEILINGS))
+def test_ceilings(method) -> None:
+    found = noise_ceiling(REPEATS, method=method)
+    assert (found.lower, found.upper) == pytest.approx(CEILINGS[method])
+
+
+def test_the_whitened_cosine() -> None:
+    """That of the distances after whitening is that of the centred products."""
+    squares = np.zeros((2, 5, 5))
+    squares[:, *np.triu_indices(5, k=1)] = REPEATS[:2]
+    one, other = (centred_products(-(square + square.T) / 2) for square in squares)
+    assert (one * other).sum() / np.linalg.norm(one) / np.linalg.norm(other) == pytest.approx(WHITENED)
+
+
+@pytest.mark.slow
+def test_what_is_installed_gives_the_same() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pytest.importorskip("rsatoolbox")
+        from rsatoolbox.data.noise import prec_from_measurements
+        from rsatoolbox.inference.noise_ceiling import boot_noise_ceiling
+        from rsatoolbox.rdm import RDMs, calc_rdm, calc_rdm_unbalanced, compare
+
+        data = to_rsatoolbox(X, CONDITIONS, RUNS)
+        precision = prec_from_measurements(data, "condition", method="shrinkage_eye", dof=20)
+        for noise, expected in ((None, PLAIN), (precision, SHRUNK)):
+            found = calc_rdm(data, "crossnobis", "condition", noise=noise, cv_descriptor="run")
+            assert found.dissimilarities[0] == pytest.approx(expected, abs=1e-9)
+        few = to_rsatoolbox(X[KEPT], CONDITIONS[KEPT])
+        found = calc_rdm_unbalanced(few, "crossnobis", "condition")
+        assert found.dissimilarities[0] == pytest.approx(UNBALANCED, abs=1e-9)
+        names = {"spearman": "spearman", "pearson": "corr", "cosine": "cosine"}
+        for method, expected in CEILINGS.items():
+            assert boot_noise_ceiling(RDMs(REPEATS), names[method]) == pytest.approx(expected)
+        assert compare(RDMs(REPEATS[:1]), RDMs(REPEATS[1:2]), "cosine_cov").item() == pytest.approx(WHITENED)
+
+
+@dataclass
+class Dataset:
+    """What the toolbox keeps of a data set."""
+
+    measurements: np.ndarray
+    obs_descriptors: dict
+    time_descriptors: dict | None = None
+
+
+def test_there_and_back(monkeypatch) -> None:
+    """With stand-ins: importing the toolbox takes seconds."""
+    stand_in = SimpleNamespace(Dataset=Dataset, TemporalDataset=Dataset)
+    monkeypatch.setattr("shesha.neuro.toolbox.import_module", lambda name: stand_in)
+    data = to_rsatoolbox(X, CONDITIONS, RUNS)
+    values, shown, runs = from_rsatoolbox(data, runs="run")
+    assert values.tolist() == X.tolist()
+    assert shown.astype(int).tolist() == CONDITIONS.tolist()
+    assert runs.astype(int).tolist() == RUNS.tolist()
+    film = to_rsatoolbox(np.stack([X, X], axis=2), CONDITIONS)
+    assert film.measurements.shape == (24, 5, 2)
+    assert film.time_descriptors["time"].tolist() == [0, 1]
+    with pytest.raises(ValueError, match="given must have the observation descriptor 'colour', got condition, run"):
+        from_rsatoolbox(data, "colour")
+    with pytest.raises(TypeError, match="given must be a Dataset or RDMs of rsatoolbox, got a dict"):
+        from_rsatoolbox({})
+
+
+def test_distances_of_the_toolbox_have_ceilings() -> None:
+    squares = np.array([squareform(one) for one in REPEATS])
+    names = {"condition": list("abcde"), "index": [0, 1, 2, 3, 4]}
+    rdms = SimpleNamespace(dissimilarities=REPEATS, get_matrices=lambda: squares, pattern_descriptors=names)
+    matrices, found = from_rsatoolbox(rdms)
+    assert found.tolist() == list("abcde")
+    assert noise_ceiling(matrices).lower == pytest.approx(CEILINGS["spearman"][0])
+    rdms.pattern_descriptors = {"index": [0, 1, 2, 3, 4]}
+    assert from_rsatoolbox(rdms)[1].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_without_it_an_error_says_what_to_install(monkeypatch) -> None:
+
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr("shesha.neuro.toolbox.import_module", missing)
+    with pytest.raises(ImportError, match="to_rsatoolbox needs rsatoolbox: pip install rsatoolbox"):
+        to_rsatoolbox(X, CONDITIONS)

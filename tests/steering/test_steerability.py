@@ -1,0 +1,242 @@
+"""The protocol: a twin that moves rows for real, false positives, groups, units, bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shesha.steering import steerability
+from shesha.steering._directions import fitted
+from shesha.steering._local import local_effects
+from shesha.steering._protocol import Setup, steered
+from shesha.steering._rows import coordinates
+from shesha.steering._scores import interval
+
+ALPHAS = np.array([-1.5, -0.5, 0.0, 1.0])
+
+
+@pytest.fixture(params=[2, 3])
+def case(request, two_classes, three_classes):
+    X, y = two_classes if request.param == 2 else three_classes
+    codes = np.unique(y, return_inverse=True)[1]
+    rows = coordinates(X)
+    tested = np.random.default_rng(0).random(len(X)) < 0.5
+    probe = fitted(rows.values[~tested], codes[~tested], request.param, "logistic", 1.0)[0]
+    return rows, codes, tested, probe
+
+
+def test_steering_is_that_of_rows_moved_one_by_one(case):
+    rows, codes, tested, probe = case
+    found = steered(rows, codes, tested, probe, probe.direction, Setup(ALPHAS, "logistic", 1.0, 0))
+    read = np.array(
+        [
+            [np.argmax((x + a * probe.direction) @ probe.weights.T + probe.intercepts) for a in ALPHAS]
+            for x in rows.values[tested]
+        ]
+    )
+    accuracy = (read == codes[tested, None]).mean(axis=0)
+    np.testing.assert_allclose(found.accuracies, accuracy)
+    up, down = read[read[:, 2] != probe.target], read[read[:, 2] != probe.source]
+    expected = [
+        accuracy[2],
+        accuracy[2] - accuracy.min(),
+        (up[:, 3] == probe.target).mean(),
+        (down[:, 0] == probe.source).mean(),
+    ]
+    np.testing.assert_allclose(found.scores[:4], expected)
+
+
+def test_half_of_the_rows_have_flipped_at_the_strength_that_is_named(case):
+    rows, codes, tested, probe = case
+    found = steered(rows, codes, tested, probe, probe.direction, Setup(ALPHAS, "logistic", 1.0, 0))
+    scores = probe.scores(rows.values[tested])
+    others = rows.values[tested][scores.argmax(axis=1) != probe.target]
+    for factor, low, high in ((0.999, 0.0, 0.5), (1.001, 0.5, 1.0)):
+        moved = others + factor * found.strength * probe.direction
+        share = (probe.scores(moved).argmax(axis=1) == probe.target).mean()
+        assert low <= share <= high
+
+
+def test_effects_are_those_of_distances_measured_one_by_one(case):
+    rows, codes, tested, probe = case
+    found = local_effects(rows, codes, tested, probe, probe.direction, ALPHAS, 3)
+    steps = ALPHAS - ALPHAS.mean()
+    for place, i in enumerate(np.flatnonzero(tested)):
+        nearer = []
+        for alpha in ALPHAS:
+            moved = rows.values[i] + alpha * probe.direction
+            means = []
+            for label in (probe.source, probe.target):
+                others = [j for j in np.flatnonzero(tested & (codes == label)) if j != i]
+                means.append(np.sort(np.linalg.norm(rows.values[others] - moved, axis=1))[:3].mean())
+            nearer.append(means[0] - means[1])
+        assert found[place] == pytest.approx(float(np.array(nearer) @ steps / (steps @ steps)), abs=1e-9)
+        assert -2 <= found[place] <= 2
+
+
+def test_coordinates_keep_distances_and_lose_nothing():
+    rng = np.random.default_rng(0)
+    for shape in ((30, 8), (20, 50)):
+        X = rng.standard_normal(shape) + 4
+        found = coordinates(X)
+        assert found.values.shape == (len(X), min(shape))
+        np.testing.assert_allclose(found.values @ found.axes + found.mean, X, atol=1e-9)
+        expected = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+        np.testing.assert_allclose(found.squared_distances, expected, atol=1e-8)
+        np.testing.assert_allclose(found.axes @ found.axes.T, np.eye(min(shape)), atol=1e-9)
+
+
+def test_separated_classes_are_steered_above_chance_and_noise_is_not(two_classes):
+    X, y = two_classes
+    found = steerability(X, y, n_splits=2, n_draws=39, seed=0)
+    assert (found.source, found.target) == ("neg", "pos")
+    assert found.max_drop.p_value == found.accuracy.p_value == 1 / 40
+    assert found.max_drop.value > 2 * found.random_drop
+    assert found.anti_steerable.value < 0.1
+    assert 0.3 < found.random_anti_steerable < 0.7
+    noise = steerability(np.random.default_rng(9).standard_normal(X.shape), y, n_splits=2, n_draws=39, seed=0)
+    assert noise.max_drop.p_value > 0.05
+    assert noise.max_drop.chance > 0.02
+
+
+@pytest.mark.parametrize("runs", [15, pytest.param(150, marks=pytest.mark.slow)])
+def test_drops_of_noise_are_significant_as_often_as_the_level_says(runs):
+    p_values = []
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((24, 3)), np.repeat([0, 1], 12)
+        found = steerability(X, y, alphas=[-1, 0, 1], n_splits=1, n_draws=19, n_directions=1, seed=seed)
+        p_values.append(found.max_drop.p_value)
+    assert np.mean(np.array(p_values) <= 0.1) < 0.1 + 4 * np.sqrt(0.09 / runs)
+    # Drops of few rows tie, and ties count as extreme.
+    assert -4 * np.sqrt(1 / 12 / runs) < np.mean(p_values) - 0.5 < 0.1 + 4 * np.sqrt(1 / 12 / runs)
+
+
+def test_rows_of_a_template_that_is_not_kept_whole_look_steerable():
+    # The label is that of the group alone: a new group cannot be read.
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(24), 4)
+    y = (groups % 2).astype(int)
+    X = rng.standard_normal((24, 30))[groups] + 0.1 * rng.standard_normal((96, 30))
+    cut = steerability(X, y, n_splits=2, n_draws=19, seed=0)
+    whole = steerability(X, y, groups=groups, n_splits=2, n_draws=19, seed=0)
+    assert cut.accuracy.value > 0.9
+    assert cut.accuracy.p_value == 0.05
+    assert whole.accuracy.value < 0.7
+    assert whole.accuracy.p_value > 0.05
+    assert whole.exchanged == "labels of whole groups"
+
+
+def test_strengths_in_mean_lengths_do_not_depend_on_the_scale_of_the_features(two_classes):
+    X, y = two_classes
+    options = {"alphas": [-0.2, 0, 0.2], "units": "norm", "n_splits": 2, "n_draws": 19, "seed": 0}
+    # The penalty depends on the scale, and C makes up for it.
+    one, other = steerability(X, y, **options), steerability(10 * X, y, C=0.01, **options)
+    np.testing.assert_allclose(one.accuracies, other.accuracies)
+    assert one.strength == pytest.approx(other.strength, rel=1e-3)
+    raw = steerability(X, y, alphas=[-0.2 * one.norm, 0, 0.2 * one.norm], n_splits=2, n_draws=19, seed=0)
+    np.testing.assert_allclose(one.accuracies, raw.accuracies)
+
+
+def test_huge_strengths_read_all_rows_as_one_class_and_that_is_said(two_classes):
+    X, y = two_classes
+    found = steerability(X, y, alphas=[-50, 0, 50], n_splits=2, n_draws=19, seed=0)
+    assert found.max_drop.value == pytest.approx(found.largest_drop)
+    assert found.to_target.value == found.to_target.chance == 1
+    assert "push nearly all rows into one class" in found.notes[-1]
+    small = steerability(X, y, alphas=[-0.2, 0, 0.2], n_splits=2, n_draws=19, seed=0)
+    assert not small.notes
+
+
+def test_strengths_of_one_sign_flip_one_way_only(two_classes):
+    X, y = two_classes
+    found = steerability(X, y, alphas=[0, 1, 2], n_splits=2, n_draws=19, seed=0)
+    assert np.isnan(found.to_source.value)
+    assert "no strength is below 0" in found.to_source.reason
+    assert found.to_target.value > 0.5
+
+
+def test_every_row_has_an_effect_and_the_same_seed_the_same_numbers(two_classes):
+    X, y = two_classes
+    one, other = (steerability(X, y, n_splits=2, n_draws=19, seed=3) for _ in range(2))
+    assert one.to_dict() == other.to_dict()
+    assert len(one.effects) == 80
+    assert np.isfinite(one.effects).all()
+
+
+@pytest.mark.parametrize("method", ["mean_difference", "svd"])
+def test_other_directions_are_read_by_the_same_probe(two_classes, method):
+    X, y = two_classes
+    options = {"n_splits": 2, "n_draws": 19, "seed": 0}
+    one, other = steerability(X, y, **options), steerability(X, y, method=method, **options)
+    assert one.accuracy == other.accuracy
+    assert one.accuracies != other.accuracies
+
+
+def test_it_prints_converts_and_draws(two_classes):
+    found = steerability(*two_classes, n_splits=2, n_draws=19, seed=0)
+    text = str(found)
+    assert "Steering from neg to pos (logistic), 80 rows, 2 splits into halves" in text
+    assert "chance: labels of all rows shuffled 19 times" in text
+    assert list(found.to_frame()["name"])[:2] == ["accuracy", "max drop"]
+    assert type(found).from_dict(found.to_dict()) == found
+    pytest.importorskip("matplotlib").use("Agg")
+    ax = found.plot()
+    assert len(ax.lines) == 3
+    ax.figure.clear()
+
+
+def test_without_shuffles_there_is_no_chance_level_and_the_rest_is_the_same(two_classes):
+    with_chance, without = (steerability(*two_classes, n_splits=2, n_draws=n, seed=0) for n in (19, 0))
+    assert not without.max_drop.has_null
+    assert without.max_drop.reason == "no shuffles were asked for"
+    assert without.shuffled_accuracies == ()
+    assert "max drop" in str(without)
+    assert abs(without.max_drop.value - with_chance.max_drop.value) < 0.1
+
+
+def test_the_interval_widens_with_the_spread_and_needs_two_values():
+    assert np.isnan(interval(np.array([0.5]))).all()
+    low, high = interval(np.array([0.4, 0.6, 0.5, 0.5]))
+    # Student's t with 3 degrees of freedom, variance 0.02 / 3, and halves that overlap.
+    assert high - 0.5 == pytest.approx(3.1824463 * np.sqrt((1 / 4 + 1) * 0.02 / 3))
+    assert low == pytest.approx(1 - high)
+
+
+@pytest.mark.parametrize(
+    ("alphas", "message"),
+    [
+        ([-1, 1], r"alphas must hold 0, what everything is compared with, got \[-1.0, 1.0\]"),
+        ([0], r"alphas must be at least two numbers, got \[0\]"),
+        ([0, 1, 1], "alphas must differ"),
+        ([0, np.nan], "alphas must be finite"),
+        ("all", "alphas must be at least two numbers, got 'all'"),
+    ],
+)
+def test_strengths_that_say_nothing_are_refused(two_classes, alphas, message):
+    with pytest.raises(ValueError, match=message):
+        steerability(*two_classes, alphas=alphas)
+
+
+def test_bad_input_is_refused(two_classes):
+    X, y = two_classes
+    with pytest.raises(ValueError, match="y must hold at least 2 classes, got 1"):
+        steerability(X, np.ones(80))
+    with pytest.raises(ValueError, match="y must be free of NaN"):
+        steerability(X, np.where(np.arange(80) == 3, np.nan, np.arange(80) % 2))
+    with pytest.raises(ValueError, match="y must hold at least 4 rows of each class, got 2 of b"):
+        steerability(X[:20], ["a"] * 18 + ["b"] * 2)
+    with pytest.raises(ValueError, match="X must have at least 8 rows, got 7"):
+        steerability(X[:7], y[:7])
+    with pytest.raises(ValueError, match="X must be finite, got NaN or infinity in rows 5"):
+        steerability(np.where(np.arange(80)[:, None] == 5, np.nan, X), y)
+    with pytest.raises(ValueError, match="groups must leave every class in at least 2 groups"):
+        steerability(X, y, groups=np.repeat([0, 1, 2], [40, 20, 20]))
+    with pytest.raises(ValueError, match="groups must hold at least 2 classes"):
+        steerability(X, y, groups=np.zeros(80))
+    with pytest.raises(ValueError, match="units must be one of 'raw', 'norm', got 'sd'"):
+        steerability(X, y, units="sd")
+    with pytest.raises(ValueError, match="n_draws must be 0 or at least 19, got 5"):
+        steerability(X, y, n_draws=5)
+    with pytest.raises(ValueError, match="n_splits must be at least 1, got 0"):
+        steerability(X, y, n_splits=0)

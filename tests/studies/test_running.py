@@ -1,0 +1,166 @@
+"""Running studies: what is kept, what is told, what is refused."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from shesha.cli._app import app
+from shesha.studies import beside, find, run, studies, study, write_page
+
+MINE = "mine:mine"
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    yield
+    sys.modules.pop("mine", None)
+
+
+def computed(log):
+    return sorted(log.read_text().split()) if log.exists() else []
+
+
+def test_only_what_is_missing_is_computed(tmp_path, monkeypatch):
+    log = tmp_path / "log"
+    monkeypatch.setenv("MINE_LOG", str(log))
+    (quick,) = run([MINE], quick=True, out=tmp_path / "out")
+    assert (quick.complete, quick.n_cells, computed(log)) == (True, 2, ["1", "2"])
+    (full,) = run([MINE], out=tmp_path / "out")
+    assert full.rows.square.tolist() == [1, 4, 9, 16]
+    assert computed(log) == ["1", "2", "3", "4"]
+    run([MINE], quick=True, out=tmp_path / "out", again=True)
+    assert computed(log) == ["1", "1", "2", "2", "3", "4"]
+
+
+def test_a_page_holds_answer_table_picture_and_what_was_run(tmp_path):
+    run([MINE], quick=True, out=tmp_path)
+    page = (tmp_path / "mine" / "page.md").read_text()
+    for part in ("# mine (new)", "**It does, 2 times.**", "| x | square |", "![Squares](squares.png)", "Quite."):
+        assert part in page
+    assert "2 of the 2 cells of the quick grid" in page
+    assert (tmp_path / "mine" / "squares.png").read_bytes()[:4] == b"\x89PNG"
+    assert pd.read_csv(tmp_path / "mine" / "rows.csv").square.tolist() == [1, 4]
+
+
+def test_failures_and_missing_data_are_told_and_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINE_FAILS", "1")
+    monkeypatch.setenv("MINE_MISSING", "1")
+    (found,) = run([MINE], out=tmp_path)
+    assert found.rows.x.tolist() == [1, 2]
+    assert list(found.failures.values()) == ["RuntimeError: three is odd"]
+    assert list(found.unreachable.values()) == ["the number four (looked for in MINE)"]
+    page = (tmp_path / "mine" / "page.md").read_text()
+    assert "1 cells raised an error: RuntimeError: three is odd." in page
+    assert "1 cells could not be reached: the number four" in page
+    monkeypatch.delenv("MINE_FAILS")
+    monkeypatch.delenv("MINE_MISSING")
+    assert run([MINE], out=tmp_path)[0].complete
+
+
+def test_a_killed_run_goes_on_where_it_was(tmp_path):
+    place = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    command = [sys.executable, "-m", "shesha", "study", "run", MINE, "--out", str(tmp_path / "out"), "--workers", "1"]
+    log = tmp_path / "log"
+    for dies in ("2", "3", "4"):
+        environment = {**os.environ, "PYTHONPATH": place, "MINE_DIES": dies, "MINE_LOG": str(log), "MPLBACKEND": "Agg"}
+        assert subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 9
+    last = {**os.environ, "PYTHONPATH": place, "MINE_LOG": str(log), "MPLBACKEND": "Agg"}
+    assert subprocess.run(command, env=last, capture_output=True, check=False).returncode == 0
+    assert computed(log) == ["1", "2", "2", "3", "3", "4", "4"]
+    undisturbed = run([MINE], out=tmp_path / "other")[0].rows
+    assert pd.read_csv(tmp_path / "out" / "mine" / "rows.csv").equals(undisturbed)
+
+
+def test_processes_give_the_same_rows(tmp_path):
+    (here,) = run([MINE], out=tmp_path / "here")
+    (apart,) = run([MINE], out=tmp_path / "apart", workers=2)
+    assert here.rows.equals(apart.rows)
+
+
+def test_the_page_is_made_again_from_what_is_there(tmp_path):
+    run([MINE], out=tmp_path)
+    (tmp_path / "mine" / "page.md").unlink()
+    assert "4 of the 4 cells of the full grid" in write_page(MINE, tmp_path).read_text()
+    with pytest.raises(ValueError, match="out must hold rows of ground-truth"):
+        write_page("ground-truth", tmp_path)
+
+
+def test_names_are_found_and_close_ones_offered():
+    assert find("Ground Truth").name == "ground-truth"
+    with pytest.raises(ValueError, match=r"study must be one of ground-truth, got 'ground-trut' \(`shesha study list`"):
+        find("ground-trut")
+    with pytest.raises(ValueError, match="study must be module:name of a module that can be imported"):
+        find("no_such_module:it")
+    with pytest.raises(ValueError, match="study must name a function marked by"):
+        find("mine:page_of")
+
+
+def test_grids_name_parameters():
+    with pytest.raises(ValueError, match=r"quick must name parameters of cell \(x\), got 'y'"):
+
+        @study("wrong", paper="new", version=1, full={"x": [1]}, quick={"y": [1]})
+        def cell(x):
+            return {}
+
+    with pytest.raises(ValueError, match="full must hold at least one cell"):
+
+        @study("empty", paper="new", version=1, full={"x": []}, quick={"x": [1]})
+        def empty(x):
+            return {}
+
+
+def test_beside_says_what_agrees_what_differs_and_what_was_not_run():
+    ours = pd.DataFrame({"k": [1, 1, 2, 2], "score": [0.4, 0.6, 0.100, 0.101]})
+    published = pd.DataFrame({"k": [1, 2, 3], "score": [0.55, 0.2, 0.3]})
+    found = beside(ours, published, ["k"], ["score"])
+    assert found.verdict.tolist() == ["agrees", "differs", "not run"]
+    assert found.difference.tolist()[:2] == pytest.approx([-0.05, -0.0995])
+
+
+def test_commands(tmp_path):
+    listed = CliRunner().invoke(app, ["study", "list"])
+    assert "ground-truth (Geometric Stability, 7.1.1" in listed.output
+    ran = CliRunner().invoke(app, ["study", "run", MINE, "--quick", "--workers", "1", "--out", str(tmp_path)])
+    assert "mine: 2 of 2 cells" in ran.output
+    paged = CliRunner().invoke(app, ["study", "page", MINE, "--out", str(tmp_path)])
+    assert paged.output.strip().endswith("page.md")
+
+
+@pytest.mark.parametrize("name", [one.name for one in studies()])
+def test_every_study_computes_a_cell_and_makes_a_page(name, tmp_path):
+    """One cell, and the page of made-up rows; whole quick grids run where tests may be slow."""
+    one = find(name)
+    row = one(**one.quick[0])
+    assert all(isinstance(value, (int, float, str)) for value in row.values())
+    rng = np.random.default_rng(0)
+    numbers = [key for key in row if key not in one.quick[0]]
+    rows = pd.DataFrame(
+        [{**cell, **dict(zip(numbers, rng.uniform(size=len(numbers)), strict=True))} for cell in one.quick]
+    )
+    published = None
+    if one.published:
+        from shesha.studies._running import PUBLISHED
+
+        published = pd.read_csv(PUBLISHED / one.published, comment="#")
+    page = one.pages[0](rows, published)
+    assert page.answer.endswith(".")
+    assert page.tables
+    import matplotlib.pyplot as plt
+
+    for picture in page.pictures:
+        plt.close(picture.figure)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [one.name for one in studies()])
+def test_every_quick_grid_runs(name, tmp_path):
+    (found,) = run([name], quick=True, out=tmp_path, workers=None)
+    assert found.complete
