@@ -38,10 +38,10 @@ MEASURES = {
     "Procrustes": "Procrustes similarity(published=True)",
     "squared": "Procrustes similarity",
 }
-"""The paper's text defines the squared Procrustes distance; its numbers are those of the distance itself."""
+"""The paper's text defines the squared Procrustes distance; its numbers fit the distance itself."""
 RANKS, SCALES = (1, 2, 4, 8, 16, 32, 64), (0.001, 0.005, 0.01, 0.02, 0.05, 0.1)
 STEPS, BATCH = (5, 15), 8
-LEVELS = [*(round(0.01 * step, 2) for step in range(41)), 0.45, 0.5]
+LEVELS = [round(0.01 * step, 2) for step in range(51)]
 Row = dict[str, float]
 # Published values, accuracy drop in per cent, then drift by RDM, CKA and Procrustes: Tables 47, 44, 51, and 45 and 46
 # for the scales that 51 leaves out.
@@ -300,7 +300,7 @@ is what it learned. RDM drift is {ratio} times CKA drift on average (paper: 1.96
 ## What to make of it
 
 - *The paper's Procrustes is early because it is not squared.* Its text defines 1 - |X - YR|^2 / (|X|^2 + |YR|^2), which
-  is the column "squared"; its numbers are those of the distance itself, about the root of twice that. A root is large
+  is the column "squared"; its numbers fit the distance itself, the root of twice that. A root is large
   where everything else is small: under one bound of 0.05 for all it is first, and alarms where nothing is lost.
   Squared, as in the monitor, Procrustes is the last. Beside its own re-encodings either keeps its rate ([how often
   monitors alarm](monitoring_rates.md)), and both order changes alike.
