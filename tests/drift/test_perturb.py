@@ -10,7 +10,7 @@ nn = torch.nn
 
 from shesha.drift import perturb  # noqa: E402
 from shesha.drift._lora import adapter  # noqa: E402
-from shesha.drift._quantised import NF4_LEVELS  # noqa: E402
+from shesha.drift._quantised import NF4_LEVELS, nf4  # noqa: E402
 
 
 class Tied(nn.Module):
@@ -156,6 +156,16 @@ def test_nf4_takes_the_nearest_of_sixteen_levels():
         levels = np.array(NF4_LEVELS, dtype=np.float32) * largest
         nearest = levels[np.abs(block[:, None] - levels).argmin(axis=1)]
         np.testing.assert_allclose(found, nearest, rtol=1e-6)
+
+
+def test_nf4_gives_what_bitsandbytes_gives():
+    # bitsandbytes 0.50.2: dequantize_4bit(*quantize_4bit(x, blocksize=64, quant_type="nf4")), the same bit for bit.
+    values = torch.sin(0.37 * torch.arange(300, dtype=torch.float64)).float() * torch.linspace(0.1, 2, 300)
+    found = nf4(values.reshape(20, 15))
+    some = [-0.0895299, -0.2544182, -0.3373323, -0.4845386, -0.4624774, -0.4624774, -0.3478381, -0.162746]
+    assert found.flatten()[60:68].tolist() == pytest.approx(some, abs=1e-6)
+    assert found.double().sum().item() == pytest.approx(4.933787, abs=1e-4)
+    assert found.double().square().sum().item() == pytest.approx(212.739537, abs=1e-4)
 
 
 def test_the_levels_of_nf4_are_quantiles_of_a_normal_distribution():

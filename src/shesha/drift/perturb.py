@@ -97,6 +97,8 @@ def int8(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager
 def nf4(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager[None]:
     """Round weights to four bits: the 16 levels of NF4, with one scale per 64 entries, simulated on any device.
 
+    What bitsandbytes makes of a weight and back again, bit for bit; it need not be installed.
+
     Parameters
     ----------
     model, targets

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from shesha._optional import require
+from shesha.extract._loading import quiet
 
 if TYPE_CHECKING:
     import torch
@@ -30,7 +31,7 @@ def repeatable(seed: int) -> Iterator[None]:
         torch.manual_seed(seed)
         if torch.cuda.is_available():
             stack.enter_context(_fixed_order())
-        stack.enter_context(_quiet())
+        stack.enter_context(quiet())
         yield
 
 
@@ -50,18 +51,3 @@ def _fixed_order() -> Iterator[None]:
             yield
     finally:
         torch.use_deterministic_algorithms(before, warn_only=warned)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    # Loading an encoder without the head it was trained with is meant; a report of each missing weight is not wanted.
-    logging = require("transformers", "hf").utils.logging
-    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bar:
-            logging.enable_progress_bar()
