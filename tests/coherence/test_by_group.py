@@ -127,7 +127,9 @@ def test_stretches_of_a_permutation_score_as_their_rows():
         others = np.setdiff1d(np.arange(40), chosen)
         mean = pool.rows[chosen].mean(axis=0)
         v = pool.rows[chosen] - fake_reference(mean, pool.rows[others].mean(axis=0), n / 40)
-        assert line == pytest.approx([mean_cosine(v), pairwise_cosine(v), magnitude(v)], abs=1e-12)
+        noise = v.var(axis=0, ddof=1).sum() / n + pool.rows.var(axis=0, ddof=1).sum() / 40
+        expected = [mean_cosine(v), pairwise_cosine(v), magnitude(v), magnitude(v) / np.sqrt(noise)]
+        assert line == pytest.approx(expected, abs=1e-12)
         assert members([pool], [chosen], [chosen]) == pytest.approx(line, abs=1e-12)
         start += n
 

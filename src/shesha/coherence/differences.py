@@ -76,7 +76,7 @@ def coherence_of_differences(
 
 
 def _turned(v: Matrix, unit: Index, n_draws: int, seed: Seed) -> Matrix:
-    """Scores with the signs of whole units drawn: (n_draws, 3)."""
+    """Scores with the signs of whole units drawn: (n_draws, 4), as `drawing.windows` has them."""
     lengths = np.linalg.norm(v, axis=1)
     there = lengths > NO_DIRECTION * lengths.max()
     units = np.where(there[:, None], v / np.where(there, lengths, 1.0)[:, None], 0.0)
@@ -91,7 +91,9 @@ def _turned(v: Matrix, unit: Index, n_draws: int, seed: Seed) -> Matrix:
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = np.einsum("ij,ij->i", turned, moved) / (size * n)
             pair = (np.einsum("ij,ij->i", turned, turned) - n) / (n * (n - 1))
-        found.append(np.stack([mean, pair, size / len(v)], axis=1))
+        magnitude = size / len(v)
+        noise = ((v**2).sum() / len(v) - magnitude**2) / (len(v) - 1)
+        found.append(np.stack([mean, pair, magnitude, magnitude / np.sqrt(noise)], axis=1))
     return np.concatenate(found)
 
 

@@ -21,31 +21,38 @@ class Tally:
     shifts: Vector
     n: int = 0
     directed: int = 0
+    square: float = 0.0
+    """Of the lengths of the shifts."""
+    noise: float = 0.0
+    """What the error of the references adds to the squared magnitude, times n squared."""
 
     @classmethod
     def empty(cls, n_features: int) -> Tally:
         """Return one without rows."""
         return cls(np.zeros(n_features), np.zeros(n_features))
 
-    def add(self, members: Matrix, squared: Vector, total: Vector, reference: Vector) -> None:
-        """Count rows, their squared lengths and their sum, whose shifts start from one reference."""
-        lengths = np.sqrt(np.maximum(0.0, squared - 2 * (members @ reference) + reference @ reference))
+    def add(self, members: Matrix, squared: Vector, total: Vector, reference: Vector, noise: float) -> None:
+        """Count rows, their squared lengths and their sum, whose shifts start from one reference of this variance."""
+        squared = np.maximum(0.0, squared - 2 * (members @ reference) + reference @ reference)
+        lengths = np.sqrt(squared)
         floor = NO_DIRECTION * lengths.max(initial=0.0)
         inverse = np.where(lengths > floor, 1 / np.maximum(lengths, 1e-300), 0.0)
         self.units += inverse @ members - inverse.sum() * reference
         self.shifts += total - len(members) * reference
         self.n += len(members)
         self.directed += int((inverse > 0).sum())
+        self.square += float(squared.sum())
+        self.noise += len(members) ** 2 * noise
 
     def add_shifts(self, shifts: Matrix) -> None:
         """Count shifts that each have their own reference."""
         none = np.zeros(shifts.shape[1])
-        self.add(shifts, np.einsum("ij,ij->i", shifts, shifts), shifts.sum(axis=0), none)
+        self.add(shifts, np.einsum("ij,ij->i", shifts, shifts), shifts.sum(axis=0), none, 0.0)
 
     def scores(self) -> Vector:
-        """Mean cosine, pairwise cosine, magnitude; NaN where a direction is missing."""
-        found = _scores(self.units[None], self.shifts[None], np.array([self.directed]), np.array([self.n]))
-        return np.asarray(found[0])
+        """Mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise; NaN where none is."""
+        numbers = (np.array([one]) for one in (self.directed, self.square, self.noise, self.n))
+        return np.asarray(_scores(self.units[None], self.shifts[None], *numbers)[0])
 
 
 def fake_reference(mean: Vector, others: Vector, share: float) -> Vector:
@@ -80,23 +87,25 @@ def windows(pools: Sequence[Pool], sizes: Index, rng: np.random.Generator) -> ND
 
     Returns
     -------
-    array of shape (n_groups, 3)
-        Mean cosine, pairwise cosine, magnitude.
+    array of shape (n_groups, 4)
+        Mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise.
     """
     d = pools[0].rows.shape[1]
     units, shifts = np.zeros((2, len(sizes), d))
-    directed = np.zeros(len(sizes))
+    directed, square, noise = np.zeros((3, len(sizes)))
     for pool, own in zip(pools, sizes.T, strict=True):
         if own.any():
-            of_units, of_shifts, counted = _windows_of(pool, own, rng)
+            of_units, of_shifts, counted, squares = _windows_of(pool, own, rng)
             units += of_units
             shifts += of_shifts
             directed += counted
-    return _scores(units, shifts, directed, sizes.sum(axis=1))
+            square += squares
+            noise += own**2 * pool.scatter / len(pool)
+    return _scores(units, shifts, directed, square, noise, sizes.sum(axis=1))
 
 
-def _windows_of(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Matrix, Matrix, Vector]:
-    """Sums of unit shifts, sums of shifts, and how many have a direction, for stretches of one pool."""
+def _windows_of(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Matrix, Matrix, Vector, Vector]:
+    """Sums of unit shifts, of shifts, of those with a direction, of squared lengths, for stretches of one pool."""
     order = rng.permutation(len(pool))
     order = np.append(order, order[: sizes.max()])
     rows = pool.rows[order]
@@ -115,24 +124,27 @@ def _windows_of(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Mat
         np.dot(rows[starts[g] : starts[g] + sizes[g]], references[g], out=along[ends[g] - sizes[g] : ends[g]])
     place = np.arange(len(along)) + np.repeat(starts - (ends - sizes), sizes)
     squared = pool.squared[order[place]] + np.repeat((references**2).sum(axis=1), sizes) - 2 * along
-    lengths = np.sqrt(np.maximum(squared, 0.0, out=squared), out=squared)
+    lengths = np.sqrt(np.maximum(squared, 0.0, out=squared))
     inverse = np.where(lengths > NO_DIRECTION * lengths.max(), 1 / np.maximum(lengths, 1e-300), 0.0)
     units = np.zeros_like(totals)
     for g in used:
         np.dot(inverse[ends[g] - sizes[g] : ends[g]], rows[starts[g] : starts[g] + sizes[g]], out=units[g])
     bounds = np.append(0, ends)
-    summed, counted = (np.diff(np.append(0, np.cumsum(one))[bounds]) for one in (inverse, inverse > 0))
-    return units - summed[:, None] * references, totals - sizes[:, None] * references, counted.astype(float)
+    sums_of = [np.diff(np.append(0.0, np.cumsum(one))[bounds]) for one in (inverse, inverse > 0, squared)]
+    return units - sums_of[0][:, None] * references, totals - sizes[:, None] * references, sums_of[1], sums_of[2]
 
 
-def _scores(units: Matrix, shifts: Matrix, directed: Vector, n: Index) -> Matrix:
-    """Mean cosine, pairwise cosine, magnitude of each group; NaN where a direction is missing."""
+def _scores(units: Matrix, shifts: Matrix, directed: Vector, square: Vector, noise: Vector, n: Index) -> Matrix:
+    """Mean cosine, pairwise cosine, magnitude, magnitude in units of its noise; NaN where a direction is missing."""
     length = np.linalg.norm(shifts, axis=-1)
     known = np.where(directed > 1, directed, np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.where(length > 0, (units * shifts).sum(axis=-1) / (length * known), np.nan)
         pairwise = np.where(length > 0, ((units**2).sum(axis=-1) - known) / (known * (known - 1)), np.nan)
-    return np.stack([mean, pairwise, length / np.maximum(n, 1)], axis=-1)
+    magnitude = length / np.maximum(n, 1)
+    noise = (square / n - magnitude**2) / np.maximum(n - 1, 1) + noise / n**2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.stack([mean, pairwise, magnitude, magnitude / np.sqrt(noise)], axis=-1)
 
 
 def members(
@@ -157,5 +169,6 @@ def members(
             reference = (pool.total - pool.rows[left].sum(axis=0)) / n_left
             if beside_all:
                 reference = fake_reference(total / len(own), reference, len(left) / len(pool))
-            tally.add(rows, pool.squared[own], total, reference)
+            noise = pool.scatter / (len(pool) if beside_all else n_left)
+            tally.add(rows, pool.squared[own], total, reference, noise)
     return tally.scores()

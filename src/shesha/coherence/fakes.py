@@ -25,10 +25,10 @@ Chosen = tuple[list[Index], list[Index]]
 
 @dataclass(frozen=True)
 class Fakes:
-    """Scores of fake groups: mean cosine, pairwise cosine, magnitude."""
+    """Scores of fake groups: mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise."""
 
     scores: tuple[NDArray[np.float64], ...]
-    """For each group an array of shape (n_draws, 3); none at all where there is a reason."""
+    """For each group an array of shape (n_draws, 4); none at all where there is a reason."""
     reasons: tuple[str, ...]
     """For each group, why it has no fakes, or nothing."""
     exchanged: str
@@ -85,7 +85,7 @@ def _of_windows(layout: Layout, pools: list[Pool], n_draws: int, seed: int) -> F
     sizes = layout.part_sizes()
     reasons = tuple(_too_many(own, pools) for own in sizes)
     drawn = np.flatnonzero([not reason for reason in reasons])
-    scores = [np.empty((0, 3))] * len(sizes)
+    scores = [np.empty((0, 4))] * len(sizes)
     if len(drawn):
         kept = [_every(pools[0], int(sizes[g, 0]), n_draws) if len(pools) == 1 else None for g in drawn]
         found = np.stack(list(_draws(lambda rng: windows(pools, sizes[drawn], rng), n_draws, seed)))
@@ -132,7 +132,7 @@ def _of_rows(
     sizes = layout.part_sizes()[g]
     reason = _too_many(sizes, pools)
     if reason:
-        return np.empty((0, 3)), reason
+        return np.empty((0, 4)), reason
 
     def draw(rng: np.random.Generator) -> Chosen:
         chosen = [rng.choice(len(one), n, replace=False) for one, n in zip(pools, sizes, strict=True)]
@@ -183,7 +183,7 @@ def _of_units(
         places.append([np.flatnonzero(unit == code) for code in np.unique(unit)])
         if len(sizes[-1]) >= len(places[-1]):
             n = len(places[-1])
-            return np.empty((0, 3)), f"the controls must have more units than the group ({len(sizes[-1])}), got {n}"
+            return np.empty((0, 4)), f"the controls must have more units than the group ({len(sizes[-1])}), got {n}"
     ways = [_ways(len(own), len(of_block), n_draws) for own, of_block in zip(sizes, places, strict=True)]
     few = len(pools) == 1 and ways[0] is not None
     n_scored = len(ways[0] or ()) if few else n_draws

@@ -37,6 +37,12 @@ class Pool:
         """Squared lengths of the rows."""
         return np.asarray(np.einsum("ij,ij->i", self.rows, self.rows))
 
+    @cached_property
+    def scatter(self) -> float:
+        """Variance of a row, summed over features."""
+        centred = self.squared.sum() - self.total @ self.total / len(self)
+        return float(centred / max(1, len(self) - 1))
+
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.rows)

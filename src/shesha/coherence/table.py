@@ -179,7 +179,7 @@ def _shifted(rows: RowPieces, found: Layout, k: int | None) -> RowPieces:
 
 
 def _no_fakes(found: Layout) -> Fakes:
-    none = tuple(np.empty((0, 3)) for _ in found.names)
+    none = tuple(np.empty((0, 4)) for _ in found.names)
     return Fakes(none, ("none was asked for",) * found.n_groups, "nothing")
 
 

@@ -40,6 +40,7 @@ class Coherence(BesideNull):
     """Root of (squared magnitude less what noise adds to it); negative where noise alone makes it longer."""
     magnitude_chance: float = NAN
     magnitude_p: float = NAN
+    """Of the magnitude in units of its noise, so that a group merely noisier than the controls is not strong."""
     spread: float = NAN
     """Mean distance of the rows to their own mean."""
     snr: float = NAN
