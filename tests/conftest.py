@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,15 @@ from threadpoolctl import threadpool_limits
 # The same examples every time, and no time limit on machines that do other work as well.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=40, database=None)
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(autouse=True)
+def no_figure_stays_open() -> Iterator[None]:
+    """Figures pile up, and matplotlib warns of more than twenty."""
+    yield
+    drawn = sys.modules.get("matplotlib.pyplot")
+    if drawn is not None:
+        drawn.close("all")
 
 
 @pytest.fixture

@@ -23,6 +23,8 @@ DRAWN = {
 
 @pytest.fixture(autouse=True)
 def closed_figures():
+    # Those of other tests and of examples count as well.
+    plt.close("all")
     yield
     plt.close("all")
 
