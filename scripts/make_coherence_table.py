@@ -27,8 +27,8 @@ NOISE = {
         rng.normal(size=(n, N_FEATURES)) * np.exp(rng.normal(size=(n, 1))) * np.linspace(0.2, 3, N_FEATURES)
     ),
 }
-READ = """- P-values keep their level, or stay below it: where a group is nearly as large as the controls and rows differ
-  much in scale, few fakes differ, and tests are conservative; `null="pooled"` keeps the level there.
+READ = """- P-values keep their level, or stay below it: where a group is nearly as large as the controls and rows
+  differ much in scale, few fakes differ, and tests are conservative; `null="pooled"` keeps the level there.
 - Intervals hold the mean score as they say, but for controls matched by nearest neighbours: rows share these, and
   where rows are many the interval holds it in 60 to 90 % only. Read p there."""
 WAYS = {
