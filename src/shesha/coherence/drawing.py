@@ -55,7 +55,7 @@ class Tally:
         return np.asarray(_scores(self.units[None], self.shifts[None], *numbers)[0])
 
 
-def fake_reference(mean: Vector, others: Vector, share: float) -> Vector:
+def fake_reference(mean: Matrix, others: Matrix, share: float | Vector) -> Matrix:
     """Where the shifts of a fake group start, so that they vary as those of a group beside all controls.
 
     A fake leaves fewer controls, whose mean is noisier: its mean shift has variance 1/n + 1/(N - n) instead of
@@ -64,9 +64,9 @@ def fake_reference(mean: Vector, others: Vector, share: float) -> Vector:
 
     Parameters
     ----------
-    mean, others : arrays of shape (d,)
+    mean, others : arrays of shape (d,) or (n_groups, d)
         Means of the fake group, and of the controls left.
-    share : float
+    share : float, or array of shape (n_groups, 1)
         Of the controls that were taken out.
     """
     return np.asarray(mean - np.sqrt(1 - share**2) * (mean - others))
@@ -113,10 +113,9 @@ def _windows_of(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Mat
     starts = (np.cumsum(sizes) - sizes) % len(pool)
     totals = sums[starts + sizes] - sums[starts]
     used = np.flatnonzero(sizes)
-    references = np.zeros_like(totals)
-    for g in used:
-        others = (pool.total - totals[g]) / (len(pool) - sizes[g])
-        references[g] = fake_reference(totals[g] / sizes[g], others, sizes[g] / len(pool))
+    n = np.maximum(sizes, 1)[:, None]
+    others = (pool.total - totals) / (len(pool) - sizes)[:, None]
+    references = fake_reference(totals / n, others, sizes[:, None] / len(pool))
     # Products go stretch by stretch, all else over the rows of all stretches at once: calls cost as much as numbers.
     ends = np.cumsum(sizes)
     along = np.empty(int(ends[-1]))
