@@ -84,11 +84,11 @@ def test_whitened_shifts_do_not_depend_on_the_units_of_the_features():
 def test_shrinkage_is_that_of_scikit_learn():
     from sklearn.covariance import ledoit_wolf as oracle
 
-    from shesha.coherence.whitening import ledoit_wolf
+    from shesha.kernels.noise import ledoit_wolf
 
     rows = np.random.default_rng(0).normal(size=(40, 9)) @ np.random.default_rng(1).normal(size=(9, 9))
     centred = rows - rows.mean(axis=0)
-    assert ledoit_wolf(centred) == pytest.approx(oracle(rows)[1], abs=1e-12)
+    assert ledoit_wolf(centred, centred.T @ centred, 9) == pytest.approx(oracle(rows)[1], abs=1e-12)
 
 
 def test_matched_shifts_start_from_the_nearest_controls():

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from shesha import _validate as check
 from shesha._random import generator
 from shesha._types import Index, Matrix, Seed
+from shesha.coherence.drawing import scores_of_sums
 from shesha.coherence.evidence import evidence
 from shesha.coherence.fakes import Fakes
 from shesha.coherence.layout import Layout
@@ -71,7 +72,6 @@ def coherence_of_differences(
     told = evidence(RowPieces(v, moved=False), layout, centred=False)
     scores = _turned(v, unit, check.count(n_draws, "n_draws"), seed)
     drawn = Fakes((scores,), ("",), "signs")
-
     return lines(layout, told, drawn, alpha, confidence)[0]
 
 
@@ -80,20 +80,14 @@ def _turned(v: Matrix, unit: Index, n_draws: int, seed: Seed) -> Matrix:
     lengths = np.linalg.norm(v, axis=1)
     there = lengths > NO_DIRECTION * lengths.max()
     units = np.where(there[:, None], v / np.where(there, lengths, 1.0)[:, None], 0.0)
-    n_units, n = int(unit.max()) + 1, int(there.sum())
+    n_units, directed, square = int(unit.max()) + 1, there.sum(keepdims=True), (lengths**2).sum(keepdims=True)
     sums = [np.stack([one[unit == code].sum(axis=0) for code in range(n_units)]) for one in (units, v)]
     signs = _signs(n_units, n_draws, seed)
     found = []
     step = max(1, _TOGETHER // v.shape[1])
     for start in range(0, len(signs), step):
         turned, moved = (signs[start : start + step] @ one for one in sums)
-        size = np.linalg.norm(moved, axis=1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.einsum("ij,ij->i", turned, moved) / (size * n)
-            pair = (np.einsum("ij,ij->i", turned, turned) - n) / (n * (n - 1))
-        magnitude = size / len(v)
-        noise = ((v**2).sum() / len(v) - magnitude**2) / (len(v) - 1)
-        found.append(np.stack([mean, pair, magnitude, magnitude / np.sqrt(noise)], axis=1))
+        found.append(scores_of_sums(turned, moved, directed, square, np.zeros(1), np.array([len(v)])))
     return np.concatenate(found)
 
 

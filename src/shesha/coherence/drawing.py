@@ -52,7 +52,7 @@ class Tally:
     def scores(self) -> Vector:
         """Mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise; NaN where none is."""
         numbers = (np.array([one]) for one in (self.directed, self.square, self.noise, self.n))
-        return np.asarray(_scores(self.units[None], self.shifts[None], *numbers)[0])
+        return np.asarray(scores_of_sums(self.units[None], self.shifts[None], *numbers)[0])
 
 
 def fake_reference(mean: Matrix, others: Matrix, share: float | Vector) -> Matrix:
@@ -101,7 +101,7 @@ def windows(pools: Sequence[Pool], sizes: Index, rng: np.random.Generator) -> ND
             directed += counted
             square += squares
             noise += own**2 * pool.scatter / len(pool)
-    return _scores(units, shifts, directed, square, noise, sizes.sum(axis=1))
+    return scores_of_sums(units, shifts, directed, square, noise, sizes.sum(axis=1))
 
 
 def _windows_of(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Matrix, Matrix, Vector, Vector]:
@@ -133,7 +133,7 @@ def _windows_of(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Mat
     return units - sums_of[0][:, None] * references, totals - sizes[:, None] * references, sums_of[1], sums_of[2]
 
 
-def _scores(units: Matrix, shifts: Matrix, directed: Vector, square: Vector, noise: Vector, n: Index) -> Matrix:
+def scores_of_sums(units: Matrix, shifts: Matrix, directed: Vector, square: Vector, noise: Vector, n: Index) -> Matrix:
     """Mean cosine, pairwise cosine, magnitude, magnitude in units of its noise; NaN where a direction is missing."""
     length = np.linalg.norm(shifts, axis=-1)
     known = np.where(directed > 1, directed, np.nan)
