@@ -31,7 +31,8 @@ ORDER = [
     {"comparison"},
     {"auditing", "coherence"},
     {"bio", "neuro", "steering", "drift"},
-    {"benchmark", "studies"},
+    {"benchmark"},
+    {"studies"},
     {"cli"},
     {"__main__"},
 ]

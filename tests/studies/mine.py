@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from shesha.studies import Page, Unreachable, study
+from shesha.studies import Check, Page, Unreachable, judged, missing, study
 
 
 @study("mine", paper="new", version=1, full={"x": [1, 2, 3, 4]}, quick={"x": [1, 2]})
@@ -31,6 +31,16 @@ def page(rows, published):
 
     made, (ax,) = figure()
     ax.plot(rows.x, rows.square)
+    checks = (
+        judged("Squares, Table 1", "the square of 1", 1, float(rows.square.min())),
+        judged("Squares, Table 1", "the square of 2", 5, 4.0, why="five is odd"),
+        Check("Squares, 1", "squares | cubes are alike", "yes", "no", "does not hold", "they are not"),
+        *missing("Squares, Table 2", [("a cube", 27)], "no cubes at hand"),
+    )
     return Page(
-        f"It does, {len(rows)} times.", (("Squares", rows),), (Picture("squares", made, "Squares"),), ("Quite.",)
+        f"It does, {len(rows)} times.",
+        (("Squares", rows),),
+        (Picture("squares", made, "Squares"),),
+        ("Quite.",),
+        checks,
     )

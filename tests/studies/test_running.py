@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shesha.cli._app import app
-from shesha.studies import beside, find, run, studies, study, write_page
+from shesha.studies import Check, beside, find, judged, run, studies, study, write_index, write_page
 
 MINE = "mine:mine"
 
@@ -134,33 +134,50 @@ def test_commands(tmp_path):
     assert paged.output.strip().endswith("page.md")
 
 
-@pytest.mark.parametrize("name", [one.name for one in studies()])
-def test_every_study_computes_a_cell_and_makes_a_page(name, tmp_path):
-    """One cell, and the page of made-up rows; whole quick grids run where tests may be slow."""
-    one = find(name)
-    row = one(**one.quick[0])
-    assert all(isinstance(value, (int, float, str)) for value in row.values())
-    rng = np.random.default_rng(0)
-    numbers = [key for key in row if key not in one.quick[0]]
-    rows = pd.DataFrame(
-        [{**cell, **dict(zip(numbers, rng.uniform(size=len(numbers)), strict=True))} for cell in one.quick]
-    )
-    published = None
-    if one.published:
-        from shesha.studies._running import PUBLISHED
-
-        published = pd.read_csv(PUBLISHED / one.published, comment="#")
-    page = one.pages[0](rows, published)
-    assert page.answer.endswith(".")
-    assert page.tables
-    import matplotlib.pyplot as plt
-
-    for picture in page.pictures:
-        plt.close(picture.figure)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [one.name for one in studies()])
 def test_every_quick_grid_runs(name, tmp_path):
     (found,) = run([name], quick=True, out=tmp_path, workers=None)
     assert found.complete
+
+
+def test_a_part_of_the_grid_is_computed_and_values_outside_are_refused(tmp_path):
+    (found,) = run([MINE], out=tmp_path, only={"x": "3"})
+    assert (found.rows.x.tolist(), found.n_cells, found.complete) == ([3], 4, False)
+    with pytest.raises(ValueError, match=r"only must name a parameter .* \(x; x: 1, 2, 3, 4\), got x=9"):
+        run([MINE], out=tmp_path, only={"x": "9"})
+    with pytest.raises(ValueError, match=r"only must name a parameter of the grid of mine .* \(x\), got y=1"):
+        run([MINE], out=tmp_path, only={"y": "1"})
+
+
+def test_the_page_remembers_what_was_missing(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINE_MISSING", "1")
+    run([MINE], out=tmp_path)
+    assert "1 cells could not be reached: the number four" in write_page(MINE, tmp_path, quick=False).read_text()
+    monkeypatch.delenv("MINE_MISSING")
+    run([MINE], out=tmp_path)
+    assert "reached" not in write_page(MINE, tmp_path).read_text()
+
+
+def test_verdicts_need_more_than_three_errors():
+    assert judged("P, Table 1", "a", 0.5, 0.56, error=0.01, published_error=0.018).verdict == "agrees"
+    differs = judged("P, Table 1", "a", 0.5, 0.56, error=0.01, why="other data")
+    assert (differs.verdict, differs.why) == ("differs", "other data")
+    assert judged("P, Table 1", "a", 0.5, 0.5004).verdict == "agrees"
+    assert judged("P, Table 1", "a", 0.5, float("nan")).verdict == "not run"
+    with pytest.raises(ValueError, match=r"verdict must be one of agrees, differs, .*, got 'fine'"):
+        Check("P", "a", 1, 1, "fine")
+
+
+def test_the_index_gathers_every_check(tmp_path):
+    with pytest.raises(ValueError, match="out must hold pages of studies, got none"):
+        write_index(tmp_path)
+    run([MINE], out=tmp_path)
+    text = write_index(tmp_path).read_text()
+    for part in (
+        "**4 published numbers and claims: 1 agree, 1 differ, 1 does not hold, 1 not reachable, 0 not run.**",
+        "| Squares, Table 1 | the square of 2 | 5 | 4 | five is odd | [mine](mine/page.md) |",
+        "| Squares, Table 2 | a cube | 27 | - | ○ not reachable | [mine](mine/page.md) |",
+        "Not run: ",
+    ):
+        assert part in text

@@ -40,6 +40,10 @@ def run_command(
     workers: Annotated[int | None, typer.Option(help="Processes of this machine; default: one per core.")] = None,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, instead.")] = None,
     again: Annotated[bool, typer.Option("--again/--only-missing", help="Compute anew what is there.")] = False,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(help="Only cells with this value of a parameter; repeatable.", metavar="NAME=VALUE"),
+    ] = None,
 ) -> None:
     """Compute what is not there yet, and write a table, pictures and a page; started again, it goes on where it was.
 
@@ -47,8 +51,12 @@ def run_command(
     """
     from shesha.studies import run, studies
 
+    pairs = [text.partition("=") for text in where or ()]
+    if unclear := [name for name, equals, _ in pairs if not equals]:
+        raise ValueError(f"--where must be NAME=VALUE, got {unclear[0]!r}")
+    only = {name: value for name, _, value in pairs}
     wanted = [one.name for one in studies()] if "all" in names else names
-    found = run(wanted, quick=quick, out=out, workers=workers, scheduler=scheduler, again=again)
+    found = run(wanted, quick=quick, out=out, workers=workers, scheduler=scheduler, again=again, only=only)
     for one in found:
         typer.echo("\n".join(_told(one, out)))
     if any(one.failures for one in found):
@@ -70,3 +78,11 @@ def page_command(
     from shesha.studies import write_page
 
     typer.echo(str(write_page(name, out)))
+
+
+@study.command("index")
+def index_command(out: OutFolder = _DEFAULT) -> None:
+    """Write one page of every published number beside ours, from the studies that were run, and print where."""
+    from shesha.studies import write_index
+
+    typer.echo(str(write_index(out)))

@@ -11,12 +11,16 @@ ship, one file each; `shesha study run mymodule:mystudy` runs one of your own.
 """
 
 from shesha.studies._beside import beside
+from shesha.studies._checks import Check, checks_of, judged, missing
+from shesha.studies._index import write_index
 from shesha.studies._page import Page, Picture
 from shesha.studies._registry import find, studies
-from shesha.studies._running import StudyRun, run, write_page
+from shesha.studies._running import run, write_page
 from shesha.studies._study import Grid, Study, Unreachable, study
+from shesha.studies._writing import StudyRun
 
 __all__ = [
+    "Check",
     "Grid",
     "Page",
     "Picture",
@@ -24,9 +28,13 @@ __all__ = [
     "StudyRun",
     "Unreachable",
     "beside",
+    "checks_of",
     "find",
+    "judged",
+    "missing",
     "run",
     "studies",
     "study",
+    "write_index",
     "write_page",
 ]

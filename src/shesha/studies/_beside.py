@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shesha.studies._checks import AGREES, DIFFERS, NOT_RUN
+
 if TYPE_CHECKING:
     import pandas as pd
 
-AGREES, DIFFERS = "agrees", "differs"
 _DEVIATIONS = 3.0
 
 
@@ -69,7 +70,7 @@ def _line(
     sd = float(values.std(ddof=1)) if n > 1 else float("nan")
     difference = ours - published
     allowed = max(_DEVIATIONS * sd if sd == sd else 0.0, 0.5 * 10.0**-decimals + 1e-12)
-    verdict = "not run" if not n else AGREES if abs(difference) <= allowed else DIFFERS
+    verdict = NOT_RUN if not n else AGREES if abs(difference) <= allowed else DIFFERS
     return {
         **keys,
         "number": number,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha._atomic import replacing, write_text
 from shesha.report import markdown_table
+from shesha.studies._checks import Check, as_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,12 +36,15 @@ class Page:
     pictures : sequence of Picture
     notes : sequence of str
         What we make of differences, what cannot be compared, what would fool a reader.
+    checks : sequence of Check
+        Every published number and claim that the study repeats, or cannot: lines of the index of all studies.
     """
 
     answer: str
     tables: tuple[tuple[str, pd.DataFrame], ...] = ()
     pictures: tuple[Picture, ...] = ()
     notes: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
 
 
 def save_page(page: Page, folder: Path, title: str, question: str, ran: str) -> Path:
@@ -63,6 +67,8 @@ def save_page(page: Page, folder: Path, title: str, question: str, ran: str) -> 
         parts.append(f"![{picture.shows}]({picture.name}.png)")
     for heading, table in page.tables:
         parts += [f"## {heading}", _markdown(table)]
+    if page.checks:
+        parts += ["## Beside the published numbers", _markdown(as_table(page.checks))]
     parts += [f"- {note}" if len(page.notes) > 1 else note for note in page.notes]
     parts += ["## What was run", ran]
     place = folder / "page.md"

@@ -1,49 +1,22 @@
-"""Running studies: cells on any workers, kept as they come; then a table, pictures and a page."""
+"""Running studies: cells on any workers, kept as they come."""
 
 from __future__ import annotations
 
 import json
 import os
-import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shesha import runs
-from shesha._atomic import write_text
-from shesha._version import __version__
 from shesha.runs import Here, Job, Kept, Meter, ResultStore
-from shesha.studies._page import save_page
 from shesha.studies._registry import find
 from shesha.studies._study import Study, Unreachable
-
-if TYPE_CHECKING:
-    import pandas as pd
+from shesha.studies._writing import StudyRun, write
 
 STORE = "studies.sqlite"
-PUBLISHED = Path(__file__).with_name("published")
 _MISSING = "unreachable"
-
-
-@dataclass(frozen=True)
-class StudyRun:
-    """What became of the cells of a study."""
-
-    study: Study
-    rows: pd.DataFrame
-    """One line per cell that has one, in the order of the grid."""
-    failures: dict[str, str]
-    """Cells that raised an error, with the reason; by their parameters."""
-    unreachable: dict[str, str]
-    """Cells whose data or weights are not there."""
-    n_cells: int
-    quick: bool
-
-    @property
-    def complete(self) -> bool:
-        """Whether every cell has a row."""
-        return len(self.rows) == self.n_cells
 
 
 def run(
@@ -54,6 +27,7 @@ def run(
     workers: int | None = 1,
     scheduler: str | None = None,
     again: bool = False,
+    only: Mapping[str, str] | None = None,
 ) -> list[StudyRun]:
     """Compute the cells of studies that are not there yet, and write their tables and pages.
 
@@ -69,6 +43,8 @@ def run(
         Processes of this machine (None: one per core), or the address of a Dask cluster.
     again : bool
         Compute anew what is there.
+    only : mapping of str to str, optional
+        Parameters and values, as text: other cells are left for later.
 
     Returns
     -------
@@ -77,18 +53,20 @@ def run(
     Raises
     ------
     ValueError
-        If a study is unknown.
+        If a study is unknown, or no cell of its grid has the parameters of `only`.
     """
     chosen = [one if isinstance(one, Study) else find(one) for one in names]
     runs.require_workers(workers, scheduler)
+    grids = [_chosen(one, one.quick if quick else one.full, only or {}) for one in chosen]
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     found = []
     with runs.writing(folder / STORE) as store:
-        for one in chosen:
-            found.append(_run_one(one, store, quick, workers, scheduler, again))
+        for one, cells in zip(chosen, grids, strict=True):
+            failures = _compute(one, cells, store, workers, scheduler, again)
+            found.append(_as_run(one, store, quick, failures))
             # Before the next study, which may be interrupted.
-            _write(found[-1], folder)
+            write(found[-1], folder)
     return found
 
 
@@ -110,17 +88,17 @@ def write_page(name: str | Study, out: str | os.PathLike[str] = "studies", *, qu
     """
     study = name if isinstance(name, Study) else find(name)
     with ResultStore(Path(out) / STORE, create=False) as store:
-        known = {key: json.loads(text) for key, text in store.items(study.kind)}
-    full = all(_key(one) in known for one in study.full)
-    of_quick = not full if quick is None else quick
-    found = _as_run(study, study.quick if of_quick else study.full, known, {}, {}, of_quick)
+        if quick is None:
+            known = dict(store.items(study.kind))
+            quick = not all(_key(one) in known for one in study.full)
+        found = _as_run(study, store, quick)
     if not len(found.rows):
         raise ValueError(f"out must hold rows of {study.name}, got none in {out}: `shesha study run {study.name}`")
-    return _write(found, Path(out))
+    return write(found, Path(out))
 
 
 class _Cells(Kept):
-    """Cells whose data are missing are not kept: the next run looks again."""
+    """Rows with the seconds they took; cells whose data are missing are not kept: the next run looks again."""
 
     def __init__(self, store: ResultStore, study: Study, jobs: Sequence[Job], meter: Meter) -> None:
         super().__init__(store, study.kind, jobs, meter)
@@ -131,13 +109,33 @@ class _Cells(Kept):
         if _MISSING in row:
             self.unreachable[job.key] = row[_MISSING]
             return float(seconds)
-        return super().done(job, result)
+        return super().done(job, (seconds, {"row": row, "seconds": seconds, "day": time.strftime("%Y-%m-%d")}))
 
 
-def _run_one(
-    study: Study, store: ResultStore, quick: bool, workers: int | None, scheduler: str | None, again: bool
-) -> StudyRun:
-    cells = study.quick if quick else study.full
+def _chosen(study: Study, cells: Sequence[dict[str, Any]], only: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the cells that have these parameters."""
+    left = list(cells)
+    for name, wanted in only.items():
+        values = sorted({str(one[name]) for one in left if name in one})
+        left = [one for one in left if name in one and str(one[name]) == wanted]
+        if not left:
+            raise ValueError(
+                f"only must name a parameter of the grid of {study.name} with one of its values "
+                f"({', '.join(study.full[0])}{f'; {name}: ' + ', '.join(values) if values else ''}), "
+                f"got {name}={wanted}"
+            )
+    return left
+
+
+def _compute(
+    study: Study,
+    cells: Sequence[dict[str, Any]],
+    store: ResultStore,
+    workers: int | None,
+    scheduler: str | None,
+    again: bool,
+) -> dict[str, str]:
+    """Compute the cells that are not there; return why some failed. What is missing is kept for the page."""
     jobs = [Job(_key(one), study.name, 1.0, _computed, (study.reference, one)) for one in cells]
     if again:
         store.forget(study.kind, [job.key for job in jobs])
@@ -147,7 +145,14 @@ def _run_one(
     plan = _Cells(store, study, jobs, meter)
     with meter:
         runs.run(plan, workforce, meter)
-    return _as_run(study, cells, plan.results, plan.failures, plan.unreachable, quick)
+    store.forget(_missing_of(study), [job.key for job in jobs])
+    store.put(_missing_of(study), plan.unreachable)
+    return plan.failures
+
+
+def _missing_of(study: Study) -> str:
+    """What a store calls the reasons why cells have no row."""
+    return f"{study.kind} {_MISSING}"
 
 
 def _computed(reference: str, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -162,45 +167,16 @@ def _key(parameters: dict[str, Any]) -> str:
     return json.dumps(parameters, sort_keys=True)
 
 
-def _as_run(
-    study: Study,
-    cells: Sequence[dict[str, Any]],
-    known: dict[str, Any],
-    failures: dict[str, str],
-    unreachable: dict[str, str],
-    quick: bool,
-) -> StudyRun:
+def _as_run(study: Study, store: ResultStore, quick: bool, failures: Mapping[str, str] | None = None) -> StudyRun:
+    """Gather the rows of a grid that are there, in its order."""
     import pandas as pd
 
-    rows = pd.DataFrame([known[_key(one)] for one in cells if _key(one) in known])
-    return StudyRun(study, rows, dict(failures), dict(unreachable), len(cells), quick)
-
-
-def _write(found: StudyRun, folder: Path) -> Path:
-    """Write the rows, and the page if there are any."""
-    import pandas as pd
-
-    study, own = found.study, folder / found.study.name
-    own.mkdir(parents=True, exist_ok=True)
-    write_text(own / "rows.csv", found.rows.to_csv(index=False))
-    if not len(found.rows):
-        write_text(own / "page.md", "\n\n".join([f"# {study.name}", study.question, *_said(found)]) + "\n")
-        return own / "page.md"
-    published = None if study.published is None else pd.read_csv(PUBLISHED / study.published, comment="#")
-    page = study.pages[0](found.rows, published)
-    return save_page(page, own, f"{study.name} ({study.paper})", study.question, "\n\n".join(_said(found)))
-
-
-def _said(found: StudyRun) -> Iterator[str]:
-    """Say what was run, and what was not."""
-    study, grid = found.study, "quick" if found.quick else "full"
-    flag = " --quick" if found.quick else ""
-    python = ".".join(map(str, sys.version_info[:2]))
-    yield (
-        f"`shesha study run {study.name}{flag}`: {len(found.rows)} of the {found.n_cells} cells of the {grid} grid "
-        f"(version {study.version} of the study; shesha {__version__}, Python {python}). Rows: `rows.csv`."
-    )
-    for what, cells in (("raised an error", found.failures), ("could not be reached", found.unreachable)):
-        if cells:
-            reasons = sorted(set(cells.values()))
-            yield f"{len(cells)} cells {what}: " + "; ".join(reasons[:5]) + "."
+    cells = study.quick if quick else study.full
+    known = {key: json.loads(text) for key, text in store.items(study.kind)}
+    found = [known[_key(one)] for one in cells if _key(one) in known]
+    rows = pd.DataFrame([one["row"] for one in found])
+    days = sorted({one["day"] for one in found})
+    seconds = tuple(float(one["seconds"]) for one in found)
+    missing = dict(store.items(_missing_of(study)))
+    unreachable = {_key(one): missing[_key(one)] for one in cells if _key(one) in missing}
+    return StudyRun(study, rows, dict(failures or {}), unreachable, len(cells), quick, seconds, tuple(days))

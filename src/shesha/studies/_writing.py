@@ -1,0 +1,112 @@
+"""What a run leaves in its folder: rows, checks, pictures, a page, and a summary for the index."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shesha._atomic import write_text
+from shesha._version import __version__
+from shesha.studies._checks import as_table
+from shesha.studies._page import save_page
+from shesha.studies._study import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PUBLISHED = Path(__file__).with_name("published")
+SUMMARY, CHECKS = "summary.json", "checks.csv"
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """What became of the cells of a study."""
+
+    study: Study
+    rows: pd.DataFrame
+    """One line per cell that has one, in the order of the grid."""
+    failures: dict[str, str]
+    """Cells that raised an error, with the reason; by their parameters."""
+    unreachable: dict[str, str]
+    """Cells whose data or weights are not there."""
+    n_cells: int
+    quick: bool
+    seconds: tuple[float, ...] = ()
+    """That each row took."""
+    days: tuple[str, ...] = ()
+    """On which they were computed."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every cell has a row."""
+        return len(self.rows) == self.n_cells
+
+
+def write(found: StudyRun, folder: Path) -> Path:
+    """Write the rows, and the page if there are any; return where the page is."""
+    import pandas as pd
+
+    study, own = found.study, folder / found.study.name
+    own.mkdir(parents=True, exist_ok=True)
+    # Six digits are more than any draw is good for, and a quarter of the size.
+    write_text(own / "rows.csv", found.rows.to_csv(index=False, float_format="%.6g"))
+    if not len(found.rows):
+        write_text(own / "page.md", "\n\n".join([f"# {study.name}", study.question, *_said(found)]) + "\n")
+        return own / "page.md"
+    published = None if study.published is None else pd.read_csv(PUBLISHED / study.published, comment="#")
+    page = study.pages[0](found.rows, published)
+    write_text(own / CHECKS, as_table(page.checks).to_csv(index=False, float_format="%.6g"))
+    summary = {
+        "name": study.name,
+        "paper": study.paper,
+        "question": study.question,
+        "answer": page.answer,
+        "grid": "quick" if found.quick else "full",
+        "cells": found.n_cells,
+        "rows": len(found.rows),
+        "seconds": round(sum(found.seconds), 1),
+    }
+    write_text(own / SUMMARY, json.dumps(summary, indent=1) + "\n")
+    return save_page(page, own, f"{study.name} ({study.paper})", study.question, "\n\n".join(_said(found)))
+
+
+def _said(found: StudyRun) -> Iterator[str]:
+    """Say what was run, and what was not."""
+    study, grid = found.study, "quick" if found.quick else "full"
+    flag = " --quick" if found.quick else ""
+    yield (
+        f"`shesha study run {study.name}{flag}`: {len(found.rows)} of the {found.n_cells} cells of the {grid} grid "
+        f"(version {study.version} of the study), {_duration(sum(found.seconds))} of one worker, "
+        f"{' to '.join(dict.fromkeys((found.days[0], found.days[-1]))) if found.days else 'not run'}. "
+        f"Rows: `rows.csv`."
+    )
+    for what, cells in (("raised an error", found.failures), ("could not be reached", found.unreachable)):
+        if cells:
+            reasons = sorted(set(cells.values()))
+            yield f"{len(cells)} cells {what}: " + "; ".join(reasons[:5]) + "."
+    python = ".".join(map(str, sys.version_info[:3]))
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "pandas"))
+    yield f"This page: shesha {__version__}, Python {python}, {libraries}; {_machine()}."
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _machine() -> str:
+    """Name the processor, and how many of its cores there are."""
+    name = platform.processor() or platform.machine()
+    facts = Path("/proc/cpuinfo")
+    if facts.exists():
+        models = [line.partition(":")[2].strip() for line in facts.read_text().splitlines() if "model name" in line]
+        name = models[0] if models else name
+    return f"{name}, {os.cpu_count()} cores, {platform.system()}"

@@ -1,0 +1,65 @@
+"""The pages under docs/studies are made from the rows beside them, and the library still computes those rows."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from shesha.studies import Unreachable, find, studies
+from shesha.studies._checks import AGREES, as_table
+from shesha.studies._writing import CHECKS, PUBLISHED
+
+PAGES = Path(__file__).parents[2] / "docs" / "studies"
+NAMES = [one.name for one in studies()]
+COMMITTED = [name for name in NAMES if (PAGES / name / "rows.csv").exists()]
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_the_page_says_what_its_rows_say(name):
+    import matplotlib.pyplot as plt
+
+    one = find(name)
+    published = None if one.published is None else pd.read_csv(PUBLISHED / one.published, comment="#")
+    page = one.pages[0](pd.read_csv(PAGES / name / "rows.csv"), published)
+    for picture in page.pictures:
+        plt.close(picture.figure)
+    text = (PAGES / name / "page.md").read_text(encoding="utf-8")
+    assert page.answer.endswith(".")
+    assert page.answer in text
+    assert (page.tables or page.checks) and page.pictures
+    made = as_table(page.checks)
+    kept = pd.read_csv(PAGES / name / CHECKS, keep_default_na=False)
+    assert made.verdict.tolist() == kept.verdict.tolist()
+    assert made.what.tolist() == kept.what.tolist()
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_every_difference_is_explained(name):
+    checks = pd.read_csv(PAGES / name / CHECKS, keep_default_na=False)
+    unexplained = checks[(checks.verdict != AGREES) & (checks.why == "")]
+    assert unexplained.empty, unexplained.to_string()
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_the_library_still_computes_the_committed_rows(name):
+    """One cell of each: the same parameters give the same numbers, which is what `version` declares."""
+    one = find(name)
+    rows = pd.read_csv(PAGES / name / "rows.csv")
+    parameters = list(one.full[0])
+    known = {tuple(map(str, line)): place for place, line in enumerate(rows[parameters].itertuples(index=False))}
+    both = [cell for cell in one.quick if tuple(str(cell.get(key, "nan")) for key in parameters) in known]
+    if not both:
+        pytest.skip(f"no cell of the quick grid of {name} is among the committed rows")
+    try:
+        found = one(**both[0])
+    except Unreachable as error:
+        pytest.skip(str(error))
+    line = rows.iloc[known[tuple(str(both[0].get(key, "nan")) for key in parameters)]]
+    for key, value in found.items():
+        if isinstance(value, float):
+            assert line[key] == pytest.approx(value, rel=2e-5, abs=1e-6, nan_ok=True), key
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_question_is_asked(name):
+    assert find(name).question.endswith("?")
