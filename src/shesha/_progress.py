@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,8 @@ _DELAY = 1.5
 """Seconds before a bar appears: quick work stays silent."""
 _EVERY = 30.0
 """Seconds between lines where there is no terminal."""
+QUIET = "SHESHA_QUIET"
+"""Environment variable that silences all progress, in worker processes too."""
 _muted: ContextVar[bool] = ContextVar("muted", default=False)
 
 
@@ -28,6 +31,11 @@ def muted() -> Iterator[None]:
         _muted.reset(token)
 
 
+def silent() -> bool:
+    """Whether nobody wants to see progress."""
+    return bool(os.environ.get(QUIET))
+
+
 class Lines:
     """Says now and then how far work is, where there is no terminal to draw a bar on."""
 
@@ -36,6 +44,8 @@ class Lines:
 
     def say(self, text: str) -> None:
         """Print a line, if the last one is long enough ago."""
+        if silent():
+            return
         now = time.monotonic()
         if now - self._last >= _EVERY:
             self._last = now
@@ -45,7 +55,7 @@ class Lines:
 
 def track(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
     """Yield the items, and show how far they are."""
-    if _muted.get():
+    if _muted.get() or silent():
         yield from items
     elif sys.stderr.isatty():
         yield from _on_a_terminal(items, total, label)

@@ -192,9 +192,15 @@ def by_name(text: Any, known: Iterable[C], name: str, where: str) -> C:
     called = {_plain(one): found for found in known for one in reversed(found.names)}
     if _plain(text) in called:
         return called[_plain(text)]
-    close = difflib.get_close_matches(_plain(text), called, n=3, cutoff=0.6) or list(called)
+    close = close_names(_plain(text), called) or list(called)
     listed_names = ", ".join(dict.fromkeys(called[one].names[0] for one in close))
     raise ValueError(f"{name} must be one of {listed_names}, got {text!r} ({where} lists all)")
+
+
+def close_names(text: str, known: Iterable[str], *, n: int = 3, cutoff: float = 0.6) -> list[str]:
+    """Return at most n names like a mistyped one, the closest first, whatever their case."""
+    called = {one.casefold(): one for one in reversed(list(known))}
+    return [called[one] for one in difflib.get_close_matches(text.casefold(), called, n=n, cutoff=cutoff)]
 
 
 def _plain(text: str) -> str:

@@ -173,7 +173,7 @@ def test_a_second_writer_that_does_not_wait_names_the_first(held, path):
         pass
 
 
-def test_a_writer_that_waits_says_so_and_goes_on_when_the_first_is_killed(held, path, capsys):
+def test_a_writer_that_waits_says_so_and_goes_on_when_the_first_is_killed(held, path, caplog):
     found = []
 
     def wait():
@@ -188,7 +188,7 @@ def test_a_writer_that_waits_says_so_and_goes_on_when_the_first_is_killed(held, 
     held.wait()
     waiting.join(60)
     assert found == ["zero"]
-    assert f"another run (process {held.pid}) is writing {path}: waiting for it to end" in capsys.readouterr().err
+    assert f"another run (process {held.pid}) is writing {path}: waiting for it to end" in caplog.text
 
 
 def jobs(calls, *numbers):

@@ -6,7 +6,7 @@ table that is there once such a test has run: name and value.
 
 from __future__ import annotations
 
-import sys
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, fields
 from itertools import combinations
@@ -19,6 +19,7 @@ from shesha.benchmark.tests import Output
 from shesha.benchmark.tests._base import Difference
 from shesha.runs import no_reason, version_of_code
 
+LOG = logging.getLogger(__name__)
 Known = dict[tuple[str, str], dict[str, float]]
 """By pair of models' keys and `stored_name` of the difference."""
 _SHIPPED = tuple(field.name for field in fields(Shipped))[2:]
@@ -61,7 +62,7 @@ def complete_differences(store: Store, archive: Archive, keys: Sequence[str], wa
             rows = [(*pair, difference(outputs[pair[0]], outputs[pair[1]])) for pair in lacking[kind]]
         except Exception as error:  # What another's function raises must not cost the run; the next one tries again.
             why = f"the difference {kind} has no value, and tests that need it no scores: {no_reason(error)}"
-            print(f"shesha: {why}", file=sys.stderr, flush=True)
+            LOG.warning(why)
             continue
         _write(store, stored_name(kind, difference), rows)
 

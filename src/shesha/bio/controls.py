@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -117,7 +116,7 @@ def _named(known: list[str], control: str | Sequence[str]) -> Controls:
         raise ValueError("control must name at least one label, got an empty sequence")
     for one in wanted:
         if one not in known:
-            close = difflib.get_close_matches(one, known, n=3, cutoff=0.6) or [
+            close = check.close_names(one, known) or [
                 label for label in known if is_control(label) or _has_keyword(label)
             ]
             raise ValueError(f"control must be among {check.listed(close or known) or 'no labels'}, got {one!r}")

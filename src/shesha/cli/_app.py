@@ -1,25 +1,29 @@
-"""The application, and what every command does with errors."""
+"""The application, and what every command does with defaults, notes and errors."""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import warnings
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from shesha import _progress
 from shesha._offers import offered
-from shesha._version import DISTRIBUTION, __version__
 from shesha._warnings import MeasureWarning, warn
+from shesha.cli import _settings
+from shesha.cli._examples import EXAMPLES
 from shesha.cli._files import INTERRUPTED
 from shesha.cli._words import in_options
 from shesha.cli.audit import audit_command
 from shesha.cli.bench import bench
 from shesha.cli.compare import compare_command
 from shesha.cli.demo import demo_command
-from shesha.cli.doctor import doctor_command
+from shesha.cli.doctor import doctor_command, in_one_line
 from shesha.cli.extract import extract_command
 from shesha.cli.layers import layers_command
 from shesha.cli.measures import measures_command
@@ -40,37 +44,81 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-app.command("audit")(audit_command)
+app.command("audit", epilog=EXAMPLES["audit"])(audit_command)
 app.add_typer(bench)
-app.command("compare")(compare_command)
-app.command("demo")(demo_command)
-app.command("doctor")(doctor_command)
-app.command("extract")(extract_command)
-app.command("layers")(layers_command)
-app.command("measures")(measures_command)
+app.command("compare", epilog=EXAMPLES["compare"])(compare_command)
+app.command("demo", epilog=EXAMPLES["demo"])(demo_command)
+app.command("doctor", epilog=EXAMPLES["doctor"])(doctor_command)
+app.command("extract", epilog=EXAMPLES["extract"])(extract_command)
+app.command("layers", epilog=EXAMPLES["layers"])(layers_command)
+app.command("measures", epilog=EXAMPLES["measures"])(measures_command)
 app.add_typer(monitor)
-app.command("scores")(scores_command)
+app.command("scores", epilog=EXAMPLES["scores"])(scores_command)
 app.add_typer(study)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"{DISTRIBUTION} {__version__}")
+        typer.echo(in_one_line())
         raise typer.Exit
+
+
+def _be_quiet(wanted: bool) -> None:
+    if wanted:
+        # In the environment, so that worker processes know as well.
+        os.environ[_progress.QUIET] = "1"
 
 
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print versions that matter, and exit."),
+    ] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet",
+            "-q",
+            callback=_be_quiet,
+            is_eager=True,
+            help="No progress and no notes; warnings and errors stay.",
+        ),
     ] = False,
 ) -> None:
     """Every option of the program itself is eager, so there is nothing left to do."""
 
 
+def _say(message: str, colour: str | None = None) -> None:
+    """Write a line to standard error, in colour where somebody looks at it."""
+    seen = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    typer.echo(f"{typer.style('shesha:', fg=colour, bold=True) if seen else 'shesha:'} {message}", err=True)
+
+
 def _tell(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning as a reader of the command line wants it: without the place in the code."""
-    typer.echo(f"shesha: {in_options(str(message))}", err=True)
+    _say(in_options(str(message)), "yellow")
+
+
+class _Notes(logging.Handler):
+    """Records of the library's loggers, as notes of the program."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one."""
+        _say(record.getMessage(), "yellow" if record.levelno >= logging.WARNING else None)
+
+
+def _defaults() -> dict[str, Any]:
+    """Return the options that the project's file of settings gives, and say which the command takes."""
+    found = _settings.find_settings(Path.cwd())
+    if found is None:
+        return {}
+    path, settings = found
+    defaults = _settings.default_map(typer.main.get_command(app), settings, path)
+    note = _settings.said(path, defaults, [word for word in sys.argv[1:] if not word.startswith("-")])
+    if note and not _progress.silent() and not {"-q", "--quiet", "--help", "-h"} & set(sys.argv):
+        _say(note)
+    return defaults
 
 
 @cache
@@ -99,16 +147,17 @@ def _why_no_command(name: str, function: Any) -> str:
 def main() -> None:
     """Run the program: bad input ends with status 2 and a message (with SHESHA_DEBUG set, a traceback)."""
     warnings.showwarning = _tell
+    logging.getLogger("shesha").handlers = [_Notes()]
     _add_offered()
     try:
-        app()
+        app(default_map=_defaults())
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         if os.environ.get("SHESHA_DEBUG"):
             raise
-        typer.echo(f"shesha: {in_options(str(error)) or type(error).__name__}", err=True)
+        _say(in_options(str(error)) or type(error).__name__, "red")
         sys.exit(BAD_INPUT)
     except SystemExit as stop:
         # The command line library turns Ctrl-C into this status without a word.
         if stop.code == INTERRUPTED:
-            typer.echo("shesha: interrupted", err=True)
+            _say("interrupted")
         raise

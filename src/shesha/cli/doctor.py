@@ -39,12 +39,24 @@ def doctor_command() -> None:
     from shesha.report import columns
 
     others = _owners(_place.strangers())
-    facts = [*_installed(), *_machine(), *_libraries(), *_data()]
+    facts = [*_installed(), *_machine(), *_libraries(), *_data(), *_defaults()]
     typer.echo("\n".join(columns([list(fact) for fact in facts], "<<")))
     if others:
         typer.echo(f"! files of {', '.join(others)} lie in the same place: {_place.remedy(others)}")
         raise typer.Exit(_UNWELL)
     typer.echo("nothing is wrong")
+
+
+def in_one_line() -> str:
+    """Return the versions of what decides numbers."""
+    from shesha._version import DISTRIBUTION, __version__
+    from shesha.kernels import native
+
+    parts = [
+        f"Python {platform.python_version()}",
+        *(f"{name} {_version(name)}" for name in ("numpy", "scipy", "pandas")),
+    ]
+    return f"{DISTRIBUTION} {__version__} ({', '.join([*parts, *['compiled loops'] * native.available()])})"
 
 
 def _owners(seen: list[str]) -> list[str]:
@@ -82,7 +94,40 @@ def _machine() -> Iterator[tuple[str, str]]:
     without = "no (NumPy does the same, slower)"
     yield "compiled loops", "yes" if native.available() else without
     yield "threads", f"{n_threads()} ({_setting('SHESHA_THREADS')})"
+    yield "BLAS", _blas()
+    yield "GPU", _gpu()
     yield "memory budget", f"{readable(memory_budget())} ({_setting('SHESHA_MEMORY')})"
+
+
+def _blas() -> str:
+    """Name the libraries that multiply matrices, with their threads."""
+    import numpy as np
+    import scipy.linalg.blas
+    from threadpoolctl import threadpool_info
+
+    # Loaded now, so that they are seen.
+    _ = np.ones((2, 2)) @ np.ones((2, 2)), scipy.linalg.blas.ddot([1.0], [1.0])
+    found = {
+        f"{one['internal_api']} {one['version']} ({one.get('architecture', '?')}, {one['num_threads']} threads)"
+        for one in threadpool_info()
+        if one["user_api"] == "blas"
+    }
+    return ", ".join(sorted(found)) or "of an unknown kind"
+
+
+def _gpu() -> str:
+    """Name the accelerator that models would run on; asking needs torch, which takes seconds to load."""
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        return "not asked for: models run with the extra torch"
+    import torch
+
+    if torch.cuda.is_available():
+        return ", ".join(torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count()))
+    return (
+        "Apple (mps)" if torch.backends.mps.is_available() else "none that torch can use; models run on the processor"
+    )
 
 
 def _setting(name: str) -> str:
@@ -124,6 +169,13 @@ def _data() -> Iterator[tuple[str, str]]:
     yield "data sets", f"SHESHA_DATA={root}{'' if folder.is_dir() else ', which is no folder'}"
     for line in _wrapped(", ".join(inside) or "none"):
         yield "", line
+
+
+def _defaults() -> Iterator[tuple[str, str]]:
+    from shesha.cli._settings import OWN, find_settings
+
+    found = find_settings(Path.cwd())
+    yield "settings", f"no {OWN} here or above" if found is None else str(found[0])
 
 
 def _wrapped(text: str) -> list[Any]:

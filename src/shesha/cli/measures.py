@@ -7,9 +7,19 @@ from typing import Annotated
 import typer
 
 
+def _names(incomplete: str) -> list[str]:
+    """Complete the name of a measure."""
+    from shesha.measures import choose
+
+    return [one.name for one in choose("all") if one.name.casefold().startswith(incomplete.casefold())]
+
+
 def measures_command(
     name: Annotated[
-        str | None, typer.Argument(help="A measure by any name, a family, or 'ReSi', 'standard'; default: list all.")
+        str | None,
+        typer.Argument(
+            help="A measure by any name, a family, or 'ReSi', 'standard'; default: list all.", autocompletion=_names
+        ),
     ] = None,
 ) -> None:
     """List the measures, or tell what one means, what leaves it alone, what it costs and where it misleads."""

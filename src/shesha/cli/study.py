@@ -21,6 +21,13 @@ _DEFAULT = Path("studies")
 _INCOMPLETE = 1
 
 
+def _names(incomplete: str) -> list[str]:
+    """Complete the name of a study."""
+    from shesha.studies import studies
+
+    return [one.name for one in studies() if one.name.startswith(incomplete)]
+
+
 @study.command("list")
 def list_command() -> None:
     """Name the studies, what each repeats, and what it asks."""
@@ -34,7 +41,10 @@ def list_command() -> None:
 
 @study.command("run")
 def run_command(
-    names: Annotated[list[str], typer.Argument(help="Names, 'all', or your own module:name.", metavar="NAME...")],
+    names: Annotated[
+        list[str],
+        typer.Argument(help="Names, 'all', or your own module:name.", metavar="NAME...", autocompletion=_names),
+    ],
     quick: Annotated[bool, typer.Option(help="Few cells: under two minutes on two cores.")] = False,
     out: OutFolder = _DEFAULT,
     workers: Annotated[int | None, typer.Option(help="Processes of this machine; default: one per core.")] = None,
@@ -72,7 +82,8 @@ def _told(found: StudyRun, out: Path) -> list[str]:
 
 @study.command("page")
 def page_command(
-    name: Annotated[str, typer.Argument(help="Name, or your own module:name.")], out: OutFolder = _DEFAULT
+    name: Annotated[str, typer.Argument(help="Name, or your own module:name.", autocompletion=_names)],
+    out: OutFolder = _DEFAULT,
 ) -> None:
     """Write the page of the rows that are there, and print where."""
     from shesha.studies import write_page

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
+
+from shesha import _validate as check
 
 if TYPE_CHECKING:
     from torch import nn
@@ -79,10 +80,13 @@ def _close(pattern: str, known: Sequence[str]) -> list[str]:
     offered = _families(known) if is_pattern(pattern) else [*known, *_families(known)]
     # What lies within a wrapper has the right name with a prefix before it.
     inside = [name for name in offered if name.endswith(f".{pattern}")]
-    alike = difflib.get_close_matches(pattern, offered, n=_MOST_CLOSE, cutoff=0.5)
+    alike = check.close_names(pattern, offered, n=_MOST_CLOSE, cutoff=0.5)
     return list(dict.fromkeys([*inside, *alike]))[:_MOST_CLOSE]
 
 
 def _families(names: Iterable[str]) -> list[str]:
-    """Write a star for every number among the parts of names, each family once."""
-    return list(dict.fromkeys(re.sub(r"(?<![^.])\d+(?![^.])", "*", name) for name in names))
+    """Write a star for every number among the parts of names, each family once; one without brothers keeps its name."""
+    members: dict[str, list[str]] = {}
+    for name in names:
+        members.setdefault(re.sub(r"(?<![^.])\d+(?![^.])", "*", name), []).append(name)
+    return [family if len(own) > 1 else own[0] for family, own in members.items()]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from shesha import _validate as check
 from shesha._offers import load_marks, offered
 from shesha.measures._own import PlainMeasure, plain
 from shesha.measures._registry import INVARIANCES, Measure, by_alias, registered
@@ -124,7 +124,7 @@ def _together() -> dict[str, list[Measure]]:
 def _close(base: str) -> list[str]:
     """Names near a misspelt one, or all."""
     called = {alias.lower(): m.name for m in registered().values() for alias in (m.name, m.function.__name__)}
-    close = difflib.get_close_matches(base.lower(), called, n=3, cutoff=0.5)
+    close = check.close_names(base, called, cutoff=0.5)
     return list(dict.fromkeys(called[alias] for alias in close)) or list(registered())
 
 

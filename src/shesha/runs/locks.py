@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from shesha._sqlite import StoreError
+
+LOG = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -50,7 +52,7 @@ def only_writer(path: Path, *, wait: bool = True) -> Iterator[None]:
         owner = f"another run (process {_owner(place)})"
         if not wait:
             raise StoreError(f"store must have one writer, got a second: {owner} is writing {path}") from None
-        print(f"shesha: {owner} is writing {path}: waiting for it to end", file=sys.stderr, flush=True)
+        LOG.warning("%s is writing %s: waiting for it to end", owner, path)
         lock.acquire()
     except OSError as error:
         raise type(error)(f"store must be in a folder that can be written, got {path}: {error}") from error

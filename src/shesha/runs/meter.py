@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Hashable
 from typing import Any
 
-from shesha._progress import Lines
+from shesha._progress import Lines, silent
 
 
 class Meter:
@@ -57,7 +57,7 @@ class Meter:
 
     def __enter__(self) -> Meter:
         """Start to show how far the run is."""
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not silent():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

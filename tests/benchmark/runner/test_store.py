@@ -189,7 +189,7 @@ def test_a_killed_run_holds_nothing(held, toy, here):
     assert len(run(toy, store=here / "a.sqlite", wait=False, **OPTIONS)) == 2
 
 
-def test_a_second_run_waits_and_finds_everything_done(here, toy, monkeypatch, capsys):
+def test_a_second_run_waits_and_finds_everything_done(here, toy, monkeypatch, caplog):
     monkeypatch.setenv("TOY_CALLS", str(here / "calls"))
     monkeypatch.setenv("TOY_SLEEP", "0.03")
     options = {"store": "a.sqlite", "measures": ["toy_measures:logged"], "tests": ["shortcut"]}
@@ -201,7 +201,7 @@ def test_a_second_run_waits_and_finds_everything_done(here, toy, monkeypatch, ca
         time.sleep(0.01)
     second = run(toy, **options)
     running.join()
-    assert f"another run (process {os.getpid()}) is writing a.sqlite: waiting for it to end" in capsys.readouterr().err
+    assert f"another run (process {os.getpid()}) is writing a.sqlite: waiting for it to end" in caplog.text
     assert second.equals(first[0])
     calls = (here / "calls").read_text().splitlines()
     assert len(calls) == len(set(calls)) == 63

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 from typing import TypeVar
 
+from shesha import _validate as check
 from shesha.benchmark._imported import found_at, is_place
 from shesha.benchmark.models import add_kind
 from shesha.benchmark.tests._accuracy import ACCURACY
@@ -86,7 +86,7 @@ def find(test: str | BenchmarkTest) -> BenchmarkTest:
     found = plain.get(test.casefold().replace("_", "").replace("-", "").replace(" ", ""))
     if found is None:
         names = [one.name for one in known()]
-        close = difflib.get_close_matches(test.casefold(), names, n=3, cutoff=0.4) or names
+        close = check.close_names(test, names, cutoff=0.4) or names
         raise ValueError(f"test must be one of {', '.join(close)}, got {test!r}")
     return found
 

