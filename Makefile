@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test bench clean
+.PHONY: demo test bench docs release clean
 
 demo: $(VENV)/.demo
 	$(BIN)/shesha demo
@@ -24,6 +24,24 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/calibration.py --public $(VENV)/public
 	$(BIN)/python benchmarks/audits.py --large
 	$(BIN)/python benchmarks/extraction.py
+
+# The site, in build/site: a warning is an error, links between pages are checked, the reference is read from the code.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
+
+# What a release uploads, looked at and tried: sources, a wheel, and the wheel in an environment of its own.
+release: $(BIN)/python
+	rm -rf dist build/release
+	$(BIN)/python -m pip install --quiet build twine
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) -m venv build/release
+	build/release/bin/python -m pip install --quiet dist/*.whl
+	cd build && release/bin/shesha --version && release/bin/shesha demo > release/demo.txt
+
+$(VENV)/.docs: pyproject.toml | $(STAMP)
+	$(BIN)/python -m pip install --quiet --group docs
+	touch $@
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,82 @@
+"""How the site is made: `make docs`. Everything that the pages need lies in this folder or in docstrings."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+from shesha._version import __version__
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_site"))
+from generated import COPIED  # noqa: E402
+
+project = "shesha"
+author = "The shesha developers"
+copyright = "The shesha developers, MIT licence"
+version = release = __version__
+root_doc = "contents"
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "generated",
+]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+exclude_patterns = ["_site", "_templates", "index.md"]
+templates_path = ["_templates"]
+language = "en"
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+# Pages are read in the repository as well, where a title may stand at any level.
+suppress_warnings = ["myst.header"]
+
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"shesha {release}"
+html_static_path = ["_site/static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "show_toc_level": 2,
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "footer_start": ["copyright"],
+    "footer_end": ["sphinx-version"],
+    "secondary_sidebar_items": ["page-toc"],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+REPOSITORY = os.environ.get("SHESHA_HOME", "").rstrip("/")
+"""Where the sources are, if a release says so: links to files outside of this folder lead there."""
+_OUTSIDE = re.compile(r"(!?)\[([^\]]*)\]\(((?:\.\./)+)([^)#]*)\)")
+
+
+def _leads_somewhere(app: object, docname: str, source: list[str]) -> None:
+    """Links out of this folder lead to the repository, or become their text where nobody said where that is."""
+    depth = docname.count("/")
+
+    def replaced(found: re.Match[str]) -> str:
+        picture, words, up, target = found.groups()
+        if up.count("../") <= depth:
+            return found[0]
+        if target in COPIED:
+            return f"[{words}]({'../' * depth}generated/{COPIED[target]})"
+        return f"{picture}[{words}]({REPOSITORY}/blob/v{release}/{target})" if REPOSITORY else f"{words} (`{target}`)"
+
+    source[0] = _OUTSIDE.sub(replaced, source[0]).replace("](index.md", "](contents.md")
+
+
+def setup(app: object) -> None:
+    """Mend links as pages are read."""
+    app.connect("source-read", _leads_somewhere)  # type: ignore[attr-defined]

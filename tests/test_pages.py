@@ -1,0 +1,56 @@
+"""What the documentation names is there: functions and commands."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import typer
+
+from shesha.cli._app import app
+
+ROOT = Path(__file__).parents[1]
+MADE = {"generated", "contents.md", "_site"}
+"""What `make docs` writes beside the pages."""
+PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").rglob("*.md") if not MADE & set(page.parts))]
+IDS = [str(page.relative_to(ROOT)) for page in PAGES]
+NAME = re.compile(r"`(shesha(?:\.[A-Za-z_]\w*)+)")
+COMMAND = re.compile(r"(?:^\$ |`)shesha ((?:[a-z]+ ?)+)", re.MULTILINE)
+FILES = {"shesha.toml"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_every_name_can_be_looked_up(page):
+    unknown = [name for name in NAME.findall(page.read_text(encoding="utf-8")) if name not in FILES and not there(name)]
+    assert unknown == []
+
+
+def there(name):
+    """Whether a dotted name leads to a module or something inside one."""
+    found, *parts = name.split(".")
+    place = import_module(found)
+    for part in parts:
+        found = f"{found}.{part}"
+        try:
+            place = getattr(place, part)
+        except AttributeError:
+            try:
+                place = import_module(found)
+            except ModuleNotFoundError:
+                return False
+    return True
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_every_command_is_one(page):
+    program = typer.main.get_command(app)
+    unknown = [line for line in COMMAND.findall(page.read_text(encoding="utf-8")) if not command(program, line.split())]
+    assert unknown == []
+
+
+def command(program, words):
+    """Whether the first words are a command, within its group if it is in one."""
+    inner = program.commands.get(words[0])
+    if inner is None:
+        return False
+    return not hasattr(inner, "commands") or len(words) == 1 or words[1] in inner.commands
