@@ -141,8 +141,8 @@ def pwcca(a: Basis, b: Basis, *, weights: Literal["projection", "l1"] = "project
     ----------
     weights : {'projection', 'l1'}
         'projection': ``alpha_i = sum_j |<h_i, x_j>|``; h_i and the columns x_j are those of the side with the smaller
-        rank, as in the original code, and of X where the ranks are equal. 'l1': the l1 norm of h_i itself, always of X, as
-        the calibration study writes it.
+        rank, as in the original code, and of X where the ranks are equal. 'l1': the l1 norm of h_i itself, always of X,
+        as the calibration study writes it.
 
     Examples
     --------
