@@ -12,6 +12,37 @@ from typing import Any
 COPIED = {"README.md": "readme.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
 """Pages at the root of the repository, under the names that they have here."""
 _LINK = re.compile(r"\]\((?!https?:|#)([^)\s]+)\)")
+SECTIONS = {
+    "start": (
+        "Start",
+        "Five minutes for whoever you are, then how to read what comes out.",
+        "readme ../start/language_models ../start/vision ../start/single_cells ../start/recordings ../start/monitoring "
+        "../reading_an_audit ../what_does_0.7_mean ../pitfalls ../migration",
+    ),
+    "use": (
+        "Guide",
+        "One page per capability: what it answers, how, and what would fool it.",
+        "../which_measure ../calibration ../files ../activations ../single_cells ../neural_recordings ../steering "
+        "../monitoring ../benchmark ../benchmark/* ../extending ../command_line",
+    ),
+    "look_up": (
+        "Reference",
+        "Every function, measure, score and word.",
+        "reference ../measures scores ../glossary changelog",
+    ),
+    "trust": (
+        "Trust",
+        "How often the numbers mislead, measured; where published code is wrong; how it works and how fast.",
+        "../validation ../false_positives ../intervals ../coherence_rates ../monitoring_rates ../published_code "
+        "../performance ../design contributing",
+    ),
+    "experiments": (
+        "Studies",
+        "The papers' experiments run again, one command each, beside the published numbers.",
+        "../studies ../studies/index ../studies/*/page",
+    ),
+}
+"""Pages of the bar at the top: title, what they hold, the pages below."""
 NAMESPACES = {
     "shesha": "What most people need: one import, one function per question.",
     "shesha.measures": "Similarity of two representations.",
@@ -62,9 +93,9 @@ def _make(app: Any) -> None:
     folder.mkdir()
     for name, text in _pages():
         (folder / name).write_text(text, encoding="utf-8")
-    first, trees = (Path(app.srcdir) / name for name in ("index.md", "_site/toctrees.md"))
     # Where the repository is read, lists of pages would only be noise.
-    (Path(app.srcdir) / "contents.md").write_text(f"{first.read_text()}\n{trees.read_text()}", encoding="utf-8")
+    first = (Path(app.srcdir) / "index.md").read_text(encoding="utf-8")
+    (Path(app.srcdir) / "contents.md").write_text(first + _tree([f"generated/{name}" for name in SECTIONS], "hidden"))
     for source, name in COPIED.items():
         text = (Path(app.srcdir).parent / source).read_text(encoding="utf-8")
         (folder / name).write_text(_LINK.sub(_from_here, text), encoding="utf-8")
@@ -83,11 +114,19 @@ def _from_here(found: re.Match[str]) -> str:
 
 
 def _pages() -> Iterator[tuple[str, str]]:
+    for name, (title, about, below) in SECTIONS.items():
+        yield f"{name}.md", f"# {title}\n\n{about}\n" + _tree(below.split(), "maxdepth: 1")
     yield "scores.md", _scores()
     yield "reference.rst", _reference()
     seen: set[int] = set()
     for name, about in NAMESPACES.items():
         yield f"{name}.rst", _namespace(name, about, seen)
+
+
+def _tree(pages: list[str], option: str) -> str:
+    return "\n".join(
+        ["", "```{toctree}", f":{option}" if ":" in option else f":{option}:", ":glob:", "", *pages, "```", ""]
+    )
 
 
 def _scores() -> str:
