@@ -33,6 +33,7 @@ ORDER = [
     {"bio", "neuro", "steering", "drift"},
     {"benchmark"},
     {"studies"},
+    {"plot"},
     {"cli"},
     {"__main__"},
 ]

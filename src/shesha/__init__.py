@@ -85,6 +85,7 @@ _NAMESPACES = (
     "extract",
     "measures",
     "neuro",
+    "plot",
     "sim",
     "steering",
     "studies",

@@ -10,7 +10,9 @@ from shesha.plots._curves import chance_band, curves
 from shesha.plots._drift import drift_bars
 from shesha.plots._heat_map import frame_cell, heat_map
 from shesha.plots._intervals import Series, intervals
+from shesha.plots._map import similarity_map
 from shesha.plots._null import null_distribution
+from shesha.plots._spectra import spectra
 
 __all__ = [
     "PALETTE",
@@ -27,4 +29,6 @@ __all__ = [
     "legend_of_colours",
     "null_distribution",
     "pyplot",
+    "similarity_map",
+    "spectra",
 ]

@@ -12,7 +12,7 @@ from shesha.plots._axes import EXPECTED, PALETTE, axes_or_new, literal
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_DASHES = ("-", "--", ":", "-.")
+DASHES = ("-", "--", ":", "-.")
 
 
 def curves(
@@ -41,7 +41,7 @@ def curves(
     """
     ax = axes_or_new(ax, (4.8, 3.2))
     for place, (name, curve) in enumerate(values.items()):
-        dash, colour = _DASHES[place % len(_DASHES)], PALETTE[place % len(PALETTE)]
+        dash, colour = DASHES[place % len(DASHES)], PALETTE[place % len(PALETTE)]
         ax.plot(x, curve, dash, color=colour, marker="o", markersize=3, label=literal(name))
     ax.set(xlabel=literal(labels[0]), ylabel=literal(labels[1]))
     ax.spines[["top", "right"]].set_visible(False)
