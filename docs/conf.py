@@ -23,6 +23,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "numpydoc",
+    "sphinx_gallery.gen_gallery",
     "generated",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
@@ -40,6 +41,16 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "generated/gallery",
+    "filename_pattern": r"plot_",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 1e9,
+}
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"shesha {release}"

@@ -23,7 +23,7 @@ SECTIONS = {
         "Guide",
         "One page per capability: what it answers, how, and what would fool it.",
         "../which_measure ../calibration ../files ../activations ../single_cells ../neural_recordings ../steering "
-        "../monitoring ../benchmark ../benchmark/* ../extending ../command_line",
+        "../monitoring ../benchmark ../benchmark/* ../extending ../command_line gallery/index",
     ),
     "look_up": (
         "Reference",

@@ -21,6 +21,9 @@ from shesha.neuro.split import FEWEST_CONDITIONS, SplitScore
 from shesha.nulls import summarise
 from shesha.results import OverTime
 
+_FEWEST_PAIRS = 3
+"""Of conditions with a distance on both sides: two are always in one of two orders."""
+
 
 def over_time(
     X: Any,
@@ -101,7 +104,9 @@ def over_time(
     ]
     with single_threaded_blas():
         found = np.array([_table(scores, trials.codes[order]) for order in orders.orders])
-    return _result(found, "no pair of times has three pairs of conditions at unequal distances", told)
+    return _result(
+        found, "no two times have three pairs of conditions with responses in both halves, at unequal distances", told
+    )
 
 
 def _times(times: ArrayLike | None, trials: Trials) -> tuple[float, ...]:
@@ -117,10 +122,15 @@ def _times(times: ArrayLike | None, trials: Trials) -> tuple[float, ...]:
 def _table(scores: list[SplitScore], codes: Labels) -> Matrix:
     """Agreement of every time with every other, the mean over splits and over which half comes first."""
     both = [score.distances(codes) for score in scores]
-    # (n_splits, n_times, n_pairs)
-    first, second = (np.array([centred_ranks(one[side]) for one in both]).transpose(1, 0, 2) for side in (0, 1))
+    # Each half: (n_splits, n_times, n_pairs).
+    halves = [np.array([one[side] for one in both]).transpose(1, 0, 2) for side in (0, 1)]
+    # A pair that one half never knows (its conditions have no trials there) says nothing about agreement.
+    shared = np.logical_and(*(np.isfinite(half).any(axis=1, keepdims=True) for half in halves))
+    halves = [np.where(shared, half, np.nan) for half in halves]
+    first, second = (np.array([centred_ranks(one) for one in half]) for half in halves)
     products = first @ second.transpose(0, 2, 1)
-    known = ~np.isnan(products)
+    jointly = np.isfinite(halves[0]).astype(np.float64) @ np.isfinite(halves[1]).astype(np.float64).transpose(0, 2, 1)
+    known = ~np.isnan(products) & (jointly >= _FEWEST_PAIRS)
     total = np.where(known, products, 0.0).sum(axis=0)
     counts = known.sum(axis=0)
     mean = total / np.where(counts > 0, counts, np.nan)

@@ -1,0 +1,11 @@
+"""
+Which measure to trust
+======================
+
+Ranks of 24 measures over the tests of the ReSi benchmark, as published.
+"""
+
+import shesha
+from shesha.benchmark import published
+
+shesha.plot.ranks(published())

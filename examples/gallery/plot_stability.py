@@ -1,0 +1,15 @@
+"""
+Stability over layers
+=====================
+
+Do random halves of the features see the same geometry, layer by layer? Dots stand in their intervals; the dashes are
+what chance rarely passes.
+"""
+
+import shesha
+import shesha.data
+
+layers, labels = shesha.data.digits_network()
+trained = {name.removeprefix("trained_"): X[:300] for name, X in layers.items() if name.startswith("trained")}
+audit = shesha.audit(trained, n_bootstrap=99, n_permutations=99)
+shesha.plot.stability(audit)
