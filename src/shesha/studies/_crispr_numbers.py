@@ -51,6 +51,7 @@ _WHY = {
     "rho_spread": "the spread hangs on genes and normalisation: 0.60, 0.30 and 0.51 after three of them, no gene of "
     "the other ones at hand",
     "rho_spread_p": "the spread hangs on genes and normalisation, see its correlation",
+    "rho_n": "the same cells of other genes: -0.21, -0.22 and -0.25 after three normalisations",
     "rho_n_p": "of the correlation -0.21 (published -0.17)",
     "n_control_guides": "the file names nine guides among these 2,386 cells; the text says six, and NTg1 to NTg7",
     "null_magnitude": "the text gives neither effects nor numbers of cells: four choices give -0.56 to 0.79",
