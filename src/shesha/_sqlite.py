@@ -108,7 +108,8 @@ def _require_version(connection: sqlite3.Connection, path: Path, layout: Layout,
     if found.get("schema") not in readable:
         raise StoreError(
             f"store must have layout {' or '.join(readable)}, got {found.get('schema')} in {path}: it was written by "
-            "another version of shesha; give another file with --store, or use that version"
+            "another version of shesha; give another file with --store (studies: another folder with --out), or use "
+            "that version"
         )
 
 

@@ -17,7 +17,7 @@ from shesha._sqlite import StoreError
 from shesha.benchmark.store import Store
 from shesha.runs import Here, Job, Kept, Meter, ResultStore, run, writing
 
-FOREIGN = r"store must be a file written by `shesha compare --store`, got .*a\.sqlite"
+FOREIGN = r"store must be a file written by `shesha compare --store` or `shesha study run`, got .*a\.sqlite"
 
 
 @pytest.fixture

@@ -1,7 +1,10 @@
 """Studies of somebody else's: what `module:name` finds."""
 
 import os
+import time
 from pathlib import Path
+
+import numpy as np
 
 from shesha.studies import Check, Page, Unreachable, judged, missing, study
 
@@ -44,3 +47,18 @@ def page(rows, published):
         ("Quite.",),
         checks,
     )
+
+
+@study("many", paper="new", version=1, full={"x": range(400)}, quick={"x": range(4)})
+def many(x):
+    """Are many cheap cells the same however often they are interrupted?"""
+    if log := os.environ.get("MINE_LOG"):
+        with Path(log).open("a") as lines:
+            lines.write(f"{x}\n")
+    time.sleep(float(os.environ.get("MINE_SECONDS", "0")))
+    return {"drawn": float(np.random.default_rng(x).normal()), "square": x * x}
+
+
+@many.page
+def page_of_many(rows, published):
+    return Page(f"The sum is {rows.drawn.sum():.3f}.", (("Means", rows.mean().to_frame("mean").reset_index()),))

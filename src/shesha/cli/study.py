@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from shesha.cli._files import INTERRUPTED
 
 if TYPE_CHECKING:
     from shesha.studies import StudyRun
@@ -66,11 +70,26 @@ def run_command(
         raise ValueError(f"--where must be NAME=VALUE, got {unclear[0]!r}")
     only = {name: value for name, _, value in pairs}
     wanted = [one.name for one in studies()] if "all" in names else names
-    found = run(wanted, quick=quick, out=out, workers=workers, scheduler=scheduler, again=again, only=only)
+    with _kept_when_interrupted(out):
+        found = run(wanted, quick=quick, out=out, workers=workers, scheduler=scheduler, again=again, only=only)
     for one in found:
         typer.echo("\n".join(_told(one, out)))
     if any(one.failures for one in found):
         raise typer.Exit(_INCOMPLETE)
+
+
+@contextmanager
+def _kept_when_interrupted(out: Path) -> Iterator[None]:
+    """Say after Ctrl-C how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(
+            f"shesha: what is computed is kept in {out}: the same command goes on from there (without --again), and "
+            f"`shesha study page NAME --out {out}` shows what is there",
+            err=True,
+        )
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _told(found: StudyRun, out: Path) -> list[str]:

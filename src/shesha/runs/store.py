@@ -13,7 +13,7 @@ from shesha import _sqlite as sqlite
 from shesha.runs.locks import only_writer
 
 LAYOUT = sqlite.Layout(
-    "`shesha compare --store`",
+    "`shesha compare --store` or `shesha study run`",
     "1",
     (
         """CREATE TABLE result (

@@ -54,11 +54,15 @@ def run(
     ------
     ValueError
         If a study is unknown, or no cell of its grid has the parameters of `only`.
+    StoreError
+        If the folder holds a store of another version of shesha.
     """
     chosen = [one if isinstance(one, Study) else find(one) for one in names]
     runs.require_workers(workers, scheduler)
     grids = [_chosen(one, one.quick if quick else one.full, only or {}) for one in chosen]
     folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"out must be a folder, got the file {folder}")
     folder.mkdir(parents=True, exist_ok=True)
     found = []
     with runs.writing(folder / STORE) as store:

@@ -1,0 +1,102 @@
+"""Recordings of studies: areas, means over sessions, correlations."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shesha.neuro import association, session_table
+from shesha.studies import Unreachable, _recordings
+from shesha.studies._neuroscience_numbers import numbers, published_checks
+from shesha.studies._recordings import AREAS, CELLS, associated, beyond, one_area, over_sessions, session, with_regions
+from shesha.studies._writing import PUBLISHED
+from shesha.studies.neuroscience import whitened
+from shesha.studies.odd_even import slow_wave
+
+HERE = Path(os.environ.get("SHESHA_DATA", "data")) / "steinmetz2019"
+PAGES = Path(__file__).parents[2] / "docs" / "studies"
+needs_data = pytest.mark.skipif(not HERE.exists(), reason=f"steinmetz2019 is not at hand (looked for in {HERE})")
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["Cori 2", "Forssmann 6"])
+def test_areas_of_the_grid_are_those_of_a_table_of_all(name):
+    found = session_table({name: session(name)}, by="region", scores=("centroid_drift",), n_permutations=0)
+    assert sorted(line.area for line in found.lines) == AREAS[name].split()
+
+
+@needs_data
+def test_one_area_scores_as_in_a_table_of_all():
+    options = {"scores": ("trial_split",), "n_permutations": 19, "seed": 0}
+    whole = session_table({"Cori 2": session("Cori 2")}, by="region", **options)
+    (line,) = [one for one in whole.lines if one.area == "CA1"]
+    alone = _recordings.line_of(one_area("Cori 2", "CA1"), scores=("trial_split",), n_permutations=19)
+    assert alone.scores["trial_split"] == line.scores["trial_split"]
+
+
+def test_a_mean_over_sessions_is_that_of_a_table_and_wider_where_areas_share_a_session():
+    rows = pd.DataFrame({"session": list("aabbcc"), "score": [0.0, 0.1, 0.5, 0.6, 0.9, 1.0]})
+    mean, low, high = over_sessions(rows, "score")
+    apart = over_sessions(rows.assign(session=list("abcdef")), "score")
+    assert mean == pytest.approx(rows.score.mean())
+    assert high - low > 1.5 * (apart[2] - apart[1])
+
+
+def test_a_correlation_is_that_of_association():
+    rng = np.random.default_rng(0)
+    from shesha.neuro import Session
+
+    shown = rng.integers(4, size=80)
+    areas = np.repeat(["A", "B", "C"], 12)
+    days = [Session(rng.poisson(2, (80, 36)), shown, areas, rng.random(80)) for _ in range(5)]
+    table = session_table(days, scores=["trial_split", "behaviour_coupling"], n_permutations=0)
+    for given in ((), ("rate",)):
+        wanted = association(table, "trial_split", "behaviour_coupling", given=given)
+        found = associated(table.to_frame(), "trial_split", "behaviour_coupling", given)
+        assert found["rho"] == pytest.approx(wanted.value)
+        assert (found["low"], found["high"], found["p"]) == pytest.approx((wanted.low, wanted.high, wanted.p_value))
+        assert found["naive_p"] == pytest.approx(wanted.naive_p, rel=1e-6)
+
+
+def test_areas_beyond_chance_are_counted_without_those_that_have_no_value():
+    rows = pd.DataFrame({"score": [0.1, 0.2, np.nan], "score_p": [0.05, 0.06, 0.01]})
+    assert beyond(rows, "score") == (1, 2)
+
+
+def test_whitened_noise_is_alike_in_all_directions_and_full_shrinkage_only_rescales():
+    rng = np.random.default_rng(0)
+    shown = rng.integers(5, size=300)
+    X = rng.standard_normal((300, 4)) @ rng.standard_normal((4, 4)) + rng.standard_normal((5, 4))[shown]
+    white = whitened(X, shown, 0.0)
+    residuals = white - np.stack([white[shown == code].mean(axis=0) for code in range(5)])[shown]
+    np.testing.assert_allclose(residuals.T @ residuals / 295, np.eye(4), atol=1e-10)
+    ratio = whitened(X, shown, 1.0) / X
+    np.testing.assert_allclose(ratio, ratio[0, 0])
+
+
+def test_the_slow_wave_repeats_conditions_that_no_neuron_knows():
+    X, shown = slow_wave(np.random.default_rng(0))
+    assert X.shape == (96, 8)
+    assert (shown.reshape(16, 6) == shown.reshape(16, 6)[:, :1]).all()
+    assert np.bincount(shown).tolist() == [24] * 4
+
+
+def test_missing_recordings_are_told(monkeypatch, tmp_path):
+    monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
+    session.cache_clear()
+    with pytest.raises(Unreachable, match=r"Steinmetz et al. 2019 \(looked for in .*steinmetz2019; SHESHA_DATA"):
+        session("Cori 1")
+
+
+def test_every_published_number_of_the_recordings_is_judged():
+    published = pd.read_csv(PUBLISHED / "neuroscience.csv", comment="#")
+    rows = with_regions(pd.read_csv(PAGES / "neuroscience" / "rows.csv"))
+    assert len(rows) == len(CELLS)
+    checks = list(published_checks(rows, published))
+    assert len(checks) == len(published)
+    for table in range(75, 79):
+        assert any(one.where == f"Geometric Stability, Table {table}" for one in checks), table
+    # Each key of the file is one that we have.
+    assert set(published.key.dropna()) <= set(numbers(rows))

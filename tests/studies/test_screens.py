@@ -1,0 +1,66 @@
+"""Single cells of studies: what is drawn and normalised is what is said."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shesha.studies import Unreachable, _screens
+from shesha.studies._crispr_numbers import Found, _p_value, published_checks
+from shesha.studies._writing import PUBLISHED
+from shesha.studies.crispr import crispr
+
+HERE = Path(os.environ.get("SHESHA_DATA", "data")) / "papalexi2021"
+needs_data = pytest.mark.skipif(not HERE.exists(), reason=f"papalexi2021 is not at hand (looked for in {HERE})")
+
+
+@needs_data
+def test_components_are_those_of_the_file():
+    # Two computations of the same principal components: ours by the covariance of genes, the file's by an exact SVD.
+    ours, given = _screens.components(50), _screens.papalexi().obsm["X_pca"]
+    np.testing.assert_allclose(np.abs(ours), np.abs(given), atol=1e-5)
+
+
+@needs_data
+def test_targets_and_types_of_the_grids_are_those_of_the_files():
+    found = set(_screens.papalexi().obs["target"])
+    assert found == {*_screens.TARGETS, _screens.CONTROL}
+    assert set(_screens.kang().obs["cell_type"]) == set(_screens.TYPES)
+
+
+def test_labels_are_shuffled_within_groups_only():
+    rng = np.random.default_rng(0)
+    labels, groups = rng.integers(2, size=60), rng.integers(3, size=60)
+    found = _screens.shuffled_within(labels, groups, rng)
+    assert (found != labels).any()
+    for group in range(3):
+        assert sorted(found[groups == group]) == sorted(labels[groups == group])
+
+
+def test_missing_data_are_told(monkeypatch, tmp_path):
+    monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
+    _screens.papalexi.cache_clear()
+    with pytest.raises(Unreachable, match=r"papalexi2021 \(looked for as .*papalexi2021.npz; SHESHA_DATA names"):
+        crispr(part="counts", data="papalexi2021", setting="cells")
+
+
+@pytest.mark.parametrize(
+    ("published", "ours", "verdict"),
+    [("<1e-18", 1e-19, "agrees"), ("<1e-18", 1e-17, "differs"), ("0.02", 0.05, "agrees"), ("0.02", 0.07, "differs")],
+)
+def test_p_values_agree_below_a_bound_or_within_a_factor_of_three(published, ours, verdict):
+    assert _p_value("P", "p", published, ours, "why").verdict == verdict
+
+
+def test_every_published_number_is_judged_even_of_no_rows():
+    published = pd.read_csv(PUBLISHED / "crispr.csv", comment="#")
+    rows = pd.DataFrame(columns=["part", "data", "setting", "n", "coherence", "magnitude"])
+    checks = list(published_checks(Found(rows), published))
+    assert len(checks) == len(published)
+    for table in range(59, 75):
+        assert any(one.where == f"Geometric Stability, Table {table}" for one in checks), table
+    # Tables of single lines: a line of Table 65 has three numbers, each group of Table 73 six.
+    assert sum(one.where.endswith("Table 65") for one in checks) == 14
+    assert sum(one.where.endswith("Table 73") for one in checks) == 24
