@@ -25,7 +25,7 @@ def pooled(rows: pd.DataFrame, by: Sequence[str], hits: str = "hits", runs: str 
     >>> batches = pd.DataFrame({"score": ["CKA", "CKA", "RTD"], "hits": [1, 0, 0], "runs": [10, 10, 0]})
     >>> pooled(batches, ["score"]).round(3)
       score  rate  from     to  runs
-    0   CKA  0.05   0.0  0.249    20
+    0   CKA  0.05  0.001  0.249    20
     """
     found = rows.groupby(list(by), sort=False, dropna=False)[[hits, runs]].sum().reset_index()
     found = found[found[runs] > 0]

@@ -183,7 +183,8 @@ def _outputs(places: Places) -> Found:
 
 def _runtimes(places: Places) -> Found:
     seconds = published_runtimes()
-    ratio = seconds.max() / seconds.min()
+    # Some are printed as 0.
+    ratio = seconds.max() / seconds.where(seconds > 0).min()
     return Found(
         bool((ratio > 1000).all()), None, f"slowest over fastest: {ratio.min():.0f} to {ratio.max():.0f} times"
     )

@@ -107,9 +107,9 @@ def _answer(lines: pd.DataFrame, benchmark: pd.DataFrame) -> str:
     moves = (benchmark["position, raw"] - benchmark["position, calibrated"]).abs()
     apart = benchmark["mean difference of scores"].mean()
     return (
-        f"Where pairs have equal widths and rows, no: on the benchmark's cells calibration moves CKA, RSA and mutual kNN "
-        f"by {moves.min()} to {moves.max()} of 41 places, and their scores by {apart:.3f} on average. With known groups "
-        f"(AUPRC): {'; '.join(told)}."
+        f"Where pairs have equal widths and rows, no: on the benchmark's cells calibration moves CKA, RSA and mutual "
+        f"kNN by {moves.min()} to {moves.max()} of 41 places, and their scores by {apart:.3f} on average. With known "
+        f"groups (AUPRC): {'; '.join(told)}."
     )
 
 

@@ -70,7 +70,7 @@ def resi(
         for at, one in enumerate(theirs.columns)
         for other in theirs.columns[:at]
     ]
-    same = [one for one in theirs.columns if one[:2] == (dataset, architecture)] or list(theirs.columns)
+    same = [one for one in theirs.columns if tuple(one)[:2] == (dataset, architecture)] or list(theirs.columns)
     agreement = [tables.correlation(ours, theirs[one]) for one in same]
     return {
         "agreement": float(np.nanmean(agreement)),

@@ -52,7 +52,7 @@ def which_measure(data: str, widths: str, measure: str, seed: int) -> dict[str, 
     rng = np.random.default_rng([seed, len(data), len(widths)])
     groups = _noise(WIDTHS[widths], rng) if data == "noise" else _digits(WIDTHS[widths], rng)
     found = tests.label_randomization(groups, [get(measure), calibrated(get(measure))], seed=seed)
-    row = {}
+    row: dict[str, float] = {}
     for name, how in ((measure, "raw"), (f"calibrated {measure}", "calibrated")):
         own = found[found.measure == name].set_index("quality").value
         row |= {f"{how} auprc": float(own["auprc"]), f"{how} conformity": float(own["conformity"])}
