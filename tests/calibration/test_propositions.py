@@ -141,7 +141,7 @@ AGGREGATED = [
 
 @pytest.mark.parametrize(("measure", "aggregate"), AGGREGATED)
 def test_4_p_values_of_aggregates_are_uniform_without_a_relation(measure, aggregate):
-    runs = 200
+    runs = 100
     p_values = np.array(
         [
             calibrate_layers(*unrelated_models(k, (4, 3)), measure, aggregate, n_permutations=19, seed=k).p_value
@@ -175,7 +175,7 @@ def test_5_width_inflates_the_raw_score_but_not_the_calibrated_one():
 
 def test_6_depth_inflates_the_maximum_but_not_the_calibrated_one():
     raw, scores, significant, naive = [], [], [], []
-    depths, runs = (1, 3, 9), 80
+    depths, runs = (1, 3, 9), 40
     for depth in depths:
         found = [
             calibrate_layers(*unrelated_models(k, (depth, depth)), "CKA", "max", n_permutations=19, seed=k)

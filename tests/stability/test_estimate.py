@@ -121,7 +121,7 @@ def test_an_error_that_is_out_of_reach_is_noted(low_rank, monkeypatch):
 
 def test_monte_carlo_error_predicts_the_spread_over_seeds(low_rank, split):
     X = low_rank(25, 12, noise=2.0)
-    found = [shesha.estimate(X, variant=split, n_draws=20, n_bootstrap=0, seed=seed) for seed in range(60)]
+    found = [shesha.estimate(X, variant=split, n_draws=10, n_bootstrap=0, seed=seed) for seed in range(60)]
     predicted = np.sqrt(np.mean([one.monte_carlo_error**2 for one in found]))
     assert np.std([one.value for one in found]) == pytest.approx(predicted, rel=0.3)
 

@@ -55,14 +55,14 @@ def test_400_rows_are_enough_for_layers(layer):
 
 
 def test_400_rows_are_enough_for_pixels_and_for_a_mixture(mixture):
-    pixels = digits()[0][some_rows(1600, 1797)]
-    for X in (pixels, mixture(0.7, np.random.default_rng(5), n=1600)):
-        few, many = (feature_split(X[:n], n_splits=5, seed=320) for n in (400, 1600))
+    pixels = digits()[0][some_rows(900, 1797)]
+    for X in (pixels, mixture(0.7, np.random.default_rng(5), n=900)):
+        few, many = (feature_split(X[:n], n_splits=5, seed=320) for n in (400, 900))
         assert abs(few - many) < 0.02
 
 
 def test_400_rows_are_enough_for_sentences(minilm):
-    for layer in (0, 3, 6):
+    for layer in (0, 6):
         X = minilm[0][some_rows(872, 872), layer]
         few, many = (feature_split(X[:n], n_splits=10, seed=320) for n in (400, 872))
         assert abs(few - many) < 0.03
@@ -94,16 +94,16 @@ def test_scores_are_finite_and_within_bounds(layer, size):
 @every_layer
 def test_principal_axes_leave_the_halves_nothing_to_share(layer):
     X = LAYERS[layer][some_rows(400, 900)]
-    assert feature_split(X, seed=320) > 0.55
-    assert -0.08 < feature_split(principal_scores(X, 64), seed=320) < -0.01
+    assert feature_split(X, n_splits=10, seed=320) > 0.55
+    assert -0.08 < feature_split(principal_scores(X, 64), n_splits=10, seed=320) < -0.005
 
 
 @every_layer
 def test_principal_axes_do_not_matter_when_averaged_over_rotations(layer):
     X = LAYERS[layer][some_rows(400, 900)]
     centred = X - X.mean(axis=0)
-    averaged = basis_averaged_split(centred, n_rotations=5, seed=320)
-    rotated = basis_averaged_split(principal_scores(X, X.shape[1]), n_rotations=5, seed=320)
+    averaged = basis_averaged_split(centred, n_rotations=2, seed=320)
+    rotated = basis_averaged_split(principal_scores(X, X.shape[1]), n_rotations=2, seed=320)
     assert averaged > 0.5
     assert rotated == pytest.approx(averaged, abs=1e-6)
 
@@ -127,7 +127,7 @@ def test_negative_score_comes_from_components_of_the_same_rows():
 def test_fewer_components_fall_apart_on_sentences(minilm):
     embeddings, y = minilm
     rows = some_rows(400, 872)
-    for layer in (0, 3, 6):
+    for layer in (0, 6):
         X = embeddings[rows, layer]
         scores = principal_scores(X, 64)
         assert feature_split(X, n_splits=10, seed=320) > 0.55

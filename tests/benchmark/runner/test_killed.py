@@ -23,7 +23,6 @@ from .toy_run import CHUNK, WORKERS, Inline
 
 HERE = Path(__file__).parent
 MEASURES = ("toy_measures:logged", "CKA", "LinReg", "calibrated CKA")
-N_KILLS = 20
 PATIENCE = 120.0
 """Seconds that a busy machine may need for what takes moments."""
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="reads /proc")
@@ -124,7 +123,8 @@ def repeated(found):
     return sum(count - 1 for count in Counter(found).values())
 
 
-def test_killed_again_and_again_it_ends_with_the_same_numbers(start, tmp_path, uninterrupted):
+@pytest.mark.parametrize("n_kills", [7, pytest.param(20, marks=pytest.mark.slow)])
+def test_killed_again_and_again_it_ends_with_the_same_numbers(start, tmp_path, uninterrupted, n_kills):
     draw = random.Random(3)
     calls, trained = tmp_path / "calls", tmp_path / "trained"
     models = tmp_path / "toy.sqlite.models"
@@ -132,7 +132,7 @@ def test_killed_again_and_again_it_ends_with_the_same_numbers(start, tmp_path, u
     # What a process leaves that is killed while it writes.
     (models / f"{uninterrupted[0][0].split('/')[0]}.npz.1.part").write_bytes(b"PK")
     store, lost = tmp_path / "toy.sqlite", 0
-    for number in range(N_KILLS):
+    for number in range(n_kills):
         program = start()
         if number % 5 < 3:
             time.sleep(draw.uniform(0.5, 3))

@@ -1,0 +1,158 @@
+"""Data in which nothing is shared but what is named, or a further part is: for rates of false positives, and power."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha._types import Index, Matrix
+from shesha.nulls import equal_groups
+
+Rng = np.random.Generator
+Arguments = dict[str, Any]
+"""What `calibrate` is given: X, Y, and how rows may be exchanged."""
+CLUSTERS, WIDTH, RANK = 8, 8, 4
+
+
+def two_clusters(rng: Rng, n: int, d: int) -> Matrix:
+    """Two clouds; which row is in which is independent in X and Y."""
+    return np.asarray(rng.standard_normal((n, d)) + 2 * rng.integers(0, 2, (n, 1)) * np.ones(d) / np.sqrt(d) * 3)
+
+
+CLOUDS: dict[str, Callable[[Rng, int, int], Matrix]] = {
+    "Gaussian": lambda rng, n, d: rng.standard_normal((n, d)),
+    "Student's t": lambda rng, n, d: rng.standard_t(3, (n, d)),
+    "Laplace": lambda rng, n, d: rng.laplace(size=(n, d)),
+    "two clusters": two_clusters,
+}
+
+
+def clouds(rng: Rng, n: int, d: int, data: str, design: str, shared: bool) -> Arguments:
+    """Independent rows of a kind; or a shared part of rank 4 with the variance of the noise; or clusters of rows.
+
+    Rows of a cluster have an offset in X and one in Y: they are related through the clusters alone.
+    """
+    if data == "clusters of rows":
+        cluster = np.arange(n) % CLUSTERS
+        X, Y = (rng.standard_normal((CLUSTERS, d))[cluster] * 2 + rng.standard_normal((n, d)) for _ in range(2))
+        return {"X": X, "Y": Y} | ({"blocks": cluster} if design == "blocks" else {})
+    latent = rng.standard_normal((n, RANK)) if shared else np.zeros((n, RANK))
+    return {side: latent @ rng.standard_normal((RANK, d)) / np.sqrt(RANK) + CLOUDS[data](rng, n, d) for side in "XY"}
+
+
+def features(rng: Rng, n: int, kind: str, shared: bool) -> Matrix:
+    """Independent features of a kind, with a part of rank 3 or without."""
+    low = rng.standard_normal((n, 3)) @ rng.standard_normal((3, 32)) * (0.7 if shared else 0.0)
+    if kind == "Gaussian":
+        return np.asarray(rng.standard_normal((n, 32)) + low)
+    if kind == "unequal scales":
+        return np.asarray((rng.standard_normal((n, 32)) + low) * rng.lognormal(0, 1, 32))
+    if kind == "heavy tails":
+        return np.asarray(rng.standard_t(2.5, (n, 32)) + 1.5 * low)
+    if kind == "sparse, 10 %":
+        return _filled(rng.standard_normal((n, 64)) + np.hstack([low, low]) > 1.28)
+    return _filled(rng.poisson(0.06 * np.exp(np.hstack([low] * 4))))
+
+
+def scaled(rng: Rng, n: int, shared: bool) -> Matrix:
+    """Rows of several scales about an offset."""
+    low = rng.standard_normal((n, 3)) @ rng.standard_normal((3, 32)) * (0.7 if shared else 0.0)
+    return np.asarray(rng.standard_normal(32) + rng.lognormal(0, 0.5, (n, 1)) * (rng.standard_normal((n, 32)) + low))
+
+
+def counted(rng: Rng, n: int, shared: bool) -> Matrix:
+    """Counts whose rows differ in depth, brought to one depth; of four kinds, or of one."""
+    rates = rng.gamma(0.5, 1, 200) * np.exp((0.8 if shared else 0.0) * rng.standard_normal((4, 200)))
+    found = _filled(rng.poisson(0.5 * rng.lognormal(0, 0.5, (n, 1)) * rates[rng.integers(4, size=n)]))
+    return np.asarray(np.log1p(1e4 * found / found.sum(axis=1, keepdims=True)))
+
+
+def _filled(counts: ArrayLike) -> Matrix:
+    """Leave out the rows without any count."""
+    found = np.asarray(counts, dtype=np.float64)
+    return found[found.any(axis=1)]
+
+
+def one_matrix(rng: Rng, n: int, data: str, shared: bool) -> Matrix:
+    """Return a representation whose features share nothing but a scale of rows, or a part besides."""
+    if data == "row scale about an offset":
+        return scaled(rng, n, shared)
+    return counted(rng, n, shared) if data == "depth of counts" else features(rng, n, data, shared)
+
+
+def series(rng: Rng, n: int, phi: float) -> Matrix:
+    """Return an autoregressive series that has forgotten where it began."""
+    rows = rng.standard_normal((n + 200, WIDTH))
+    for t in range(1, n + 200):
+        rows[t] += phi * rows[t - 1]
+    return rows[200:]
+
+
+def _series(rng: Rng, n: int, phi: float, design: str, shared: bool) -> Arguments:
+    both = series(rng, n, phi) * shared
+    return {"X": series(rng, n, phi) + both, "Y": series(rng, n, phi) + both} | _exchanged(design, np.arange(n))
+
+
+def _sessions(rng: Rng, n: int, phi: float, design: str, shared: bool) -> Arguments:
+    """Eight sessions of n rows with offsets of their own."""
+    both = [series(rng, n, phi) * shared for _ in range(8)]
+    X, Y = (np.concatenate([series(rng, n, phi) + rng.standard_normal(WIDTH) + one for one in both]) for _ in "XY")
+    return {"X": X, "Y": Y, "blocks": np.repeat(np.arange(8), n), "shift": "shift" in design}
+
+
+def _subjects(rng: Rng, sizes: list[int], design: str, shared: bool) -> Arguments:
+    """Twenty groups whose rows share an offset; what X and Y share besides is of rows."""
+    group = np.repeat(np.arange(20), sizes)
+    both = rng.standard_normal((len(group), WIDTH)) * shared
+    X, Y = (rng.standard_normal((20, WIDTH))[group] + rng.standard_normal((len(group), WIDTH)) + both for _ in range(2))
+    if design == "equal_groups":
+        rows = equal_groups(group, seed=rng)
+        return {"X": X[rows], "Y": Y[rows], "groups": group[rows]}
+    return {"X": X, "Y": Y} | ({"groups": group} if design == "groups" else {})
+
+
+def _number(rng: Rng, n: int, effect: float, design: str, shared: bool) -> Arguments:
+    """A number of each row moves all features of both."""
+    z, both = rng.standard_normal(n), rng.standard_normal((n, WIDTH)) * shared
+    X, Y = (rng.standard_normal((n, WIDTH)) + effect * z[:, None] * rng.standard_normal(WIDTH) + both for _ in range(2))
+    return {"X": X, "Y": Y} | ({"within": z} if design == "within" else {})
+
+
+def _known(rng: Rng, n: int, numbers: bool, shared: bool) -> Arguments:
+    """X and Y depend on a batch or a number that is given as a covariate."""
+    known = rng.standard_normal(n) if numbers else rng.integers(4, size=n)
+    effect = known[:, None] if numbers else np.eye(4)[known]
+    hidden = rng.standard_normal((n, 3)) * (0.7 if shared else 0.0)
+    X, Y = (
+        1.5 * effect @ rng.standard_normal((effect.shape[1], WIDTH))
+        + hidden @ rng.standard_normal((3, WIDTH))
+        + rng.standard_normal((n, WIDTH))
+        for _ in "XY"
+    )
+    return {"X": X, "Y": Y, "covariates": known if numbers else known.astype(str)}
+
+
+def _exchanged(design: str, place: Index) -> Arguments:
+    """Turn "blocks of 8", "stretches of 25", "shift" or "free" into arguments."""
+    word, _, length = design.partition(" of ")
+    if word == "blocks":
+        return {"blocks": place // int(length)}
+    return {"block_length": int(length)} if word == "stretches" else {"shift": True} if word == "shift" else {}
+
+
+def designed(rng: Rng, n: int, data: str, design: str, shared: bool) -> Arguments:
+    """Rows that depend on one another as `data` says, to be exchanged as `design` says."""
+    kind, _, strength = data.partition(": ")
+    if kind == "series":
+        return _series(rng, n, float(strength), design, shared)
+    if kind == "8 sessions":
+        return _sessions(rng, n, float(strength), design, shared)
+    if kind == "20 groups":
+        sizes = {"equal": [n // 20] * 20, "of four sizes": [5, 8, 12, 20] * 5, "all different": list(range(5, 25))}
+        return _subjects(rng, sizes[strength], design, shared)
+    if kind == "a number":
+        return _number(rng, n, float(strength), design, shared)
+    return _known(rng, n, data == "a known number", shared)
