@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from shesha.studies._changes import NOISES
 from shesha.studies._checks import DIFFERS
 from shesha.studies._published import Found, claim
@@ -44,7 +46,7 @@ def _deltas(rows: pd.DataFrame) -> dict[str, Found]:
         return float(moved[chosen].max())
 
     turned = (rows.after - rows.before)[rows.change == "rotation"].groupby(rows.data).mean()
-    worst = float(turned[turned.abs().idxmax()])
+    worst = float(turned.iloc[int(np.argmax(np.abs(turned.to_numpy())))])
     isotropic = largest("rotation", "isotropic")
     number, vector = largest("shift by a number"), largest("shift by a vector")
     falls = rows[rows.change.str.startswith("noise")].groupby(["data", "change"]).after.mean().unstack()
@@ -66,8 +68,8 @@ def _deltas(rows: pd.DataFrame) -> dict[str, Found]:
             "the mean row is part of every correlation of rows and changes the score.",
         ),
         "noise": claim(
-            bool((steps < SPLIT).all(axis=None)),
-            f"largest step up {max(0.0, float(steps.max(axis=None))):.4f}",
+            bool((steps.to_numpy() < SPLIT).all()),
+            f"largest step up {max(0.0, float(steps.to_numpy().max())):.4f}",
             "Where the split starts at 0, as with signal in a few axes, noise cannot lower it.",
         ),
     }

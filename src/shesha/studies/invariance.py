@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
 
 DATA = ("isotropic", "redundant axes", "one-sided axes")
 NARROW = 16
-SIMILARITIES = {"cka": cka, "procrustes": procrustes_similarity, "pwcca": pwcca}
+SIMILARITIES: dict[str, Callable[[Matrix, Matrix], float]] = {
+    "cka": cka,
+    "procrustes": procrustes_similarity,
+    "pwcca": pwcca,
+}
 PRINTED = {"data": "3 x 4 as printed", "change": "rotation into two axes", "seed": 0}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def preprocessing(condition: str, k: int, seed: int) -> dict[str, float]:
 def _prepared(X: Matrix, condition: str) -> Matrix:
     if condition == "raw":
         return X
-    rows = X - X.mean(axis=0)
+    rows: Matrix = np.asarray(X - X.mean(axis=0))
     if condition == "centred":
         return rows
     if condition == "normalised":
@@ -103,14 +103,14 @@ def _found(rows: pd.DataFrame) -> dict[str, Found]:
     for (condition, k), own in rows[rows.k.isin((0, 30))].groupby(["condition", "k"]):
         for name in ("shesha", "unbiased_cka", "difference"):
             found[f"{name}/{condition}/{k}"] = draws(own[name], _WHYS.get(f"{name}/{condition}", ""))
-    cka = rows.pivot_table(index="condition", columns="k", values="unbiased_cka")
+    cka: Any = rows.pivot_table(index="condition", columns="k", values="unbiased_cka")
     found["negative"] = claim(bool(cka.loc["whitened", 30] < 0), float(cka.loc["whitened", 30]), "It is positive.")
     found["recovers"] = claim(
         bool(cka.loc["whitened", 2] > 0.5 > cka.loc["raw", 2]),
         f"{cka.loc['whitened', 2]:.2f} (raw {cka.loc['raw', 2]:.2f}) at k = 2, {cka.loc['whitened', 30]:.2f} at k = 30",
         "It does not.",
     )
-    split = rows.pivot_table(index="condition", columns="k", values="shesha")
+    split: Any = rows.pivot_table(index="condition", columns="k", values="shesha")
     apart = (split - cka).loc[["raw", "centred", "normalised"], 30]
     found["persists"] = claim(bool((apart > 0.3).all()), f"{apart.min():.3f} at least", "It is smaller.")
     units = split.loc["whitened", 0], split.loc["whitened to scale", 0]

@@ -66,7 +66,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     rhos = rank_correlations(balanced, "shesha", "unbiased_cka")
     within = _within(balanced)
     means = rows.groupby("quadrant", sort=False)[["shesha", "unbiased_cka", "cka"]].agg(["mean", "std"])
-    means.columns = [f"{name}, {kind}" for name, kind in means.columns]
+    means.columns = [", ".join(map(str, both)) for both in means.columns]
     made, (ax,) = figure(width=5.4)
     for colour, name in zip(PALETTE, QUADRANTS, strict=False):
         own = rows[rows.quadrant == name]

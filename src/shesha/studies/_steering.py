@@ -1,0 +1,270 @@
+"""Correlations with max drop over encoders, beside Tables 18 to 21: tables, picture and checks of `steering`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.plots import PALETTE, pyplot
+from shesha.steering import partial_correlations
+from shesha.studies._checks import AGREES, DIFFERS
+from shesha.studies._encoders import FAMILIES
+from shesha.studies._published import Found, claim
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+Tables = Mapping[str, "pd.DataFrame"]
+METRICS = {
+    "supervised_alignment": "supervised alignment",
+    "feature_split": "feature split",
+    "procrustes": "Procrustes",
+    "fisher": "Fisher",
+    "silhouette": "silhouette",
+    "anisotropy": "anisotropy",
+}
+_THIRTY_FIVE = (
+    "A correlation over published sentence encoders (35 or 69), of which one, MiniLM-L6, is at hand: its layers, "
+    "trained or not, and encoders that count words stand in for the claims."
+)
+UNREACHABLE = {"model/": _THIRTY_FIVE, "family/": _THIRTY_FIVE}
+
+
+def over_encoders(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """One table per set of sentences, one line per encoder: means over seeds."""
+    numbers = [name for name in rows.columns if name not in ("sentences", "encoder", "seed")]
+    found = {}
+    for name, own in rows.groupby("sentences", sort=False):
+        table = own.groupby("encoder", sort=False)[numbers].mean().reset_index()
+        found[str(name)] = table.assign(family=table.encoder.str.partition(":")[0])
+    return found
+
+
+def correlations(table: pd.DataFrame, target: str) -> Any:
+    """Rank correlations with the target, raw and given Fisher and silhouette, with chance."""
+    return partial_correlations(
+        {name: table[name].to_numpy() for name in (*METRICS, target)}, target, n_draws=499, seed=0
+    )
+
+
+def tables_of(
+    tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]
+) -> tuple[tuple[str, pd.DataFrame], ...]:
+    """Tables of the page: correlations, those at small strengths, what max drop is, controls."""
+    import pandas as pd
+
+    lines = [
+        {
+            "sentences": name,
+            "metric": label,
+            "raw": one.raw,
+            "95 % interval": f"{one.raw_low:.2f} to {one.raw_high:.2f}",
+            "p": one.raw_p,
+            "partial": one.partial,
+            "p of partial": one.partial_p,
+            "raw, small strengths": small[name][metric].raw,
+            "partial, small strengths": small[name][metric].partial,
+        }
+        for name, result in found.items()
+        for metric, label in METRICS.items()
+        for one in (result[metric],)
+    ]
+    return (
+        ("Rank correlations with max drop over encoders", pd.DataFrame(lines)),
+        ("What max drop is, and controls (means over encoders)", pd.DataFrame(_controls(tables))),
+        ("The seven mean-pooled layers of MiniLM alone", pd.DataFrame(_layers(tables))),
+    )
+
+
+def _controls(tables: Tables) -> list[dict[str, object]]:
+    return [
+        {
+            "sentences": name,
+            "max drop": table.max_drop.mean(),
+            "largest possible": table.largest_drop.mean(),
+            "shuffled labels": table.max_drop_chance.mean(),
+            "random directions": table.random_drop.mean(),
+            "accuracy and max drop, Spearman": table.accuracy.corr(table.max_drop, "spearman"),
+            "alignment": table.supervised_alignment.mean(),
+            "alignment, shuffled": table.alignment_chance.mean(),
+            "flips": table.to_target.mean(),
+            "flips, shuffled": table.to_target_chance.mean(),
+        }
+        for name, table in tables.items()
+    ]
+
+
+def _layers(tables: Tables) -> list[dict[str, object]]:
+    """Rank correlations of seven numbers, of which chance passes 0.75 in 5 %; equal max drops have none."""
+    made = []
+    for name, table in tables.items():
+        own = table[table.family == FAMILIES[0]]
+        varies = len(own) > 2 and float(np.ptp(own.max_drop)) > 1e-9
+        told = {
+            label: own[metric].corr(own.max_drop, "spearman") if varies else math.nan
+            for metric, label in METRICS.items()
+        }
+        made.append({"sentences": name, **told})
+    return made
+
+
+def drawn(tables: Tables) -> Figure:
+    """Alignment and accuracy against max drop, encoder by encoder."""
+    figure: Figure
+    figure, axes = pyplot().subplots(
+        2, len(tables), figsize=(3.6 * len(tables), 6.6), layout="constrained", squeeze=False
+    )
+    colours = dict(zip(FAMILIES, PALETTE, strict=False))
+    for (above, below), (name, table) in zip(axes.T, tables.items(), strict=True):
+        for ax, x in ((above, "supervised_alignment"), (below, "accuracy")):
+            for family, own in table.groupby("family", sort=False):
+                ax.scatter(own[x], own.max_drop, color=colours[str(family)], s=26, label=str(family))
+            ax.spines[["top", "right"]].set_visible(False)
+        above.set(title=name, xlabel="supervised alignment")
+        below.set(xlabel="accuracy of the probe, not steered")
+        constant = (table.accuracy - table.largest_drop).mean()
+        span = np.array([table.accuracy.min(), table.accuracy.max()])
+        below.plot(span, span - constant, color="0.5", linestyle="--", linewidth=1, label="all read as one class")
+        above.axhline(table.max_drop_chance.mean(), color="0.5", linestyle=":", label="shuffled labels (mean)")
+    for row in axes:
+        row[0].set_ylabel("max drop of the accuracy")
+    handles = {name: handle for ax in axes[:, -1] for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside lower center", ncols=4, frameon=False, fontsize="small"
+    )
+    return figure
+
+
+def found_of(tables: Tables, found: Mapping[str, Any], published: pd.DataFrame | None) -> dict[str, Found]:
+    """Judge claims on stand-ins, and what follows from the published tables themselves."""
+    assert published is not None
+    made = _arithmetic(published)
+    if set(tables) != {"Synthetic", "SST-2", "MNLI"}:
+        return made
+    return made | _predicts(tables, found) | _against_controls(tables) | _max_drop(tables)
+
+
+def _predicts(tables: Tables, found: Mapping[str, Any]) -> dict[str, Found]:
+    made: dict[str, Found] = {}
+    raw = {name: result["supervised_alignment"] for name, result in found.items()}
+    said = ", ".join(f"{one.raw:.2f} ({name}, p = {one.raw_p:.3f})" for name, one in raw.items())
+    partial = ", ".join(f"{one.partial:.2f} ({name}, p = {one.partial_p:.3f})" for name, one in raw.items())
+    accuracy = ", ".join(f"{t.accuracy.corr(t.max_drop, 'spearman'):.2f}" for t in tables.values())
+    positive = all(one.raw > 0 and one.raw_p < 0.05 for one in raw.values())
+    why = (
+        f"Accuracy of the probe alone correlates with max drop at {accuracy}: at these strengths max drop is accuracy."
+    )
+    for name, one in raw.items():
+        made[f"claim/raw/{name}"] = claim(one.raw > 0 and one.raw_p < 0.05, f"{one.raw:.2f} (p = {one.raw_p:.3f})", why)
+        held = one.partial > 0 and one.partial_p < 0.05
+        made[f"claim/partial/{name}"] = claim(
+            held,
+            f"{one.partial:.2f} (p = {one.partial_p:.3f})",
+            "Nothing beyond chance is left given Fisher and silhouette over these encoders; 31 of one family cannot "
+            "rule it out for others.",
+        )
+        fisher = found[name]["fisher"].raw
+        made[f"claim/fisher/{name}"] = claim(
+            one.raw >= fisher,
+            f"{one.raw:.2f} against {fisher:.2f} (Fisher)",
+            "Fisher's ratio predicts as well.",
+            DIFFERS,
+        )
+    made["claim/all"] = claim(positive, said, why)
+    made["claim/unique"] = claim(
+        all(one.partial > 0 and one.partial_p < 0.05 for one in raw.values()), partial, "Not beyond separability here."
+    )
+    split = {name: result["feature_split"] for name, result in found.items()}
+    unsupervised = ", ".join(f"{one.raw:.2f} ({name}, p = {one.raw_p:.3f})" for name, one in split.items())
+    made["claim/unsupervised/real"] = claim(
+        all(not (split[name].raw > 0 and split[name].raw_p < 0.05) for name in ("SST-2", "MNLI")),
+        unsupervised,
+        "It does.",
+    )
+    made["claim/unsupervised/synthetic"] = claim(
+        split["Synthetic"].raw > 0 and split["Synthetic"].raw_p < 0.05,
+        unsupervised,
+        "Untrained layers and counts of words have the most redundant features here and the least to steer.",
+    )
+    anisotropy = [result["anisotropy"].raw for result in found.values()]
+    made["claim/anisotropy"] = claim(
+        max(anisotropy) - min(anisotropy) > 0.2, ", ".join(f"{one:.2f}" for one in anisotropy), "It is alike.", DIFFERS
+    )
+    return made
+
+
+def _against_controls(tables: Tables) -> dict[str, Found]:
+    shuffled = {name: table.alignment_chance.mean() for name, table in tables.items()}
+    ratios = {name: table.max_drop.mean() / table.random_drop.mean() for name, table in tables.items()}
+    chance = {name: (table.max_drop.mean(), table.max_drop_chance.mean()) for name, table in tables.items()}
+    made = {f"shuffled/{name}": Found(float(value), 0.002, "Otherwise.") for name, value in shuffled.items()}
+    falls = ratios["Synthetic"] > ratios["SST-2"] > ratios["MNLI"]
+    said = ", ".join(f"{value:.1f} ({name})" for name, value in ratios.items())
+    made["claim/ratio falls"] = claim(bool(falls), said, "Not in this order.", DIFFERS)
+    drop, by_chance = chance["MNLI"]
+    made["claim/direction"] = claim(
+        drop > 2 * by_chance,
+        f"{said}; MNLI {drop:.3f}, shuffled labels {by_chance:.3f}",
+        "Vectors of shuffled labels also move their own probe more than random directions do: on MNLI they drop as "
+        "far, so a ratio of 1.3 to random directions is no evidence of a direction of the task.",
+    )
+    return made
+
+
+def _max_drop(tables: Tables) -> dict[str, Found]:
+    rhos = {name: table.accuracy.corr(table.max_drop, "spearman") for name, table in tables.items()}
+    said = ", ".join(f"{value:.2f} ({name})" for name, value in rhos.items())
+    full = ", ".join(
+        f"{(t.max_drop >= 0.95 * t.largest_drop).sum()} of {len(t)} ({name})" for name, t in tables.items()
+    )
+    return {
+        "claim/regardless of accuracy": claim(
+            max(rhos.values()) < 0.5,
+            f"accuracy and max drop: {said}",
+            f"Encoders that reach 95 % of the largest drop there is: {full}. Max drop is then the accuracy less the "
+            "share of one class.",
+        ),
+        "claim/causal": claim(
+            False,
+            f"accuracy and max drop: {said}",
+            "Correlations over encoders, of a target that is the accuracy of the probe at these strengths, name no "
+            "cause.",
+        ),
+        "claim/flips": claim(
+            False,
+            ", ".join(f"{t.to_target.mean():.2f}, shuffled {t.to_target_chance.mean():.2f}" for t in tables.values()),
+            "Rates are not published; at a strength of 2 vectors of shuffled labels flip as many rows of their probe.",
+            DIFFERS,
+        ),
+    }
+
+
+def _arithmetic(published: pd.DataFrame) -> dict[str, Found]:
+    """p-values that follow from published correlations and numbers of encoders, and counts that are products."""
+    from scipy.stats import t
+
+    told = dict(zip(published.key.astype(str), published.published.astype(str), strict=True))
+    made = {"observations/69": Found(float(69 * 15)), "observations/35": Found(float(35 * 15))}
+    for key, value in told.items():
+        if not key.startswith("p/"):
+            continue
+        _, n, of = key.split("/", 2)
+        freedom = int(n) - 2 - (2 if "partial" in of else 0)
+        rho = abs(float(told[of]))
+        p = float(2 * t.sf(rho * math.sqrt(freedom / (1 - rho**2)), freedom))
+        holds = _said(p, value)
+        made[key] = Found(p, 0.0, f"A correlation of {rho:g} over {n} has p = {p:.2g}.", AGREES if holds else DIFFERS)
+    return made
+
+
+def _said(p: float, value: str) -> bool:
+    """Whether a p-value is as said: below a bound, about a number, or not significant."""
+    if value == "n.s.":
+        return p > 0.05
+    if value.startswith("<"):
+        return p < float(value.removeprefix("<"))
+    return abs(math.log10(p) - math.log10(float(value))) < math.log10(1.5)
