@@ -123,9 +123,8 @@ def _drawn(rows: pd.DataFrame, learned: pd.DataFrame) -> Figure:
     left.set(xlabel="averaged over bases", ylabel="feature split on the given axes")
     left.legend(frameon=False, fontsize="small")
     states = list(dict.fromkeys(learned.state.sort_values(key=_order)))
-    for colour, (name, own) in zip(
-        PALETTE, learned[learned.family == "network"].groupby("name", sort=False), strict=False
-    ):
+    networks = learned[learned.family == ("network" if "network" in set(learned.family) else "digits")]
+    for colour, (name, own) in zip(PALETTE, networks.groupby("name", sort=False), strict=False):
         for column, style in (("split_centred", "-"), ("averaged_centred", "--")):
             means: Any = own.groupby("state")[column].mean().reindex(states)
             right.plot(range(len(states)), means, style, color=colour, label=str(name) if style == "-" else None)

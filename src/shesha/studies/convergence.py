@@ -63,11 +63,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         means = own.groupby("rows").shesha.mean()
         colour = _COLOURS[str(name).partition(",")[0]]
         ax.plot(means.index, means, color=colour, linewidth=1, marker="o", markersize=2.5)
-    for family, colour in _COLOURS.items():
-        ax.plot([], [], color=colour, label=family)
+    for family in dict.fromkeys(rows.representation.str.partition(",")[0]):
+        ax.plot([], [], color=_COLOURS[family], label=family)
     logarithmic(ax, SIZES)
     ax.set(xlabel="rows", ylabel="feature split, mean of draws")
-    ax.legend(frameon=False, fontsize="small")
+    ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     spread = table["sd of draws at 400"].mean(), table["sd of draws at 50"].mean()
     answer = (
         f"A draw of 400 rows lies {drifts.abs().mean():.4f} from the score of the most rows there are on average, "

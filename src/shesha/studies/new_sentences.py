@@ -49,7 +49,7 @@ def new_sentences(encoder: str, way: str, seed: int) -> dict[str, float]:
     groups = {WAYS[2]: s["template"], WAYS[3]: s["adjective"]}.get(way)
     kept = None if groups is None else groups[rows]
     X = encoded("Synthetic", encoder)[rows]
-    found = steerability(X, s["label"][rows], groups=kept, n_splits=5, n_draws=49, seed=seed)
+    found = steerability(X, s["label"][rows], groups=kept, n_splits=5, n_draws=19, seed=seed)
     return {
         "rows": len(rows),
         "different": len(np.unique(rows)),
@@ -84,7 +84,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     )
     notes = (
         "Give templates as `groups`: groups are never cut by a split, and labels are shuffled for whole groups.",
-        "`random` is max drop along random directions; p is that of max drop under 49 shuffles.",
+        "`random` is max drop along random directions; p is that of max drop under 19 shuffles.",
     )
     checks = against(published, _found(own))
     picture = Picture("new_sentences", made, "Accuracy of the probe and max drop by chance, by what is kept whole")

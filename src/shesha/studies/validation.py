@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shesha.plots import PALETTE
 from shesha.studies._page import Page, Picture
-from shesha.studies._pictures import figure
+from shesha.studies._pictures import figure, logarithmic
 from shesha.studies._published import against
 from shesha.studies._representations import DIGITS, SENTENCES, STAND_INS, stand_in, untrained
 from shesha.studies._study import study
@@ -96,9 +97,12 @@ _PARTS = {
 
 def _drawn(models: pd.DataFrame) -> Figure:
     made, (left, right) = figure(2)
-    left.scatter(models["size"], models.drift, s=22, label="sd 0.1")
-    left.scatter(models["size"], models.drift_own_units, s=22, marker="s", label="a tenth of the features' sd")
-    left.set(xscale="log", xlabel="sd of the features", ylabel="drift of the feature split")
+    left.scatter(models["size"], models.drift, s=22, color=PALETTE[0], label="sd 0.1")
+    left.scatter(
+        models["size"], models.drift_own_units, s=22, marker="s", color=PALETTE[1], label="a tenth of the features' sd"
+    )
+    logarithmic(left, (0.1, 0.2, 0.5, 1.0, 2.0))
+    left.set(xlabel="sd of the features", ylabel="drift of the feature split")
     left.legend(frameon=False, fontsize="small", title="noise of")
     names = {
         "feature_split_400": "all features",
@@ -106,7 +110,7 @@ def _drawn(models: pd.DataFrame) -> Figure:
         "feature_split_pca_turned": "turned",
     }
     for place, (column, _) in enumerate(names.items()):
-        right.scatter([place] * len(models), models[column], s=22)
+        right.scatter([place] * len(models), models[column], s=22, color=PALETTE[place])
     right.plot(range(len(names)), models[list(names)].to_numpy().T, color="0.8", linewidth=0.6, zorder=0)
     right.axhline(0, color="0.6", linewidth=0.8)
     right.set(xticks=range(len(names)), xticklabels=list(names.values()), ylabel="feature split of 400 rows")
