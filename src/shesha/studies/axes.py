@@ -71,12 +71,13 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     by = learned.groupby("state").of_axes.agg(["mean"])
     said = ", ".join(f"{by['mean'][state]:+.2f} {state}" for state in ("untrained", "trained") if state in by.index)
     pcs = rows[rows.name.str.contains("principal")]
+    far: Any = learned.iloc[int(np.argmax(learned.of_axes.abs().to_numpy()))]
     answer = (
-        f"In networks and encoders little: {_share(learned):.0f} % of the score (columns centred) on average is gone "
-        f"or won when axes are turned at random ({said}), and {_explained(learned):.0f} % of the variance of scores "
-        "over them is that of the score averaged over bases; of principal components all is: "
-        f"{pcs.split_centred.mean():.2f} on their axes, {pcs.averaged_centred.mean():.2f} averaged over bases. "
-        f"{_others(rows)}"
+        f"In networks and encoders a small one: turned to random axes their scores (columns centred) change by "
+        f"{_share(learned):.0f} % on average (of the axes: {said}; at most {far.of_axes:+.2f}, {far['name']}, "
+        f"{far.state}), and {_explained(learned):.0f} % of the variance of scores over them is that of the score "
+        f"averaged over bases. Of principal components all of it: {pcs.split_centred.mean():.2f} on their axes, "
+        f"{pcs.averaged_centred.mean():.2f} averaged over bases. {_others(rows)}"
     )
     notes = (
         f"Control: one random rotation gives the average over bases within {control:.3f} everywhere. Chance "
@@ -112,7 +113,7 @@ def _others(rows: pd.DataFrame) -> str:
         if len(own):
             label = name or family
             parts.append(f"{label} {own.split_centred.mean():.2f} and {own.averaged_centred.mean():.2f}")
-    return f"On recorded axes the two are {'; '.join(parts)}." if parts else "No recorded data are at hand."
+    return f"Recorded: {'; '.join(parts)} averaged over bases." if parts else "No recorded data are at hand."
 
 
 def _drawn(rows: pd.DataFrame, learned: pd.DataFrame) -> Figure:
