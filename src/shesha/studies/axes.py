@@ -132,7 +132,7 @@ def _drawn(rows: pd.DataFrame, learned: pd.DataFrame) -> Figure:
     right.plot([], [], "--", color="0.4", label="averaged over bases")
     right.set(xticks=range(len(states)), xticklabels=states, ylabel="score, columns centred")
     right.tick_params(axis="x", rotation=30)
-    right.legend(frameon=False, fontsize="small")
+    right.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return made
 
 

@@ -78,11 +78,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     ax.legend(frameon=False, fontsize="small", loc="center left")
     counts = table.loc[COUNTS].accuracy
     answer = (
-        "Copies: of 1,000 sentences drawn from 512 at least 488 are copies, and a probe of plain word counts has accuracy "
-        f"{counts[WAYS[0]]:.2f} as published and {counts[WAYS[3]]:.2f} once every adjective is on one side only "
-        f"({encoder}: {drawn.accuracy:.2f} and {whole.accuracy:.2f}); there the max drop that shuffled labels give rises "
-        f"from {drawn.max_drop_chance:.3f} to {whole.max_drop_chance:.3f}, since as far as sentiment goes there are "
-        "sixteen sentences."
+        "Copies: of 1,000 sentences drawn from 512 at least 488 are copies, and a probe of plain word counts has "
+        f"accuracy {counts[WAYS[0]]:.2f} as published and {counts[WAYS[3]]:.2f} once every adjective is on one side "
+        f"only ({encoder}: {drawn.accuracy:.2f} and {whole.accuracy:.2f}); there the max drop of shuffled labels "
+        f"rises from {drawn.max_drop_chance:.3f} to {whole.max_drop_chance:.3f}, since as far as sentiment goes there "
+        "are sixteen sentences."
     )
     notes = (
         "Give templates as `groups`: groups are never cut by a split, and labels are shuffled for whole groups.",
@@ -115,7 +115,8 @@ def _found(own: Any, counts: Any) -> dict[str, Found]:
         ),
         "memorisation": claim(
             bool(whole.max_drop_chance < 2 * drawn.max_drop_chance and counts[WAYS[0]] - counts[WAYS[3]] < 0.02),
-            f"word counts reach {counts[WAYS[0]]:.2f}; max drop by chance {drawn.max_drop_chance:.3f}, adjectives whole {whole.max_drop_chance:.3f}",
+            f"word counts reach {counts[WAYS[0]]:.2f}; max drop by chance "
+            f"{drawn.max_drop_chance:.3f}, adjectives whole {whole.max_drop_chance:.3f}",
             "Sixteen adjectives decide the label; a probe that knows them knows all 512 sentences, and labels shuffled "
             "among sixteen give a larger drop by chance.",
         ),
