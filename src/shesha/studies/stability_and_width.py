@@ -21,7 +21,7 @@ WIDTHS = (8, 16, 32, 64, 128, 256, 512)
     "stability-and-width",
     paper="new",
     version=1,
-    full={"signal": [0.0, 0.3, 1.0], "n": [50, 200], "d": [*WIDTHS, 1024], "seed": range(15)},
+    full={"signal": [0.0, 0.3, 1.0], "n": [50, 200], "d": [*WIDTHS, 1024], "seed": range(8)},
     quick={"signal": [0.0, 0.3], "n": [50], "d": WIDTHS, "seed": range(6)},
 )
 def stability_and_width(signal: float, n: int, d: int, seed: int) -> dict[str, float]:
