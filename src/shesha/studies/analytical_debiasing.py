@@ -78,7 +78,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ax.set_title(title)
     for ax in axes[:2]:
         ax.set_ylim(-span, span)
-    axes[2].set_ylabel("CKA")
+    axes[2].set(ylabel="CKA (no line: no value)", ylim=(-0.1, 1.15))
     axes[0].legend(frameon=False, fontsize="small", title="strength")
     largest = table.adjusted_off.abs().max()
     bias = (table.raw - table.unbiased).abs().max()

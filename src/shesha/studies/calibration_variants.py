@@ -91,14 +91,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     signal = table[(table.strength > 0) & (table.measure == "CKA")].set_index("ratio")
     ends = signal.iloc[[0, -1]]
     answer = (
-        f"All four take the width off unrelated data: no mean of gated, centred or chance-adjusted scores passes "
-        f"{none[list(SCALED)].abs().max(axis=None):.3f}. So does z (means {z.z.min():+.2f} to "
-        f"{z.z.max():+.2f}, spreads "
-        f"{z.z_sd.min():.2f} to {z.z_sd.max():.2f}): the published artifacts of z are not "
-        "there. What speaks against z is "
-        f"related data: the same signal has z = {ends.z.iloc[0]:.0f} at d / n = "
-        f"{ends.index[0]:g} and {ends.z.iloc[1]:.0f} at "
-        f"{ends.index[1]:g}, where adjusted CKA goes from {ends.adjusted.iloc[0]:.2f} to {ends.adjusted.iloc[1]:.2f}."
+        "All four take the width off unrelated data: no mean of gated, centred or chance-adjusted scores "
+        f"passes {none[list(SCALED)].abs().max(axis=None):.3f}. So does z (means {z.z.min():+.2f} to "
+        f"{z.z.max():+.2f}, spreads {z.z_sd.min():.2f} to {z.z_sd.max():.2f}): the published artifacts of z "
+        f"are not there. What speaks against z is that it has no scale: {ends.z.iloc[0]:.0f} to "
+        f"{ends.z.iloc[1]:.0f} for related data whose adjusted CKA is {ends.adjusted.iloc[0]:.2f} to "
+        f"{ends.adjusted.iloc[1]:.2f}."
     )
     notes = (
         "Skewness of the null is 2 for one dominant direction and falls with the number of "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -30,24 +31,36 @@ NOISES = (0.03, 0.1, 0.3)
 MODELS, COPY = "two models", "a copy with noise"
 
 
-def _grid(kind: str, data: Sequence[str], values: Sequence[float], widths: Sequence[int]) -> list[dict[str, Any]]:
-    lenses = [
-        *((KNN, UNIT, size) for size in SIZES),
-        *((lens, UNIT, width) for lens in (RBF, OFF_DIAGONAL) for width in BANDWIDTHS),
-        *((OFF_DIAGONAL, OWN, width) for width in (0.25, 0.5, 1.0, 2.0)),
-    ]
+KERNELS = [(lens, UNIT, width) for lens in (RBF, OFF_DIAGONAL) for width in BANDWIDTHS]
+OWN_SCALE = [(OFF_DIAGONAL, OWN, width) for width in (0.25, 0.5, 1.0, 2.0)]
+
+
+def _grid(
+    kind: str, noises: Sequence[float], widths: Sequence[int], lenses: Sequence[tuple[str, str, float]]
+) -> list[dict[str, Any]]:
     return [
-        {"kind": kind, "data": one, "width": width, "noise": noise, "lens": lens, "scale": scale, "value": value}
-        for one, noise, width, (lens, scale, value) in product(data, values, widths, lenses)
+        {"kind": kind, "data": data, "width": width, "noise": noise, "lens": lens, "scale": scale, "value": value}
+        for data, noise, width, (lens, scale, value) in product(DATA, noises, widths, lenses)
     ]
+
+
+_SIZES = [(KNN, UNIT, float(size)) for size in SIZES]
+_MODELS = _grid(MODELS, (0.0,), WIDTHS, [*_SIZES, *KERNELS[: len(BANDWIDTHS)]])
 
 
 @study(
     "locality",
     paper="Null calibration, characterizing the locality of cross-modal alignment",
     version=1,
-    full=[*_grid(MODELS, DATA, (0.0,), WIDTHS), *_grid(COPY, DATA, NOISES, (128,))],
-    quick=[*_grid(MODELS, DATA[:1], (0.0,), (32, 128)), *_grid(COPY, DATA[:1], (0.1,), (128,))],
+    full=[
+        *_grid(COPY, NOISES, (128,), [_SIZES[0], *KERNELS[:2], OWN_SCALE[1]]),
+        *_grid(MODELS, (0.0,), (128,), [*KERNELS[len(BANDWIDTHS) :], *OWN_SCALE]),
+        *_MODELS,
+    ],
+    quick=[
+        *[cell for cell in _MODELS if cell["data"] == DATA[0] and cell["width"] <= 128],
+        *_grid(COPY, NOISES[1:2], (128,), [_SIZES[0], *KERNELS[:2], OWN_SCALE[1]])[:4],
+    ],
     published="locality.csv",
 )
 def locality(kind: str, data: str, width: int, noise: float, lens: str, scale: str, value: float) -> dict[str, float]:
@@ -57,16 +70,13 @@ def locality(kind: str, data: str, width: int, noise: float, lens: str, scale: s
     neighbour ("own neighbours"); 200 permutations. "A copy with noise" is the first model's layer and the same plus
     noise of the given share of its rows' length: it keeps all distances nearly.
     """
-    pair = sides(data, 6, width, 512)
-    X = pair.first[-1]
-    Y = pair.second[-1] if kind == MODELS else _noisy(X, noise)
-    near = distance_agreement(X, Y, 20, 200, seed=0)
-    sizes = [neighbour_scale(side) for side in (X, Y)]
+    X, Y, capability = _pair(kind, data, width, noise)
+    near, sizes = _near(kind, data, width, noise)
     if scale == OWN:
         X, Y = (side / size for side, size in zip((X, Y), sizes, strict=True))
     found = calibrate(X, Y, _measure(lens, value), n_permutations=200, seed=0)
     return {
-        "capability": pair.capability,
+        "capability": capability,
         "raw": found.observed,
         "score": found.score,
         "chance": found.null_mean,
@@ -74,6 +84,20 @@ def locality(kind: str, data: str, width: int, noise: float, lens: str, scale: s
         "neighbour_distance": sizes[0],
         **near,
     }
+
+
+def _pair(kind: str, data: str, width: int, noise: float) -> tuple[Matrix, Matrix, float]:
+    """Last layers of both models, or of the first and a copy."""
+    pair = sides(data, 6, width, 512)
+    X = pair.first[-1]
+    return X, pair.second[-1] if kind == MODELS else _noisy(X, noise), pair.capability
+
+
+@cache
+def _near(kind: str, data: str, width: int, noise: float) -> tuple[dict[str, float], list[float]]:
+    """Agreement of local distances, and the distance of neighbours in either, which are the same for every lens."""
+    X, Y, _ = _pair(kind, data, width, noise)
+    return distance_agreement(X, Y, 20, 200, seed=0), [neighbour_scale(side) for side in (X, Y)]
 
 
 def _measure(lens: str, value: float) -> str:
