@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shesha.studies._checks import Check
-from shesha.studies._sides import trends
+from shesha.studies._checks import DIFFERS, Check
+from shesha.studies._sides import NO_COLLAPSE, RISE, trends
 from shesha.studies._verdicts import Verdicts
 
 if TYPE_CHECKING:
@@ -13,15 +13,16 @@ if TYPE_CHECKING:
 
 MODELS_MISSING = "The published models' layers of WIT are not at hand"
 _VIDEO_MISSING = "VideoMAE, the language models and the PVD videos are not at hand."
-RISE, FALL = 0.5, 0.3
-"""Mean correlation that counts as a trend, and loss of it that counts as one."""
+ON_WIDTH = ["before, with width", "after, with width"]
+FALL = 0.3
+"""Loss of correlation that counts as one."""
 
 
 def mean_trends(rows: pd.DataFrame) -> pd.DataFrame:
     """Correlate scores with capability and with width within each set of models, and average over sets."""
     free = rows[(rows.null == "free") & (rows.epochs > 0)]
     found = trends(free, ["raw", "score"]).rename(columns={"raw": "before", "score": "after"})
-    wide = trends(free.assign(capability=free.width), ["raw", "score"])
+    wide = trends(free, ["raw", "score"], "width")
     found["before, with width"], found["after, with width"] = wide["raw"], wide["score"]
     return found
 
@@ -30,7 +31,7 @@ def judged_platonic(rows: pd.DataFrame, measures: dict[str, list[str]], publishe
     """Judge every line; `measures` are the library's names of the global and of the local ones."""
     verdicts = Verdicts(published)
     found = mean_trends(rows)
-    means = found.groupby("measure")[["before", "after"]].mean()
+    means = found.groupby("measure")[["before", "after", *ON_WIDTH]].mean()
     _numbers(verdicts, means, measures)
     enough = set(measures["global"]) <= set(means.index)
     keys = ("raw", "calibrated", "global", "unbiased", "local", "collapse", "effect", "families", "aristotle")
@@ -68,47 +69,42 @@ def _trends(verdicts: Verdicts, means: pd.DataFrame, found: pd.DataFrame, measur
         return ", ".join(f"{name} {means.before[name]:+.2f} to {means.after[name]:+.2f}" for name in names)
 
     kernels = ["CKA", "CKA(kernel=rbf)"]
-    before, after = (means.loc[kernels, column] for column in ("before", "after"))
-    verdicts.claim(
-        "raw",
-        bool(before.min() > RISE),
-        f"correlation with capability {before.min():+.2f} to {before.max():+.2f}",
-        (
-            "Raw scores of the stand-ins do not rise with capability on average over sets of models; they rise "
-            "with the width where rows are few beside it."
-        ),
+    before, after = means.loc[kernels, ["before", ON_WIDTH[0]]], means.loc[kernels, ["after", ON_WIDTH[1]]]
+    for key, part in (("raw", before), ("calibrated", after)):
+        text = (
+            f"correlation {part.iloc[:, 0].min():+.2f} to {part.iloc[:, 0].max():+.2f} with capability, "
+            f"{part.iloc[:, 1].min():+.2f} to {part.iloc[:, 1].max():+.2f} with width"
+            DIFFERS,
     )
-    verdicts.claim(
-        "calibrated",
-        bool(after.max() < RISE),
-        (
-            f"correlation with capability {after.min():+.2f} to {after.max():+.2f} ({before.min():+.2f} to "
-            f"{before.max():+.2f} raw)"
-        ),
-        "On the stand-ins calibrated CKA keeps its trend.",
-    )
+        if key == "raw":
+            verdicts.claim(
+                key, bool(part.iloc[:, 1].min() > RISE), text, "Raw scores of the stand-ins do not rise.", DIFFERS
+            )
+        else:
+            verdicts.claim(key, bool(part.max(axis=None) < RISE), text, NO_COLLAPSE, DIFFERS)
     others = [name for name in measures["global"] if name not in (*kernels, "unbiased CKA")]
     lost = means.loc[others].before - means.loc[others].after
-    verdicts.claim("global", bool(lost.min() > FALL), said(others), "On the stand-ins calibration leaves these trends.")
+    verdicts.claim("global", bool(lost.min() > FALL), said(others), NO_COLLAPSE, DIFFERS)
     own = means.loc["unbiased CKA"]
     verdicts.claim(
         "unbiased",
         bool(own.before > RISE and own.after < own.before - FALL),
         f"{own.before:+.2f} raw, {own.after:+.2f} calibrated",
-        (
-            "Unbiased CKA has no width to be corrected for: calibration subtracts a threshold near zero and "
-            "leaves its trend. A loss of 0.66, as published, cannot come from the width."
-        ),
+        "Unbiased CKA has no width to be corrected for: calibration subtracts a threshold near zero and "
+        "leaves its trend. A loss of 0.66, as published, cannot come from the width.",
     )
     local = means.loc[measures["local"]]
     moved = float((local.before - local.after).abs().max())
-    verdicts.claim("local", moved < 0.1, f"moves by {moved:.2f} at most ({said(measures['local'][:1])})", "they change")
+    verdicts.claim(
+        "local", moved < 0.1, f"moves by {moved:.2f} at most ({said(measures['local'][:1])})", "they change", DIFFERS
+    )
     gap = float(lost.mean() - (local.before - local.after).mean())
     verdicts.claim(
         "collapse",
         gap > FALL,
         f"loss of correlation {lost.mean():+.2f} (global), {(local.before - local.after).mean():+.2f} (local)",
         "On the stand-ins no collapse: what calibration takes off global scores is small beside what the models share.",
+        DIFFERS,
     )
     per_set = found[found.measure.isin(measures["local"])].groupby(["data", "partner"]).after.mean()
     verdicts.claim(
@@ -116,6 +112,7 @@ def _trends(verdicts: Verdicts, means: pd.DataFrame, found: pd.DataFrame, measur
         bool((per_set > RISE).all()),
         ", ".join(f"{value:+.2f} ({data}, {partner})" for (data, partner), value in per_set.items()),
         "Trends of neighbourhoods differ between sets of models.",
+        DIFFERS,
     )
 
 
@@ -126,11 +123,10 @@ def _strengths(verdicts: Verdicts, rows: pd.DataFrame, measures: dict[str, list[
     verdicts.claim(
         "effect",
         min(shares) > 0.9,
-        (
-            f"{100 * shares[0]:.0f} % of global and {100 * shares[1]:.0f} % of local scores of the stand-ins "
-            "reach p <= 0.05"
-        ),
+        f"{100 * shares[0]:.0f} % of global and {100 * shares[1]:.0f} % of local scores of the stand-ins "
+        "reach p <= 0.05",
         "Significance differs, too.",
+        DIFFERS,
     )
 
 
@@ -144,14 +140,11 @@ def _conclusion(verdicts: Verdicts, rows: pd.DataFrame, means: pd.DataFrame, mea
     verdicts.claim(
         "aristotle",
         bool(after["mutual kNN(k=10)"] > RISE and after["CKA"] < after["mutual kNN(k=10)"] - FALL),
-        (
-            f"correlation of calibrated scores with capability: {after['CKA']:+.2f} (CKA), "
-            f"{after['mutual kNN(k=10)']:+.2f} (mutual kNN). {said}"
-        ),
-        (
-            "On the stand-ins the trends of calibrated global and local scores do not part that far, and "
-            "untrained networks share much of both."
-        ),
+        f"correlation of calibrated scores with capability: {after['CKA']:+.2f} (CKA), "
+        f"{after['mutual kNN(k=10)']:+.2f} (mutual kNN). {said}",
+        "On the stand-ins the trends of calibrated global and local scores do not part that far, and "
+        "untrained networks share much of both.",
+        DIFFERS,
     )
 
 

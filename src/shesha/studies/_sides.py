@@ -21,9 +21,11 @@ STAND_IN = (
     "are); networks of the words of sentences beside the layers of a sentence encoder."
 )
 NO_COLLAPSE = (
-    "On the stand-ins calibration leaves the trend of global scores as it was: chance is small beside what models "
-    "of one thing share, and where capability falls with the width calibrated scores fall too."
+    "On the stand-ins what calibration leaves still rises with the width, in global scores as in local ones: chance is "
+    "gone, and wider networks of the same things are more alike."
 )
+RISE = 0.5
+"""Correlation that counts as a trend."""
 N = 256
 """Rows of a comparison: with widths of 32 to 1,024 d / n is 0.125 to 4."""
 WIDTHS = (32, 64, 128, 256, 512, 1024)
@@ -70,14 +72,14 @@ def sides(data: str, epochs: int, width: int, partner: int) -> Sides:
     return Sides(_units(net.layers(left[:N])), _units(other.layers(right[:N])), labels[:N], worth)
 
 
-def trends(rows: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Correlate scores with the rank of the first model's capability, per set of data, partner and measure."""
+def trends(rows: pd.DataFrame, names: Sequence[str], axis: str = "capability") -> pd.DataFrame:
+    """Correlate scores with the rank of the first model's capability or width, per set of data, partner and measure."""
     import pandas as pd
 
     keys = [key for key in ("measure", "data", "partner") if key in rows]
     found = []
     for key, own in rows.groupby(keys, sort=False):
-        ranks = own.capability.rank()
+        ranks = own[axis].rank()
         found.append([*key, *(_correlation(ranks, own[name]) for name in names)])
     return pd.DataFrame(found, columns=[*keys, *names])
 

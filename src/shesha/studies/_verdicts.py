@@ -40,15 +40,17 @@ class Verdicts:
         """Return the lines whose key begins so, in their order."""
         return [key for key in self._lines if key.startswith(beginning)]
 
-    def claim(self, key: str, holds: bool | None, ours: str | float | None, why: str = "") -> None:
-        """Judge a claim in words: True, False (a control or our numbers take it away), or None where cells are absent.
+    def claim(
+        self, key: str, holds: bool | None, ours: str | float | None, why: str = "", otherwise: str = HOLDS_NOT
+    ) -> None:
+        """Judge a claim in words: True, False (then `otherwise`), or None where cells are absent.
 
-        A claim that is true with a reservation keeps its verdict; the reservation belongs into the notes.
+        Where nothing but stand-ins of the published data speaks against a claim, `otherwise` is DIFFERS.
         """
         if holds is None:
             self._put(key, None, NOT_RUN, _ABSENT)
         else:
-            self._put(key, ours, AGREES if holds else HOLDS_NOT, "" if holds else why)
+            self._put(key, ours, AGREES if holds else otherwise, "" if holds else why)
 
     def differs(self, key: str, ours: str | float, why: str) -> None:
         """Say that a description does not fit ours, though no control speaks against it."""
