@@ -74,8 +74,7 @@ def _trends(verdicts: Verdicts, means: pd.DataFrame, found: pd.DataFrame, measur
         text = (
             f"correlation {part.iloc[:, 0].min():+.2f} to {part.iloc[:, 0].max():+.2f} with capability, "
             f"{part.iloc[:, 1].min():+.2f} to {part.iloc[:, 1].max():+.2f} with width"
-            DIFFERS,
-    )
+        )
         if key == "raw":
             verdicts.claim(
                 key, bool(part.iloc[:, 1].min() > RISE), text, "Raw scores of the stand-ins do not rise.", DIFFERS
@@ -92,6 +91,7 @@ def _trends(verdicts: Verdicts, means: pd.DataFrame, found: pd.DataFrame, measur
         f"{own.before:+.2f} raw, {own.after:+.2f} calibrated",
         "Unbiased CKA has no width to be corrected for: calibration subtracts a threshold near zero and "
         "leaves its trend. A loss of 0.66, as published, cannot come from the width.",
+        DIFFERS,
     )
     local = means.loc[measures["local"]]
     moved = float((local.before - local.after).abs().max())
