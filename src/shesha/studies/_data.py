@@ -22,11 +22,13 @@ def mixture(share: float, rng: np.random.Generator) -> Matrix:
 
 
 def noise(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Independent entries of a kind: "Gaussian", "Student's t" (3 degrees) or "Laplace"."""
+    """Independent entries: "Gaussian", "Student's t" (3 degrees), "Laplace", "mixture" (normal, around -3 or 3)."""
     if kind == "Gaussian":
         return rng.standard_normal(shape)
     if kind == "Laplace":
         return rng.laplace(size=shape)
+    if kind == "mixture":
+        return np.asarray(rng.choice([-3.0, 3.0], size=shape) + rng.standard_normal(shape))
     return np.asarray(rng.standard_t(3, size=shape))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from shesha.plots import PALETTE, pyplot
 
 if TYPE_CHECKING:
@@ -22,6 +24,13 @@ def figure(n: int = 1, *, width: float = 4.3, height: float = 3.4, sharey: bool 
     for ax in axes[0]:
         ax.spines[["top", "right"]].set_visible(False)
     return made, list(axes[0])
+
+
+def grid(n_rows: int, n_columns: int, *, width: float = 3.0, height: float = 2.4) -> tuple[Figure, Any]:
+    """Return a figure and its axes, rows x columns."""
+    size = (width * n_columns, height * n_rows)
+    made, axes = pyplot().subplots(n_rows, n_columns, figsize=size, layout="constrained", squeeze=False)
+    return made, axes
 
 
 def lines(ax: Any, rows: pd.DataFrame, x: str, y: str, by: str, *, order: Sequence[Any] | None = None) -> None:
@@ -43,3 +52,23 @@ def logarithmic(ax: Any, values: Iterable[float]) -> None:
     ax.set_xscale("log")
     ax.set_xticks(ticks, [f"{value:g}" for value in ticks])
     ax.set_xticks([], minor=True)
+
+
+def heat(ax: Any, table: pd.DataFrame, *, limits: tuple[float, float] = (0.0, 1.0), title: str = "") -> Any:
+    """Draw a table as a heat map with its numbers, names of lines and columns as ticks; return the image for a bar."""
+    values = table.to_numpy(dtype=float)
+    image = ax.imshow(values, cmap="cividis", vmin=limits[0], vmax=limits[1], aspect="auto")
+    middle = (limits[0] + limits[1]) / 2
+    for (line, column), value in np.ndenumerate(values):
+        if not np.isnan(value):
+            ink = "black" if value > middle else "white"
+            ax.text(column, line, f"{value:.2f}", ha="center", va="center", color=ink, fontsize=6)
+    ax.set_xticks(range(table.shape[1]), [_short(name) for name in table.columns])
+    ax.set_yticks(range(table.shape[0]), [_short(name) for name in table.index])
+    ax.set(xlabel=table.columns.name, ylabel=table.index.name, title=title)
+    ax.tick_params(length=0)
+    return image
+
+
+def _short(name: Any) -> str:
+    return f"{name:g}" if isinstance(name, int | float) else str(name)

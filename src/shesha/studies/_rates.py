@@ -26,6 +26,20 @@ def binomial_limits(rate: float, n: int, coverage: float = 0.95) -> tuple[float,
     return float(low / n), float(high / n)
 
 
+def rate_interval(hits: int, n: int, coverage: float = 0.95) -> tuple[float, float]:
+    """Return the interval of Clopper and Pearson for a share that was counted.
+
+    Examples
+    --------
+    >>> [round(limit, 3) for limit in rate_interval(5, 100)]
+    [0.016, 0.113]
+    """
+    from scipy.stats import binomtest
+
+    found = binomtest(hits, n).proportion_ci(coverage)
+    return float(found.low), float(found.high)
+
+
 def rank_correlations(rows: pd.DataFrame, first: str, second: str, by: str = "seed") -> Vector:
     """Spearman's correlation of two columns within each draw."""
     from scipy.stats import spearmanr

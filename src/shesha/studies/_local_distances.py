@@ -1,0 +1,69 @@
+"""Do two representations agree on how near their common neighbours are, not only on which they are?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shesha._types import Index, Matrix, Vector
+from shesha.kernels.distances import condensed
+
+_LEAST = 3
+"""Common neighbours that a row needs to say anything of their order."""
+
+
+def neighbour_scale(X: Matrix, k: int = 10) -> float:
+    """Median distance from a row to its k-th nearest neighbour."""
+    return float(np.median(np.sort(_distances(X), axis=1)[:, k - 1]))
+
+
+def distance_agreement(X: Matrix, Y: Matrix, k: int, n_permutations: int, seed: int) -> dict[str, float]:
+    """Correlate logarithms of the distances to the common neighbours of each row, and permute them within the row.
+
+    Parameters
+    ----------
+    X, Y : ndarray of shape (n, p), (n, q)
+    k : int
+        Neighbours of each row in either.
+    n_permutations, seed : int
+
+    Returns
+    -------
+    dict
+        `agreement`: correlation of deviations from each row's mean, so that neither which neighbours are common nor
+        the scale of a row counts; `agreement_p`: share of permutations with at least as much; `common`: mean number of
+        common neighbours. NaN without rows of at least three.
+    """
+    first, second = _distances(X), _distances(Y)
+    groups = list(_common(first, second, k))
+    mean = float(np.mean([len(one) for one in groups]))
+    logs = [(np.log(first[row, one]), np.log(second[row, one])) for row, one in enumerate(groups) if len(one) >= _LEAST]
+    if not logs:
+        return {"agreement": np.nan, "agreement_p": np.nan, "common": mean}
+    a, b = ([pair[side] - pair[side].mean() for pair in logs] for side in (0, 1))
+    rng = np.random.default_rng(seed)
+    whole = np.concatenate(a)
+    found = _cosine(whole, np.concatenate(b))
+    null = [_cosine(whole, np.concatenate([rng.permutation(one) for one in b])) for _ in range(n_permutations)]
+    return {
+        "agreement": found,
+        "agreement_p": (1 + sum(one >= found for one in null)) / (n_permutations + 1),
+        "common": mean,
+    }
+
+
+def _common(first: Matrix, second: Matrix, k: int) -> list[Index]:
+    nearest = [np.argpartition(side, k - 1, axis=1)[:, :k] for side in (first, second)]
+    return [np.intersect1d(one, other) for one, other in zip(*nearest, strict=True)]
+
+
+def _distances(X: Matrix) -> Matrix:
+    """Euclidean distances between rows; a row is infinitely far from itself."""
+    from scipy.spatial.distance import squareform
+
+    found = squareform(condensed(X, "euclidean"))
+    np.fill_diagonal(found, np.inf)
+    return np.asarray(found)
+
+
+def _cosine(a: Vector, b: Vector) -> float:
+    return float(a @ b / np.sqrt((a @ a) * (b @ b)))
