@@ -193,7 +193,7 @@ def _predicts(tables: Tables, found: Mapping[str, Any], whole: Mapping[str, Any]
         made[f"claim/fisher/{name}"] = claim(
             one.raw >= fisher,
             f"{one.raw:.2f} against {fisher:.2f} (Fisher)",
-            "Fisher's ratio predicts as well.",
+            "Fisher's ratio does better, or neither predicts.",
             DIFFERS,
         )
     made["claim/all"] = claim(all(survives.values()), said, why)
@@ -212,7 +212,7 @@ def _predicts(tables: Tables, found: Mapping[str, Any], whole: Mapping[str, Any]
     made["claim/unsupervised/synthetic"] = claim(
         all(one.raw > 0 and one.raw_p < 0.05 for name, one in split.items() if name == "Synthetic"),
         unsupervised,
-        "Untrained layers and counts of words have the most redundant features here and the least to steer.",
+        "The correlation has the other sign here: encoders of a lower feature split drop more.",
     )
     anisotropy = [result["anisotropy"].raw for result in found.values()]
     made["claim/anisotropy"] = claim(
