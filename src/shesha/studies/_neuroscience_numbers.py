@@ -125,7 +125,9 @@ def _regions(rows: pd.DataFrame) -> dict[str, Number]:
             one = Number.of(over_sessions(own, score))
             # Few areas of few sessions: no smaller than their own spread says.
             spread = float(own[score].std() / np.sqrt(len(own)))
-            found[f"{score} {region}"] = Number(one.value, float(np.nanmax([one.error, spread])))
+            found[f"{score} {region}"] = Number(
+                one.value, max((e for e in (one.error, spread) if e == e), default=float("nan"))
+            )
     return found
 
 
