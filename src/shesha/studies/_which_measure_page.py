@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BY = ["data", "widths", "measure"]
+NAMES = {"equal": ", equal widths", "unequal": ", unequal widths", "layers": ", layers at 4 to 32 features"}
 CALIBRATED = ("CKA", "RSA", "mutual kNN")
 """The measures whose calibrated variants took part in the small suites."""
 NOTES = (
@@ -105,7 +106,7 @@ def _answer(lines: pd.DataFrame, benchmark: pd.DataFrame) -> str:
         best = [own.iloc[int(own[f"{how} auprc"].to_numpy().argmax())].measure for how in ("raw", "calibrated")]
         gains = ", ".join(f"{one.measure} {one.gain:+.2f}" for _, one in clear.iterrows())
         told.append(
-            f"{data}, {widths} widths: {len(clear)} of {len(own)} measures change beyond three errors"
+            f"{data}{NAMES[widths]}: {len(clear)} of {len(own)} measures change beyond three errors"
             f"{' (' + gains + ')' if gains else ''}, first {best[0]} raw, {best[1]} calibrated"
         )
     moves = (benchmark["position, raw"] - benchmark["position, calibrated"]).abs()
@@ -126,7 +127,11 @@ def _picture(lines: pd.DataFrame) -> Picture:
         ax.hlines(places, own["raw auprc"], own["calibrated auprc"], color="0.7")
         ax.plot(own["raw auprc"], places, "o", color=PALETTE[1], label="raw")
         ax.plot(own["calibrated auprc"], places, "o", color=PALETTE[0], markersize=4.5, label="calibrated")
-        ax.set(xlabel="AUPRC of pairs of a group", title=f"{data}, {widths} widths", xlim=(None, 1.03))
+        ax.set(
+            xlabel="AUPRC of pairs of a group",
+            title=f"{data}, {widths} widths" if data == "noise" else "layers of digits, 4 to 32 features",
+            xlim=(None, 1.03),
+        )
     axes[0].set_yticks(range(len(names)), names[::-1])
     axes[0].legend(frameon=False, fontsize=8)
     return Picture("raw_and_calibrated", made, "AUPRC of known groups by measure, raw and calibrated, in three designs")
