@@ -16,9 +16,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BY = ["data", "widths", "measure"]
+NAMES = {"equal": ", equal widths", "unequal": ", unequal widths", "layers": ", layers at 4 to 32 features"}
 CALIBRATED = ("CKA", "RSA", "mutual kNN")
 """The measures whose calibrated variants took part in the small suites."""
 NOTES = (
+    "Calibrated scores are 0 for all pairs that chance reaches, so that weak relations lose their order: where "
+    "widths are equal there is nothing to win and that to lose. Where they differ, the raw value of a biased "
+    "measure follows the widths, and calibration takes that away; measures without such a bias (unbiased CKA, "
+    "RSA, neighbours) lose there as well.",
     "Groups of noise: two of four models, 48 rows, a shared part of rank 4 in noise, widths of 24 each or of 4 to "
     "108. Digits: features drawn from the first and from the last layer of the network that ships, 4 to 32 of "
     "them, so that width differs within groups and not between them. By chance AUPRC is 0.43 (6 of 14 distances "
@@ -101,15 +106,15 @@ def _answer(lines: pd.DataFrame, benchmark: pd.DataFrame) -> str:
         best = [own.iloc[int(own[f"{how} auprc"].to_numpy().argmax())].measure for how in ("raw", "calibrated")]
         gains = ", ".join(f"{one.measure} {one.gain:+.2f}" for _, one in clear.iterrows())
         told.append(
-            f"{data} of {widths} widths: {len(clear)} of {len(own)} measures change beyond three errors"
+            f"{data}{NAMES[widths]}: {len(clear)} of {len(own)} measures change beyond three errors"
             f"{' (' + gains + ')' if gains else ''}, first {best[0]} raw, {best[1]} calibrated"
         )
     moves = (benchmark["position, raw"] - benchmark["position, calibrated"]).abs()
     apart = benchmark["mean difference of scores"].mean()
     return (
-        f"Where pairs have equal widths and rows, no: on the benchmark's cells calibration moves CKA, RSA and mutual "
-        f"kNN by {moves.min()} to {moves.max()} of 41 places, and their scores by {apart:.3f} on average. With known "
-        f"groups (AUPRC): {'; '.join(told)}."
+        "Yes where chance differs between pairs, and not for the better otherwise: by known groups (AUPRC), "
+        f"{'; '.join(told)}. On the benchmark's cells, of equal widths and rows, calibration moves CKA, RSA and mutual "
+        f"kNN by {moves.min()} to {moves.max()} of 41 places, and their scores by {apart:.3f} on average."
     )
 
 
@@ -122,7 +127,11 @@ def _picture(lines: pd.DataFrame) -> Picture:
         ax.hlines(places, own["raw auprc"], own["calibrated auprc"], color="0.7")
         ax.plot(own["raw auprc"], places, "o", color=PALETTE[1], label="raw")
         ax.plot(own["calibrated auprc"], places, "o", color=PALETTE[0], markersize=4.5, label="calibrated")
-        ax.set(xlabel="AUPRC of pairs of a group", title=f"{data}, {widths} widths", xlim=(None, 1.03))
+        ax.set(
+            xlabel="AUPRC of pairs of a group",
+            title=f"{data}, {widths} widths" if data == "noise" else "layers of digits, 4 to 32 features",
+            xlim=(None, 1.03),
+        )
     axes[0].set_yticks(range(len(names)), names[::-1])
     axes[0].legend(frameon=False, fontsize=8)
     return Picture("raw_and_calibrated", made, "AUPRC of known groups by measure, raw and calibrated, in three designs")
