@@ -1,0 +1,304 @@
+"""Networks ranked by stability and by scores of transfer, on every target, and with the width held fixed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import comb
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.studies._resampled import as_kept
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TARGETS = ("clothes", "photographs", "digits")
+STABILITIES = ("stability", "centred", "equal", "averaged")
+TRANSFERS = ("logme", "accuracy", "leep", "variance")
+TITLES = {
+    "stability": "feature split",
+    "centred": "feature split, centred",
+    "equal": "feature split of 64 features",
+    "averaged": "basis-averaged",
+    "logme": "LogME",
+    "published logme": "LogME as published",
+    "few logme": "LogME, 200 rows",
+    "few published logme": "LogME as published, 200 rows",
+    "repeated logme": "LogME as published, rows drawn five times",
+    "repeated stability": "feature split, rows drawn five times",
+    "accuracy": "accuracy of a linear probe",
+    "leep": "LEEP",
+    "variance": "variance ratio",
+    "shuffled": "features shuffled",
+}
+TOP = 5
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A rank correlation, with the p-value of shuffled networks (within widths, where ranks are within widths)."""
+
+    value: float
+    p: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Findings:
+    """One line per network, and what follows."""
+
+    rows: pd.DataFrame
+
+    @classmethod
+    def of(cls, rows: pd.DataFrame) -> Findings:
+        """Name the families."""
+        return cls(as_kept(rows).assign(family=rows.objective + " " + rows["shape"]))
+
+    def related(self, first: str, second: str, *, same_width: bool = False) -> Rank:
+        """Correlate two columns over networks, or their ranks within widths."""
+        own = self.rows.dropna(subset=[first, second])
+        groups = own.width.to_numpy() if same_width else np.zeros(len(own))
+        ranks = (own.groupby(groups)[name].rank() for name in (first, second))
+        x, y = (np.asarray(one - one.groupby(groups).transform("mean"), dtype=np.float64) for one in ranks)
+        return shuffled_correlation(x, y, groups)
+
+    @cached_property
+    def trade(self) -> dict[tuple[str, str, str, bool], Rank]:
+        """Stability against transfer: (stability, transfer, target, same width)."""
+        return {
+            (stability, transfer, target, same): self.related(
+                f"{stability} {target}", f"{transfer} {target}", same_width=same
+            )
+            for stability in STABILITIES
+            for transfer in TRANSFERS
+            for target in TARGETS
+            for same in (False, True)
+        }
+
+    def compared(
+        self, target: str, column: str, one: str, others: tuple[str, ...], score: str = "stability"
+    ) -> dict[str, float]:
+        """Compare two groups of networks: means, and Mann and Whitney's p."""
+        from scipy.stats import mannwhitneyu
+
+        values = self.rows[f"{score} {target}"]
+        first, second = values[self.rows[column] == one], values[self.rows[column].isin(others)]
+        if not len(first) or not len(second):
+            return {"first": float("nan"), "second": float("nan"), "difference": float("nan"), "p": float("nan")}
+        p = float(mannwhitneyu(first, second).pvalue)
+        return {"first": first.mean(), "second": second.mean(), "difference": first.mean() - second.mean(), "p": p}
+
+
+def shuffled_correlation(x: np.ndarray, y: np.ndarray, groups: np.ndarray, n_draws: int = 999) -> Rank:
+    """Pearson's correlation of ranks, beside those with networks exchanged within groups."""
+    if len(x) < 4 or not x.any() or not y.any():
+        return Rank(float("nan"), float("nan"), len(x))
+    rng = np.random.default_rng(320)
+    value = _cosine(x, y)
+    drawn = np.empty(n_draws)
+    for draw in range(n_draws):
+        keys = rng.random(len(x))
+        # Both orders sort by group, so every group keeps its places.
+        shuffled = np.empty_like(y)
+        shuffled[np.argsort(groups, kind="stable")] = y[np.lexsort((keys, groups))]
+        drawn[draw] = _cosine(x, shuffled)
+    return Rank(value, float((1 + (np.abs(drawn) >= abs(value) - 1e-12).sum()) / (n_draws + 1)), len(x))
+
+
+def _cosine(x: np.ndarray, y: np.ndarray) -> float:
+    return float(x @ y / np.sqrt((x @ x) * (y @ y)))
+
+
+def chance_of_jaccard(n: int, top: int) -> float:
+    """Mean overlap of two random choices of the same size, as an index of Jaccard.
+
+    Examples
+    --------
+    >>> round(chance_of_jaccard(94, 20), 3)
+    0.121
+    """
+    shared = range(max(0, 2 * top - n), top + 1)
+    return sum(comb(top, k) * comb(n - top, top - k) * k / (2 * top - k) for k in shared) / comb(n, top)
+
+
+def tables(found: Findings, published: pd.DataFrame) -> tuple[tuple[str, pd.DataFrame], ...]:
+    """Return all tables of the page."""
+    return (
+        ("Stability against transfer, over networks", _trade(found)),
+        ("Rank correlation with the number of features", dimension(found)),
+        ("The same networks on two sets of images: rank agreement", agreement(found)),
+        ("Families", _families(found)),
+        ("Objectives and shapes, as Mann and Whitney compare them", _comparisons(found)),
+        ("Top five by two scores: Jaccard", _tops(found)),
+        ("Published families: stability against LogME", families_published(published)),
+        ("The best and the worst, by the sum of z-scores", _composite(found)),
+    )
+
+
+def _trade(found: Findings) -> pd.DataFrame:
+    import pandas as pd
+
+    lines = []
+    for stability in STABILITIES:
+        for transfer in TRANSFERS:
+            line: dict[str, object] = {"stability": TITLES[stability], "transfer": TITLES[transfer]}
+            for target in TARGETS:
+                every, same = (found.trade[stability, transfer, target, flag] for flag in (False, True))
+                line[target] = f"{every.value:+.2f} (p {every.p:.3f})"
+                line[f"{target}, same width"] = f"{same.value:+.2f} (p {same.p:.3f})"
+            lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def dimension(found: Findings) -> pd.DataFrame:
+    """Rank correlation of every score with the number of features, and its mean."""
+    import pandas as pd
+
+    lines = []
+    for name, title in TITLES.items():
+        line: dict[str, object] = {"score": title}
+        for target in TARGETS:
+            own = found.rows.dropna(subset=[f"{name} {target}"])
+            line[target] = own[f"{name} {target}"].corr(own.width.astype(float), method="spearman")
+            line[f"{target}, mean"] = own[f"{name} {target}"].mean()
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def with_width(found: Findings, name: str) -> list[float]:
+    """Rank correlation of a score with the number of features, one per target."""
+    table = dimension(found)
+    return [
+        float(value) for value in np.asarray(table[table.score == TITLES[name]][list(TARGETS)], dtype=np.float64)[0]
+    ]
+
+
+def agreement(found: Findings) -> pd.DataFrame:
+    """Rank agreement of scores between targets, over all networks and within widths."""
+    import pandas as pd
+
+    lines = []
+    for name in (*STABILITIES, "logme", "accuracy"):
+        for first, second in combinations(TARGETS, 2):
+            every, same = (
+                found.related(f"{name} {first}", f"{name} {second}", same_width=flag) for flag in (False, True)
+            )
+            lines.append(
+                {
+                    "score": TITLES[name],
+                    "images": f"{first}, {second}",
+                    "all": every.value,
+                    "same width": same.value,
+                    "p": same.p,
+                }
+            )
+    return pd.DataFrame(lines)
+
+
+def _families(found: Findings) -> pd.DataFrame:
+    columns = [f"{name} {target}" for target in TARGETS for name in ("stability", "averaged", "logme", "accuracy")]
+    return found.rows.groupby("family")[columns].mean().reset_index()
+
+
+def _comparisons(found: Findings) -> pd.DataFrame:
+    import pandas as pd
+
+    lines = []
+    for title, column, one, others in COMPARISONS:
+        for target in TARGETS:
+            for score in ("stability", "averaged"):
+                numbers = found.compared(target, column, one, others, score)
+                lines.append({"compared": title, "images": target, "score": TITLES[score], **numbers})
+    return pd.DataFrame(lines)
+
+
+COMPARISONS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    ("contrastive, other self-supervised", "objective", "contrastive", ("autoencoder", "rotation")),
+    ("hierarchical, columnar", "shape", "hierarchical", ("columnar",)),
+    ("supervised, self-supervised", "objective", "supervised", ("contrastive", "autoencoder", "rotation")),
+    ("untrained, trained", "objective", "untrained", ("supervised", "contrastive", "autoencoder", "rotation")),
+)
+
+
+def _tops(found: Findings) -> pd.DataFrame:
+    import pandas as pd
+
+    chance = chance_of_jaccard(len(found.rows), min(TOP, len(found.rows)))
+    lines = []
+    for first, second in (
+        ("logme", "stability"),
+        ("logme", "variance"),
+        ("variance", "stability"),
+        ("logme", "accuracy"),
+    ):
+        line: dict[str, object] = {"scores": f"{TITLES[first]}, {TITLES[second]}"}
+        for target in TARGETS:
+            tops = [set(found.rows[f"{name} {target}"].nlargest(TOP).index) for name in (first, second)]
+            line[target] = len(tops[0] & tops[1]) / len(tops[0] | tops[1])
+        lines.append({**line, "chance": chance})
+    return pd.DataFrame(lines)
+
+
+def families_published(published: pd.DataFrame) -> pd.DataFrame:
+    """Rank correlation of the families of Tables 29 and 41, with and without DINOv2."""
+    import pandas as pd
+
+    wide = [
+        published[published["where"] == f"Geometric Stability, Table {table}"]
+        .pivot_table(index="row", columns="column", values="published", aggfunc="first")
+        .astype(float)
+        for table in (29, 41)
+    ]
+    lines = []
+    for images in wide[1].columns:
+        both = pd.concat([one[images] for one in wide], axis=1, keys=["stability", "LogME"]).dropna()
+        line: dict[str, object] = {"images": images, "families": len(both)}
+        for name, own in (("all", both), ("without DINOv2", both.drop("DINOv2"))):
+            ranks = own.rank() - (len(own) + 1) / 2
+            one = shuffled_correlation(ranks["stability"].to_numpy(), ranks["LogME"].to_numpy(), np.zeros(len(own)))
+            line[name], line[f"p, {name}"] = one.value, one.p
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def composite(found: Findings) -> pd.DataFrame:
+    """Sum of z-scores of LogME, variance ratio and stability for every network and target."""
+    import pandas as pd
+
+    scores = {}
+    for target in TARGETS:
+        own = found.rows[[f"{name} {target}" for name in ("logme", "variance", "stability")]]
+        scores[target] = ((own - own.mean()) / own.std()).sum(axis=1)
+    names = found.rows[["source", "objective", "shape", "width", "seed"]].astype(str).agg(" ".join, axis=1)
+    return pd.DataFrame(scores).assign(network=names)
+
+
+def _composite(found: Findings) -> pd.DataFrame:
+    table = composite(found)
+    order = table[list(TARGETS)].mean(axis=1).sort_values(ascending=False).index
+    chosen = [*order[:5], *order[-3:]]
+    return table.loc[list(dict.fromkeys(chosen)), ["network", *TARGETS]]
+
+
+def few_rows(found: Findings) -> tuple[float, float]:
+    """Mean LogME of 200 rows of the widest networks, exact and by the public code."""
+    own = found.rows[found.rows.width == found.rows.width.max()]
+    exact, code = (
+        float(own[[f"{name} {target}" for target in TARGETS]].to_numpy().mean())
+        for name in ("few logme", "few published logme")
+    )
+    return exact, code
+
+
+def significantly_negative(published: pd.DataFrame) -> int:
+    """Count the published correlations of LogME and stability below 0 with p < 0.05."""
+    from scipy.stats import t
+
+    own = published[(published["where"] == "Geometric Stability, Table 23") & (published.row == "LogME vs Shesha-FS")]
+    values = own.published.astype(float).to_numpy()
+    freedom = 93 - 2
+    p = 2 * t.sf(np.abs(values) * np.sqrt(freedom / (1 - values**2)), freedom)
+    return int(((values < 0) & (p < 0.05)).sum())
