@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from shesha.studies._checks import AGREES, HOLDS_NOT, NOT_RUN, UNREACHABLE, Check, judged
 from shesha.studies._distinct_claims import CLAIMS
 from shesha.studies._distinct_tables import Findings, distribution
-from shesha.studies._transformations import COMPONENTS, NOISE, PROJECTED, variants
 from shesha.studies._resampled import Correlation
+from shesha.studies._transformations import COMPONENTS, NOISE, PROJECTED, variants
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha._types import Vector
-from shesha.studies._transformations import KINDS
 from shesha.studies._resampled import Correlation, MixedModel, as_kept, correlation, random_intercept
+from shesha.studies._transformations import KINDS
 
 if TYPE_CHECKING:
     import pandas as pd

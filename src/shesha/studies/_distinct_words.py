@@ -8,9 +8,9 @@ import numpy as np
 
 from shesha.plots import PALETTE
 from shesha.studies._distinct_tables import Findings, related
-from shesha.studies._transformations import KINDS
 from shesha.studies._page import Picture
 from shesha.studies._pictures import figure
+from shesha.studies._transformations import KINDS
 
 if TYPE_CHECKING:
     import pandas as pd

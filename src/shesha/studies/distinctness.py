@@ -15,9 +15,9 @@ from shesha.studies import _distinct_checks as checks
 from shesha.studies import _distinct_tables as tables
 from shesha.studies import _distinct_words as words
 from shesha.studies._bases import BASES, rows_of
-from shesha.studies._transformations import components, is_repeat, kind_of, standardised, transformed, variants
 from shesha.studies._page import Page
 from shesha.studies._study import study
+from shesha.studies._transformations import components, is_repeat, kind_of, standardised, transformed, variants
 
 if TYPE_CHECKING:
     import pandas as pd
