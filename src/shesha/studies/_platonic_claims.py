@@ -33,7 +33,7 @@ def judged_platonic(rows: pd.DataFrame, measures: dict[str, list[str]], publishe
     found = mean_trends(rows)
     means = found.groupby("measure")[["before", "after", *ON_WIDTH]].mean()
     _numbers(verdicts, means, measures)
-    enough = set(measures["global"]) <= set(means.index)
+    enough = {*measures["global"], *measures["local"]} <= set(means.dropna().index) and bool((rows.epochs == 0).any())
     keys = ("raw", "calibrated", "global", "unbiased", "local", "collapse", "effect", "families", "aristotle")
     if not enough:
         for key in keys:
