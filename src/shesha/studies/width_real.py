@@ -116,7 +116,7 @@ def _told(copies: float) -> str:
     if copies != copies:
         return ""
     return (
-        f" Networks whose features are all there four times have the same threshold (it moves by {copies:.1e} at most)."
+        f" Networks whose features are all there four times have the same threshold (it moves by {copies:.4f} at most)."
     )
 
 
