@@ -33,15 +33,17 @@ def judged_platonic(rows: pd.DataFrame, measures: dict[str, list[str]], publishe
     found = mean_trends(rows)
     means = found.groupby("measure")[["before", "after", *ON_WIDTH]].mean()
     _numbers(verdicts, means, measures)
-    enough = set(measures["global"]) <= set(means.index)
-    keys = ("raw", "calibrated", "global", "unbiased", "local", "collapse", "effect", "families", "aristotle")
-    if not enough:
-        for key in keys:
-            verdicts.claim(key, None, None)
-    else:
-        _trends(verdicts, means, found, measures)
-        _strengths(verdicts, rows, measures)
-        _conclusion(verdicts, rows, means, measures)
+    there = set(means.dropna().index)
+    for needed, judge, keys in (
+        ({"CKA", "CKA(kernel=rbf)"}, _kernels, ("raw", "calibrated")),
+        (set(measures["global"]), _other_global, ("global", "unbiased")),
+        ({"CKA", "mutual kNN(k=10)", "CKNNA(k=10)"}, _local, ("local", "collapse", "families", "effect", "aristotle")),
+    ):
+        if needed <= there:
+            judge(verdicts, rows, means, found, measures)
+        else:
+            for key in keys:
+                verdicts.claim(key, None, None)
     for key in verdicts.keys_from("video"):
         verdicts.unreachable(key, _VIDEO_MISSING)
     verdicts.unreachable("bpb", "Bits per byte of the published language models are not at hand.")
@@ -62,88 +64,92 @@ def _numbers(verdicts: Verdicts, means: pd.DataFrame, measures: dict[str, list[s
     verdicts.number("least p", 1 / 501, decimals=3)
 
 
-def _trends(verdicts: Verdicts, means: pd.DataFrame, found: pd.DataFrame, measures: dict[str, list[str]]) -> None:
-    """Who rises with capability, before and after."""
-
-    def said(names: list[str]) -> str:
-        return ", ".join(f"{name} {means.before[name]:+.2f} to {means.after[name]:+.2f}" for name in names)
-
+def _kernels(
+    verdicts: Verdicts, rows: pd.DataFrame, means: pd.DataFrame, found: pd.DataFrame, measures: dict[str, list[str]]
+) -> None:
+    """Whether linear and RBF CKA rise with capability or width, before and after."""
     kernels = ["CKA", "CKA(kernel=rbf)"]
-    before, after = means.loc[kernels, ["before", ON_WIDTH[0]]], means.loc[kernels, ["after", ON_WIDTH[1]]]
-    for key, part in (("raw", before), ("calibrated", after)):
+    for key, own in (("raw", ["before", ON_WIDTH[0]]), ("calibrated", ["after", ON_WIDTH[1]])):
+        part = means.loc[kernels, own].to_numpy(dtype=float)
         text = (
-            f"correlation {part.iloc[:, 0].min():+.2f} to {part.iloc[:, 0].max():+.2f} with capability, "
-            f"{part.iloc[:, 1].min():+.2f} to {part.iloc[:, 1].max():+.2f} with width"
+            f"correlation {part[:, 0].min():+.2f} to {part[:, 0].max():+.2f} with capability, "
+            f"{part[:, 1].min():+.2f} to {part[:, 1].max():+.2f} with width"
         )
         if key == "raw":
-            verdicts.claim(
-                key, bool(part.iloc[:, 1].min() > RISE), text, "Raw scores of the stand-ins do not rise.", DIFFERS
-            )
+            holds, why = bool(part[:, 1].min() > RISE), "Raw scores of the stand-ins do not rise."
         else:
-            verdicts.claim(key, bool(part.max(axis=None) < RISE), text, NO_COLLAPSE, DIFFERS)
-    others = [name for name in measures["global"] if name not in (*kernels, "unbiased CKA")]
+            holds, why = bool(part.max() < RISE), NO_COLLAPSE
+        verdicts.claim(key, holds, text, why, DIFFERS)
+
+
+def _other_global(
+    verdicts: Verdicts, rows: pd.DataFrame, means: pd.DataFrame, found: pd.DataFrame, measures: dict[str, list[str]]
+) -> None:
+    """The rest of the global measures."""
+    others = [name for name in measures["global"] if name not in ("CKA", "CKA(kernel=rbf)", "unbiased CKA")]
     lost = means.loc[others].before - means.loc[others].after
-    verdicts.claim("global", bool(lost.min() > FALL), said(others), NO_COLLAPSE, DIFFERS)
+    said = ", ".join(f"{name} {means.before[name]:+.2f} to {means.after[name]:+.2f}" for name in others)
+    verdicts.claim("global", bool(lost.min() > FALL), said, NO_COLLAPSE, DIFFERS)
     own = means.loc["unbiased CKA"]
     verdicts.claim(
         "unbiased",
         bool(own.before > RISE and own.after < own.before - FALL),
         f"{own.before:+.2f} raw, {own.after:+.2f} calibrated",
-        "Unbiased CKA has no width to be corrected for: calibration subtracts a threshold near zero and "
-        "leaves its trend. A loss of 0.66, as published, cannot come from the width.",
+        (
+            "Unbiased CKA has no width to be corrected for: calibration subtracts a threshold near zero and "
+            "leaves its trend."
+        ),
         DIFFERS,
     )
-    local = means.loc[measures["local"]]
-    moved = float((local.before - local.after).abs().max())
-    verdicts.claim(
-        "local", moved < 0.1, f"moves by {moved:.2f} at most ({said(measures['local'][:1])})", "they change", DIFFERS
-    )
-    gap = float(lost.mean() - (local.before - local.after).mean())
+
+
+def _local(
+    verdicts: Verdicts, rows: pd.DataFrame, means: pd.DataFrame, found: pd.DataFrame, measures: dict[str, list[str]]
+) -> None:
+    """Neighbourhoods, and whether they part from global scores."""
+    names = [name for name in measures["local"] if name in means.dropna().index]
+    local, lost = means.loc[names], means.before["CKA"] - means.after["CKA"]
+    moved, own = float((local.before - local.after).abs().max()), float((local.before - local.after).mean())
+    said = ", ".join(f"{name} {means.before[name]:+.2f} to {means.after[name]:+.2f}" for name in names)
+    verdicts.claim("local", moved < 0.1, said, "they change", DIFFERS)
     verdicts.claim(
         "collapse",
-        gap > FALL,
-        f"loss of correlation {lost.mean():+.2f} (global), {(local.before - local.after).mean():+.2f} (local)",
+        bool(lost - own > FALL),
+        f"loss of correlation {lost:+.2f} (CKA), {own:+.2f} (local)",
         "On the stand-ins no collapse: what calibration takes off global scores is small beside what the models share.",
         DIFFERS,
     )
-    per_set = found[found.measure.isin(measures["local"])].groupby(["data", "partner"]).after.mean()
+    per_set = found[found.measure.isin(names)].groupby("data").after.mean()
     verdicts.claim(
         "families",
         bool((per_set > RISE).all()),
-        ", ".join(f"{value:+.2f} ({data}, {partner})" for (data, partner), value in per_set.items()),
+        ", ".join(f"{value:+.2f} ({data})" for data, value in per_set.items()),
         "Trends of neighbourhoods differ between sets of models.",
         DIFFERS,
     )
-
-
-def _strengths(verdicts: Verdicts, rows: pd.DataFrame, measures: dict[str, list[str]]) -> None:
-    """Significance and size of global and local scores."""
     free = rows[(rows.null == "free") & (rows.epochs > 0)]
-    shares = [float((free[free.measure.isin(measures[kind])].p_value <= 0.05).mean()) for kind in ("global", "local")]
-    verdicts.claim(
-        "effect",
-        min(shares) > 0.9,
-        f"{100 * shares[0]:.0f} % of global and {100 * shares[1]:.0f} % of local scores of the stand-ins "
-        "reach p <= 0.05",
-        "Significance differs, too.",
-        DIFFERS,
-    )
+    hits = [free[free.measure.isin(measures[kind])].p_value <= 0.05 for kind in ("global", "local")]
+    shares = [100 * float(one.mean()) for one in hits]
+    text = f"{shares[0]:.0f} % of global and {shares[1]:.0f} % of local scores of the stand-ins reach p <= 0.05"
+    verdicts.claim("effect", min(shares) > 90, text, "Significance differs, too.", DIFFERS)
+    _conclusion(verdicts, rows, means)
 
 
-def _conclusion(verdicts: Verdicts, rows: pd.DataFrame, means: pd.DataFrame, measures: dict[str, list[str]]) -> None:
-    """Neighbourhoods only? Global scores of the same models, and neighbourhoods of untrained ones."""
-    bare = rows[(rows.epochs == 0) & (rows.null == "free")].groupby("measure").score.mean()
-    trained = rows[(rows.epochs > 0) & (rows.null == "free")].groupby("measure").score.mean()
-    shared = [name for name in ("CKA", "mutual kNN(k=10)") if name in bare.index]
-    said = "; ".join(f"{name}: untrained {bare[name]:.2f}, trained {trained[name]:.2f}" for name in shared)
-    after = means.after
+def _conclusion(verdicts: Verdicts, rows: pd.DataFrame, means: pd.DataFrame) -> None:
+    """Neighbourhoods only?"""
+    after = means[["after", ON_WIDTH[1]]]
+    told = [
+        f"{name} {after['after'][name]:+.2f} with capability, {after[ON_WIDTH[1]][name]:+.2f} with width"
+        for name in ("CKA", "mutual kNN(k=10)")
+    ]
+    parted = (after.loc["mutual kNN(k=10)"] - after.loc["CKA"] > FALL).all() and after["after"][
+        "mutual kNN(k=10)"
+    ] > RISE
     verdicts.claim(
         "aristotle",
-        bool(after["mutual kNN(k=10)"] > RISE and after["CKA"] < after["mutual kNN(k=10)"] - FALL),
-        f"correlation of calibrated scores with capability: {after['CKA']:+.2f} (CKA), "
-        f"{after['mutual kNN(k=10)']:+.2f} (mutual kNN). {said}",
-        "On the stand-ins the trends of calibrated global and local scores do not part that far, and "
-        "untrained networks share much of both.",
+        bool(parted),
+        f"calibrated scores: {'; '.join(told)}",
+        "On the stand-ins calibrated global and local scores do not part: both rise with the width.",
         DIFFERS,
     )
 

@@ -66,16 +66,17 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         logarithmic(ax, rows.budget)
     error = table.groupby("budget").threshold_error.mean()
     above = left.groupby("budget").above.mean()
+    kept = ", ".join(f"{100 * share:.0f} % at {budget}" for budget, share in above.items())
     answer = (
         "The threshold's error falls as one over the root of the number, without a knee: "
         + ", ".join(f"{value:.2f} at {budget}" for budget, value in error.items())
+        + " standard deviations of the null. Its mean does not move from 49 on. The published advice, 200 or more, "
+        "leaves about that of 199."
         + (
-            " standard deviations of the null. Its mean does not move from 49 on. The published advice, 200 or "
-            "more, leaves about that of 199. With any number about one unrelated pair in twenty keeps a score "
-            "above zero ("
+            f" Unrelated pairs keep a score above zero at any number, as often as the level says: {kept}."
+            if kept
+            else ""
         )
-        + ", ".join(f"{100 * share:.0f} % at {budget}" for budget, share in above.items())
-        + "): that is the level, not a lack of permutations."
     )
     notes = (
         "The published curves look level from 50 permutations on because they are drawn over the range of the score; "
@@ -108,31 +109,12 @@ def _judged(table: pd.DataFrame, left: pd.DataFrame, published: pd.DataFrame) ->
     error = table.groupby("budget").threshold_error.mean()
     verdicts.differs(
         "threshold",
-        (
-            f"error {error[49]:.2f} at 49, {error[199]:.2f} at 199, {error[error.index[-1]]:.2f} at "
-            f"{error.index[-1]}, in standard deviations of the null"
-        ),
-        (
-            "Its mean is stable from 49 on, its error falls as one over the root of K throughout: half of it "
-            "takes four times as many. Drawn over the range of the score, as published, the curve looks level."
-        ),
+        f"error {error[49]:.2f} at 49, {error[199]:.2f} at 199, {error[error.index[-1]]:.2f} at "
+        f"{error.index[-1]}, in standard deviations of the null",
+        "Its mean is stable from 49 on, its error falls as one over the root of K throughout: half of it "
+        "takes four times as many. Drawn over the range of the score, as published, the curve looks level.",
     )
-    few, many = left[left.budget < 50], left[left.budget >= 99]
-    verdicts.claim(
-        "spikes",
-        bool(few.largest.max() > 1.2 * many.largest.max()),
-        (
-            f"largest {few.largest.max():.3f} below 50, {many.largest.max():.3f} from 99 on; above zero: "
-            f"{100 * few.above.mean():.0f} and {100 * many.above.mean():.0f} %"
-        ),
-        (
-            "One pair in twenty keeps a little at any K, since the level is 0.05: scores below 50 permutations "
-            "are no more variable."
-        ),
-    )
-    verdicts.claim(
-        "converged", bool(many["mean"].max() < 0.01), f"means of at most {many['mean'].max():.4f}", "more is left"
-    )
+    _unrelated(verdicts, left)
     verdicts.claim(
         "advice",
         bool(error[199] < 0.25),
@@ -142,3 +124,20 @@ def _judged(table: pd.DataFrame, left: pd.DataFrame, published: pd.DataFrame) ->
     for key in ("cka_ms", "mknn_ms"):
         verdicts.unreachable(key, "A time on a GTX 1080 Ti, which is not at hand; ours are on the page of performance.")
     return verdicts.checks()
+
+
+def _unrelated(verdicts: Verdicts, left: pd.DataFrame) -> None:
+    """What is left of unrelated pairs, few and many permutations."""
+    few, many = left[left.budget < 50], left[left.budget >= 99]
+    if few.empty or many.empty:
+        for key in ("spikes", "converged"):
+            verdicts.claim(key, None, None)
+        return
+    verdicts.claim(
+        "spikes",
+        bool(few.largest.max() > 1.2 * many.largest.max()),
+        f"largest {few.largest.max():.3f} below 50, {many.largest.max():.3f} from 99 on",
+        "One pair in twenty keeps a little at any K, since the level is 0.05; below 50 permutations it is no more.",
+    )
+    most = float(many["mean"].max())
+    verdicts.claim("converged", most < 0.01, f"means of at most {most:.4f}", "more is left")

@@ -94,23 +94,14 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     answer = (
         f"It grows with the total width (correlations {by_width.min():.2f} to {by_width.max():.2f}; "
         "published: 0.88), but not through the width: it is the effective dimension divided by n - 1 "
-        f"(correlations {by_dimension.min():.2f} to {by_dimension.max():.2f}). Networks whose features are "
-        f"all copied four times have the same threshold (it moves by {copies:.1e} at most), and of "
-        f"{int(plain.total_width.max()):,} features together the correction is "
-        f"{plain.threshold[plain.total_width == plain.total_width.max()].min():.3f} to "
-        f"{plain.threshold[plain.total_width == plain.total_width.max()].max():.3f} where d / (n + d) says "
-        "0.5."
+        f"(correlations {by_dimension.min():.2f} to {by_dimension.max():.2f}).{_told(copies)}"
     )
     notes = (
-        (
-            "Stand-ins: perceptrons of two hidden layers of 32 to 1,024 units on Fashion-MNIST and CIFAR-10, "
-            "trained for six epochs or not at all; the published DINOv2 and AugReg transformers and WIT are "
-            "not at hand."
-        ),
-        (
-            "The mean of the null of linear CKA is sqrt(r_X r_Y) / (n - 1), r the participation ratios "
-            "(Kazi-Aoual et al. 1995)."
-        ),
+        "Stand-ins: perceptrons of two hidden layers of 32 to 1,024 units on Fashion-MNIST and CIFAR-10, "
+        "trained for six epochs or not at all; the published DINOv2 and AugReg transformers and WIT are "
+        "not at hand.",
+        "The mean of the null of linear CKA is sqrt(r_X r_Y) / (n - 1), r the participation ratios "
+        "(Kazi-Aoual et al. 1995).",
         "Calibrated scores of these pairs are 0.7 and more: the correction is small beside them.",
     )
     picture = Picture(
@@ -118,6 +109,15 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     )
     tables = (("Correlations", table.reset_index()), ("Ranges", ranges.reset_index()))
     return Page(answer, tables, (picture,), notes, _judged(plain, table, copies, published))
+
+
+def _told(copies: float) -> str:
+    """Say what copies of the features do, where they were compared."""
+    if copies != copies:
+        return ""
+    return (
+        f" Networks whose features are all there four times have the same threshold (it moves by {copies:.4f} at most)."
+    )
 
 
 def _copies(rows: pd.DataFrame) -> float:
@@ -136,14 +136,8 @@ def _judged(plain: pd.DataFrame, table: pd.DataFrame, copies: float, published: 
     verdicts.claim(
         "alone",
         bool(by_dimension.max() < by_width.min()),
-        (
-            f"correlation {by_dimension.min():.3f} and more with the effective dimension; four copies of every "
-            f"feature move it by {copies:.1e}"
-        ),
-        (
-            "The threshold is the root of both participation ratios over n - 1, plus the null's spread: "
-            "copying features widens a network and leaves it where it was. Width counts as far as it brings "
-            "new directions."
-        ),
+        f"correlation {by_dimension.min():.3f} and more with the effective dimension.{_told(copies)}",
+        "The threshold is the root of both participation ratios over n - 1, plus the null's spread: copying features "
+        "widens a network and leaves it where it was. Width counts as far as it brings new directions.",
     )
     return verdicts.checks()
