@@ -45,6 +45,8 @@ class Found:
 
 def found_in(rows: Table) -> Found:
     """Gather what the page tells."""
+    # Equal losses are ties, whatever the last digits of a difference of shares.
+    rows = rows.assign(drop=rows["drop"].round(6))
     noise, unchanged = rows[rows.kind == "noise"], rows[rows.kind == "unchanged"]
     bounds = {
         "bound 0.05": {m: _same(noise, BOUND) for m in METRICS},

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -62,3 +63,11 @@ def prompts(kind: str, n: int = PROMPTS) -> list[str]:
         every = pairs.loc[pairs["genre"] == f"main-{kind}", "sentence1"]
     short = [one for one in dict.fromkeys(every) if 4 <= len(one.split()) <= LONGEST]
     return short[:: max(1, len(short) // n)][:n]
+
+
+def sklearn(part: str) -> Any:
+    """Return a module of scikit-learn, which no part of the library needs but these studies do."""
+    try:
+        return import_module(f"sklearn.{part}")
+    except ImportError:
+        raise Unreachable("scikit-learn is not installed: pip install scikit-learn") from None

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from shesha._types import Labels, Matrix, Vector
 from shesha.measures import get
+from shesha.studies._drift_texts import sklearn
 
 METRICS = ("shesha", "cka", "procrustes", "squared", "pearson", "wasserstein")
 """Columns of `drifts`; the first three are those of the published tables."""
@@ -41,11 +42,10 @@ def drifts(before: Matrix, after: Matrix) -> dict[str, float]:
 
 def answers(rows: Matrix, labels: Labels) -> NDArray[np.bool_]:
     """Return which rows a logistic regression gets right, each by a fit without its fifth; the folds are fixed."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import StratifiedKFold, cross_val_predict
-
-    folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    said = cross_val_predict(LogisticRegression(max_iter=1000), rows, labels, cv=folds)
+    selection = sklearn("model_selection")
+    folds = selection.StratifiedKFold(5, shuffle=True, random_state=0)
+    probe = sklearn("linear_model").LogisticRegression(max_iter=1000)
+    said = selection.cross_val_predict(probe, rows, labels, cv=folds)
     return np.asarray(said == labels)
 
 

@@ -51,13 +51,17 @@ def _reached(line: Any, at_hand: dict[str, str], why: str) -> tuple[str, str]:
     return (AGREES, "") if str(line.row) in at_hand else (UNREACHABLE, why)
 
 
-def derived(lines: Table, ours: Callable[[str, str], float | None], why: str, unit: str = "") -> list[Check]:
-    """Compare numbers of the text with what the published tables themselves give."""
+def derived(
+    lines: Table, ours: Callable[[str, str], float | None], why: str, unit: str = "", *, rounding: float = 0.0
+) -> list[Check]:
+    """Compare numbers of the text with what the published tables, rounded so far, themselves give."""
     found = []
     for _, line in lines.iterrows():
         mine, text = ours(str(line.row), line.number), str(line.published)
         decimals = len(text.partition(".")[2].rstrip("0")) if "." in text else 0
-        found.append(judged(line["where"], _what(line, unit), float(text), mine, decimals=decimals, why=why))
+        found.append(
+            judged(line["where"], _what(line, unit), float(text), mine, error=rounding / 3, decimals=decimals, why=why)
+        )
     return found
 
 
