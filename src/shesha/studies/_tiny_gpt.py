@@ -41,9 +41,8 @@ def reader() -> Any:
     made = Tokenizer(WordLevel(known, unk_token=UNKNOWN))
     made.normalizer, made.pre_tokenizer = Lowercase(), WhitespaceSplit()
     made.post_processor = TemplateProcessing(single=f"{START} $A", special_tokens=[(START, known[START])])
-    return PreTrainedTokenizerFast(
-        tokenizer_object=made, pad_token=PAD, unk_token=UNKNOWN, bos_token=START, padding_side="right"
-    )
+    wrapped: Any = PreTrainedTokenizerFast
+    return wrapped(tokenizer_object=made, pad_token=PAD, unk_token=UNKNOWN, bos_token=START, padding_side="right")
 
 
 def tiny(name: str, seed: int = 0) -> Model:
@@ -73,7 +72,7 @@ def _new(seed: int) -> Any:
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return GPT2LMHeadModel(
+        made: Any = GPT2LMHeadModel(
             GPT2Config(
                 vocab_size=WORDS,
                 n_positions=64,
@@ -87,7 +86,8 @@ def _new(seed: int) -> Any:
                 eos_token_id=SPECIAL.index(PAD),
                 pad_token_id=SPECIAL.index(PAD),
             )
-        ).eval()
+        )
+        return made.eval()
 
 
 def _trained(network: Any, seed: int) -> None:
