@@ -139,19 +139,9 @@ def as_json(content: dict[str, Any]) -> str:
     import json
 
     from shesha._version import __version__
+    from shesha.results._base import standard
 
-    return json.dumps(_plain({"shesha": __version__, **content}), indent=2, allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    """Replace what JSON does not know."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        return value if value - value == 0 else None
-    return value
+    return json.dumps(standard({"shesha": __version__, **content}), indent=2, allow_nan=False)
 
 
 def save_picture(path: Path, axes: Any) -> None:

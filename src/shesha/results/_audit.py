@@ -45,7 +45,7 @@ class Faults(Result):
 
 
 @dataclass(frozen=True)
-class Meaning:
+class Meaning(Result):
     """How one number of an audit is called and read."""
 
     title: str

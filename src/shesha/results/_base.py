@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args, get_origin, get_type_hints
+
+from shesha._version import __version__
+from shesha.results._equality import compared, hashable, same_fields
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 class Result:
-    """What every result can do: become plain values, and a table of one row."""
+    """What every result can do: become plain values, a table, JSON and a file, print, and equal another."""
 
     aliases: ClassVar[tuple[str, ...]] = ()
     """Second names of fields, which plain values have as well."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Keep a dataclass from writing an equality of its own, for which NaN differs from NaN."""
+        super().__init_subclass__(**options)
+        owner = next(one for one in cls.__mro__ if "__eq__" in one.__dict__)
+        # A class that calculates with `==` of arrays keeps that.
+        if owner is not cls and issubclass(owner, Result):
+            cls.__eq__ = Result.__eq__  # type: ignore[method-assign]
+            cls.__hash__ = Result.__hash__  # type: ignore[method-assign]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are of one class and all fields are equal; NaN equals NaN."""
+        return same_fields(self, other) if type(self) is type(other) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Return the same for equal results."""
+        return hash((type(self), *(hashable(getattr(self, name)) for name in compared(self))))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -40,6 +63,48 @@ class Result:
         import pandas as pd
 
         return pd.DataFrame([{name: _cell(value) for name, value in self.to_dict().items()}])
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Return the plain values as standard JSON, for other programs: a missing number is null.
+
+        `save` writes what comes back exactly.
+
+        Parameters
+        ----------
+        indent : int, optional
+            Spaces of each level; default: all on one line.
+        """
+        return json.dumps(standard({"shesha": __version__, **self.to_dict()}), indent=indent, allow_nan=False)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the result to a file of JSON, from which `shesha.load` gives an equal one, to the last bit.
+
+        Parameters
+        ----------
+        path : path
+            What is there is replaced, as a whole.
+
+        Returns
+        -------
+        Path
+        """
+        from shesha.results._saved import save
+
+        return save(self, path)
+
+
+def standard(value: Any) -> Any:
+    """Replace what JSON does not know: a number that is missing or infinite becomes null."""
+    if isinstance(value, dict):
+        return {str(key): standard(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [standard(item) for item in value]
+    if hasattr(value, "tolist"):
+        # Arrays and numbers of NumPy.
+        return standard(value.tolist())
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    return value
 
 
 def at_level(p_value: float, alpha: float) -> bool:
