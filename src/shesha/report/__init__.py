@@ -5,15 +5,39 @@ from __future__ import annotations
 from shesha.report._cards import CHANGES, card, changes_in_words, options_in_words, range_in_words
 from shesha.report._columns import columns
 from shesha.report._markdown import markdown_line, markdown_table
-from shesha.report._tables import Column, table
+from shesha.report._tables import Column, Strip, table
 from shesha.report._width import page_width
-from shesha.report.sections import Section
+from shesha.report.sections import (
+    Drawing,
+    Either,
+    Explained,
+    HeatMap,
+    Item,
+    Lines,
+    Part,
+    Point,
+    Section,
+    Table,
+    Text,
+    texts,
+)
 from shesha.report.text import as_text, wrapped
 
 __all__ = [
     "CHANGES",
     "Column",
+    "Drawing",
+    "Either",
+    "Explained",
+    "HeatMap",
+    "Item",
+    "Lines",
+    "Part",
+    "Point",
     "Section",
+    "Strip",
+    "Table",
+    "Text",
     "as_text",
     "card",
     "changes_in_words",
@@ -24,5 +48,6 @@ __all__ = [
     "page_width",
     "range_in_words",
     "table",
+    "texts",
     "wrapped",
 ]
