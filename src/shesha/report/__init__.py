@@ -1,4 +1,4 @@
-"""Reports as sections, tables and plain text: nothing here knows a result; results and commands write themselves."""
+"""Sections in, text or a page out: nothing here knows a result; results and commands write themselves."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from shesha.report._columns import columns
 from shesha.report._markdown import markdown_line, markdown_table
 from shesha.report._tables import Column, Strip, table
 from shesha.report._width import page_width
+from shesha.report.html import as_fragment, as_html
+from shesha.report.page import Page
 from shesha.report.sections import (
     Drawing,
     Either,
@@ -32,12 +34,15 @@ __all__ = [
     "HeatMap",
     "Item",
     "Lines",
+    "Page",
     "Part",
     "Point",
     "Section",
     "Strip",
     "Table",
     "Text",
+    "as_fragment",
+    "as_html",
     "as_text",
     "card",
     "changes_in_words",

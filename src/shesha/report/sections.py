@@ -75,6 +75,8 @@ class HeatMap:
     marked: tuple[int, int] | None = None
     """The cell to look at."""
     digits: int = 2
+    legend: str = ""
+    """What dark means, where it is not closeness."""
     kind: ClassVar[str] = "heat"
 
 

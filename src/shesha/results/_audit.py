@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self
 
-from shesha.report import as_text
+from shesha.report import Page, as_text
 from shesha.results._audit_sections import named, sections
 from shesha.results._base import Result
 from shesha.results._chance import Chance
@@ -257,6 +257,11 @@ class Audit(Result):
         from shesha.results._audit_plot import draw
 
         return draw(self, ax)
+
+    def _page(self) -> Page:
+        from shesha.results._audit_page import audit_page
+
+        return audit_page(self)
 
     def __str__(self) -> str:
         """Print the findings, each with what it means and what it does not."""

@@ -84,6 +84,11 @@ def _size(audit: Audit, scored: list[RepresentationAudit]) -> list[Column]:
     return [Column("rows x features", tuple(f"{one.n_samples:,} x {one.n_features or '-'}" for one in scored))]
 
 
+def place(audit: Audit, name: str) -> str:
+    """Return the place of a representation by its stability; nothing where it has none."""
+    return str(audit.ranking.index(name) + 1) if name in audit.ranking else ""
+
+
 def _place(audit: Audit, scored: list[RepresentationAudit]) -> list[Column]:
     """Places by stability; those whose intervals overlap have an equals sign."""
     if len(audit.ranking) < 2:

@@ -6,12 +6,15 @@ import json
 import os
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
+from html import escape
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args, get_origin, get_type_hints
 
+from shesha._atomic import write_text
 from shesha._version import __version__
+from shesha.report import Page, as_fragment, as_html
 from shesha.results._equality import compared, hashable, same_fields
 
 if TYPE_CHECKING:
@@ -91,6 +94,59 @@ class Result:
         from shesha.results._saved import save
 
         return save(self, path)
+
+    def save_html(self, path: str | os.PathLike[str], *, about: Mapping[str, str] | None = None) -> Path:
+        """Write the result as a page that answers first and shows every number, in one file that needs no network.
+
+        Parameters
+        ----------
+        path : path
+            What is there is replaced, as a whole.
+        about : mapping of str to str, optional
+            What else to tell of what was run: the data, the revision of a model.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ImportError
+            Jinja2 or matplotlib is not there.
+        """
+        place = Path(path)
+        write_text(place, as_html(self.page(about)))
+        return place
+
+    def page(self, about: Mapping[str, str] | None = None) -> Page:
+        """Return the sections that `save_html` writes, for pages of one's own.
+
+        Parameters
+        ----------
+        about : mapping of str to str, optional
+            What else to tell of what was run.
+        """
+        found = self._page()
+        return replace(found, ran=(*(about or {}).items(), *found.ran))
+
+    def _page(self) -> Page:
+        """Return the page; results with one of their own say so here."""
+        from shesha.results._shown import page_of
+
+        return page_of(self)
+
+    def _repr_html_(self) -> str:
+        """Show answer, numbers and doubts in a notebook; without Jinja2 the text."""
+        try:
+            return as_fragment(_first_screen(self.page()))
+        except ImportError:
+            return f"<pre>{escape(str(self))}</pre>"
+
+
+def _first_screen(page: Page) -> Page:
+    """What a notebook shows: where a page has no numbers on its first screen, those of its last section."""
+    numbers = page.numbers or tuple(part for one in page.sections[-1:] for part in one.parts if part.kind == "table")
+    return replace(page, numbers=numbers)
 
 
 def standard(value: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.report import Page
 from shesha.results._base import Result
 from shesha.results._comparison import Score, plain_name
 
@@ -152,6 +153,11 @@ class PairwiseComparison(_Tabled, Result):
         table.attrs["explained"] = explained
         return table
 
+    def _page(self) -> Page:
+        from shesha.results._similarity_pages import pairwise_page
+
+        return pairwise_page(self)
+
     def __str__(self) -> str:
         """Print the matrix of each measure."""
         parts = []
@@ -211,6 +217,11 @@ class LayerComparison(_Tabled, Result):
         matplotlib Axes
         """
         return _heat_map(self.matrix(), self.measure, self.closer, ax)
+
+    def _page(self) -> Page:
+        from shesha.results._similarity_pages import layers_page
+
+        return layers_page(self)
 
     def __str__(self) -> str:
         """Print the grid and the closest pair."""
