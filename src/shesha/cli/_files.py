@@ -157,10 +157,18 @@ def save_picture(path: Path, axes: Any) -> None:
         axes.figure.savefig(draft, dpi=150, format=path.suffix.lower().removeprefix("."))
 
 
+def say(report: str) -> None:
+    """Print a report, in colour where there is a terminal."""
+    from shesha.report import coloured, in_colour
+
+    colour = in_colour()
+    typer.echo(coloured(report) if colour else report, color=colour)
+
+
 def emit(report: str, content: dict[str, Any], json: Path | None) -> None:
     """Print the report, and write or print all numbers if asked for."""
     if json is None or str(json) != "-":
-        typer.echo(report)
+        say(report)
     if json is None:
         return
     write(json, as_json(content) + "\n")

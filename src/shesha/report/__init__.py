@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shesha.report._cards import CHANGES, card, changes_in_words, options_in_words, range_in_words
+from shesha.report._colour import coloured, in_colour
 from shesha.report._columns import columns
 from shesha.report._markdown import markdown_line, markdown_table
 from shesha.report._tables import Column, Strip, table
@@ -46,7 +47,9 @@ __all__ = [
     "as_text",
     "card",
     "changes_in_words",
+    "coloured",
     "columns",
+    "in_colour",
     "markdown_line",
     "markdown_table",
     "options_in_words",

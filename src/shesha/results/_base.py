@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args, get_origi
 
 from shesha._atomic import write_text
 from shesha._version import __version__
-from shesha.report import Page, as_fragment, as_html
+from shesha.report import Page, as_fragment, as_html, coloured, in_colour
 from shesha.results._equality import compared, hashable, same_fields
 
 if TYPE_CHECKING:
@@ -134,6 +134,15 @@ class Result:
         from shesha.results._shown import page_of
 
         return page_of(self)
+
+    def show(self) -> None:
+        """Print the result, in colour where there is a terminal (NO_COLOR and FORCE_COLOR are respected)."""
+        print(coloured(str(self)) if in_colour() else str(self))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the text in IPython, where the fields of a large result would fill the screen."""
+        text = str(self)
+        printer.text(coloured(text) if in_colour() else text)
 
     def _repr_html_(self) -> str:
         """Show answer, numbers and doubts in a notebook; without Jinja2 the text."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from shesha.report import columns, page_width, wrapped
+from shesha.report import Page, columns, page_width, wrapped
 from shesha.results._base import Result
 
 if TYPE_CHECKING:
@@ -132,6 +132,12 @@ class DriftVerdict(Result):
 
         found = [score for score in self.scores if score.drift == score.drift]
         return drift_bars([s.measure for s in found], [s.drift for s in found], [s.threshold for s in found], ax=ax)
+
+    def _page(self) -> Page:
+        from shesha.results._monitor_page import verdict_page
+
+        in_a_row = "" if self.sequence is None else _in_a_row(self.sequence)
+        return verdict_page(self, _SAID[self.state], _rates(self), in_a_row)
 
     def __str__(self) -> str:
         """Print the state, the scores, who moved, and what to do."""

@@ -154,9 +154,8 @@ def _anchor(title: str) -> str:
 def _doubts(doubts: Doubts | None, known: Sequence[Score]) -> tuple[Part, ...]:
     calibrated = any(score.has_null for score in known)
     found = [Point(one.name, one.evidence, f"{one.text}.", f"{one.advice}.") for one in doubts or ()]
-    if doubts is not None and not found:
-        return (Text(f"{str(doubts).capitalize()}."), _MANY_TESTS)
-    return (*found, *(() if calibrated else (_NO_CHANCE,)), *((_MANY_TESTS,) if calibrated and len(known) > 3 else ()))
+    none = (Text(f"{str(doubts).capitalize()}."),) if doubts is not None and not found else ()
+    return (*found, *none, *((_MANY_TESTS,) if calibrated and len(known) > 3 else () if calibrated else (_NO_CHANCE,)))
 
 
 def pairwise_page(found: PairwiseComparison) -> Page:
