@@ -172,3 +172,12 @@ def test_a_real_audit_comes_back(tmp_path):
     back = shesha.load(found.save(tmp_path / "audit.json"))
     assert back == found
     assert str(back) == str(found)
+
+
+def test_every_picture_says_where_it_is_drawn(kind):
+    plot = getattr(kind, "plot", None)
+    if plot is not None:
+        lines = [line.strip() for line in plot.__doc__.splitlines()]
+        assert "ax : matplotlib Axes, optional" in lines
+        assert lines[-1] == "" or lines[-1] == "matplotlib Axes"
+        assert lines[0].startswith("Draw ")

@@ -12,6 +12,7 @@ from shesha.results._base import Result
 from shesha.results._chance import Chance
 from shesha.results._dependence import Dependence
 from shesha.results._doubts import Doubts
+from shesha.results._drawing import drawing
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
 from shesha.results._labels import LabelClasses
@@ -242,18 +243,9 @@ class Audit(Result):
             table["drift_from_previous"] = self.drift.from_previous
         return table
 
+    @drawing
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw both split scores with their intervals and the chance threshold, in the order given.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw both split scores with their intervals and the chance threshold, in the order given."""
         from shesha.results._audit_plot import draw
 
         return draw(self, ax)

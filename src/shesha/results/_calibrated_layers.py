@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shesha.report import Page
 from shesha.results._base import at_level
 from shesha.results._beside import BesideNull
+from shesha.results._drawing import drawing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,18 +74,9 @@ class CalibratedLayers(BesideNull):
             ]
         )
 
+    @drawing
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the grid as a heat map with the closest pair framed.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the grid as a heat map with the closest pair framed."""
         from shesha.plots import frame_cell, heat_map
 
         title = (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from shesha.report import Page, columns, page_width, wrapped
 from shesha.results._base import Result
+from shesha.results._drawing import drawing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,14 +121,9 @@ class DriftVerdict(Result):
 
         return pd.DataFrame([score.to_dict() for score in self.scores])
 
+    @drawing
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw each drift as a multiple of its threshold.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
-        """
+        """Draw each drift as a multiple of its threshold."""
         from shesha.plots import drift_bars
 
         found = [score for score in self.scores if score.drift == score.drift]

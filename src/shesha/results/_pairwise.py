@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shesha.report import Page
 from shesha.results._base import Result
 from shesha.results._comparison import Score, plain_name
+from shesha.results._drawing import drawing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -204,18 +205,9 @@ class LayerComparison(_Tabled, Result):
         """Return the grid: one row per layer of the first, one column per layer of the second."""
         return self._grid(self.measure, self.rows, self.columns)
 
+    @drawing
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the grid as a heat map.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the grid as a heat map."""
         return _heat_map(self.matrix(), self.measure, self.closer, ax)
 
     def _page(self) -> Page:
