@@ -32,6 +32,7 @@ from shesha.results import (
     LayerComparison,
     NoiseCeiling,
     PairwiseComparison,
+    load,
 )
 from shesha.stability import (
     anchor_profile_stability,
@@ -168,6 +169,7 @@ __all__ = [
     "label_conditioned_split",
     "lda_stability",
     "lda_subspace_stability",
+    "load",
     "measures",
     "neuro",
     "noise_ceiling",

@@ -173,6 +173,17 @@ def test_scores_and_comparisons_are_exported(store, invoke, tmp_path):
     }
 
 
+def test_the_report_is_also_a_page(store, invoke, tmp_path):
+    pytest.importorskip("jinja2")
+    out = tmp_path / "report.html"
+    ended = invoke("bench", "report", tmp_path / "report.md", "--store", store, "--title", "Toys <b>", "--html", out)
+    assert ended.status == 0
+    text = out.read_text()
+    assert "Toys &lt;b&gt;" in text
+    assert "Best mean ranks over the domains" in text
+    assert "Seconds per comparison" in text
+
+
 def test_the_report_goes_to_a_file_or_is_printed(store, invoke, tmp_path):
     ended = invoke("bench", "report", tmp_path / "report.md", "--store", store, "--title", "Toys")
     assert (ended.status, ended.out, ended.err) == (0, "", "")

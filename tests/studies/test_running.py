@@ -180,3 +180,21 @@ def test_the_index_gathers_every_check(tmp_path):
         "Not run: ",
     ):
         assert part in text
+
+
+def test_the_page_of_a_study_is_also_one_file_with_its_pictures(tmp_path):
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib").use("agg")
+    from shesha.report import as_html
+    from shesha.studies._html import study_page
+    from shesha.studies._running import found_of
+
+    run([MINE], out=tmp_path)
+    found = found_of(MINE, tmp_path)
+    page = study_page(found, {"command": "shesha study page"})
+    assert page.question == found.study.question
+    assert dict(page.ran)["command"] == "shesha study page"
+    assert "4 of the 4 cells of the full grid" in dict(page.ran)["run 1"]
+    text = as_html(page)
+    assert page.answer[0] in text
+    assert text.count("<svg") == sum(part.kind == "drawing" for part in page.numbers)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from shesha import _atomic
+from shesha._optional import require
+
+if TYPE_CHECKING:
+    from shesha.report import Page
 
 INTERRUPTED = 130
 """Exit status of a run that Ctrl-C ended, as shells have it."""
@@ -139,19 +146,9 @@ def as_json(content: dict[str, Any]) -> str:
     import json
 
     from shesha._version import __version__
+    from shesha.results._base import standard
 
-    return json.dumps(_plain({"shesha": __version__, **content}), indent=2, allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    """Replace what JSON does not know."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        return value if value - value == 0 else None
-    return value
+    return json.dumps(standard({"shesha": __version__, **content}), indent=2, allow_nan=False)
 
 
 def save_picture(path: Path, axes: Any) -> None:
@@ -160,13 +157,60 @@ def save_picture(path: Path, axes: Any) -> None:
         axes.figure.savefig(draft, dpi=150, format=path.suffix.lower().removeprefix("."))
 
 
+def say(report: str) -> None:
+    """Print a report, in colour where there is a terminal."""
+    from shesha.report import coloured, in_colour
+
+    colour = in_colour()
+    typer.echo(coloured(report) if colour else report, color=colour)
+
+
 def emit(report: str, content: dict[str, Any], json: Path | None) -> None:
     """Print the report, and write or print all numbers if asked for."""
     if json is None or str(json) != "-":
-        typer.echo(report)
+        say(report)
     if json is None:
         return
     write(json, as_json(content) + "\n")
+
+
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", help="Write a page that answers first and shows every number, in one file to pass on."),
+]
+"""The option by which commands write a page."""
+
+
+def save_page(path: Path | None, page: Callable[[Mapping[str, str]], Page], files: Sequence[Path]) -> None:
+    """Write a page with the command and what its files held, if one was asked for.
+
+    `page` takes what else to tell of what was run; it is asked for nothing where no page is.
+    """
+    if path is None:
+        return
+    from shesha.report import as_html
+
+    write(path, as_html(page(what_was_run(files))))
+
+
+def what_was_run(files: Sequence[Path]) -> dict[str, str]:
+    """Return the command and a fingerprint of each file, so that whoever has them can tell."""
+    told = {"command": shlex.join(["shesha", *sys.argv[1:]])}
+    return told | {f"file {path}": fingerprint(path) for path in files if path.is_file()}
+
+
+def fingerprint(path: Path) -> str:
+    """Return how large a file is and the SHA-256 of what it holds."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return f"{path.stat().st_size:,} bytes, SHA-256 {digest}"
+
+
+def require_page(path: Path | None) -> None:
+    """Refuse, before the long work, a page that cannot be written or made."""
+    require_writable(path)
+    if path is not None:
+        require("jinja2", "report", "--html needs Jinja2")
 
 
 def write(path: Path, text: str) -> None:

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shesha.report import Column, Page
     from shesha.results import Comparison, Score
 
 
@@ -22,6 +23,57 @@ class CalibratedPairs:
         """Return plain values, ready for JSON."""
         return {"pairs": [one.to_dict() for one in self.comparisons], "interrupted": self.interrupted}
 
+    def page(self, about: Mapping[str, str]) -> Page:
+        """Return the page: a table per measure, a row per pair."""
+        from shesha.report import Page, Section, Table, Text
+        from shesha.results._shown import what_was_run
+        from shesha.results._similarity_pages import measure_explained
+
+        scores = {score.measure: score for one in self.comparisons for score in one.scores}
+        tables = {
+            name: Table(self._names(), tuple((one,) for one in self._columns(name)), name, "pair") for name in scores
+        }
+        told = tuple(measure_explained(name, one.family, one.closer) for name, one in scores.items())
+        first = next(iter(tables))
+        return Page(
+            f"{len(self.comparisons)} pairs of representations",
+            "Which of these representations have the same geometry, beyond what chance gives?",
+            tuple(self._answer(name) for name in tables),
+            (tables[first],),
+            (Text(_NOTE),),
+            (
+                *(Section(name, (table,)) for name, table in tables.items() if name != first),
+                Section("What the measures look at", told),
+            ),
+            (*about.items(), *what_was_run(self.comparisons[0])),
+        )
+
+    def _answer(self, measure: str) -> str:
+        from shesha.nulls.corrections import benjamini_hochberg
+
+        corrected = benjamini_hochberg([one[measure].p_value for one in self.comparisons])
+        above = int((corrected <= _LEVEL).sum())
+        pairs = f"{above} of {len(self.comparisons)} pairs"
+        return f"{measure}: {pairs} above chance at {_LEVEL:g}, corrected for their number."
+
+    def _names(self) -> tuple[str, ...]:
+        return tuple(f"{one.first}, {one.second}" for one in self.comparisons)
+
+    def _columns(self, measure: str) -> list[Column]:
+        from shesha.nulls.corrections import benjamini_hochberg
+        from shesha.report import Column
+
+        scores = [one[measure] for one in self.comparisons]
+        corrected = benjamini_hochberg([score.p_value for score in scores])
+        cells: dict[str, list[str]] = {
+            "value": [f"{score.value:.3f}" if score.estimated else "none" for score in scores],
+            "interval": [_interval(score) for score in scores],
+            "chance": [_number(score.null_mean) for score in scores],
+            "calibrated": [_number(score.calibrated) for score in scores],
+            "corrected p": [_number(float(p)) for p in corrected],
+        }
+        return [Column(head, tuple(column)) for head, column in cells.items()]
+
     def __str__(self) -> str:
         """Print a table per measure: a row per pair, with p-values corrected for the number of pairs."""
         from shesha.report import page_width, wrapped
@@ -34,25 +86,16 @@ class CalibratedPairs:
         return "\n".join(lines)
 
     def _table(self, measure: str, width: int) -> list[str]:
-        from shesha.nulls.corrections import benjamini_hochberg
-        from shesha.report import Column, table, wrapped
+        from shesha.report import table, wrapped
 
         scores = [one[measure] for one in self.comparisons]
-        corrected = benjamini_hochberg([score.p_value for score in scores])
-        cells: dict[str, list[str]] = {
-            "value": [f"{score.value:.3f}" if score.estimated else "none" for score in scores],
-            "interval": [_interval(score) for score in scores],
-            "chance": [_number(score.null_mean) for score in scores],
-            "calibrated": [_number(score.calibrated) for score in scores],
-            "corrected p": [_number(float(p)) for p in corrected],
-        }
-        names = [f"{one.first}, {one.second}" for one in self.comparisons]
-        groups = [[Column(head, tuple(column))] for head, column in cells.items()]
+        groups = [[one] for one in self._columns(measure)]
         reasons = dict.fromkeys(score.reason or score.note for score in scores if score.reason or score.note)
         told = [line for reason in reasons for line in wrapped(f"  {reason}", width)]
-        return [f"{measure} ({scores[0].closer} is closer)", *table(names, groups, width), *told]
+        return [f"{measure} ({scores[0].closer} is closer)", *table(self._names(), groups, width), *told]
 
 
+_LEVEL = 0.05
 _NOTE = (
     "Chance is the mean value when rows are matched at random; calibrated is 0 up to the threshold that chance rarely "
     "passes and 1 at the best value. Corrected p-values (Benjamini and Hochberg) allow for the number of pairs."

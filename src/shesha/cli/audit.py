@@ -79,6 +79,7 @@ def audit_command(
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the scores to this file.")] = None,
+    html: _files.Html = None,
 ) -> None:
     """Audit representations: what is wrong with the data, how stable is their geometry, is it above chance?
 
@@ -91,6 +92,7 @@ def audit_command(
     _files.require_writable(json)
     _files.require_writable(plot)
     _files.require_picture(plot)
+    _files.require_page(html)
     if workers is not None and workers < 1:
         raise ValueError(f"--workers must be at least 1, got {workers}")
     models = _models.FromModels.asked(model, files, texts, layers, pool, batch_size, device)
@@ -150,6 +152,8 @@ def audit_command(
         and not _in_order(files, key, [one.name for one in found.representations])
     ):
         found = replace(found, drift=None, drift_reason=_UNORDERED)
+    named = [Path(one) for one in (labels, blocks, groups, within) if one is not None]
+    _files.save_page(html, found.page, [*files, *named])
     show(found, json, plot)
     if quick:
         typer.echo("shesha: a first look (--quick): without it intervals are firmer and p-values finer", err=True)

@@ -222,12 +222,16 @@ def report_command(
     store: StoreFile = _DEFAULT,
     title: Annotated[str, typer.Option(help="Its heading.")] = "Benchmark results",
     suite: OwnSuite = None,
+    html: _files.Html = None,
 ) -> None:
     """Write accuracies, tables, ranks, runtimes and the agreement with the published results."""
     from shesha.benchmark import report
+    from shesha.benchmark._report_page import report_page
 
     _files.require_writable(output)
+    _files.require_page(html)
     _files.write(output, report(store, title=title, of=_suite(suite)))
+    _files.save_page(html, lambda about: report_page(store, title=title, of=_suite(suite), about=about), [])
 
 
 def _results(store: Path, from_paper: bool, suite: str | None) -> pd.DataFrame:

@@ -78,6 +78,7 @@ def compare_command(
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a heat map of the first measure to this file.")] = None,
+    html: _files.Html = None,
 ) -> None:
     """Compare representations of the same rows: which measures find them similar?
 
@@ -90,6 +91,7 @@ def compare_command(
     _files.require_writable(json)
     _files.require_writable(plot)
     _files.require_picture(plot)
+    _files.require_page(html)
     chosen = _split(measures or ["standard"])
     if workers is not None and workers < 1:
         raise ValueError(f"--workers must be at least 1, got {workers}")
@@ -108,7 +110,7 @@ def compare_command(
                     f"{option} needs two representations in files, got --store, --scheduler or a directory"
                 )
         given = Files(files, key, rdm, _files.layer_axis_of(layer_axis), by_position=by_position)
-        _show(_compared_as_needed(given, chosen, workers, scheduler, store, seed), json, plot)
+        _show(_compared_as_needed(given, chosen, workers, scheduler, store, seed), json, plot, html, files)
         return
     if covariates and plot is not None:
         raise ValueError(
@@ -127,7 +129,19 @@ def compare_command(
         source = "FILE must hold" if models is None else "--model must give"
         raise ValueError(f"{source} at least two representations together, got {', '.join(arrays) or 'none'}")
     if labels is not None:
-        _within(arrays, classes, chosen if measures else None, exchanged, permutations, confidence, seed, json, plot)
+        _within(
+            arrays,
+            classes,
+            chosen if measures else None,
+            exchanged,
+            permutations,
+            confidence,
+            seed,
+            json,
+            plot,
+            html,
+            files,
+        )
         return
     if len(arrays) == 2:
         (first, X), (second, Y) = arrays.items()
@@ -143,6 +157,7 @@ def compare_command(
             covariates=exchanged.covariates,
             seed=seed,
         )
+        _files.save_page(html, found.page, files)
         _files.emit("\n".join([str(found), *_more(chosen, permutations if calibrate else 0)]), found.to_dict(), json)
         if plot is not None:
             pair = compare_all(arrays, chosen[:1], seed=seed, layer_axis=None)
@@ -154,6 +169,7 @@ def compare_command(
         pairs = calibrated_pairs(
             arrays, chosen, confidence=confidence, n_permutations=permutations, **exchanged.design, seed=seed
         )
+        _files.save_page(html, pairs.page, files)
         _files.emit("\n".join([str(pairs), *_more(chosen, permutations)]), pairs.to_dict(), json)
         if plot is not None:
             together = compare_all(arrays, chosen[:1], seed=seed, layer_axis=None)
@@ -161,7 +177,7 @@ def compare_command(
         _finish(pairs, [score.estimated for one in pairs.comparisons for score in one.scores])
     else:
         require_calibrate(exchanged.design, None)
-        _show(compare_all(arrays, chosen, workers=workers, seed=seed, layer_axis=None), json, plot)
+        _show(compare_all(arrays, chosen, workers=workers, seed=seed, layer_axis=None), json, plot, html, files)
 
 
 def _within(
@@ -174,6 +190,8 @@ def _within(
     seed: int,
     json: Path | None,
     plot: Path | None,
+    html: Path | None,
+    files: list[Path],
 ) -> None:
     """Compare two representations within each class."""
     from shesha.comparison.within import MEASURES, compare_within
@@ -197,6 +215,7 @@ def _within(
         seed=seed,
         **asked,  # type: ignore[arg-type]
     )
+    _files.save_page(html, found.page, files)
     _files.emit(str(found), found.to_dict(), json)
     every = (*found.classes.values(), found.whole)
     if found.interrupted:
@@ -221,7 +240,10 @@ def _compared_as_needed(
     return compare_all(found, measures, workers=workers, scheduler=scheduler, store=store, seed=seed)
 
 
-def _show(pairs: PairwiseComparison, json: Path | None, plot: Path | None) -> None:
+def _show(
+    pairs: PairwiseComparison, json: Path | None, plot: Path | None, html: Path | None, files: list[Path]
+) -> None:
+    _files.save_page(html, pairs.page, files)
     _files.emit(str(pairs), pairs.to_dict(), json)
     if plot is not None:
         _files.save_picture(plot, pairs.plot(pairs.measures[0]))

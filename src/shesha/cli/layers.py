@@ -28,6 +28,7 @@ def layers_command(
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write the grid as a heat map to this file.")] = None,
+    html: _files.Html = None,
 ) -> None:
     """Compare every layer of one model with every layer of another, and calibrate what is reported of the grid."""
     from shesha.calibration import calibrate_layers
@@ -35,6 +36,7 @@ def layers_command(
     _files.require_writable(json)
     _files.require_writable(plot)
     _files.require_picture(plot)
+    _files.require_page(html)
     exchanged = _exchange.asked([first], blocks, groups, within, shift, block_length, by_position=by_position)
     a, b = (
         _files.read_representations([path], None, exchanged.columns, layer_axis, by_position=by_position, distances=rdm)
@@ -43,6 +45,7 @@ def layers_command(
     found = calibrate_layers(
         a, b, measure, aggregate, n_permutations=permutations, alpha=alpha, **exchanged.design, seed=seed
     )
+    _files.save_page(html, found.page, [first, second])
     _files.emit(str(found), found.to_dict(), json)
     if plot is not None:
         _files.save_picture(plot, found.plot())

@@ -95,13 +95,16 @@ def check_command(
         bool, typer.Option("--github-summary", help="Add the verdict to the file that GITHUB_STEP_SUMMARY names.")
     ] = False,
     json: Json = None,
+    html: _files.Html = None,
 ) -> None:
     """Compare canary rows with the reference. Status 0: unchanged (or mere signs), 1: drift, 2: could not tell."""
     from shesha.drift import DriftMonitor
 
     _files.require_writable(json)
+    _files.require_page(html)
     summary = _summary_file() if github_summary else None
     verdict = DriftMonitor.load(folder).check(_one(current, key), about=_pairs(about))
+    _files.save_page(html, verdict.page, [current])
     _files.emit(str(verdict), verdict.to_dict(), json)
     if summary is not None:
         with summary.open("a", encoding="utf-8") as file:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shesha.cli import _files
 from shesha.cli._files import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -58,13 +60,16 @@ def run_command(
         list[str] | None,
         typer.Option(help="Only cells with this value of a parameter; repeatable.", metavar="NAME=VALUE"),
     ] = None,
+    html: Annotated[bool, typer.Option("--html", help="Also write page.html, one file with its pictures.")] = False,
 ) -> None:
     """Compute what is not there yet, and write a table, pictures and a page; started again, it goes on where it was.
 
     Data are looked for in the folder that SHESHA_DATA names. Ends with status 1 if a cell raised an error.
     """
     from shesha.studies import run, studies
+    from shesha.studies._html import study_page
 
+    _files.require_page(out / "page.html" if html and out.is_dir() else None)
     pairs = [text.partition("=") for text in where or ()]
     if unclear := [name for name, equals, _ in pairs if not equals]:
         raise ValueError(f"--where must be NAME=VALUE, got {unclear[0]!r}")
@@ -74,6 +79,8 @@ def run_command(
         found = run(wanted, quick=quick, out=out, workers=workers, scheduler=scheduler, again=again, only=only)
     for one in found:
         typer.echo("\n".join(_told(one, out)))
+        if html and len(one.rows):
+            _files.save_page(out / one.study.name / "page.html", partial(study_page, one), [])
     if any(one.failures for one in found):
         raise typer.Exit(_INCOMPLETE)
 
@@ -103,11 +110,16 @@ def _told(found: StudyRun, out: Path) -> list[str]:
 def page_command(
     name: Annotated[str, typer.Argument(help="Name, or your own module:name.", autocompletion=_names)],
     out: OutFolder = _DEFAULT,
+    html: _files.Html = None,
 ) -> None:
     """Write the page of the rows that are there, and print where."""
     from shesha.studies import write_page
+    from shesha.studies._html import study_page
+    from shesha.studies._running import found_of
 
+    _files.require_page(html)
     typer.echo(str(write_page(name, out)))
+    _files.save_page(html, lambda about: study_page(found_of(name, out), about), [])
 
 
 @study.command("index")

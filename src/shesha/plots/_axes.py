@@ -28,6 +28,18 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
     return ax
 
 
+def shortened(name: object, most: int = 32) -> str:
+    """Return a name that leaves room for the picture, as matplotlib prints it.
+
+    Examples
+    --------
+    >>> shortened("a"), shortened("embeddings " * 9)
+    ('a', 'embeddings embeddings embeddi...')
+    """
+    text = " ".join(str(name).split())
+    return literal(text if len(text) <= most else f"{text[: most - 3]}...")
+
+
 def literal(name: object) -> str:
     """Return a name as matplotlib prints it, not as a formula."""
     return str(name).replace("$", r"\$")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha._types import Matrix
-from shesha.plots._axes import OBSERVED, axes_or_new, literal
+from shesha.plots._axes import OBSERVED, axes_or_new, literal, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ def heat_map(
     ax = axes_or_new(ax, (max(3.6, 0.55 * n_columns + 2.2), max(3.0, 0.5 * n_rows + 1.6)))
     image = ax.imshow(cells, cmap="viridis_r" if closer == "higher" else "viridis")
     ax.figure.colorbar(image, ax=ax, shrink=0.8)
-    _name(ax, [literal(name) for name in rows], [literal(name) for name in columns])
+    _name(ax, list(map(shortened, rows)), list(map(shortened, columns)))
     if max(n_rows, n_columns) <= _WRITTEN:
         _write(ax, cells, closer)
     ax.set_title(literal(title), fontsize="medium")

@@ -1,28 +1,61 @@
-"""Reports as sections, tables and plain text: nothing here knows a result; results and commands write themselves."""
+"""Sections in, text or a page out: nothing here knows a result; results and commands write themselves."""
 
 from __future__ import annotations
 
 from shesha.report._cards import CHANGES, card, changes_in_words, options_in_words, range_in_words
+from shesha.report._colour import coloured, in_colour
 from shesha.report._columns import columns
 from shesha.report._markdown import markdown_line, markdown_table
-from shesha.report._tables import Column, table
+from shesha.report._tables import Column, Strip, table
 from shesha.report._width import page_width
-from shesha.report.sections import Section
+from shesha.report.html import as_fragment, as_html
+from shesha.report.page import Page
+from shesha.report.sections import (
+    Drawing,
+    Either,
+    Explained,
+    HeatMap,
+    Item,
+    Lines,
+    Part,
+    Point,
+    Section,
+    Table,
+    Text,
+    texts,
+)
 from shesha.report.text import as_text, wrapped
 
 __all__ = [
     "CHANGES",
     "Column",
+    "Drawing",
+    "Either",
+    "Explained",
+    "HeatMap",
+    "Item",
+    "Lines",
+    "Page",
+    "Part",
+    "Point",
     "Section",
+    "Strip",
+    "Table",
+    "Text",
+    "as_fragment",
+    "as_html",
     "as_text",
     "card",
     "changes_in_words",
+    "coloured",
     "columns",
+    "in_colour",
     "markdown_line",
     "markdown_table",
     "options_in_words",
     "page_width",
     "range_in_words",
     "table",
+    "texts",
     "wrapped",
 ]

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import nan
 from typing import Literal
 
 from shesha.report.text import wrapped
 
 _GAP = "  "
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A number on a scale: with its interval and what chance gives, NaN for what is not known."""
+
+    value: float
+    low: float
+    high: float
+    chance: float = nan
 
 
 @dataclass(frozen=True)
@@ -18,6 +29,8 @@ class Column:
     head: str
     cells: tuple[str, ...]
     align: Literal["<", ">"] = ">"
+    strips: tuple[Strip | None, ...] = ()
+    """Where a page draws the cells on one scale; text does not."""
 
     @property
     def width(self) -> int:

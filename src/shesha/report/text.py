@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from shesha.report._width import page_width
-from shesha.report.sections import Section
+
+if TYPE_CHECKING:
+    from shesha.report.sections import Part, Section
 
 
 def wrapped(text: str, width: int, indent: str = "", hanging: str = "  ") -> list[str]:
@@ -33,7 +36,7 @@ def as_text(sections: Iterable[Section], width: int | None = None) -> str:
     Parameters
     ----------
     sections : iterable of Section
-        Lines are printed as they are; explanations are broken between words.
+        What only a page can show is left out.
     width : int, optional
         Columns of the page; default: those of the terminal.
     """
@@ -43,4 +46,27 @@ def as_text(sections: Iterable[Section], width: int | None = None) -> str:
 
 def _section(one: Section, width: int) -> str:
     explanation = wrapped(one.explanation, width, "    ", "")
-    return "\n".join([*wrapped(one.title, width), *(f"  {line}".rstrip() for line in one.lines), *explanation])
+    lines = [line for part in one.parts for line in _lines(part, width - 2)]
+    return "\n".join([*wrapped(one.title, width), *(f"  {line}".rstrip() for line in lines), *explanation])
+
+
+def _lines(part: Part, width: int) -> list[str]:
+    # Tables wrap their heads with this module.
+    from shesha.report._tables import table
+    from shesha.report.sections import Either, Explained, Item, Lines, Point, Table, Text
+
+    match part:
+        case Text():
+            return wrapped(part.text, width, hanging=part.hanging)
+        case Item():
+            return wrapped(f"- {part.text}", width)
+        case Point():
+            matter = wrapped(f"{part.name} ({part.evidence}): {part.text}", width)
+            return [*matter, *wrapped(f"-> {part.advice}", width, "  ")]
+        case Table():
+            return table(part.names, part.groups, width)
+        case Explained():
+            return wrapped(f"{part.name}: {part.brief}", width) if part.brief else []
+        case Lines() | Either():
+            return list(part.lines)
+    return []

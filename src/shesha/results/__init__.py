@@ -19,6 +19,7 @@ from shesha.results._monitor import CheckSequence, DriftScore, DriftVerdict, Mov
 from shesha.results._over_time import OverTime
 from shesha.results._pairwise import LayerComparison, PairScore, PairwiseComparison
 from shesha.results._partial import PartialCorrelation, PartialCorrelations
+from shesha.results._saved import load
 from shesha.results._session_drift import SessionDrift, SessionPair, SessionPart
 from shesha.results._session_table import AreaLine, AreaScore, Association, Group, GroupMean, SessionTable
 from shesha.results._steering import Steerability, SteeringPredictors, SteeringScore
@@ -77,4 +78,5 @@ __all__ = [
     "Tertiles",
     "TrialScore",
     "TwoSample",
+    "load",
 ]

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self
 
-from shesha.report import as_text
+from shesha.report import Page, as_text
 from shesha.results._audit_sections import named, sections
 from shesha.results._base import Result
 from shesha.results._chance import Chance
 from shesha.results._dependence import Dependence
 from shesha.results._doubts import Doubts
+from shesha.results._drawing import drawing
 from shesha.results._drift import DriftPath
 from shesha.results._estimate import Estimate
 from shesha.results._labels import LabelClasses
@@ -45,7 +46,7 @@ class Faults(Result):
 
 
 @dataclass(frozen=True)
-class Meaning:
+class Meaning(Result):
     """How one number of an audit is called and read."""
 
     title: str
@@ -242,21 +243,17 @@ class Audit(Result):
             table["drift_from_previous"] = self.drift.from_previous
         return table
 
+    @drawing
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw both split scores with their intervals and the chance threshold, in the order given.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw both split scores with their intervals and the chance threshold, in the order given."""
         from shesha.results._audit_plot import draw
 
         return draw(self, ax)
+
+    def _page(self) -> Page:
+        from shesha.results._audit_page import audit_page
+
+        return audit_page(self)
 
     def __str__(self) -> str:
         """Print the findings, each with what it means and what it does not."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from shesha.report import Section, wrapped
+from shesha.report import Point, Section
 from shesha.results._audit_table import among
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _EFFECT = "Effect: how much of the feature split, or what share of the data, hangs on it. First what could change most."
 
 
-def doubts(audit: Audit, width: int, words: Callable[[str], str] = str) -> Section | None:
+def doubts(audit: Audit, words: Callable[[str], str] = str) -> Section | None:
     """What could be wrong, what could change the most first; what several representations share is told once."""
     with_it: dict[str, list[tuple[Doubt, str]]] = {}
     for one in audit.representations:
@@ -25,11 +25,12 @@ def doubts(audit: Audit, width: int, words: Callable[[str], str] = str) -> Secti
         return None
     several = len(audit.representations)
     worst = {name: max(found, key=lambda pair: pair[0].effect) for name, found in with_it.items()}
-    lines = []
+    points = []
     for name, (doubt, most) in sorted(worst.items(), key=lambda item: -item[1][0].effect):
         names = [one for _, one in with_it[name]]
         where = "" if several == 1 else f"{among(names, several)}, "
         most_in = f"most in {most}: " if len(names) > 1 else ""
-        lines += wrapped(f"{name} ({where}{doubt.evidence}): {most_in}{words(doubt.text)}.", width - 2)
-        lines += wrapped(f"-> {words(doubt.advice)}.", width - 2, "  ")
-    return Section("What could be wrong", tuple(lines), _EFFECT)
+        points.append(
+            Point(name, f"{where}{doubt.evidence}", f"{most_in}{words(doubt.text)}.", f"{words(doubt.advice)}.")
+        )
+    return Section("What could be wrong", tuple(points), _EFFECT)

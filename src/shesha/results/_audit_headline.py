@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from shesha.report import Section, wrapped
+from shesha.report import Section, texts
 from shesha.results._audit_table import among, interval
 from shesha.results._estimate import Estimate
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 _ALIGNMENT = "supervised_alignment"
 
 
-def headline(audit: Audit, width: int) -> Section:
+def headline(audit: Audit) -> Section:
     """Say what was audited, what is above chance, what is most stable, and what the labels have to do with it."""
     told = [_chance(audit), _order(audit), _labels(audit)]
-    return Section(_title(audit), tuple(line for text in told if text for line in wrapped(text, width - 2)))
+    return Section(_title(audit), texts(told))
 
 
 def _title(audit: Audit) -> str:

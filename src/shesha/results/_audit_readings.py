@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from shesha.report import Section, wrapped
+from shesha.report import Item, Section
 from shesha.results._audit_table import among
 from shesha.results._estimate import Estimate
 
@@ -18,12 +18,11 @@ _MANY_FEATURES = 100
 Which = Callable[["RepresentationAudit"], bool]
 
 
-def readings(audit: Audit, width: int) -> Section | None:
+def readings(audit: Audit) -> Section | None:
     """Return the sentences that these numbers call for; of numbers without a rule, what their mark says."""
     scored = [one for one in audit.representations if not one.reason]
     told = [text for name in audit.meanings if any(_has(one, name) for one in scored) for text in _told(audit, name)]
-    lines = [line for text in told for line in wrapped(f"- {text}", width - 2)]
-    return Section("How to read these numbers", tuple(lines)) if lines else None
+    return Section("How to read these numbers", tuple(map(Item, told))) if told else None
 
 
 def _told(audit: Audit, name: str) -> list[str]:

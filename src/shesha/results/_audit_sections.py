@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from shesha.report import Section, page_width, wrapped
+from shesha.report import Column, Either, Section, Table, Text
 from shesha.results._audit_doubts import doubts
 from shesha.results._audit_headline import headline
 from shesha.results._audit_readings import readings
@@ -28,34 +28,33 @@ def named(where: tuple[int, ...]) -> str:
     return text if len(where) <= _NAMED else f"{text}, ..."
 
 
-def sections(audit: Audit, width: int | None = None, words: Callable[[str], str] = str) -> list[Section]:
-    """Return the parts of the report, for a page of so many columns; `words` puts reasons into a caller's words."""
-    columns = page_width() if width is None else width
+def sections(audit: Audit, words: Callable[[str], str] = str) -> list[Section]:
+    """Return the parts of the report; `words` puts reasons into a caller's words."""
     parts = [
-        headline(audit, columns),
-        doubts(audit, columns, words),
-        _data(audit, columns, words),
-        *tables(audit, columns, words),
-        _drift(audit, columns),
-        readings(audit, columns),
-        _notes(audit, columns),
+        headline(audit),
+        doubts(audit, words),
+        data(audit, words),
+        *tables(audit, words),
+        drift(audit),
+        readings(audit),
+        notes(audit),
     ]
     return [part for part in parts if part is not None]
 
 
-def _data(audit: Audit, width: int, words: Callable[[str], str]) -> Section | None:
+def data(audit: Audit, words: Callable[[str], str] = str) -> Section | None:
     """What is wrong with the data, each fault once with the representations that have it."""
     several = len(audit.representations)
     told: dict[str, list[str]] = {}
     for one in audit.representations:
         for fault in _faults(one):
             told.setdefault(fault, []).append(one.name)
-    lines = [line for text, names in told.items() for line in _about(names, several, words(text), width)]
-    return Section("Data", tuple(lines)) if lines else None
+    parts = tuple(Text(_about(names, several, words(text))) for text, names in told.items())
+    return Section("Data", parts) if parts else None
 
 
-def _about(names: list[str], several: int, text: str, width: int) -> list[str]:
-    return wrapped(text if several == 1 else f"{among(names, several)}: {text}", width - 2)
+def _about(names: list[str], several: int, text: str) -> str:
+    return text if several == 1 else f"{among(names, several)}: {text}"
 
 
 def _faults(one: RepresentationAudit) -> Iterable[str]:
@@ -67,24 +66,35 @@ def _faults(one: RepresentationAudit) -> Iterable[str]:
         yield f"scored without the {rows}"
 
 
-def _drift(audit: Audit, width: int) -> Section | None:
+def drift(audit: Audit) -> Section | None:
+    """How far the representations drift along their order."""
+    found = audit.drift
     if audit.drift_reason:
-        return Section("Drift", tuple(wrapped(f"none: {audit.drift_reason}", width - 2)))
-    if audit.drift is None:
+        return Section("Drift", (Text(f"none: {audit.drift_reason}"),))
+    if found is None:
         return None
-    return Section("Drift along the order given", tuple(str(audit.drift).split("\n")), _DRIFT)
+    kinds = {"from the first": found.from_first, "from the previous": found.from_previous}
+    columns = [Column(head, tuple(_drifted(value) for value in values)) for head, values in kinds.items()]
+    why = tuple(Text(f"{name}: {reason}") for name, reason in zip(found.names, found.reasons, strict=False) if reason)
+    table = Table(found.names, (tuple(columns),), "Drift", "representation")
+    return Section("Drift along the order given", (Either(tuple(str(found).split("\n")), (table, *why)),), _DRIFT)
 
 
-def _notes(audit: Audit, width: int) -> Section | None:
+def _drifted(value: float) -> str:
+    return "none" if value != value else f"{value:.4f}"
+
+
+def notes(audit: Audit) -> Section | None:
+    """What brackets and p-values are, and what was left out."""
     told: dict[str, list[str]] = {}
     for one in audit.representations:
         for found in (*one.scores.values(), *one.supervised.values()):
             dropped = [f"{found.pairs_dropped:,} undefined pairs left out"] if found.pairs_dropped else []
             for text in (*found.warnings, *dropped):
                 told.setdefault(text, []).append(f"{one.name}, {found.variant}")
-    notes = [line for text, where in told.items() for line in wrapped(f"{'; '.join(where)}: {text}", width - 2)]
-    head = [line for text in _general(audit) for line in wrapped(text, width - 2)]
-    return Section("Notes", (*head, *notes)) if head or notes else None
+    own = [f"{'; '.join(where)}: {text}" for text, where in told.items()]
+    parts = tuple(Text(text) for text in (*_general(audit), *own))
+    return Section("Notes", parts) if parts else None
 
 
 def _general(audit: Audit) -> Iterable[str]:

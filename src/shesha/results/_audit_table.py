@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import nan
 from typing import TYPE_CHECKING
 
-from shesha.report import Column, Section, table, wrapped
+from shesha.report import Column, Explained, Part, Section, Strip, Table, Text
 from shesha.results._estimate import Estimate
 
 if TYPE_CHECKING:
-    from shesha.results._audit import Audit, RepresentationAudit
+    from shesha.results._audit import Audit, Meaning, RepresentationAudit
 
 _LEADING = "feature_split"
 _TIES = " ="
 
 
-def tables(audit: Audit, width: int, words: Callable[[str], str] = str) -> list[Section]:
+def tables(audit: Audit, words: Callable[[str], str] = str) -> list[Section]:
     """Return the tables of what was scored: stability, shape, agreement with the labels."""
     scored = [one for one in audit.representations if not one.reason]
     kinds = {
@@ -23,7 +24,7 @@ def tables(audit: Audit, width: int, words: Callable[[str], str] = str) -> list[
         "Shape": [name for name in audit.meanings if any(name in one.descriptors for one in scored)],
         "Agreement with the labels": [name for name in audit.meanings if any(name in one.supervised for one in scored)],
     }
-    return [_kind(audit, title, names, scored, width, words) for title, names in kinds.items() if names]
+    return [_kind(audit, title, names, scored, words) for title, names in kinds.items() if names]
 
 
 def _kind(
@@ -31,20 +32,22 @@ def _kind(
     title: str,
     names: list[str],
     scored: list[RepresentationAudit],
-    width: int,
     words: Callable[[str], str],
 ) -> Section:
     groups = [_number(audit, name, scored) for name in names]
     if _LEADING in names:
         groups = [_size(audit, scored), _place(audit, scored), *groups, _same_width(scored)]
-    lines = table([one.name for one in scored], groups, width - 2)
+    parts: list[Part] = [Table(tuple(one.name for one in scored), tuple(map(tuple, groups)), title, "representation")]
     if any(cell.endswith(_TIES) for group in groups for column in group for cell in column.cells):
-        lines += wrapped("= after a rank: its interval overlaps that of the rank above.", width - 2)
-    for name in names:
-        if audit.meanings[name].asks:
-            lines += wrapped(f"{audit.meanings[name].title}: {_lowered(audit.meanings[name].asks)}", width - 2)
-    lines += [line for text in _without(audit, names, scored) for line in wrapped(words(text), width - 2)]
-    return Section(title, tuple(lines))
+        parts.append(Text("= after a rank: its interval overlaps that of the rank above."))
+    parts += [_explained(name, audit.meanings[name]) for name in names if audit.meanings[name].asks]
+    parts += [Text(words(text)) for text in _without(audit, names, scored)]
+    return Section(title, tuple(parts))
+
+
+def _explained(name: str, meaning: Meaning) -> Explained:
+    says = f"{meaning.asks} {meaning.caution}".strip()
+    return Explained(meaning.title, says, "reading_an_audit.md", f"shesha scores {name}", _lowered(meaning.asks))
 
 
 def _number(audit: Audit, name: str, scored: list[RepresentationAudit]) -> list[Column]:
@@ -58,16 +61,32 @@ def _number(audit: Audit, name: str, scored: list[RepresentationAudit]) -> list[
         # The reason stands below the table.
         return []
     return [
-        Column(title, tuple(interval(estimate_of(one, name)) for one in scored), "<"),
+        Column(title, tuple(interval(estimate_of(one, name)) for one in scored), "<", _strips(audit, name, scored)),
         Column("chance up to", tuple("" if one is None else f"{one.threshold:.3f}" for one in known)),
         Column("p", tuple("" if one is None else f"{one.p_value:.2g}" for one in known)),
     ]
+
+
+def _strips(audit: Audit, name: str, scored: list[RepresentationAudit]) -> tuple[Strip | None, ...]:
+    """Draw values on one scale, with what chance rarely passes."""
+    found = [(estimate_of(one, name), one.chances.get(name) or one.supervised_chances.get(name)) for one in scored]
+    return tuple(
+        None
+        if score is None or score.value != score.value
+        else Strip(score.value, score.low, score.high, nan if chance is None else chance.threshold)
+        for score, chance in found
+    )
 
 
 def _size(audit: Audit, scored: list[RepresentationAudit]) -> list[Column]:
     if len({(one.n_samples, one.n_features) for one in audit.representations}) == 1:
         return []
     return [Column("rows x features", tuple(f"{one.n_samples:,} x {one.n_features or '-'}" for one in scored))]
+
+
+def place(audit: Audit, name: str) -> str:
+    """Return the place of a representation by its stability; nothing where it has none."""
+    return str(audit.ranking.index(name) + 1) if name in audit.ranking else ""
 
 
 def _place(audit: Audit, scored: list[RepresentationAudit]) -> list[Column]:

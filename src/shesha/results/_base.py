@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
+from html import escape
+from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args, get_origin, get_type_hints
+
+from shesha._atomic import write_text
+from shesha._version import __version__
+from shesha.report import Page, as_fragment, as_html, coloured, in_colour
+from shesha.results._equality import compared, hashable, same_fields
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 class Result:
-    """What every result can do: become plain values, and a table of one row."""
+    """What every result can do: become plain values, a table, JSON and a file, print, and equal another."""
 
     aliases: ClassVar[tuple[str, ...]] = ()
     """Second names of fields, which plain values have as well."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Keep a dataclass from writing an equality of its own, for which NaN differs from NaN."""
+        super().__init_subclass__(**options)
+        owner = next(one for one in cls.__mro__ if "__eq__" in one.__dict__)
+        # A class that calculates with `==` of arrays keeps that.
+        if owner is not cls and issubclass(owner, Result):
+            cls.__eq__ = Result.__eq__  # type: ignore[method-assign]
+            cls.__hash__ = Result.__hash__  # type: ignore[method-assign]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are of one class and all fields are equal; NaN equals NaN."""
+        return same_fields(self, other) if type(self) is type(other) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Return the same for equal results."""
+        return hash((type(self), *(hashable(getattr(self, name)) for name in compared(self))))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -40,6 +66,110 @@ class Result:
         import pandas as pd
 
         return pd.DataFrame([{name: _cell(value) for name, value in self.to_dict().items()}])
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Return the plain values as standard JSON, for other programs: a missing number is null.
+
+        `save` writes what comes back exactly.
+
+        Parameters
+        ----------
+        indent : int, optional
+            Spaces of each level; default: all on one line.
+        """
+        return json.dumps(standard({"shesha": __version__, **self.to_dict()}), indent=indent, allow_nan=False)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the result to a file of JSON, from which `shesha.load` gives an equal one, to the last bit.
+
+        Parameters
+        ----------
+        path : path
+            What is there is replaced, as a whole.
+
+        Returns
+        -------
+        Path
+        """
+        from shesha.results._saved import save
+
+        return save(self, path)
+
+    def save_html(self, path: str | os.PathLike[str], *, about: Mapping[str, str] | None = None) -> Path:
+        """Write the result as a page that answers first and shows every number, in one file that needs no network.
+
+        Parameters
+        ----------
+        path : path
+            What is there is replaced, as a whole.
+        about : mapping of str to str, optional
+            What else to tell of what was run: the data, the revision of a model.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ImportError
+            Jinja2 or matplotlib is not there.
+        """
+        place = Path(path)
+        write_text(place, as_html(self.page(about)))
+        return place
+
+    def page(self, about: Mapping[str, str] | None = None) -> Page:
+        """Return the sections that `save_html` writes, for pages of one's own.
+
+        Parameters
+        ----------
+        about : mapping of str to str, optional
+            What else to tell of what was run.
+        """
+        found = self._page()
+        return replace(found, ran=(*(about or {}).items(), *found.ran))
+
+    def _page(self) -> Page:
+        """Return the page; results with one of their own say so here."""
+        from shesha.results._shown import page_of
+
+        return page_of(self)
+
+    def show(self) -> None:
+        """Print the result, in colour where there is a terminal (NO_COLOR and FORCE_COLOR are respected)."""
+        print(coloured(str(self)) if in_colour() else str(self))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the text in IPython, where the fields of a large result would fill the screen."""
+        text = str(self)
+        printer.text(coloured(text) if in_colour() else text)
+
+    def _repr_html_(self) -> str:
+        """Show answer, numbers and doubts in a notebook; without Jinja2 the text."""
+        try:
+            return as_fragment(_first_screen(self.page()))
+        except ImportError:
+            return f"<pre>{escape(str(self))}</pre>"
+
+
+def _first_screen(page: Page) -> Page:
+    """What a notebook shows: where a page has no numbers on its first screen, those of its last section."""
+    numbers = page.numbers or tuple(part for one in page.sections[-1:] for part in one.parts if part.kind == "table")
+    return replace(page, numbers=numbers)
+
+
+def standard(value: Any) -> Any:
+    """Replace what JSON does not know: a number that is missing or infinite becomes null."""
+    if isinstance(value, dict):
+        return {str(key): standard(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [standard(item) for item in value]
+    if hasattr(value, "tolist"):
+        # Arrays and numbers of NumPy.
+        return standard(value.tolist())
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    return value
 
 
 def at_level(p_value: float, alpha: float) -> bool:

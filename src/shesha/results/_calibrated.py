@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shesha.results._base import at_level
 from shesha.results._beside import NullSummary
 from shesha.results._doubts import Doubts
+from shesha.results._drawing import drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,18 +43,9 @@ class Calibrated(NullSummary):
         """Whether the score is above chance at the level alpha."""
         return at_level(self.p_value, self.alpha)
 
+    @drawing
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the null with the observed value and the threshold.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the null with the observed value and the threshold."""
         from shesha.plots import null_distribution
 
         label = f"{self.measure} ({self.closer} is closer)"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from shesha.report import Page
 from shesha.results._base import at_level
 from shesha.results._beside import BesideNull
+from shesha.results._drawing import drawing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,18 +74,9 @@ class CalibratedLayers(BesideNull):
             ]
         )
 
+    @drawing
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the grid as a heat map with the closest pair framed.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the grid as a heat map with the closest pair framed."""
         from shesha.plots import frame_cell, heat_map
 
         title = (
@@ -93,6 +86,11 @@ class CalibratedLayers(BesideNull):
         ax = heat_map(grid, self.rows, self.columns, title=title, closer=self.closer, ax=ax)
         frame_cell(ax, self.rows.index(self.best[0]), self.columns.index(self.best[1]))
         return ax
+
+    def _page(self) -> Page:
+        from shesha.results._similarity_pages import calibrated_layers_page
+
+        return calibrated_layers_page(self)
 
     def __str__(self) -> str:
         """Print the aggregate, its chance level, the closest pair and the grid."""

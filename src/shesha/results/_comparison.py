@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from shesha.report import page_width, wrapped
+from shesha.report import Page, page_width, wrapped
 from shesha.results._base import Result
 from shesha.results._beside import BesideNull
 from shesha.results._ceiling import BesideRepeats
@@ -15,7 +15,7 @@ from shesha.results._doubts import Doubts
 if TYPE_CHECKING:
     import pandas as pd
 
-_FIRST = {"DistCorr": "the whole geometry", "Jaccard": "who is near whom", "RSA": "the order of distances"}
+FIRST = {"DistCorr": "the whole geometry", "Jaccard": "who is near whom", "RSA": "the order of distances"}
 """Measures that did well in all domains of the benchmark, each of another kind."""
 _MANY = 8
 """Of so many numbers some are to be read first."""
@@ -106,6 +106,11 @@ class Comparison(Result):
 
         return pd.DataFrame([score.to_dict() for score in self.scores])
 
+    def _page(self) -> Page:
+        from shesha.results._similarity_pages import comparison_page
+
+        return comparison_page(self)
+
     def __str__(self) -> str:
         """Print a table that says for each number which way is closer, then what has no number and why."""
         found = [score for score in self.scores if score.estimated]
@@ -136,7 +141,7 @@ class Comparison(Result):
 
 def _read_first(found: list[Score]) -> list[str]:
     """Say where to begin among many numbers."""
-    there = [f"{name} ({sees})" for name, sees in _FIRST.items() if name in {score.measure for score in found}]
+    there = [f"{name} ({sees})" for name, sees in FIRST.items() if name in {score.measure for score in found}]
     if len(found) <= _MANY or not there:
         return []
     return [f"Read first: {', '.join(there)}; the others tell how far an answer depends on what is measured."]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from shesha.report import columns
 from shesha.results._base import Result, at_level
 from shesha.results._beside import NullSummary
+from shesha.results._drawing import drawing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,18 +101,9 @@ class LayerRanking(Result):
 
         return pd.DataFrame([{**one.to_dict(), "tied": one.tied} for one in self.ranked])
 
+    @drawing
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw every layer with its interval, the chance of each, and the line that chance's best rarely passes.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw every layer with its interval, the chance of each, and the line that chance's best rarely passes."""
         from shesha.plots import Series, chance_band, intervals
 
         series = Series(*([getattr(one, field) for one in self.layers] for field in ("value", "ci_low", "ci_high")))

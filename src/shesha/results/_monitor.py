@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from shesha.report import columns, page_width, wrapped
+from shesha.report import Page, columns, page_width, wrapped
 from shesha.results._base import Result
+from shesha.results._drawing import drawing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,18 +121,19 @@ class DriftVerdict(Result):
 
         return pd.DataFrame([score.to_dict() for score in self.scores])
 
+    @drawing
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw each drift as a multiple of its threshold.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
-        """
+        """Draw each drift as a multiple of its threshold."""
         from shesha.plots import drift_bars
 
         found = [score for score in self.scores if score.drift == score.drift]
         return drift_bars([s.measure for s in found], [s.drift for s in found], [s.threshold for s in found], ax=ax)
+
+    def _page(self) -> Page:
+        from shesha.results._monitor_page import verdict_page
+
+        in_a_row = "" if self.sequence is None else _in_a_row(self.sequence)
+        return verdict_page(self, _SAID[self.state], _rates(self), in_a_row)
 
     def __str__(self) -> str:
         """Print the state, the scores, who moved, and what to do."""

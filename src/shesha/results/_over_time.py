@@ -10,6 +10,7 @@ import numpy as np
 from shesha.report import page_width, wrapped
 from shesha.results._base import at_level
 from shesha.results._beside import BesideNull
+from shesha.results._drawing import drawing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,18 +82,9 @@ class OverTime(BesideNull):
         axes = {"time": self.times, "other time": self.times}
         return labelled(np.array(self.values), axes, "agreement", "neuro")
 
+    @drawing
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the values, with frames around those that chance rarely gives anywhere.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the values, with frames around those that chance rarely gives anywhere."""
         from shesha.plots import frame_cell, heat_map
 
         names = [f"{time:g}" for time in self.times]

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.report import Page
 from shesha.results._base import Result
 from shesha.results._comparison import Score, plain_name
+from shesha.results._drawing import drawing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,6 +154,11 @@ class PairwiseComparison(_Tabled, Result):
         table.attrs["explained"] = explained
         return table
 
+    def _page(self) -> Page:
+        from shesha.results._similarity_pages import pairwise_page
+
+        return pairwise_page(self)
+
     def __str__(self) -> str:
         """Print the matrix of each measure."""
         parts = []
@@ -198,19 +205,15 @@ class LayerComparison(_Tabled, Result):
         """Return the grid: one row per layer of the first, one column per layer of the second."""
         return self._grid(self.measure, self.rows, self.columns)
 
+    @drawing
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the grid as a heat map.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the grid as a heat map."""
         return _heat_map(self.matrix(), self.measure, self.closer, ax)
+
+    def _page(self) -> Page:
+        from shesha.results._similarity_pages import layers_page
+
+        return layers_page(self)
 
     def __str__(self) -> str:
         """Print the grid and the closest pair."""

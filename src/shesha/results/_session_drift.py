@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from shesha.report import Column, page_width, table, wrapped
 from shesha.results._base import Result
 from shesha.results._beside import BesideNull
+from shesha.results._drawing import drawing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,18 +75,9 @@ class SessionDrift(Result):
             rows += [{**own, "reason": pair.reason}] if not pair.parts else []
         return pd.DataFrame(rows)
 
+    @drawing
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw each part's change over the pairs of sessions, in their order.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw each part's change over the pairs of sessions, in their order."""
         from shesha.plots import Series, intervals
 
         shown = [pair for pair in self.pairs if pair.parts]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from shesha.report import columns
 from shesha.results._base import Result
 from shesha.results._beside import NAN, BesideNull
+from shesha.results._drawing import drawing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,18 +112,9 @@ class Steerability(Result):
 
         return pd.DataFrame([one.to_dict() for one in self.scores])
 
+    @drawing
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the accuracy at each strength, of the vector, of random directions and under shuffled labels.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the accuracy at each strength, of the vector, of random directions and under shuffled labels."""
         from shesha.plots import curves
 
         drawn = {

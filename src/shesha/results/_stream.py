@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from shesha.report import page_width, wrapped
 from shesha.results._base import Result, at_level
+from shesha.results._drawing import drawing
 from shesha.results._monitor import State
 
 if TYPE_CHECKING:
@@ -83,14 +84,9 @@ class TwoSample(Result):
         """Whether the samples differ at the level alpha."""
         return at_level(self.p_value, self.alpha)
 
+    @drawing
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the null with the observed value and the threshold.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
-        """
+        """Draw the null with the observed value and the threshold."""
         from shesha.plots import null_distribution
 
         drawn = "rows dealt out at random"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shesha.report import page_width, wrapped
 from shesha.results._base import Result, at_level
 from shesha.results._beside import NAN, NullSummary
+from shesha.results._drawing import drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,18 +50,9 @@ class TrialScore(NullSummary):
         side = "below" if self.observed < self.null_mean else "above"
         return f"{abs(self.z):.3g} sd {side}" if self.z == self.z else "all draws equal"
 
+    @drawing
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the null with the observed value.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the null with the observed value."""
         from shesha.plots import null_distribution
 
         threshold = NAN if self.closer == "either" else self.threshold
@@ -108,18 +100,9 @@ class Tertiles(Result):
         """Whether the difference between both steps is within chance."""
         return not self.difference.significant
 
+    @drawing
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the null of the difference with the observed value.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; default: a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the null of the difference with the observed value."""
         return self.difference.plot(ax)
 
     def __str__(self) -> str:

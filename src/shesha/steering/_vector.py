@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +14,7 @@ from shesha import _validate as check
 from shesha._types import Seed, Vector
 from shesha._warnings import MeasureWarning, warn
 from shesha.results import SteeringScore
+from shesha.results._base import Result
 from shesha.steering._agreement import agreement
 from shesha.steering._alphas import UNITS, Units
 from shesha.steering._design import labelled, shuffle_count
@@ -24,7 +24,7 @@ from shesha.steering._rows import coordinates
 
 
 @dataclass(frozen=True, eq=False)
-class SteeringVector(NDArrayOperatorsMixin):
+class SteeringVector(NDArrayOperatorsMixin, Result):
     """A direction of unit length, which NumPy takes for the array it is: `2 * vector`, `X @ vector`."""
 
     direction: Vector
@@ -123,7 +123,7 @@ class SteeringVector(NDArrayOperatorsMixin):
         shift = self.scaled(alpha, units)
         return added(model, layer, shift)
 
-    def to_dict(self) -> Mapping[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         return {
             "direction": self.direction.tolist(),

@@ -90,6 +90,17 @@ def write_page(name: str | Study, out: str | os.PathLike[str] = "studies", *, qu
     ValueError
         If no cell of the study is there.
     """
+    return write(found_of(name, out, quick=quick), Path(out))
+
+
+def found_of(name: str | Study, out: str | os.PathLike[str], *, quick: bool | None = None) -> StudyRun:
+    """Return what is there of a study.
+
+    Raises
+    ------
+    ValueError
+        If no cell of the study is there.
+    """
     study = name if isinstance(name, Study) else find(name)
     with ResultStore(Path(out) / STORE, create=False) as store:
         if quick is None:
@@ -98,7 +109,7 @@ def write_page(name: str | Study, out: str | os.PathLike[str] = "studies", *, qu
         found = _as_run(study, store, quick)
     if not len(found.rows):
         raise ValueError(f"out must hold rows of {study.name}, got none in {out}: `shesha study run {study.name}`")
-    return write(found, Path(out))
+    return found
 
 
 class _Cells(Kept):

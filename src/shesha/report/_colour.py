@@ -1,0 +1,54 @@
+"""Reports in colour, where there is a terminal that shows them."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TextIO
+
+_BOLD, _CARE, _GOOD, _QUIET, _PLAIN = (f"\x1b[{code}m" for code in (1, 33, 32, 2, 0))
+_BEYOND = re.compile(r"\b(not above chance|above chance)\b", re.IGNORECASE)
+_LONGEST = 60
+"""A title is short."""
+
+
+def in_colour(stream: TextIO | None = None) -> bool:
+    """Whether to write colours: NO_COLOR forbids them, FORCE_COLOR asks for them, else a terminal decides.
+
+    Parameters
+    ----------
+    stream : text stream, optional
+        Default: standard output.
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    where = sys.stdout if stream is None else stream
+    return where.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def coloured(text: str) -> str:
+    """Return a report with its titles bold, what is above chance green, and what calls for care yellow.
+
+    Examples
+    --------
+    >>> coloured("Data\\n  ! zero rows: 2")
+    '\\x1b[1mData\\x1b[0m\\n  \\x1b[33m! zero rows: 2\\x1b[0m'
+    """
+    lines = text.split("\n")
+    before = ["", *lines]
+    return "\n".join(_line(line, not above.strip()) for line, above in zip(lines, before, strict=False))
+
+
+def _line(line: str, first: bool) -> str:
+    bare = line.strip()
+    start = line[: len(line) - len(line.lstrip())]
+    if first and bare and not start and len(bare) <= _LONGEST and not bare.endswith("."):
+        return f"{_BOLD}{line}{_PLAIN}"
+    if re.match(r"(.{0,40}: )?! ", bare):
+        return f"{start}{_CARE}{bare}{_PLAIN}"
+    if bare.startswith("note: "):
+        return f"{start}{_QUIET}{bare}{_PLAIN}"
+    return _BEYOND.sub(lambda found: f"{_CARE if 'ot ' in found[0] else _GOOD}{found[0]}{_PLAIN}", line)

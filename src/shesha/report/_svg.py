@@ -1,0 +1,37 @@
+"""Pictures of matplotlib inside a page: text stays text, and colours follow the page's, light or dark."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from shesha._optional import require
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_INKS = {"#000000": "currentColor", "#ffffff": "none", "#1f4e79": "var(--first)", "#c55a11": "var(--second)"}
+_INKS |= {"#7f7f7f": "var(--quiet)", "#b9c7d6": "var(--band)", "#009e73": "var(--third)"}
+"""Colours of our pictures that a dark page would swallow."""
+_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "shesha", "font.family": "sans-serif"}
+_UNWANTED = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
+_NAMED = re.compile(r'(\bid="|xlink:href="#|url\(#)')
+
+
+def drawn(draw: Callable[[], Axes], name: str) -> str:
+    """Draw, and return the picture as an element; `name` keeps its marks apart from those of other pictures."""
+    settings = require("matplotlib", "report", "pages need matplotlib").rc_context(_SETTINGS)
+    with settings, warnings.catch_warnings():
+        # Text stays text: whoever reads it has the letters that the fonts here may lack.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+        figure: Any = draw().figure
+        text = io.StringIO()
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+        require("matplotlib.pyplot", "report").close(figure)
+    found = _NAMED.sub(rf"\g<1>{name}-", _UNWANTED.sub("", text.getvalue())).strip()
+    for plain, own in _INKS.items():
+        found = found.replace(plain, own)
+    return found

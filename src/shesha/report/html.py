@@ -1,0 +1,171 @@
+"""Pages as HTML: one file that needs nothing else, and the first screen alone for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import groupby
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shesha._optional import require
+from shesha._version import __version__
+from shesha.report._heat import LEVELS, colour, ink, level
+from shesha.report._links import address
+from shesha.report._svg import drawn
+from shesha.report.sections import Either
+
+if TYPE_CHECKING:
+    from shesha.report._tables import Column, Strip
+    from shesha.report.page import Page
+    from shesha.report.sections import Drawing, HeatMap, Part
+
+_FOLDER = Path(__file__).with_name("web")
+
+
+def as_html(page: Page) -> str:
+    """Return a page as one file of HTML: no network, no fonts, no scripts but its own.
+
+    Parameters
+    ----------
+    page : Page
+
+    Raises
+    ------
+    ImportError
+        Jinja2 is not there, or matplotlib for a picture.
+
+    Examples
+    --------
+    >>> from shesha.report import Page
+    >>> "&lt;b&gt;" in as_html(Page("<b>", "Is it text?", ("It is.",)))
+    True
+    """
+    return str(_environment().get_template("page.html").render(page=page, version=__version__, draw=_Drawn(), **_OWN))
+
+
+def as_fragment(page: Page) -> str:
+    """Return the first screen of a page for a notebook: answer, numbers and doubts."""
+    return str(_environment().get_template("fragment.html").render(page=page, draw=_Drawn(), **_OWN))
+
+
+@cache
+def _environment() -> Any:
+    jinja = require("jinja2", "report", "pages need Jinja2")
+    made = jinja.Environment(
+        loader=jinja.FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=jinja.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["groupby_kind"] = _grouped
+    made.filters["markup"] = require("markupsafe", "report").Markup
+    return made
+
+
+class _Drawn:
+    """Draws the pictures of one page, each with marks of its own."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, one: Drawing) -> str:
+        self.count += 1
+        return drawn(one.draw, f"p{self.count}")
+
+
+def _own(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+def _colours() -> str:
+    """Styles of the levels, which the cells of a map name: a third of the size of a style in every cell."""
+    lines = []
+    for one in range(LEVELS):
+        rgb = colour(one)
+        lines.append(f".c{one}{{background:#{rgb[0]:02x}{rgb[1]:02x}{rgb[2]:02x};color:{ink(rgb)}}}")
+    return "\n".join(lines)
+
+
+def _cells(heat: HeatMap) -> Iterator[tuple[str, list[tuple[int | None, str]]]]:
+    """Go through the rows of a map: name, and level and text of each cell."""
+    known = [value for line in heat.values for value in line if isfinite(value)]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    for name, line in zip(heat.rows, heat.values, strict=True):
+        yield name, [(level(value, low, high, heat.closer), _short(value, heat.digits)) for value in line]
+
+
+def _ends(heat: HeatMap) -> tuple[str, str]:
+    """The lightest value of a map and the darkest."""
+    known = [value for line in heat.values for value in line if isfinite(value)]
+    ends = [_short(one(known), heat.digits) if known else "none" for one in (min, max)]
+    return (ends[0], ends[1]) if heat.closer == "higher" else (ends[1], ends[0])
+
+
+def _short(value: float, digits: int) -> str:
+    if not isfinite(value):
+        return "none" if value != value else f"{value}"
+    # Minus nothing is nothing.
+    value = value if round(value, digits) else 0.0
+    text = f"{value:.{digits}f}" if abs(value) < 100 else f"{value:.3g}"
+    # Many cells lie between -1 and 1: without the zero they are narrower, as in the tables of papers.
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def _scale(column: Column) -> tuple[float, float] | None:
+    """Ends of the scale on which a column is drawn: all that is known, and 0."""
+    ends = [
+        end
+        for one in column.strips
+        if one is not None
+        for end in (one.value, one.low, one.high, one.chance)
+        if isfinite(end)
+    ]
+    low, high = min(0.0, *ends, 0.0), max(ends, default=0.0)
+    if low == 0.0 and 0.4 < high <= 1.0:
+        # Most scores end at 1, and a reader takes the right end for it.
+        return low, 1.02
+    if ends and min(ends) > 0.5 * high:
+        # Far from 0 all would lie at one end.
+        low = min(ends) - 0.1 * (high - min(ends))
+    return (low, high + 0.02 * (high - low)) if high > low else None
+
+
+def _strip(one: Strip | None, scale: tuple[float, float] | None) -> dict[str, float | None] | None:
+    """Places of a strip's marks, in percent of the scale."""
+    if one is None or scale is None:
+        return None
+    low, high = scale
+    places = {"value": one.value, "low": one.low, "high": one.high, "chance": one.chance}
+    return {
+        name: round(100 * (value - low) / (high - low), 1) if isfinite(value) else None
+        for name, value in places.items()
+    }
+
+
+def _grouped(parts: Iterable[Part]) -> list[list[Part]]:
+    """Put parts of one kind that follow one another together: they are one list."""
+    return [list(found) for _, found in groupby(parts, key=lambda one: one.kind)]
+
+
+def _has(page: Page, kind: str) -> bool:
+    """Whether a page has a part of a kind anywhere."""
+    parts = [*page.numbers, *page.doubts, *(part for section in page.sections for part in section.parts)]
+    inner = [one for part in parts if isinstance(part, Either) for one in part.parts]
+    return any(part.kind == kind for part in (*parts, *inner))
+
+
+_OWN: dict[str, Any] = {
+    "own": _own,
+    "colours": _colours,
+    "cells": _cells,
+    "ends": _ends,
+    "scale": _scale,
+    "strip": _strip,
+    "address": address,
+    "has": _has,
+    "darkest": LEVELS - 1,
+}
+"""What templates call."""

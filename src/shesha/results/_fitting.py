@@ -1,0 +1,43 @@
+"""Whether a value is what the type of a field promises: what a file holds is not taken on trust."""
+
+from __future__ import annotations
+
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+import numpy as np
+
+
+def fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of a type; whole numbers, others and booleans pass for one another, as they do in Python.
+
+    Examples
+    --------
+    >>> fits((1.0, 2), tuple[float, ...]), fits("a", float | None), fits({"a": 1}, dict[str, float])
+    (True, False, True)
+    """
+    if kind is Any:
+        return True
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (UnionType, Union):
+        return any(fits(value, one) for one in inner)
+    if origin is Literal:
+        return value in inner
+    if origin in _INSIDE:
+        return isinstance(value, origin) and _INSIDE[origin](value, inner)
+    if kind in (float, int, bool):
+        return isinstance(value, float | int)
+    return isinstance(value, origin or kind)
+
+
+def _tuple(value: tuple[Any, ...], inner: tuple[Any, ...]) -> bool:
+    if len(inner) == 2 and inner[1] is Ellipsis:
+        return all(fits(one, inner[0]) for one in value)
+    return len(value) == len(inner) and all(map(fits, value, inner))
+
+
+def _dict(value: dict[Any, Any], inner: tuple[Any, ...]) -> bool:
+    return all(fits(key, inner[0]) and fits(one, inner[1]) for key, one in value.items())
+
+
+_INSIDE: dict[Any, Any] = {tuple: _tuple, dict: _dict, np.ndarray: lambda value, inner: True}

@@ -1,0 +1,107 @@
+"""Pages in a real browser: no violation, no error, no request; tables sort; light, dark, narrow and on paper.
+
+Runs where `playwright` is installed, a Chromium is found (SHESHA_BROWSER, or on the path), and, for accessibility,
+SHESHA_AXE names the file axe.min.js of axe-core, which is not ours to ship.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from shesha.report import as_html
+
+pytest.importorskip("jinja2")
+pytest.importorskip("matplotlib").use("agg")
+browsers = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+BROWSER = os.environ.get("SHESHA_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium: set SHESHA_BROWSER")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with browsers.sync_playwright() as started:
+        found = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def visit(browser, everything, tmp_path):
+    """Open the page of everything; whatever it complains of or asks for is noted."""
+    file = tmp_path / "page.html"
+    file.write_text(as_html(everything), encoding="utf-8")
+    contexts = []
+
+    def opened(scheme="light", width=1280):
+        context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 844})
+        contexts.append(context)
+        page = context.new_page()
+        page.complaints, page.asked = [], []
+        page.on("console", lambda message: page.complaints.append(message.text))
+        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.goto(file.as_uri())
+        return page
+
+    yield opened
+    for one in contexts:
+        one.close()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390)])
+def test_no_violation_no_error_and_no_request(visit, scheme, width):
+    page = visit(scheme, width)
+    axe = os.environ.get("SHESHA_AXE")
+    if axe:
+        page.evaluate(Path(axe).read_text(encoding="utf-8"))
+        violations = page.evaluate("axe.run().then((found) => found.violations.map((one) => [one.id, one.help]))")
+        assert violations == []
+    assert page.complaints == []
+    assert len(page.asked) == 1
+    assert page.evaluate("window.hit") is None
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_tables_sort_by_number_and_what_has_none_stays_last(visit):
+    page = visit()
+
+    def column():
+        return page.evaluate(
+            "[...document.querySelector('table.sortable').tBodies[0].rows].map((row) => row.cells[1].textContent)"
+        )
+
+    before = column()
+    button = page.locator("table.sortable").first.locator("thead th").nth(1).locator("button")
+    button.click()
+    upward = [float(cell.split()[0].replace(",", "")) for cell in column()[:-1]]
+    assert upward == sorted(upward)
+    assert column()[-1] == "none"
+    button.click()
+    downward = [float(cell.split()[0].replace(",", "")) for cell in column()[:-1]]
+    assert downward == upward[::-1]
+    assert column()[-1] == "none"
+    assert sorted(column()) == sorted(before)
+    assert page.locator("th[aria-sort='descending']").count() == 1
+
+
+def test_a_name_is_marked_in_all_tables_and_a_cell_is_told(visit):
+    page = visit()
+    page.locator("table.sortable tbody th").first.click()
+    assert page.locator("tr.chosen").count() == 2
+    page.locator("table.heat tbody td.best").hover()
+    told = page.locator(".at").inner_text()
+    assert "& </style>" in told
+    assert page.locator("table.heat .on").count() == 3
+
+
+def test_on_paper_nothing_is_cut_off(visit):
+    page = visit()
+    page.emulate_media(media="print")
+    assert page.evaluate(
+        "[...document.querySelectorAll('.scroll')].every((one) => getComputedStyle(one).overflowX === 'visible')"
+    )
+    assert len(page.pdf(prefer_css_page_size=True)) > 1000

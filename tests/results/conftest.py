@@ -1,0 +1,146 @@
+"""One made-up instance of every class of results, from the types of its fields: tests ask for `kind` and `sample`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from importlib import import_module
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import numpy as np
+import pytest
+
+from shesha import results
+from shesha.results._base import Result
+from shesha.results._saved import _ROOMS, kinds
+
+HOSTILE = ("<script>alert(1)</script>", "a\"b'c & d", "name " * 40, "אבג", "", "a\nb\tc", "$x$", "|", "naïve 表")
+NUMBERS = (0.5, math.nan, -0.0, 1 / 3, math.inf, 1e-300, -math.inf, 0.1 + 0.2)
+NAMES = HOSTILE[:2]
+
+
+def _pairs() -> tuple[Any, ...]:
+    return (sample(results.PairScore, first=NAMES[0], second=NAMES[1]),)
+
+
+def _measure() -> str:
+    return sample(results.Score).measure
+
+
+def _comparison() -> Any:
+    return sample(results.Comparison, scores=(sample(results.Score),), shapes=((9, 2), (9, 3)))
+
+
+FIXED: dict[str, Any] = {
+    "Audit": lambda: {"drift": sample(results.DriftPath, names=("x", "y", "z"), from_first=NUMBERS[:3])},
+    "CalibratedMany": lambda: {
+        **{"pairs": ("a-b",), "results": (sample(results.Calibrated),), "correction": "holm"},
+        **{"holm": (0.5,), "benjamini_hochberg": (0.5,)},
+    },
+    "CalibratedLayers": lambda: {
+        **{"rows": NAMES, "columns": ("c", "d", "e"), "best": (NAMES[1], "e")},
+        "grid": ((0.1, math.nan, 0.3), (0.4, 0.5, 0.6)),
+        "entry_p_values": ((0.1, math.nan, 0.3), (0.4, 0.5, 0.6)),
+    },
+    "Comparison": lambda: {"shapes": ((9, 2), (36,))},
+    "DriftPath": lambda: {"from_previous": NUMBERS[:3], "reasons": ("", "no <b>", "")},
+    "LabelClasses": lambda: {"names": HOSTILE[:3], "sizes": (4, 5, 6)},
+    "LayerComparison": lambda: {"rows": NAMES[:1], "columns": NAMES[1:], "scores": _pairs(), "closer": "higher"},
+    "LayerRanking": lambda: {"by": "accuracy", "null": (0.1, 0.2)},
+    "OverTime": lambda: {
+        **{"times": (0.0, 1.0), "values": ((0.5, math.nan), (0.1, 0.2))},
+        **dict.fromkeys(("chance", "p_values"), ((0.5, 0.1), (0.1, 0.2))),
+    },
+    "PairwiseComparison": lambda: {
+        **{"names": NAMES, "shapes": ((9, 2), (9, 3)), "scores": _pairs()},
+        **{"symmetric": {_measure(): True}, "self_values": {_measure(): 1.0}},
+    },
+    "Score": lambda: {"closer": "higher", "value": 0.5, "low": 0.0, "high": math.inf},
+    "SessionTable": lambda: {"scores": ("a name",), "excluded": (("s", "", "few trials"),)},
+    "Steerability": lambda: {
+        **{"units": "norm", "alphas": (-1.0, 0.0, 1.0)},
+        **dict.fromkeys(("accuracies", "random_accuracies", "shuffled_accuracies"), (0.1, 0.2, 0.3)),
+    },
+    "TrialScore": lambda: {"closer": "higher"},
+    "WithinClasses": lambda: {
+        **{"classes": {"B": _comparison()}, "sizes": {"B": 9}, "whole": _comparison()},
+        "corrected": {_measure(): {"B": math.nan}},
+    },
+    "bio.Ablation": lambda: {
+        "settings": ("50",),
+        "correlations": {"50": {"rho": 0.1, "low": 0.0, "high": math.nan}},
+        "consistency": {"coherence": {"mean": 0.9, "sd": 0.1, "min": 0.8}},
+    },
+    "bio.Combined": lambda: {"kinds": ({"n": 3.0}, {"n": 4.0})},
+    "steering.SteeringVector": lambda: {
+        **{"direction": np.array([0.6, 0.8]), "weights": np.array([[1.0, math.nan]])},
+        "intercepts": np.array([-0.0]),
+    },
+}
+"""Fields whose values must fit one another, or be among a few."""
+
+
+def every_class() -> list[type[Result]]:
+    """All classes of results of the library, in the order of their names."""
+    for room in _ROOMS:
+        import_module(f"shesha.{room}")
+    return [kind for _, kind in sorted(kinds().items())]
+
+
+def sample(kind: type[Result], **given: Any) -> Any:
+    """Make an instance: NaN, infinities, numbers of many digits and hostile texts are among its values."""
+    types = get_type_hints(kind)
+    known = {**FIXED.get(name_of(kind), dict)(), **given}
+    return kind(
+        **{one.name: known.get(one.name, _value(types[one.name], one.name)) for one in fields(kind)}  # type: ignore[arg-type]
+    )
+
+
+def name_of(kind: type[Result]) -> str:
+    return next(name for name, one in kinds().items() if one is kind)
+
+
+def _value(kind: Any, name: str, at: int = 0) -> Any:
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is UnionType:
+        return _value(inner[0], name, at)
+    if origin is Literal:
+        return inner[0]
+    if origin is tuple:
+        many = len(inner) == 2 and inner[1] is Ellipsis
+        return tuple(
+            _value(inner[0] if many else one, name, place) for place, one in enumerate(range(3) if many else inner)
+        )
+    if origin is dict:
+        return {"a name": _value(inner[1], name)}
+    if origin is np.ndarray:
+        return np.array([[0.1, math.nan], [math.inf, -0.0]])
+    if isinstance(kind, type) and issubclass(kind, Result):
+        return sample(kind)
+    return _PLAIN[kind](name, at)
+
+
+_PLAIN: dict[Any, Any] = {
+    float: lambda name, at: 0.05 if name in ("alpha", "level", "p_value", "confidence") else NUMBERS[at % len(NUMBERS)],
+    int: lambda name, at: 7 + at,
+    bool: lambda name, at: True,
+    str: lambda name, at: HOSTILE[(at + len(name)) % len(HOSTILE)],
+    Any: lambda name, at: ((1.5, "x"), [math.nan, {"deep": None}], {3: (1,)}, {"$odd": 1}, np.arange(3.0)),
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run every test that asks for a `kind` of results with each of them."""
+    if "kind" in metafunc.fixturenames:
+        metafunc.parametrize("kind", every_class(), ids=name_of)
+
+
+@pytest.fixture(name="sample")
+def make_sample() -> Any:
+    return sample
+
+
+@pytest.fixture
+def hostile() -> tuple[str, ...]:
+    return HOSTILE

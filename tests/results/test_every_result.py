@@ -1,0 +1,183 @@
+"""Every class of results, of all rooms: equality, files, JSON, tables, printing and notebooks, by one mechanism."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import fields, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import shesha
+from shesha.results._base import Result
+from shesha.results._equality import same
+from shesha.results._saved import kind_of, kinds
+
+ARRAYS = {"SteeringVector"}
+"""Whose `==` is that of arrays."""
+
+
+def test_all_rooms_are_there(kind):
+    assert kinds()[kind_of(kind)] is kind
+    names = set(kinds())
+    assert {"Audit", "Comparison", "CalibratedLayers", "DriftVerdict", "CoherenceTable", "TrialScore"} <= names
+    assert {"bio.Controls", "steering.SteeringVector"} <= names
+    assert len(names) > 55
+
+
+def test_a_saved_result_comes_back_to_the_last_bit(kind, tmp_path, sample):
+    made = sample(kind)
+    path = made.save(tmp_path / "found.json")
+    back = shesha.load(path)
+    assert type(back) is kind
+    for one in fields(kind):
+        mine, theirs = getattr(made, one.name), getattr(back, one.name)
+        # repr tells -0.0 from 0.0, a list from a tuple, 1 from 1.0 and shows every digit.
+        assert repr(mine) == repr(theirs), one.name
+        assert same(mine, theirs), one.name
+    text = path.read_text(encoding="utf-8")
+    json.loads(text, parse_constant=lambda token: pytest.fail(f"{token} is not JSON"))
+    assert back.save(tmp_path / "again.json").read_text(encoding="utf-8") == text
+
+
+def test_equality_takes_nan_for_itself_and_notices_every_field(kind, sample):
+    one, other = sample(kind), sample(kind)
+    if kind.__name__ in ARRAYS:
+        np.testing.assert_array_equal(one == other, True)
+        return
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one == pickle.loads(pickle.dumps(one))
+    assert one != "something else"
+    for field in fields(kind):
+        if field.compare:
+            changed = replace(one, **{field.name: object()})
+            assert changed != one, field.name
+
+
+def test_json_is_standard_and_holds_the_plain_values(kind, sample):
+    made = sample(kind)
+    plain = json.loads(made.to_json(), parse_constant=lambda token: pytest.fail(f"{token} is not JSON"))
+    assert plain.pop("shesha") == shesha.__version__
+    assert plain.keys() == made.to_dict().keys()
+    assert json.loads(made.to_json(indent=1)) == {"shesha": shesha.__version__, **plain}
+
+
+def test_every_result_is_a_table_and_prints(kind, sample):
+    made = sample(kind)
+    assert isinstance(made.to_frame(), pd.DataFrame)
+    assert str(made)
+
+
+def test_nan_is_itself_but_no_other_number():
+    nan = float("nan")
+    assert same((nan, {"a": [nan]}), (nan, {"a": [nan]}))
+    assert not same((nan,), (0.0,))
+    assert not same((1,), [1])
+    assert not same((1, 2), (1,))
+    assert not same({"a": 1}, {"b": 1})
+    assert same(np.array([1.0, nan]), np.array([1.0, nan]))
+    assert not same(np.array([1.0]), (1.0,))
+    assert not same(np.array([1.0]), np.array([1]))
+    assert same(np.array(["a"]), np.array(["a"]))
+
+
+def written(sample, tmp_path, **changes):
+    path = sample(shesha.Estimate).save(tmp_path / "one.json")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["result"] |= changes.pop("result", {})
+    content["result"]["fields"] |= changes.pop("fields", {})
+    path.write_text(json.dumps({**content, **changes}), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": 2, "shesha": "9.1"}, r"of format 1, .* got format 2 in .*, saved by shesha 9.1: load it with"),
+        ({"result": {"$result": "Evil"}}, r"kind must be one that shesha .* knows \(.*Estimate.*\), got 'Evil'"),
+        ({"result": {"$result": "os.system"}}, r"kind must be one that .* got 'os.system'"),
+        ({"result": {"$result": ["a"]}}, r"kind must be one that .* got \['a'\]"),
+        ({"result": {"$python": "1"}}, r"result must be marked as `save` does, got .*together"),
+        ({"fields": {"colour": 1}}, r"result must have the fields of Estimate, got colour as well"),
+        ({"fields": {"value": "high"}}, r"result.value must be float, got 'high'"),
+        ({"fields": {"warnings": "high"}}, r"result.warnings must be tuple\[str, ...\], got 'high'"),
+        ({"fields": {"value": {"$float": "1e3"}}}, r"result.value must be marked as `save` does, got '\$float'"),
+        ({"fields": {"options": {"$eval": "1"}}}, r"result.options must be marked as `save` does, got '\$eval'"),
+        ({"fields": {"options": {"a": {"$array": ["|O", [1], ""]}}}}, r"must be an array of numbers .* got dtype"),
+    ],
+)
+def test_files_that_are_not_ours_are_refused(tmp_path, changes, message, sample):
+    path = written(sample, tmp_path, **changes)
+    with pytest.raises(ValueError, match=message):
+        shesha.load(path)
+
+
+def test_a_field_that_lacks_is_told_unless_it_has_a_default(tmp_path, sample):
+    path = sample(shesha.Estimate).save(tmp_path / "one.json")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    del content["result"]["fields"]["reason"]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert shesha.load(path).reason == ""
+    del content["result"]["fields"]["low"]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ValueError, match="result must have the fields of Estimate, got none called low"):
+        shesha.load(path)
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{}", '{"format": 1, "result": NaN}', "[" * 100_000])
+def test_what_is_no_saved_result_is_refused(tmp_path, text):
+    path = tmp_path / "other.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match="path must hold a result that `save` wrote, got"):
+        shesha.load(path)
+
+
+def test_a_plain_value_is_no_result(tmp_path):
+    path = tmp_path / "other.json"
+    path.write_text('{"format": 1, "result": 5}', encoding="utf-8")
+    with pytest.raises(ValueError, match="path must hold a saved result, got int"):
+        shesha.load(path)
+
+
+def test_what_cannot_be_written_is_said_and_leaves_the_old_file(tmp_path, sample):
+    path = sample(shesha.Estimate).save(tmp_path / "one.json")
+    before = path.read_bytes()
+    with pytest.raises(
+        TypeError, match=r"result.options must be numbers, texts, arrays or results to be saved, got obj"
+    ):
+        sample(shesha.Estimate, options={"a": object()}).save(path)
+    with pytest.raises(
+        TypeError, match=r"result.options must be an array of numbers or texts to be saved, got dtype obj"
+    ):
+        sample(shesha.Estimate, options={"a": np.array([None])}).save(path)
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["one.json"]
+
+
+def test_results_of_others_have_no_name_here():
+    class Own(Result):
+        pass
+
+    with pytest.raises(TypeError, match=r"result must be of a class of this library, got .*Own"):
+        kind_of(Own)
+
+
+def test_a_real_audit_comes_back(tmp_path):
+    X = np.random.default_rng(0).standard_normal((40, 10))
+    X[3] = 0
+    found = shesha.audit({"a": X, "b": X[:, :6]}, np.arange(40) % 2, n_bootstrap=10, n_permutations=19, seed=0)
+    back = shesha.load(found.save(tmp_path / "audit.json"))
+    assert back == found
+    assert str(back) == str(found)
+
+
+def test_every_picture_says_where_it_is_drawn(kind):
+    plot = getattr(kind, "plot", None)
+    if plot is not None:
+        lines = [line.strip() for line in plot.__doc__.splitlines()]
+        assert "ax : matplotlib Axes, optional" in lines
+        assert lines[-1] == "" or lines[-1] == "matplotlib Axes"
+        assert lines[0].startswith("Draw ")
