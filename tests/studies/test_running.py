@@ -174,12 +174,14 @@ def test_the_index_gathers_every_check(tmp_path):
     run([MINE], out=tmp_path)
     text = write_index(tmp_path).read_text()
     for part in (
-        "**4 published numbers and claims: 1 agree, 1 differ, 1 does not hold, 1 not reachable, 0 not run.**",
+        "**4 published numbers and claims: 1 agree, 1 differ, 1 do not hold, 1 are not reachable here.**",
         "| Squares, Table 1 | the square of 2 | 5 | 4 | five is odd | [mine](mine/page.md) |",
-        "| Squares, Table 2 | a cube | 27 | - | ○ not reachable | [mine](mine/page.md) |",
+        "| Table 2 | | | | 1 | |",
         "Not run: ",
     ):
         assert part in text
+    every = (tmp_path / "numbers_squares.md").read_text()
+    assert "| a cube | 27 | - | ○ not reachable | no cubes at hand | [mine](mine/page.md) |" in every
 
 
 def test_the_page_of_a_study_is_also_one_file_with_its_pictures(tmp_path):

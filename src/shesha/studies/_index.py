@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MARKS = {AGREES: "✓", DIFFERS: "≠", HOLDS_NOT: "✗", UNREACHABLE: "○", NOT_RUN: "…"}
+_SAID = {
+    AGREES: "agree",
+    DIFFERS: "differ",
+    HOLDS_NOT: "do not hold",
+    UNREACHABLE: "are not reachable here",
+    NOT_RUN: "were not run",
+}
 _MEANINGS = {
     AGREES: "within three standard errors of both, or up to rounding; a claim that holds",
     DIFFERS: "more than that, with the reason found",
@@ -28,7 +36,7 @@ _MEANINGS = {
 
 
 def write_index(out: str | os.PathLike[str] = "studies") -> Path:
-    """Write one page of all published numbers beside ours, from the studies whose pages are in a folder.
+    """Write what holds at a glance, and a page of every number for each paper, from the studies in a folder.
 
     Parameters
     ----------
@@ -53,6 +61,8 @@ def write_index(out: str | os.PathLike[str] = "studies") -> Path:
         )
     summaries = [json.loads(place.read_text(encoding="utf-8")) for place in found]
     checks = _gathered(folder, [one["name"] for one in summaries])
+    for paper, own in _by_paper(checks):
+        write_text(folder / _page_of(paper), _numbers(paper, own))
     place = folder / "index.md"
     write_text(place, "\n\n".join(_parts(summaries, checks)) + "\n")
     return place
@@ -68,30 +78,59 @@ def _gathered(folder: Path, names: list[str]) -> pd.DataFrame:
 def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[str]:
     yield "# Every published number, and ours"
     counts = checks.verdict.value_counts()
+    told = [f"{counts.get(name, 0):,} {_SAID[name]}" for name in VERDICTS if counts.get(name, 0)]
     yield (
-        f"**{len(checks):,} published numbers and claims: "
-        + ", ".join(
-            f"{counts.get(name, 0):,} {'agree' if name == AGREES else 'differ' if name == DIFFERS else name}"
-            for name in VERDICTS
-        )
-        + ".** Any of them is computed again by `shesha study run NAME`."
+        f"**{len(checks):,} published numbers and claims: {', '.join(told)}.** Any of them is computed again by "
+        "`shesha study run NAME`."
     )
-    yield markdown_table(
-        ["verdict", "what it means"], [[f"{_MARKS[name]} {name}", _MEANINGS[name]] for name in VERDICTS]
-    )
-    yield "## Claims that do not hold"
-    yield _table(checks[checks.verdict == HOLDS_NOT], ("where", "what", "published", "ours", "why", "study"))
+    meanings = [[f"{_MARKS[name]} {name}", _MEANINGS[name]] for name in VERDICTS]
+    yield markdown_table(["verdict", "what it means"], meanings)
     yield "## The studies"
     yield markdown_table(["study", "question", "answer", *VERDICTS], [_line(one, checks) for one in summaries])
     absent = [one.name for one in studies() if one.name not in {line["name"] for line in summaries}]
     if absent:
         yield f"Not run: {', '.join(absent)}."
+    yield "## Claims that do not hold"
+    yield _table(checks[checks.verdict == HOLDS_NOT], ("where", "what", "published", "ours", "why", "study"))
     yield "## Where numbers differ"
     yield _table(checks[checks.verdict == DIFFERS], ("where", "what", "published", "ours", "why", "study"))
-    yield "## All"
-    for paper, own in checks.groupby(checks["where"].str.partition(",")[0], sort=False):
+    yield "## Table by table"
+    for paper, own in _by_paper(checks):
         yield f"### {paper}"
-        yield _table(own, ("where", "what", "published", "ours", "verdict", "study"))
+        yield f"[Every number]({_page_of(paper)})"
+        lines = [
+            [_place(where), *(str((found.verdict == name).sum() or "") for name in VERDICTS)]
+            for where, found in own.groupby("where", sort=False)
+        ]
+        yield markdown_table(["where", *VERDICTS], sorted(lines, key=_in_order))
+
+
+def _by_paper(checks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    for paper, own in checks.groupby(checks["where"].str.partition(",")[0]):
+        yield str(paper), own
+
+
+def _page_of(paper: str) -> str:
+    return "numbers_" + re.sub(r"[^a-z]+", "_", paper.casefold()).strip("_") + ".md"
+
+
+def _place(where: object) -> str:
+    """Return table or section, without the paper."""
+    return str(where).partition(",")[2].strip() or "text"
+
+
+def _in_order(line: list[str]) -> list[tuple[int, str]]:
+    """Sort Table 9 before Table 10."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", line[0])]
+
+
+def _numbers(paper: str, checks: pd.DataFrame) -> str:
+    """Return the page of every number of a paper, table by table."""
+    parts = [f"# {paper}: every number", "Back to [the index](index.md)."]
+    found = {_place(where): own for where, own in checks.groupby("where", sort=False)}
+    for place in sorted(found, key=lambda place: _in_order([place])):
+        parts += [f"## {place}", _table(found[place], ("what", "published", "ours", "verdict", "why", "study"))]
+    return "\n\n".join(parts) + "\n"
 
 
 def _line(summary: dict[str, Any], checks: pd.DataFrame) -> list[str]:
