@@ -85,8 +85,9 @@ def trends(rows: pd.DataFrame, names: Sequence[str], axis: str = "capability") -
 
 
 def _correlation(ranks: pd.Series[float], scores: pd.Series[float]) -> float:
-    """Pearson's; NaN where scores are all the same."""
-    return float(np.corrcoef(ranks, scores)[0, 1]) if scores.std() > 0 else float("nan")
+    """Pearson's; NaN of fewer than three models, or where scores are all the same."""
+    varied = len(ranks) > 2 and ranks.std() > 0 and scores.std() > 1e-12
+    return float(np.corrcoef(ranks, scores)[0, 1]) if varied else float("nan")
 
 
 def _units(layers: list[Matrix]) -> list[Matrix]:
