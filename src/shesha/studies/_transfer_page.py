@@ -22,7 +22,7 @@ def page(rows: Table, published: Table) -> Page:
         f"{len(rows)} representations; {theirs['alignment, accuracy 1'].rho:.2f} and "
         f"{theirs['alignment, accuracy 2'].rho:.2f} recomputed from the published Table 57), but models come in "
         f"families: "
-        f"over {align.families:.0f} families p is {align.p_families:.3f} instead of {align.p:.4f}. The H-Score, published "
+        f"over {align.families:.0f} families p is {align.p_families:.3f} instead of {align.p:.4f}. H-Score, published "
         f"as the "
         f"strongest, is {h.rho:.2f} here and {h.width:.2f} correlated with the width alone. Stability without labels: "
         f"{split.rho:.2f} (p over families {split.p_families:.2f}); published 0.26."
