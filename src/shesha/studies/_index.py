@@ -102,7 +102,8 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
             [_place(where), *(str((found.verdict == name).sum() or "") for name in VERDICTS)]
             for where, found in own.groupby("where", sort=False)
         ]
-        yield markdown_table(["where", *VERDICTS], sorted(lines, key=_in_order))
+        lines.sort(key=lambda line: _in_order(line[0]))
+        yield markdown_table(["where", *VERDICTS], lines)
 
 
 def _by_paper(checks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -119,16 +120,16 @@ def _place(where: object) -> str:
     return str(where).partition(",")[2].strip() or "text"
 
 
-def _in_order(line: list[str]) -> list[tuple[int, str]]:
+def _in_order(place: str) -> list[tuple[int, str]]:
     """Sort Table 9 before Table 10."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", line[0])]
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", place)]
 
 
 def _numbers(paper: str, checks: pd.DataFrame) -> str:
     """Return the page of every number of a paper, table by table."""
     parts = [f"# {paper}: every number", "Back to [the index](index.md)."]
     found = {_place(where): own for where, own in checks.groupby("where", sort=False)}
-    for place in sorted(found, key=lambda place: _in_order([place])):
+    for place in sorted(found, key=_in_order):
         parts += [f"## {place}", _table(found[place], ("what", "published", "ours", "verdict", "why", "study"))]
     return "\n\n".join(parts) + "\n"
 

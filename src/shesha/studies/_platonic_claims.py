@@ -57,7 +57,8 @@ def _numbers(verdicts: Verdicts, means: pd.DataFrame, measures: dict[str, list[s
         place = key.split(" ", 1)[1].removesuffix(" before").removesuffix(" after")
         measure = next((own for own, name in zip(measures["all"], names, strict=True) if name == place), None)
         column = "after" if key.endswith("after") else "before"
-        ours = f"; on the stand-ins {means[column][measure]:+.2f}" if measure in means.index else ""
+        known = dict(zip(means.index, means[column].to_numpy(dtype=float), strict=True))
+        ours = f"; on the stand-ins {known[measure]:+.2f}" if measure in known else ""
         verdicts.unreachable(key, f"{MODELS_MISSING}{ours}.")
     for key in ("significant", "most p"):
         verdicts.unreachable(key, f"{MODELS_MISSING}.")
@@ -142,9 +143,8 @@ def _conclusion(verdicts: Verdicts, rows: pd.DataFrame, means: pd.DataFrame) -> 
         f"{name} {after['after'][name]:+.2f} with capability, {after[ON_WIDTH[1]][name]:+.2f} with width"
         for name in ("CKA", "mutual kNN(k=10)")
     ]
-    parted = (after.loc["mutual kNN(k=10)"] - after.loc["CKA"] > FALL).all() and after["after"][
-        "mutual kNN(k=10)"
-    ] > RISE
+    local, whole = (after.loc[name].to_numpy(dtype=float) for name in ("mutual kNN(k=10)", "CKA"))
+    parted = (local - whole > FALL).all() and local[0] > RISE
     verdicts.claim(
         "aristotle",
         bool(parted),

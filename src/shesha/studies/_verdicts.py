@@ -60,7 +60,7 @@ class Verdicts:
         """Judge a published number; `why` is kept where ours is another."""
         line = self._lines[key]
         absent = ours is None or isnan(ours)
-        published = float(line.published)
+        published = float(str(line.published))
         self._found[key] = judged(
             str(line.where),
             str(line.what),

@@ -101,7 +101,8 @@ def _benchmark() -> pd.DataFrame:
 
 def _answer(lines: pd.DataFrame, benchmark: pd.DataFrame) -> str:
     told = []
-    for (data, widths), own in lines.groupby(["data", "widths"], sort=False):
+    for key, own in lines.groupby(["data", "widths"], sort=False):
+        data, widths = map(str, key)
         clear = own[(own.gain.abs() > 3 * own.error) & (own.gain.abs() > 0.02)]
         best = [own.iloc[int(own[f"{how} auprc"].to_numpy().argmax())].measure for how in ("raw", "calibrated")]
         gains = ", ".join(f"{one.measure} {one.gain:+.2f}" for _, one in clear.iterrows())

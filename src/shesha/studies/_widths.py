@@ -136,7 +136,8 @@ class Perceptron:
         back = odds / odds.sum(axis=1, keepdims=True)
         back[np.arange(len(rows)), labels] -= 1
         back /= len(rows)
-        weights, offsets = [], []
+        weights: list[Matrix] = []
+        offsets: list[Matrix] = []
         for place in reversed(range(len(self.weights))):
             weights.insert(0, hidden[place].T @ back)
             offsets.insert(0, back.sum(axis=0))
@@ -148,10 +149,10 @@ class Perceptron:
 @cache
 def network(data: str, seen: str, width: int, epochs: int, seed: int) -> Perceptron:
     """Train a network on the classes of 5,000 images, of which it sees a part; no epochs leave it as it was made."""
-    rows, labels = (one[:_TRAINED_ON] for one in images(data, seen, "train"))
+    rows, labels = images(data, seen, "train")
     # A network of one half shares no weights with that of the other.
     made = Perceptron(rows.shape[1], width, 10, 10 * seed + SEEN.index(seen))
-    return made.train(rows, labels, epochs)
+    return made.train(rows[:_TRAINED_ON], labels[:_TRAINED_ON], epochs)
 
 
 @cache

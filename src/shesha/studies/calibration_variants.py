@@ -92,7 +92,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     ends = signal.iloc[[0, -1]]
     answer = (
         "All four take the width off unrelated data: no mean of gated, centred or chance-adjusted scores "
-        f"passes {none[list(SCALED)].abs().max(axis=None):.3f}. So does z (means {z.z.min():+.2f} to "
+        f"passes {_largest(none, SCALED):.3f}. So does z (means {z.z.min():+.2f} to "
         f"{z.z.max():+.2f}, spreads {z.z_sd.min():.2f} to {z.z_sd.max():.2f}): the published artifacts of z "
         f"are not there. What speaks against z is that it has no scale: {ends.z.iloc[0]:.0f} to "
         f"{ends.z.iloc[1]:.0f} for related data whose adjusted CKA is {ends.adjusted.iloc[0]:.2f} to "
@@ -114,6 +114,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     return Page(answer, (("Means", table),), (picture,), notes, _judged(table, published))
 
 
+def _largest(table: pd.DataFrame, columns: Sequence[str]) -> float:
+    return float(np.abs(table[list(columns)].to_numpy(dtype=float)).max())
+
+
 def _table(rows: pd.DataFrame) -> pd.DataFrame:
     columns = ["raw", *SCALED, "z", "skewness"]
     grouped = rows.assign(hit=rows.p_value <= 0.05).groupby(["measure", "strength", "ratio"], sort=False)
@@ -126,7 +130,7 @@ def _judged(table: pd.DataFrame, published: pd.DataFrame) -> tuple[Check, ...]:
     verdicts = Verdicts(published)
     none = table[table.strength == 0]
     for key, columns in (("gated", ["gated_05", "gated_10"]), ("centred", ["centred"]), ("adjusted", ["adjusted"])):
-        most = none[columns].abs().max(axis=None)
+        most = _largest(none, columns)
         verdicts.claim(key, bool(most < 0.02), f"means of at most {most:.4f}", "more is left")
     own = none[none.measure == "CKA"].sort_values("ratio")
     wide = own.iloc[-1]

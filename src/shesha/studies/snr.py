@@ -67,7 +67,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
                 axes[line][column], planes[rank, name], title=f"{'raw' if name == 'raw' else 'calibrated'}, rank {rank}"
             )
     curves = _curves(rows, ranks)
-    edges = rows.groupby(["power", "rank"], sort=False).apply(_edge, include_groups=False)
+    import pandas as pd
+
+    edges = pd.Series({key: _edge(own) for key, own in rows.groupby(["power", "rank"], sort=False)})
+    edges.index.names = ["power", "rank"]
     table = edges.rename("noise / strength at which the mean score falls below 0.1").reset_index()
     answer = (
         "Calibrated CKA rises where the signal is strong beside the noise, and only their "
@@ -104,10 +107,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 def _planes(rows: pd.DataFrame) -> dict[tuple[int, str], pd.DataFrame]:
     """Mean scores, strengths down, noise to the right."""
     found = {}
-    for rank, own in rows.groupby("rank"):
+    for rank in sorted(rows["rank"].unique()):
         for name in ("raw", "score"):
-            plane = own.pivot_table(index="strength", columns="noise", values=name)
-            found[rank, name] = plane.sort_index(ascending=False)
+            plane = rows[rows["rank"] == rank].pivot_table(index="strength", columns="noise", values=name)
+            found[int(rank), name] = plane.sort_index(ascending=False)
     return found
 
 
@@ -167,7 +170,7 @@ def _judged(rows: pd.DataFrame, edges: pd.Series[float], published: pd.DataFrame
         "the order is the other way round.",
     )
     falls = means[means["rank"] > 0].pivot_table(index=["rank", "strength"], columns="noise", values="score")
-    rises = float(falls.diff(axis=1).max(axis=None))
+    rises = float(np.nanmax(np.diff(falls.to_numpy(dtype=float), axis=1)))
     verdicts.claim("monotone", rises < 0.02, f"largest rise of a mean {max(rises, 0.0):.3f}", "it rises somewhere")
     reach = falls.gt(LOST).sum(axis=1).unstack("strength")
     several = reach.shape[1] > 1

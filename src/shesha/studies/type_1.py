@@ -65,15 +65,15 @@ def type_1(measure: str, kind: str, n: int, ratio: float, seed: int) -> dict[str
         X, Y = noise(kind, (2, *shape), rng)
         return {"p_value": calibrate(X, Y, measure, n_permutations=99, seed=seed).p_value}
     X, Y = (_dependent(kind, shape, rng) for _ in range(2))
-    design: dict[str, Any] = {
+    designs: dict[str | None, dict[str, Any]] = {
         None: {},
         "blocks": {"blocks": np.arange(n) // (n // _CLUSTERS)},
         "shift": {"shift": True},
-    }[DEPENDENT[kind]]
+    }
     with warnings.catch_warnings():
         # That the rows depend on one another is the point.
         warnings.simplefilter("ignore", CalibrationWarning)
-        return {"p_value": calibrate(X, Y, measure, n_permutations=99, seed=seed, **design).p_value}
+        return {"p_value": calibrate(X, Y, measure, n_permutations=99, seed=seed, **designs[DEPENDENT[kind]]).p_value}
 
 
 def _dependent(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> Matrix:

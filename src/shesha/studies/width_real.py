@@ -77,8 +77,13 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     plain = rows[rows.variant == AS_TRAINED]
     groups = plain.groupby(["data", "trained"], sort=False)
     columns = {"width": "total_width", "effective dimension": "effective"}
-    table = groups.apply(lambda own: own[list(columns.values())].corrwith(own.threshold), include_groups=False).rename(
-        columns={value: f"correlation of the threshold with {key}" for key, value in columns.items()}
+    import pandas as pd
+
+    found = {key: own[list(columns.values())].corrwith(own.threshold) for key, own in groups}
+    table = (
+        pd.DataFrame(found)
+        .T.rename_axis(index=["data", "trained"])
+        .rename(columns={value: f"correlation of the threshold with {key}" for key, value in columns.items()})
     )
     ranges = groups[["threshold", "score", "accuracy", "effective"]].agg(["min", "max"])
     ranges.columns = [" ".join(one) for one in ranges.columns]
