@@ -95,7 +95,7 @@ def test_scores_are_finite_and_within_bounds(layer, size):
 def test_principal_axes_leave_the_halves_nothing_to_share(layer):
     X = LAYERS[layer][some_rows(400, 900)]
     assert feature_split(X, n_splits=10, seed=320) > 0.55
-    assert -0.08 < feature_split(principal_scores(X, 64), n_splits=10, seed=320) < -0.005
+    assert -0.08 < feature_split(principal_scores(X, 64), seed=320) < -0.01
 
 
 @every_layer

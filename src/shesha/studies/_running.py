@@ -83,7 +83,7 @@ def write_page(name: str | Study, out: str | os.PathLike[str] = "studies", *, qu
     out : path
         Folder of the results.
     quick : bool, optional
-        Which grid the page is of; default: the full one if all its cells are there.
+        Which grid the page is of; default: the full one, unless only cells of the quick one are there.
 
     Raises
     ------
@@ -105,7 +105,9 @@ def found_of(name: str | Study, out: str | os.PathLike[str], *, quick: bool | No
     with ResultStore(Path(out) / STORE, create=False) as store:
         if quick is None:
             known = dict(store.items(study.kind))
-            quick = not all(_key(one) in known for one in study.full)
+            # A full grid that is not complete says more than a quick one that is.
+            n_full, n_quick = (sum(_key(one) in known for one in cells) for cells in (study.full, study.quick))
+            quick = n_full <= n_quick < len(study.full)
         found = _as_run(study, store, quick)
     if not len(found.rows):
         raise ValueError(f"out must hold rows of {study.name}, got none in {out}: `shesha study run {study.name}`")
