@@ -8,12 +8,22 @@ import pandas as pd
 import pytest
 
 from shesha.neuro import association, session_table
-from shesha.studies import Unreachable, _recordings
-from shesha.studies._neuroscience_numbers import numbers, published_checks
-from shesha.studies._recordings import AREAS, CELLS, associated, beyond, one_area, over_sessions, session, with_regions
+from shesha.studies import Unreachable
 from shesha.studies._writing import PUBLISHED
-from shesha.studies.neuroscience import whitened
-from shesha.studies.odd_even import slow_wave
+from shesha.studies.biology import _recordings
+from shesha.studies.biology._neuroscience_numbers import numbers, published_checks
+from shesha.studies.biology._recordings import (
+    AREAS,
+    CELLS,
+    associated,
+    beyond,
+    one_area,
+    over_sessions,
+    session,
+    with_regions,
+)
+from shesha.studies.biology.neuroscience import whitened
+from shesha.studies.biology.odd_even import slow_wave
 
 HERE = Path(os.environ.get("SHESHA_DATA", "data")) / "steinmetz2019"
 PAGES = Path(__file__).parents[2] / "docs" / "studies"

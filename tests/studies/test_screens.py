@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.studies import Unreachable, _screens
-from shesha.studies._crispr_numbers import Found, _p_value, published_checks
+from shesha.studies import Unreachable
 from shesha.studies._writing import PUBLISHED
-from shesha.studies.crispr import crispr
+from shesha.studies.biology import _screens
+from shesha.studies.biology._crispr_numbers import Found, _p_value, published_checks
+from shesha.studies.biology.crispr import crispr
 
 HERE = Path(os.environ.get("SHESHA_DATA", "data")) / "papalexi2021"
 needs_data = pytest.mark.skipif(not HERE.exists(), reason=f"papalexi2021 is not at hand (looked for in {HERE})")

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from shesha.studies._sides import trends
-from shesha.studies._verdicts import Verdicts
+from shesha.studies.chance._sides import trends
+from shesha.studies.chance._verdicts import Verdicts
 
 
 def lines(*keys):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shesha.studies import Unreachable
-from shesha.studies._widths import Perceptron, images
+from shesha.studies.chance._widths import Perceptron, images
 
 
 def loss(net, rows, labels):

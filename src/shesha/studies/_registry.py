@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 from shesha import _validate as check
 from shesha.studies._study import Study
@@ -20,7 +20,7 @@ def studies() -> tuple[Study, ...]:
     True
     """
     package = import_module("shesha.studies")
-    modules = [import_module(f"shesha.studies.{found.name}") for found in iter_modules(package.__path__)]
+    modules = [import_module(found.name) for found in walk_packages(package.__path__, "shesha.studies.")]
     found = {id(one): one for module in modules for one in vars(module).values() if isinstance(one, Study)}
     return tuple(sorted(found.values(), key=lambda one: one.name))
 

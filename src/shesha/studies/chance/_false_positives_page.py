@@ -1,0 +1,162 @@
+"""The page of false positives: measures, scores of one representation, designs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shesha.plots import PALETTE
+from shesha.studies._page import Page, Picture
+from shesha.studies._pictures import figure
+from shesha.studies.chance._rate_tables import dots, exact_limits, outside, pooled
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BY = ["score", "data", "design", "n"]
+TOO_FREE = ("free", "blocks", "blocks of 8", "blocks of 25", "stretches of 8", "stretches of 25")
+"""Designs that do not allow for what the rows of these data have in common."""
+NOTES = (
+    "Each rate stands with the number of its runs and its exact 95 % limits, which miss a rate that is right in "
+    "one line of twenty. Lines of one kind of data share their draws in part, so that misses come together.",
+    "Measures: 19 permutations, so that the level is reached exactly; Gaussian, Student's t (3 degrees), Laplace "
+    "and two clusters whose members are independent in X and Y, with a quarter of, as many, and four times as "
+    "many features as rows. Cases count only where draws differ: with as many features as rows canonical "
+    "correlations have no value, and LinReg, GULP and EOS are at their bound in every draw. Measures that do not "
+    "look at which row is which (MagDiff, ConcDiff, UnifDiff, IMD, MMD, sliced Wasserstein, eigenspectrum "
+    "similarity, stability difference) have no such null.",
+    "Clusters of rows: eight, with offsets of their own in X and in Y. Freely permuted they are significant "
+    "although X and Y are related through the clusters alone: say so with `blocks`, `groups`, `shift` or "
+    "`within`.",
+    "Power is a rate of one strength (a shared part with the variance of the noise, rank 4; for scores and "
+    "covariates rank 3), and says nothing of weaker ones: see the study `power`.",
+    "What would fool a reader: rows that depend on one another in an order that nothing tells. No warning finds "
+    "subjects that take turns; only the design does.",
+)
+
+
+def page_of(rows: pd.DataFrame, level: float) -> Page:
+    """Make the page of all batches."""
+    nothing, signal = rows[rows.truth == "nothing"], rows[rows.truth != "nothing"]
+    measures = _measures(nothing[nothing.part == "measures"])
+    scores, designs = (_lines(nothing[nothing.part == part], level) for part in ("scores", "designs"))
+    tables = (
+        ("Measures", _measures_table(rows[rows.part == "measures"])),
+        ("Scores of one representation", _readable(scores, signal[signal.part == "scores"])),
+        ("Rows that depend on one another", _readable(designs, signal[signal.part == "designs"])),
+    )
+    return Page(
+        _answer(measures, scores, designs, nothing, level), tables, _pictures(measures, scores, designs, level), NOTES
+    )
+
+
+def _measures(nothing: pd.DataFrame) -> pd.DataFrame:
+    """Pool all kinds of independent rows: one line per measure and number of rows."""
+    return pooled(nothing[nothing.data != "clusters of rows"], ["score", "n"])
+
+
+def _lines(nothing: pd.DataFrame, level: float) -> pd.DataFrame:
+    made = pooled(nothing, BY)
+    return made.assign(above=made["from"] > level)
+
+
+def _measures_table(own: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    nothing, signal = own[own.truth == "nothing"], own[own.truth != "nothing"]
+    clustered = nothing[nothing.data == "clusters of rows"]
+    columns = {
+        f"{n} rows": pooled(nothing[(nothing.n == n) & (nothing.data != "clusters of rows")], ["score"])
+        for n in sorted(nothing.n.unique())
+    }
+    columns |= {f"clusters, {one}": pooled(clustered[clustered.design == one], ["score"]) for one in ("blocks", "free")}
+    columns["power, 64 rows"] = pooled(signal, ["score"])
+    made = pd.DataFrame({"measure": own.score.unique()})
+    for name, table in columns.items():
+        made[name] = made.measure.map(dict(zip(table.score, _cells(table), strict=True))).fillna("-")
+    return made
+
+
+def _cells(table: pd.DataFrame) -> list[str]:
+    """Rate with its limits and its runs."""
+    return [
+        f"{100 * line.rate:.1f} % ({100 * line['from']:.0f} to {100 * line['to']:.0f}) of {line.runs}"
+        for _, line in table.iterrows()
+    ]
+
+
+def _readable(lines: pd.DataFrame, signal: pd.DataFrame) -> pd.DataFrame:
+    """False positives beside power, where it was measured."""
+    made = lines[BY].rename(columns={"n": "rows"})
+    made["false positives"] = [
+        f"**{cell}**" if above else cell for cell, above in zip(_cells(lines), lines.above, strict=True)
+    ]
+    power = pooled(signal, BY)
+    known = dict(zip(power[BY].itertuples(index=False, name=None), _cells(power), strict=True))
+    made["power"] = [known.get(key, "-") for key in lines[BY].itertuples(index=False, name=None)]
+    return made
+
+
+def _answer(
+    measures: pd.DataFrame, scores: pd.DataFrame, designs: pd.DataFrame, nothing: pd.DataFrame, level: float
+) -> str:
+    of = nothing[(nothing.part == "measures") & (nothing.data != "clusters of rows")]
+    hits, runs = int(of.hits.sum()), int(of.runs.sum())
+    low, high = exact_limits(hits, runs)
+    told = designs[~designs.design.isin(TOO_FREE)]
+    free = designs[designs.design == "free"]
+    failing = told[told.above]
+    named = "; ".join(
+        f"{one.data}, {one.n} rows, `{one.design}` {100 * one.rate:.0f} %" for _, one in failing.iterrows()
+    )
+    clustered = nothing[nothing.data == "clusters of rows"]
+    both = [_share(clustered[clustered.design == one]) for one in ("free", "blocks")]
+    scaled = nothing[nothing.data.isin(("row scale about an offset", "depth of counts"))]
+    scale = [_share(scaled[scaled.design == one]) for one in ("-", "row scale")]
+    return (
+        f"Where rows are independent, p-values of similarities keep their level: {100 * hits / runs:.1f} % "
+        f"({100 * low:.1f} to {100 * high:.1f}) of {runs:,} unrelated pairs reach p <= {level:g}, and "
+        f"{int(outside(measures, level).sum())} of {len(measures)} lines of measures miss it. Rows that depend on one "
+        f"another and are permuted freely do not: {both[0]} of unrelated clusters are called related (in `blocks`: "
+        f"{both[1]}) and {_range(free)} of unrelated series, groups or covariates, over lines; of {len(told)} lines "
+        f"with a design for them {len(failing)} stay above the level{' (' + named + ')' if named else ''}. Features "
+        f'that share a scale of rows alone are called stable in {scale[0]} of runs, with `keep="row scale"` in '
+        f"{scale[1]}."
+    )
+
+
+def _share(own: pd.DataFrame) -> str:
+    runs = int(own.runs.sum())
+    return f"{100 * own.hits.sum() / runs:.0f} %" if runs else "an unknown share"
+
+
+def _range(lines: pd.DataFrame) -> str:
+    return f"{100 * lines.rate.min():.0f} to {100 * lines.rate.max():.0f} %" if len(lines) else "an unknown share"
+
+
+def _pictures(measures: pd.DataFrame, scores: pd.DataFrame, designs: pd.DataFrame, level: float) -> tuple[Picture, ...]:
+    few = measures[measures.n == measures.n.min()]
+    own, (ax,) = figure(width=5.2, height=5.6)
+    dots(ax, few, few.score, level)
+    ax.set(
+        xlabel="false positives at p <= 0.05, with 95 % limits", xlim=(0, None), title=f"{few.n.min()} independent rows"
+    )
+    others, axes = figure(2, width=6.2, height=8.2)
+    for ax, table, title in (
+        (axes[0], scores, "scores of one representation"),
+        (axes[1], designs, "rows that depend on one another"),
+    ):
+        if len(table):
+            label = [f"{one.score.split('(')[0]}, {one.data}, {one.design}, {one.n}" for _, one in table.iterrows()]
+            dots(ax, table, label, level, PALETTE[0])
+            ax.plot(
+                table.rate[table.above],
+                (len(table) - 1 - table.index)[table.above],
+                "o",
+                markersize=4.5,
+                color=PALETTE[4],
+            )
+        ax.set(xlabel="false positives at p <= 0.05", xlim=(-0.02, 1.02), title=title)
+    return (
+        Picture("measures", own, "Rates of false positives of every measure with exact limits, about the level of 5 %"),
+        Picture("designs", others, "Rates of scores and of designs, those above the level in orange"),
+    )

@@ -1,0 +1,1 @@
+"""Stability beside similarity and beside transfer, over many representations."""

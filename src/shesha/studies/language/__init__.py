@@ -1,0 +1,1 @@
+"""Models of language: canaries, perturbations, further training, transfer, steering."""

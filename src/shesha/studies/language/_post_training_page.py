@@ -1,0 +1,241 @@
+"""What the study of further training makes of its rows, and of the published table itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from shesha.plots import PALETTE
+from shesha.studies._checks import Check
+from shesha.studies._page import Page, Picture
+from shesha.studies._pictures import figure, logarithmic
+from shesha.studies.language._drift_texts import SETS
+from shesha.studies.language._drifts import NAMES
+from shesha.studies.language._published_rows import Table, claim, derived, models, of, stand_ins
+from shesha.studies.language._tuning import TASKS
+
+SHOWN = ("shesha", "cka", "procrustes", "squared")
+OTHER = "23 pairs of causal models are not at hand"
+FAMILIES = (
+    "SmolLM2",
+    "SmolLM",
+    "Qwen",
+    "BLOOM",
+    "Pythia",
+    "Llama-3",
+    "TinyLlama",
+    "StableLM",
+    "Gemma",
+    "Mistral",
+    "Falcon",
+)
+
+
+def page(rows: Table, published: Table) -> Page:
+    """Put ratios on a common scale: the noise in the rows that gives the same drift."""
+    trained, theirs = _trained(rows), _pairs(published)
+    ratios = trained.groupby("model")["times CKA"].median()
+    doses = trained.groupby("model")["noise, times CKA"].median()
+    order = float(theirs.shesha.corr(theirs.cka, method="spearman"))
+    answer = (
+        "The published ratio (1.96) is that of two scales: the same training gives Shesha "
+        + ", ".join(f"{value:.2f} times CKA's drift in {name}" for name, value in ratios.items())
+        + "; as the noise in the rows that would give the same number, "
+        + ", ".join(f"{value:.2f}" for value in doses)
+        + f" times. In the published table both order the pairs alike (rank correlation {order:.2f}); its Procrustes "
+        f"column jumps from {theirs[~theirs.large].relative.median():.2f} to "
+        f"{theirs[theirs.large].relative.median():.2f} times "
+        "CKA between 1.1 and 1.5 thousand million weights."
+    )
+    steps = (
+        trained.groupby(["model", "change", "amount"])[[*SHOWN, "times CKA", "noise, times CKA"]].mean().reset_index()
+    )
+    sets = (
+        trained.groupby(["model", "prompts"])[["shesha", "cka", "times CKA", "noise, times CKA"]].median().reset_index()
+    )
+    shuffled = rows[rows.change == "shuffled rows"].groupby("model")[list(SHOWN)].mean().reset_index()
+    tables = (
+        ("After training: means of sets and draws", steps),
+        ("By set of sentences: medians", sets),
+        ("Rows in another order, which share nothing", shuffled),
+        ("The published table again", theirs.reset_index().rename(columns={"row": "pair"})),
+    )
+    notes = (
+        "1 - rho and 1 - CKA are both 0 for no change and about 1 where nothing is shared, and bend differently in "
+        "between: "
+        'which is the larger depends on the representation and on the kind of change. "noise, times CKA" reads both '
+        "as the "
+        "amount of Gaussian noise in the rows that gives the same number for the same model and sentences.",
+        "Pythia-1B to Deduped is listed as base and instruct: it is the same training on other data.",
+        "The published prompts are not at hand: sentences of news, captions, forums (STS-B) and reviews (SST-2) are.",
+    )
+    return Page(answer, tables, (_picture(trained, theirs),), notes, tuple(_checks(rows, trained, theirs, published)))
+
+
+def _trained(rows: Table) -> Table:
+    """Add the ratio of the two drifts, and that of the amounts of noise that give them."""
+    own = rows[rows.change.isin(TASKS)]
+    noise = rows[rows.change == "noise in rows"]
+    same = {
+        name: [
+            _dose(noise[(noise.model == line.model) & (noise.prompts == line.prompts)], name, line[name])
+            for _, line in own.iterrows()
+        ]
+        for name in ("shesha", "cka")
+    }
+    ratio = np.array(same["shesha"]) / np.array(same["cka"])
+    return own.assign(**{"times CKA": own.shesha / own.cka, "noise, times CKA": ratio})
+
+
+def _dose(noise: Table, name: str, drift: float) -> float:
+    """Interpolate the amount of noise, both on logarithmic scales, where drift rises with the noise."""
+    curve = noise.sort_values("amount")
+    values = np.maximum.accumulate(np.maximum(curve[name].to_numpy(dtype=float), 1e-9))
+    return float(
+        np.exp(np.interp(np.log(max(drift, 1e-9)), np.log(values), np.log(curve["amount"].to_numpy(dtype=float))))
+    )
+
+
+def _pairs(published: Table) -> Table:
+    """Return Table 42, one line per pair, with its family."""
+    table = of(published, "Table 42").pivot(index="row", columns="number", values="published")
+    for name in SHOWN[:3]:
+        table[name] = table[name].astype(float)
+    table["weights"] = [float(re.sub("[MB]", "", size)) / (1000 if size.endswith("M") else 1) for size in table["size"]]
+    family = [next(one for one in FAMILIES if str(name).startswith(one)) for name in table.index]
+    return table.assign(family=family, large=table.weights >= 1.5, relative=table.procrustes / table.cka).sort_values(
+        "weights"
+    )
+
+
+def _checks(rows: Table, trained: Table, theirs: Table, published: Table) -> Iterator[Check]:
+    yield from stand_ins(of(published, "Table 42"), lambda *_: None, OTHER)
+    yield from models(
+        of(published, "Table 52"), {}, "these weights are not at hand; cells of the grid load them where they are"
+    )
+    lines = of(published, "10.1", "3.3", "Figure 21", "Figure 22")
+    kinds = lines[lines.row.isin(["factual", "descriptive", "conversational", "instructions"])]
+    stands = {"factual": "news", "descriptive": "captions", "conversational": "forums", "instructions": "reviews"}
+    medians = trained.groupby("prompts")["times CKA"].median()
+    yield from stand_ins(
+        kinds,
+        lambda row, _: float(medians[stands[row]]),
+        f"{OTHER}; ours: other models and sentences ({', '.join(SETS)})",
+    )
+    own = {
+        "mean": theirs,
+        **{name: theirs[theirs.family.str.startswith(name)] for name in ("Llama", "BLOOM", "Falcon")},
+    }
+    yield from derived(
+        lines[lines.row.isin(list(own))],
+        lambda row, what: _derived(own[row], what),
+        "the rows of Table 42 give this (mean of the column, or quotient of means)",
+    )
+    counts = {
+        "pairs": float(len(theirs)),
+        "families": float(theirs.family.nunique()),
+        "observations": 4.0 * len(theirs),
+    }
+    yield from derived(lines[lines.row == "counts"], lambda _, what: counts[what], "counted in Table 42")
+    yield from _claims(trained, theirs)
+    del rows
+
+
+def _derived(own: Table, what: str) -> float:
+    return (
+        float(own[what.split(", ")[1]].mean() / own.cka.mean()) if what.startswith("times") else float(own[what].mean())
+    )
+
+
+def _claims(trained: Table, theirs: Table) -> Iterator[Check]:
+    ratios, doses = (trained.groupby("model")[name].median() for name in ("times CKA", "noise, times CKA"))
+    yield claim(
+        "3.3",
+        "Shesha detects nearly twice the change that CKA detects",
+        1.96,
+        ", ".join(f"{name}: {value:.2f}" for name, value in ratios.items()),
+        bool(ratios.min() > 1.3 and doses.min() > 1.3),
+        "1 - rho and 1 - CKA are not on one scale: read as the noise in the rows that gives the same drift, Shesha's "
+        "is " + ", ".join(f"{value:.2f} times CKA's in {name}" for name, value in doses.items()),
+    )
+    means = trained.groupby(["model", "change", "amount"])[["shesha", "cka", "procrustes"]].mean()
+    smallest = float(means.groupby(level=[0, 1]).diff().min(axis=None))
+    yield claim(
+        "10.1",
+        "drift grows with training",
+        "monotone in steps",
+        f"smallest step {smallest:+.3f}",
+        smallest > 0,
+        "drift falls at a step of a stand-in: training also comes back",
+        control=False,
+    )
+    order = float(theirs.shesha.corr(theirs.cka, method="spearman"))
+    yield claim(
+        "Figure 21",
+        "Shesha sees what CKA underestimates",
+        "ratios 1.1 to 5.2",
+        f"rank correlation of the two columns {order:.2f}",
+        order < 0.5,
+        "both order the pairs alike; only Llama stands out, and a ratio of small numbers is large",
+    )
+    small, large = theirs[~theirs.large].relative, theirs[theirs.large].relative
+    yield claim(
+        "3.3",
+        "Procrustes detects moderate drift, 1.17 times CKA",
+        1.17,
+        f"to 1.1 B: {small.min():.2f} to {small.max():.2f}; from 1.5 B: {large.min():.2f} to {large.max():.2f}",
+        bool(small.max() >= large.min()),
+        "in Table 42 no pair below 1.5 thousand million weights reaches CKA and every one above passes it: the number "
+        "was computed in two ways (or precisions), and the mean mixes them",
+    )
+    by = trained.groupby("prompts")["times CKA"].median()
+    yield claim(
+        "10.1",
+        "the ratio is smallest for texts of the kind that was trained on",
+        "instructions 1.44",
+        f"reviews {by.get('reviews', np.nan):.2f}, others {by.drop('reviews', errors='ignore').min():.2f} to "
+        f"{by.drop('reviews', errors='ignore').max():.2f}",
+        bool(by.get("reviews", np.nan) < by.drop("reviews", errors="ignore").min()),
+        "not on the stand-ins, of which half were trained on reviews",
+        control=False,
+    )
+    yield Check(
+        "Geometric Stability, Table 42",
+        "all pairs are base and instruct",
+        "23 pairs",
+        "Pythia-1B to Deduped is none",
+        "differs",
+        "pythia-1b-deduped is trained from scratch on other data; no instruction tuning",
+    )
+
+
+def _picture(trained: Table, theirs: Table) -> Picture:
+    made, axes = figure(3, width=3.8, height=3.6)
+    for place, (name, own) in enumerate(trained.groupby("model", sort=False)):
+        axes[0].plot(own.cka, own.shesha, "o", markersize=4, color=PALETTE[place], label=str(name))
+    axes[0].plot(theirs.cka / 100, theirs.shesha / 100, "^", markersize=4, color="0.5", label="published pairs")
+    axes[0].axline((0, 0), slope=1, color="0.7", linewidth=0.8)
+    axes[0].set(xlabel="CKA drift", ylabel="Shesha drift", title="two scales")
+    for place, (name, own) in enumerate(trained.groupby("model", sort=False)):
+        axes[1].boxplot([own["times CKA"], own["noise, times CKA"]], positions=[3 * place, 3 * place + 1], widths=0.7)
+        axes[1].text(
+            3 * place + 0.5, 1.02, str(name), ha="center", fontsize="x-small", transform=axes[1].get_xaxis_transform()
+        )
+    ticks = [3 * place + i for place in range(trained.model.nunique()) for i in (0, 1)]
+    axes[1].set(xticks=ticks, xticklabels=["drift", "as noise"] * trained.model.nunique(), ylabel="Shesha, times CKA")
+    axes[1].axhline(1, color="0.7", linewidth=0.8)
+    axes[2].plot(theirs.weights, theirs.relative, "o", color=PALETTE[2], label=f"{NAMES['procrustes']} / CKA")
+    axes[2].plot(theirs.weights, theirs.shesha / theirs.cka, "^", color=PALETTE[0], label=f"{NAMES['shesha']} / CKA")
+    axes[2].axvline(1.3, color="0.7", linestyle="--", linewidth=0.8)
+    logarithmic(axes[2], (0.1, 0.3, 1.0, 3.0, 7.0))
+    axes[2].set(xlabel="weights, thousand millions", ylabel="published, times CKA", title="Table 42")
+    for ax in (axes[0], axes[2]):
+        ax.legend(frameon=False, fontsize="x-small")
+    return Picture(
+        "post_training",
+        made,
+        "Shesha against CKA drift after training; their ratio, raw and as equivalent noise; ratios in the published "
+        "table by size",
+    )

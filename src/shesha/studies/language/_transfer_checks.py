@@ -1,0 +1,290 @@
+"""Every number and claim of the transfer section, judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from shesha.studies._checks import Check
+from shesha.studies.language._published_rows import Table, claim, derived, number, of, stand_ins
+from shesha.studies.language._transfer_numbers import by_metric, of_table_57, table_57
+
+KEYS = {
+    "Label-RDM Align": "alignment",
+    "Class Separation": "separation",
+    "Split-Half": "split",
+    "LDA": "lda",
+    "LogME": "logme",
+    "Bhatt": "bhattacharyya",
+    "H-Score": "h_score",
+    "Margin": "margin",
+    "Centroid": "centroid",
+    "NCE": "nce",
+}
+MODELS = 30
+HERE = "30 encoders, IMDB to SST-2 or Yelp; ours: 30 representations of eight families, SST-2 phrases to sentences"
+
+
+def checks(rows: Table, published: Table) -> Iterator[Check]:
+    """Yield a check for every row of Tables 55 to 58 and every number of the text."""
+    found = by_metric(rows).set_index(["number", "accuracy"])
+    yield from _stars(published)
+    for table in ("Table 55", "Table 56"):
+        lines = of(published, table)
+        lines = lines[~lines.number.str.contains("stars|type")]
+        yield from stand_ins(lines, lambda row, at: _rho(found, row, at), HERE, "rank correlation,")
+    types = of(published, "Table 56").query("number == 'type'")
+    yield from [
+        Check(one["where"], f"{one.row}: type", one.published, _kind(str(one.row)), "agrees")
+        for _, one in types.iterrows()
+    ]
+    yield from stand_ins(
+        of(published, "Table 57"), lambda *_: None, "weights of these encoders, IMDB and Yelp are not at hand"
+    )
+    yield from _of_tables(published)
+    yield from _claims(rows, found, published)
+
+
+def _key(row: str) -> str:
+    return next(value for key, value in KEYS.items() if row.startswith(key))
+
+
+def _rho(found: Table, row: str, at: str) -> float | None:
+    accuracy = "accuracy 512" if at == "correlation" else f"accuracy {at}"
+    return float(found.loc[(_key(row), accuracy), "rho"]) if (_key(row), accuracy) in found.index else None
+
+
+def _kind(row: str) -> str:
+    return "Unsupervised" if row.startswith("Split") else "Label-informed"
+
+
+def _stars(published: Table) -> Iterator[Check]:
+    """Stars are those of Student's t for 30 independent models."""
+    from scipy.stats import t
+
+    for table in ("Table 55", "Table 56"):
+        lines = of(published, table)
+        for _, line in lines[lines.number.str.contains("stars")].iterrows():
+            at = "correlation" if line.number == "stars" else line.number.split()[0]
+            rho = number(published, table, str(line.row), at)
+            p = 2 * t.sf(abs(rho) * np.sqrt((MODELS - 2) / (1 - rho**2)), MODELS - 2)
+            ours = float(sum(p < level for level in (0.05, 0.01, 0.001)))
+            said = float(line.published)
+            why = "" if ours == said else f"rho = {rho} with n = 30 has p = {p:.4f}: rounding of rho"
+            yield Check(
+                line["where"],
+                f"{line.row}: {line.number}, as of 30 independent models",
+                said,
+                ours,
+                "agrees" if ours == said else "differs",
+                why,
+            )
+
+
+def _of_tables(published: Table) -> Iterator[Check]:
+    """Numbers that the published tables themselves give."""
+    table = table_57(published)
+    lines = of(published, "11.3", "11.6", "11.7")
+    over_k = lines[lines.number.isin(["lowest over k", "highest over k"])]
+    yield from derived(over_k, lambda row, which: _extreme(published, row, which), "Table 55 has another extreme")
+    again = lines[lines.number.isin(["64", "correlation"])]
+    yield from derived(
+        again,
+        lambda row, at: number(published, "Table 55" if at == "64" else "Table 56", row, at),
+        "the table has another value",
+    )
+    from scipy.stats import t
+
+    rho = number(published, "Table 56", "Split-Half (dims)", "correlation")
+    p = float(2 * t.sf(abs(rho) * np.sqrt(28 / (1 - rho**2)), 28))
+    yield from derived(lines[lines.number == "p"], lambda *_: p, "the correlation has two digits: 0.034 gives p = 0.86")
+    named = of(published, "11.4")
+    plain = named[named.row.isin(table.index)]
+    yield from derived(plain, lambda row, what: float(table.loc[row, what]), "Table 57 has another value")
+    ends = {
+        name: 100
+        * (table.sort_values("alignment")[name].tail(5).mean() - table.sort_values("alignment")[name].head(5).mean())
+        for name in ("accuracy 1", "accuracy 2")
+    }
+    yield from derived(
+        named[~named.row.isin(table.index)],
+        lambda _, what: float(ends[what]),
+        "the five highest and lowest rows of Table 57 give this; Exp1 of the table has no k",
+    )
+    yield from _table_58(published)
+    counts: dict[str, float] = {
+        **table.capacity.value_counts().astype(float).to_dict(),
+        "models": float(len(table)),
+        "observations, experiment 1": 180.0,
+        "observations, experiment 2": 30.0,
+    }
+    own = of(published, "11.1")
+    yield from derived(own[own.number.isin(list(counts))], lambda _, what: counts[what], "counted in Table 57")
+    used = {
+        "source samples": 300.0,
+        "target training rows": 512.0,
+        "target validation rows": 88.0,
+        "target test rows": 300.0,
+    }
+    yield from stand_ins(
+        own[own.number.isin(list(used))],
+        lambda _, what: used[what],
+        "other texts: phrases and sentences of SST-2, fewer for time",
+    )
+
+
+def _extreme(published: Table, row: str, which: str) -> float:
+    lines = of(published, "Table 55")
+    values = lines[(lines.row == row) & ~lines.number.str.contains("stars")].published.astype(float)
+    return float(values.min() if which.startswith("lowest") else values.max())
+
+
+def _table_58(published: Table) -> Iterator[Check]:
+    lines = of(published, "Table 58", "11.5", "11.7")
+    yield from derived(
+        lines[(lines.number == "gap")],
+        lambda row, _: (
+            number(published, "Table 58", row, "label-informed") - number(published, "Table 58", row, "unsupervised")
+        ),
+        "the difference of the two columns",
+    )
+    gaps = (
+        of(published, "Table 58")
+        .query("number == 'gap' and row.str.startswith('Transfer')", engine="python")
+        .published.astype(float)
+    )
+    yield from derived(
+        lines[lines.row == "gap"],
+        lambda _, which: float(gaps.min() if which == "lowest" else gaps.max()),
+        "from Table 58",
+    )
+    told = {
+        ("Transfer (SST-2, k = 64)", "unsupervised"): number(published, "Table 55", "Split-Half (unsup.)", "64"),
+        ("Transfer (SST-2, k = 64)", "label-informed"): number(published, "Table 55", "H-Score", "64"),
+        ("Transfer (Yelp)", "unsupervised"): number(published, "Table 56", "Split-Half (dims)", "correlation"),
+        ("Transfer (Yelp)", "label-informed"): number(published, "Table 56", "LogME", "correlation"),
+    }
+    rest = lines[lines.number.isin(["unsupervised", "label-informed"])]
+    yield from derived(
+        rest[rest.row.str.startswith("Transfer")], lambda row, what: told[(row, what)], "the tables have another value"
+    )
+    yield from stand_ins(
+        rest[rest.row.str.startswith("Steering")],
+        lambda *_: None,
+        "a number of the steering experiments: see the study steering",
+    )
+
+
+def _claims(rows: Table, found: Table, published: Table) -> Iterator[Check]:
+    theirs = of_table_57(published)
+    one, two = theirs["alignment, accuracy 1"], theirs["alignment, accuracy 2"]
+    for name, line, table, column in (
+        ("Exp1 Acc", one, "Table 55", "512"),
+        ("Exp2 Acc", two, "Table 56", "correlation"),
+    ):
+        said = number(published, table, "Label-RDM Align." if column == "512" else "Label-RDM Alignment", column)
+        yield claim(
+            table,
+            f"the correlation of alignment with {name} is that of the rows of Table 57",
+            said,
+            float(line.rho),
+            abs(said - line.rho) < 0.015,
+            f"Table 57 gives {line.rho:.3f}; its Exp1 names no k, and two models of equal accuracy share a rank",
+            control=False,
+        )
+    yield claim(
+        "11.3",
+        "alignment foretells accuracy across 30 models (***)",
+        "p < 0.001",
+        f"over {one.families:.0f} families: rho {one.rho_families:.2f} (p = {one.p_families:.3f}) and "
+        f"{two.rho_families:.2f} (p = {two.p_families:.3f})",
+        bool(max(one.p_families, two.p_families) <= 0.05),
+        f"models of a family share training and data: over the families of Table 57 p is {one.p_families:.3f} and "
+        f"{two.p_families:.3f}",
+    )
+    yield claim(
+        "11.4",
+        "the relation of alignment and accuracy is not one of size",
+        "alignment",
+        f"at equal size (Small, Base, Large) rho is {one.at_equal_width:.2f} and {two.at_equal_width:.2f}; within "
+        f"families {one.mean_within_families:.2f} and {two.mean_within_families:.2f}",
+        bool(min(one.at_equal_width, two.at_equal_width) > 0.4),
+        "at equal size little is left",
+    )
+    at: Any = {name: found.loc[(name, "accuracy 512")] for name in KEYS.values()}
+    yield claim(
+        "11.3",
+        "stability without labels does not foretell few-shot accuracy",
+        "0.22 to 0.33, n.s.",
+        f"{at['split'].rho:.2f} (p = {at['split'].p:.3f}), over families {at['split'].rho_families:.2f} (p = "
+        f"{at['split'].p_families:.3f})",
+        bool(at["split"].p_families > 0.05),
+        "over families of representations it does here",
+    )
+    yield claim(
+        "11.3",
+        "alignment with labels foretells it",
+        "0.72 to 0.81",
+        f"{at['alignment'].rho:.2f} (p = {at['alignment'].p:.4f}), over families {at['alignment'].rho_families:.2f} (p "
+        f"= {at['alignment'].p_families:.3f})",
+        bool(at["alignment"].p_families <= 0.05),
+        f"over the {at['alignment'].families:.0f} families here p is {at['alignment'].p_families:.3f}",
+    )
+    best = max((one.rho, name) for name, one in at.items())
+    yield claim(
+        "11.3",
+        "H-Score is consistently strongest",
+        "0.79 to 0.89",
+        f"{at['h_score'].rho:.2f}; strongest here: {best[1]} ({best[0]:.2f})",
+        best[1] == "h_score",
+        f"it is correlated {at['h_score'].width:.2f} with the number of features: with 300 rows many features fit any "
+        f"labels; at equal width {at['h_score'].at_equal_width:.2f}",
+    )
+    yield claim(
+        "11.3",
+        "stable discriminant directions (LDA subspace) go with worse transfer",
+        "-0.47 to -0.58",
+        f"{at['lda'].rho:.2f}; at equal width {at['lda'].at_equal_width:.2f}",
+        bool(at["lda"].rho < 0 and at["lda"].at_equal_width < -0.2),
+        f"its correlation with the number of features is {at['lda'].width:.2f}: wide features have unstable "
+        f"directions, and at equal width {at['lda'].at_equal_width:.2f} is left",
+    )
+    gap = max(at[name].rho for name in ("alignment", "h_score", "logme")) - at["split"].rho
+    yield claim(
+        "11.5",
+        "label-informed scores beat stability by far",
+        "0.56 to 0.90",
+        float(gap),
+        bool(gap > 0.3),
+        "the gap is small on these representations: what separates trained from random ones separates stable from "
+        "unstable ones",
+        control=False,
+    )
+    yield claim(
+        "11.5",
+        "unsupervised stability fails in real tasks (rho < 0.10)",
+        "rho < 0.10",
+        number(published, "Table 58", "Transfer (SST-2, k = 64)", "unsupervised"),
+        False,
+        "the published value at k = 64 itself is 0.33",
+    )
+    yield claim(
+        "11.5",
+        "supervised scores remain highly predictive (rho > 0.85)",
+        "rho > 0.85",
+        number(published, "Table 55", "Label-RDM Align.", "64"),
+        False,
+        "Shesha's own label score is 0.81 at k = 64; the 0.89 and 0.93 of Table 58 are H-Score and LogME",
+    )
+    jina = table_57(published).loc["jina-embeddings-v2-base-en"]
+    yield claim(
+        "11.4",
+        "Jina-v2 has near-chance accuracy and near-zero alignment",
+        "0.509 to 0.564, 0.007",
+        f"{jina['accuracy 1']} and {jina['accuracy 2']}, {jina.alignment}",
+        bool(jina.alignment < 0.05 and max(jina["accuracy 1"], jina["accuracy 2"]) < 0.6),
+        "Table 57 has other numbers",
+    )
+    del rows

@@ -1,0 +1,1 @@
+"""What the feature split measures: ground truth, spectra, invariance, the ten tests, axes, width."""

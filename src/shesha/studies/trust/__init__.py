@@ -1,0 +1,1 @@
+"""Which measure: the benchmark's tables, raw and calibrated."""

@@ -1,0 +1,229 @@
+"""The benchmark's claims in words, looked for in the published tables and in our small suites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from shesha.benchmark import published_runtimes
+from shesha.benchmark.tables import type_of
+from shesha.studies._checks import AGREES, DIFFERS, HOLDS_NOT, Check
+from shesha.studies.trust import _resi as tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DOMAINS = ("graph", "language", "vision")
+NEIGHBOURS = ("2nd-Cos", "Jaccard", "RankSim")
+OFTEN = 0.5
+"""How often a first place must come back where data sets and networks are drawn anew."""
+_STAND_INS = "other data and networks than the published ones (SST-2, MNLI, Fashion-MNIST and CIFAR-10 subsets)"
+
+
+class Found(NamedTuple):
+    """What the tables say of a claim: whether it is so in the published ones, and in ours, and with which numbers."""
+
+    there: bool
+    here: bool | None
+    numbers: str
+    why: str = ""
+
+
+class Places:
+    """Positions of all measures, by domain and source, from the rows of the study."""
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        own = rows[rows.part == "ranks"]
+        self.of = {(line.domain, line.dataset): line for _, line in own.iterrows()}
+
+    def place(self, measure: str, domain: str, source: str = "published") -> int:
+        """Return the position; 1 is best."""
+        return int(self.of[domain, source][measure])
+
+    def first(self, domain: str, source: str = "published") -> list[str]:
+        """Return the measures from the best."""
+        names = [name for name in tables.scores("published").measure.unique() if name in self.of[domain, source].index]
+        return sorted(names, key=lambda name: self.place(name, domain, source))
+
+    def share(self, measure: str, domain: str, source: str = "published") -> float:
+        """Return how often it is first where data sets and networks are drawn anew."""
+        return float(self.of[domain, source][f"{measure} first"])
+
+    def told(self, measures: tuple[str, ...], domains: tuple[str, ...] = DOMAINS) -> str:
+        """Name positions, published / ours."""
+        return "; ".join(
+            f"{name} "
+            + ", ".join(
+                f"{self.place(name, domain)} / {self.place(name, domain, 'small')}"
+                + f" ({domain})" * (len(domains) > 1)
+                for domain in domains
+            )
+            for name in measures
+        )
+
+
+def _no_winner(places: Places) -> Found:
+    firsts = {source: [places.first(domain, source)[0] for domain in DOMAINS] for source in ("published", "small")}
+    told = " / ".join(", ".join(one) for one in firsts.values())
+    ours = len(set(firsts["small"])) > 1
+    return Found(len(set(firsts["published"])) > 1, ours, f"first in graphs, language, vision: {told}")
+
+
+def _graph_neighbours(places: Places) -> Found:
+    there, here = (all(places.place(one, "graph", source) <= 12 for one in NEIGHBOURS) for source in _SOURCES)
+    return Found(there, here, places.told(NEIGHBOURS, ("graph",)))
+
+
+def _first(measure: str, domain: str) -> Callable[[Places], Found]:
+    def look(places: Places) -> Found:
+        share = places.share(measure, domain)
+        there, here = (places.place(measure, domain, source) == 1 for source in _SOURCES)
+        told = f"{places.told((measure,), (domain,))}; first in {100 * share:.0f} % of draws of data sets and networks"
+        leader = places.first(domain)[0]
+        why = (
+            f"by median rank {leader} is first, and {measure} in {100 * share:.0f} % of draws of the published data "
+            "sets and networks: which measure leads depends on the columns that were chosen"
+        )
+        return Found(there and share >= OFTEN, here, told, why if not there or share < OFTEN else "")
+
+    return look
+
+
+def _top_half(places: Places) -> Found:
+    there, here = (all(places.place("OrthProc", one, source) <= 12 for one in DOMAINS) for source in _SOURCES)
+    return Found(there, here, places.told(("OrthProc",)))
+
+
+def _not_out(places: Places) -> Found:
+    there, here = (
+        all(sum(places.place(name, one, source) <= 5 for one in DOMAINS) <= 1 for name in ("RSA", "SVCCA"))
+        for source in _SOURCES
+    )
+    return Found(there, here, places.told(("RSA", "SVCCA")))
+
+
+def _layers(places: Places) -> Found:
+    found, said = [], []
+    for source, column in (("published", ("Flickr", "SAGE", "")), ("small", ("Cora", "SAGE", ""))):
+        layers, cuts = (
+            tables.columns(source, "graph", *of)[column]
+            for of in (("layer_monotonicity", "conformity"), ("shortcut", "auprc"))
+        )
+        found.append(bool((layers[["EOS", "GULP"]] >= 0.995).all() and (cuts[["EOS", "GULP"]] < cuts.median()).all()))
+        said.append(
+            f"{column[0]}: layers {layers['EOS']:.2f} and {layers['GULP']:.2f}, shortcuts {cuts['EOS']:.2f} and "
+            f"{cuts['GULP']:.2f} (median measure {cuts.median():.2f})"
+        )
+    return Found(found[0], found[1], "; ".join(said))
+
+
+def _above_median(
+    measures: tuple[str, ...], test: str, quality: str, theirs: tuple[str, str], ours: tuple[str, str], least: float
+) -> Callable[[Places], Found]:
+    """Whether the measures' scores exceed a quantile of all, averaged over the columns of a network."""
+
+    def look(places: Places) -> Found:
+        found, said = [], []
+        for source, (domain, network) in (("published", theirs), ("small", ours)):
+            table = tables.columns(source, domain, test, quality)
+            mean = table[[one for one in table.columns if one[1] == network]].mean(axis=1)
+            found.append(bool((mean[list(measures)] >= mean.quantile(least)).all()))
+            values = ", ".join(f"{name} {mean[name]:.2f}" for name in measures)
+            said.append(f"{network}: {values} (median measure {mean.median():.2f}, best {mean.max():.2f})")
+        return Found(found[0], found[1], "; ".join(said))
+
+    return look
+
+
+def _stated(places: Places) -> Found:
+    wanted = {"language": 1, "vision": 8, "graph": 11}
+    there = all(places.place("CKA", domain) == place for domain, place in wanted.items())
+    here = all(places.place("CKA", domain, "small") == place for domain, place in wanted.items())
+    return Found(there, here, places.told(("CKA",)))
+
+
+def _preprocessing(places: Places) -> Found:
+    told, found = [], []
+    for source in _SOURCES:
+        apart = [abs(places.place("OrthProc", one, source) - places.place("ProcDist", one, source)) for one in DOMAINS]
+        found.append(max(apart) >= 3)
+        told.append(", ".join(map(str, apart)))
+    return Found(found[0], found[1], f"positions apart in graphs, language, vision: {' / '.join(told)}")
+
+
+_BETTER = ("Alignment", "RSM", "Neighbors")
+
+
+def _families(places: Places) -> Found:
+    found, told = [], []
+    for source in _SOURCES:
+        means: dict[str, list[int]] = {}
+        for name in tables.scores("published").measure.unique():
+            means.setdefault(type_of(name), []).extend(places.place(name, one, source) for one in DOMAINS)
+        mean = {family: sum(all_of) / len(all_of) for family, all_of in means.items()}
+        better, worse = ([value for name, value in mean.items() if (name in _BETTER) == one] for one in (True, False))
+        found.append(max(better) < min(worse))
+        told.append(", ".join(f"{name} {value:.1f}" for name, value in sorted(mean.items(), key=lambda one: one[1])))
+    why = "RTD alone, of the two topological measures, is among the first three of graphs and vision"
+    return Found(found[0], found[1], f"mean positions: {' / '.join(told)}", why)
+
+
+def _outputs(places: Places) -> Found:
+    from shesha.benchmark import rank
+
+    wanted = {"vision": "Jaccard", "language": "DistCorr", "graph": "RSA"}
+    found, told = [], []
+    for source in _SOURCES:
+        ranks = rank(tables.scores(source), tests=["disagreement"]).sort_values("mean")
+        first = {domain: list(own.measure) for domain, own in ranks.groupby("domain")}
+        found.append(all(first[domain][0] == name for domain, name in wanted.items()))
+        told.append(", ".join(f"{name} {first[domain].index(name) + 1} ({domain})" for domain, name in wanted.items()))
+    return Found(found[0], found[1], f"disagreement, positions by mean rank: {' / '.join(told)}")
+
+
+def _runtimes(places: Places) -> Found:
+    seconds = published_runtimes()
+    # Some are printed as 0.
+    ratio = seconds.max() / seconds.where(seconds > 0).min()
+    return Found(
+        bool((ratio > 1000).all()), None, f"slowest over fastest: {ratio.min():.0f} to {ratio.max():.0f} times"
+    )
+
+
+_SOURCES = ("published", "small")
+_LOOKS: Mapping[str, Callable[[Places], Found]] = {
+    "no winner": _no_winner,
+    "graph neighbours": _graph_neighbours,
+    "language CKA": _first("CKA", "language"),
+    "vision Jaccard": _first("Jaccard", "vision"),
+    "OrthProc": _top_half,
+    "RSA and SVCCA": _not_out,
+    "layers and shortcuts": _layers,
+    "BERT outputs": _above_median(NEIGHBOURS, "jsd", "spearman", ("language", "BERT"), ("language", "MiniLM"), 0.5),
+    "BERT concentricity": _above_median(
+        ("ConcDiff",), "label_randomization", "auprc", ("language", "BERT"), ("language", "MiniLM"), 0.5
+    ),
+    "CKA positions": _stated,
+    "preprocessing": _preprocessing,
+    "families": _families,
+    "outputs": _outputs,
+    "uniformity": _above_median(
+        ("UnifDiff",), "augmentation", "auprc", ("language", "BERT"), ("language", "MiniLM"), 0.75
+    ),
+    "runtimes": _runtimes,
+}
+
+
+def claims(rows: pd.DataFrame, published: pd.DataFrame) -> list[Check]:
+    """Return a check for each claim: so in the published tables, and in ours."""
+    places, checks = Places(rows), []
+    for _, line in published.iterrows():
+        found = _LOOKS[line.key](places)
+        if not found.there:
+            verdict, why = HOLDS_NOT, f"the published tables do not bear it out: {found.why or found.numbers}"
+        elif found.here is False:
+            verdict, why = DIFFERS, f"so in the published tables, not in our small suites: {_STAND_INS}"
+        else:
+            verdict, why = AGREES, ""
+        checks.append(Check(line["where"], line.claim, line.published, found.numbers, verdict, why))
+    return checks
