@@ -149,6 +149,21 @@ def test_a_part_of_the_grid_is_computed_and_values_outside_are_refused(tmp_path)
         run([MINE], out=tmp_path, only={"y": "1"})
 
 
+def test_a_table_without_its_store_is_gone_on_with(tmp_path, monkeypatch):
+    run([MINE], out=tmp_path, only={"x": "3"})
+    (tmp_path / "studies.sqlite").unlink()
+    log = tmp_path / "log"
+    monkeypatch.setenv("MINE_LOG", str(log))
+    (found,) = run([MINE], out=tmp_path)
+    assert found.rows.to_dict("list") == {"x": [1, 2, 3, 4], "square": [1, 4, 9, 16]}
+    assert computed(log) == ["1", "2", "4"]
+    (tmp_path / "studies.sqlite").unlink()
+    summary = tmp_path / "mine" / "summary.json"
+    summary.write_text(summary.read_text().replace('"version": 1', '"version": 2'))
+    run([MINE], out=tmp_path)
+    assert len(computed(log)) == 7
+
+
 def test_the_page_remembers_what_was_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("MINE_MISSING", "1")
     run([MINE], out=tmp_path)

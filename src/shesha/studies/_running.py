@@ -11,6 +11,7 @@ from typing import Any
 
 from shesha import runs
 from shesha.runs import Here, Job, Kept, Meter, ResultStore
+from shesha.studies._adopted import adopt
 from shesha.studies._registry import find
 from shesha.studies._study import Study, Unreachable
 from shesha.studies._writing import StudyRun, write
@@ -38,7 +39,8 @@ def run(
     quick : bool
         Only the cells of the quick grid.
     out : path
-        Folder of the results: one store for all, one folder per study with `rows.csv`, `page.md` and pictures.
+        Folder of the results: one store for all, one folder per study with `rows.csv`, `page.md` and pictures. Rows of
+        this version that are there without the store (from a repository) are gone on with.
     workers, scheduler : int, str, optional
         Processes of this machine (None: one per core), or the address of a Dask cluster.
     again : bool
@@ -67,6 +69,8 @@ def run(
     found = []
     with runs.writing(folder / STORE) as store:
         for one, cells in zip(chosen, grids, strict=True):
+            if not again:
+                adopt(one, store, folder / one.name, _key)
             failures = _compute(one, cells, store, workers, scheduler, again)
             found.append(_as_run(one, store, quick, failures))
             # Before the next study, which may be interrupted.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PUBLISHED = Path(__file__).with_name("published")
-SUMMARY, CHECKS = "summary.json", "checks.csv"
+SUMMARY, CHECKS, ROWS = "summary.json", "checks.csv", "rows.csv"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def write(found: StudyRun, folder: Path) -> Path:
     study, own = found.study, folder / found.study.name
     own.mkdir(parents=True, exist_ok=True)
     # Six digits are more than any draw is good for, and a quarter of the size.
-    write_text(own / "rows.csv", found.rows.to_csv(index=False, float_format="%.6g"))
+    write_text(own / ROWS, found.rows.to_csv(index=False, float_format="%.6g"))
     if not len(found.rows):
         write_text(own / "page.md", "\n\n".join([f"# {study.name}", study.question, *_said(found)]) + "\n")
         return own / "page.md"
@@ -65,6 +65,7 @@ def write(found: StudyRun, folder: Path) -> Path:
     write_text(own / CHECKS, as_table(page.checks).to_csv(index=False, float_format="%.6g"))
     summary = {
         "name": study.name,
+        "version": study.version,
         "paper": study.paper,
         "question": study.question,
         "answer": page.answer,
@@ -72,6 +73,7 @@ def write(found: StudyRun, folder: Path) -> Path:
         "cells": found.n_cells,
         "rows": len(found.rows),
         "seconds": round(sum(found.seconds), 1),
+        "days": list(dict.fromkeys((found.days[0], found.days[-1]))) if found.days else [],
     }
     write_text(own / SUMMARY, json.dumps(summary, indent=1) + "\n")
     return save_page(page, own, f"{study.name} ({study.paper})", study.question, "\n\n".join(_said(found)))
