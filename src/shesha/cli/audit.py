@@ -80,6 +80,9 @@ def audit_command(
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the scores to this file.")] = None,
     html: _files.Html = None,
+    card: Annotated[
+        Path | None, typer.Option(help="Write Markdown with a head of numbers, for the card of a model on a hub.")
+    ] = None,
 ) -> None:
     """Audit representations: what is wrong with the data, how stable is their geometry, is it above chance?
 
@@ -93,6 +96,7 @@ def audit_command(
     _files.require_writable(plot)
     _files.require_picture(plot)
     _files.require_page(html)
+    _files.require_writable(card)
     if workers is not None and workers < 1:
         raise ValueError(f"--workers must be at least 1, got {workers}")
     models = _models.FromModels.asked(model, files, texts, layers, pool, batch_size, device)
@@ -154,6 +158,11 @@ def audit_command(
         found = replace(found, drift=None, drift_reason=_UNORDERED)
     named = [Path(one) for one in (labels, blocks, groups, within) if one is not None]
     _files.save_page(html, found.page, [*files, *named])
+    if card is not None:
+        from shesha.results._audit_page import audit_card
+
+        of = ", ".join(path.name for path in files) or str(model)
+        _files.write(card, audit_card(found, _files.what_was_run([*files, *named]), of))
     show(found, json, plot)
     if quick:
         typer.echo("shesha: a first look (--quick): without it intervals are firmer and p-values finer", err=True)

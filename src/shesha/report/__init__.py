@@ -9,6 +9,7 @@ from shesha.report._markdown import markdown_line, markdown_table
 from shesha.report._tables import Column, Strip, table
 from shesha.report._width import page_width
 from shesha.report.html import as_fragment, as_html
+from shesha.report.model_card import Metric, as_card
 from shesha.report.page import Page
 from shesha.report.sections import (
     Drawing,
@@ -35,6 +36,7 @@ __all__ = [
     "HeatMap",
     "Item",
     "Lines",
+    "Metric",
     "Page",
     "Part",
     "Point",
@@ -42,6 +44,7 @@ __all__ = [
     "Strip",
     "Table",
     "Text",
+    "as_card",
     "as_fragment",
     "as_html",
     "as_text",

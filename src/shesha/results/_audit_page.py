@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from shesha.report import Column, Drawing, Page, Part, Section, Strip, Table, Text
+from shesha.report import Column, Drawing, Metric, Page, Part, Section, Strip, Table, Text, as_card
 from shesha.results._audit_doubts import doubts
 from shesha.results._audit_headline import headline
 from shesha.results._audit_readings import readings
@@ -46,16 +47,27 @@ def audit_page(audit: Audit) -> Page:
     )
 
 
+def audit_card(audit: Audit, about: Mapping[str, str], data: str) -> str:
+    """Return an audit as Markdown for model hubs, with its numbers in the head."""
+    metrics = []
+    for one in audit.representations:
+        score, chance = one.ranked_by, one.chance
+        if score is None:
+            continue
+        beside = {} if chance is None else {"chance": chance.threshold, "p_value": chance.p_value}
+        metrics.append(Metric(one.name, _called(audit), score.value, score.low, score.high, **beside))
+    return as_card(audit.page(about), metrics, data)
+
+
 def _numbers(audit: Audit) -> tuple[Part, ...]:
     """The score that ranks, beside its chance; agreement with labels where there is no stability."""
     known = [one for one in audit.representations if one.ranked_by is not None]
     if not known:
         rest = tables(audit)
         return tuple(part for section in rest for part in section.parts if isinstance(part, Table))[:1]
-    same_width = any(one.same_width is not None for one in known)
     ranked = [Column("rank", tuple(str(place(audit, one.name)) for one in known))] if len(audit.ranking) > 1 else []
     score = Column(
-        "stability, with as many features each" if same_width else "feature-split stability",
+        _called(audit),
         tuple(interval(one.ranked_by) for one in known),
         ">",
         tuple(_strip(one, one.ranked_by) for one in known),
@@ -66,6 +78,12 @@ def _numbers(audit: Audit) -> tuple[Part, ...]:
         tuple(one.name for one in known), ((*ranked, score, chance, p_values),), "Stability", "representation"
     )
     return (table,)
+
+
+def _called(audit: Audit) -> str:
+    """Name the score that ranks."""
+    same_width = any(one.same_width is not None for one in audit.representations)
+    return "stability, with as many features each" if same_width else "feature-split stability"
 
 
 def _strip(one: RepresentationAudit, score: Estimate | None) -> Strip | None:

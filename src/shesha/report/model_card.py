@@ -1,0 +1,125 @@
+"""A report as the Markdown that model hubs show: a head of numbers for machines, then the answer and its doubts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from shesha.report._markdown import markdown_table
+from shesha.report.page import Page
+from shesha.report.sections import Item, Part, Point, Table, Text
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number of one model, for the head of a card."""
+
+    model: str
+    name: str
+    value: float
+    low: float = float("nan")
+    high: float = float("nan")
+    chance: float = float("nan")
+    """What chance rarely passes."""
+    p_value: float = float("nan")
+
+
+def as_card(page: Page, metrics: Sequence[Metric], data: str) -> str:
+    """Return Markdown with a head in YAML (`model-index`, as model hubs read it).
+
+    Every text of the head is written as JSON writes it, which is YAML as well: a name cannot become anything else.
+
+    Parameters
+    ----------
+    page : Page
+        What the card says.
+    metrics : sequence of Metric
+        Numbers of the head; those that are not finite are left out.
+    data : str
+        What the representations are of.
+
+    Examples
+    --------
+    >>> page = Page("Audit", "Is it stable?", ("Yes.",))
+    >>> print(as_card(page, [Metric("layer: 3", "feature-split stability", 0.7, p_value=0.005)], "reviews.csv"))
+    ---
+    library_name: "shesha"
+    tags: ["representation-geometry"]
+    model-index:
+    - name: "layer: 3"
+      results:
+      - task: {"type": "feature-extraction"}
+        dataset: {"name": "reviews.csv", "type": "custom"}
+        metrics:
+        - {"type": "feature-split stability", "value": 0.7, "args": {"p_value": 0.005}}
+    ---
+    <BLANKLINE>
+    # Audit
+    <BLANKLINE>
+    Is it stable?
+    <BLANKLINE>
+    **Yes.**
+    <BLANKLINE>
+    """
+    return "\n".join([*_head(metrics, data), "", "\n\n".join(_body(page)), ""])
+
+
+def _head(metrics: Sequence[Metric], data: str) -> Iterator[str]:
+    yield "---"
+    yield 'library_name: "shesha"'
+    yield 'tags: ["representation-geometry"]'
+    known = [one for one in metrics if isfinite(one.value)]
+    if known:
+        yield "model-index:"
+    for model in dict.fromkeys(one.model for one in known):
+        yield f"- name: {json.dumps(model)}"
+        yield "  results:"
+        yield '  - task: {"type": "feature-extraction"}'
+        yield f"    dataset: {json.dumps({'name': data, 'type': 'custom'})}"
+        yield "    metrics:"
+        yield from (f"    - {_metric(one)}" for one in known if one.model == model)
+    yield "---"
+
+
+def _metric(one: Metric) -> str:
+    beside = {name: getattr(one, name) for name in ("low", "high", "chance", "p_value")}
+    args = {name: round(value, 6) for name, value in beside.items() if isfinite(value)}
+    return json.dumps({"type": one.name, "value": round(one.value, 6), **({"args": args} if args else {})})
+
+
+def _body(page: Page) -> Iterator[str]:
+    yield f"# {_plain(page.title)}"
+    yield _plain(page.question)
+    if page.answer:
+        first, *rest = map(_plain, page.answer)
+        yield " ".join([f"**{first}**", *rest])
+    for title, parts in (("The numbers", page.numbers), ("What to doubt first", page.doubts)):
+        shown = [text for part in parts for text in _part(part)]
+        if shown:
+            yield f"## {title}"
+            yield from shown
+    if page.ran:
+        yield "## What was run"
+        yield markdown_table(["", ""], [[_plain(name), _plain(value)] for name, value in page.ran])
+
+
+def _part(part: Part) -> Iterator[str]:
+    if isinstance(part, Text | Item):
+        yield _plain(part.text)
+    elif isinstance(part, Point):
+        yield f"- **{_plain(part.name)}** ({_plain(part.evidence)}): {_plain(part.text)} {_plain(part.advice)}"
+    elif isinstance(part, Table):
+        columns = [column for group in part.groups for column in group]
+        cells = zip(part.names, *(column.cells for column in columns), strict=True)
+        yield markdown_table(
+            [part.head, *(column.head for column in columns)], [list(map(_plain, row)) for row in cells]
+        )
+
+
+def _plain(text: str) -> str:
+    """Keep names from becoming tags, links or emphasis."""
+    for sign, safe in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("[", "\\["), ("`", "\\`"), ("*", "\\*")):
+        text = text.replace(sign, safe)
+    return " ".join(text.split())
