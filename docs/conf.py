@@ -85,7 +85,9 @@ def _leads_somewhere(app: object, docname: str, source: list[str]) -> None:
             return f"[{words}]({'../' * depth}generated/{COPIED[target]})"
         return f"{picture}[{words}]({REPOSITORY}/blob/v{release}/{target})" if REPOSITORY else f"{words} (`{target}`)"
 
-    source[0] = _OUTSIDE.sub(replaced, source[0]).replace("](index.md", "](contents.md")
+    source[0] = _OUTSIDE.sub(replaced, source[0])
+    if not docname.startswith("studies/"):
+        source[0] = source[0].replace("](index.md", "](contents.md")
 
 
 def setup(app: object) -> None:

@@ -23,7 +23,7 @@ SECTIONS = {
         "Guide",
         "One page per capability: what it answers, how, and what would fool it.",
         "../which_measure ../calibration ../files ../activations ../single_cells ../neural_recordings ../steering "
-        "../monitoring ../benchmark ../benchmark/* ../extending ../command_line gallery/index",
+        "../monitoring ../benchmark ../benchmark/* ../extending ../command_line ../report gallery/index",
     ),
     "look_up": (
         "Reference",
@@ -39,7 +39,7 @@ SECTIONS = {
     "experiments": (
         "Studies",
         "The papers' experiments run again, one command each, beside the published numbers.",
-        "../studies ../studies/index ../studies/*/page",
+        "../studies ../studies/index ../studies/numbers_* ../studies/*/page",
     ),
 }
 """Pages of the bar at the top: title, what they hold, the pages below."""
