@@ -164,6 +164,16 @@ def test_a_table_without_its_store_is_gone_on_with(tmp_path, monkeypatch):
     assert len(computed(log)) == 7
 
 
+def test_a_page_that_needs_other_cells_costs_neither_rows_nor_later_studies(tmp_path):
+    first, second = run([MINE, MINE], out=tmp_path, only={"x": "4"})
+    assert first.rows.square.tolist() == second.rows.square.tolist() == [16]
+    page = (tmp_path / "mine" / "page.md").read_text()
+    assert "A page needs more of the cells than these (KeyError: 'no two')." in page
+    assert not (tmp_path / "mine" / "checks.csv").exists()
+    assert run([MINE], out=tmp_path)[0].complete
+    assert (tmp_path / "mine" / "checks.csv").exists()
+
+
 def test_the_page_remembers_what_was_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("MINE_MISSING", "1")
     run([MINE], out=tmp_path)

@@ -68,6 +68,7 @@ def run_command(
     """
     from shesha.studies import run, studies
     from shesha.studies._html import study_page
+    from shesha.studies._writing import has_page
 
     _files.require_page(out / "page.html" if html and out.is_dir() else None)
     pairs = [text.partition("=") for text in where or ()]
@@ -79,7 +80,7 @@ def run_command(
         found = run(wanted, quick=quick, out=out, workers=workers, scheduler=scheduler, again=again, only=only)
     for one in found:
         typer.echo("\n".join(_told(one, out)))
-        if html and len(one.rows):
+        if html and has_page(one.study, out):
             _files.save_page(out / one.study.name / "page.html", partial(study_page, one), [])
     if any(one.failures for one in found):
         raise typer.Exit(_INCOMPLETE)
@@ -116,10 +117,14 @@ def page_command(
     from shesha.studies import write_page
     from shesha.studies._html import study_page
     from shesha.studies._running import found_of
+    from shesha.studies._writing import has_page
 
     _files.require_page(html)
     typer.echo(str(write_page(name, out)))
-    _files.save_page(html, lambda about: study_page(found_of(name, out), about), [])
+    found = found_of(name, out)
+    if html is not None and not has_page(found.study, out):
+        raise ValueError(f"--html must be of a study with the cells that its page needs: `shesha study run {name}`")
+    _files.save_page(html, lambda about: study_page(found, about), [])
 
 
 @study.command("index")

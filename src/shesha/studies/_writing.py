@@ -58,10 +58,17 @@ def write(found: StudyRun, folder: Path) -> Path:
     # Six digits are more than any draw is good for, and a quarter of the size.
     write_text(own / ROWS, found.rows.to_csv(index=False, float_format="%.6g"))
     if not len(found.rows):
-        write_text(own / "page.md", "\n\n".join([f"# {study.name}", study.question, *_said(found)]) + "\n")
-        return own / "page.md"
+        return _without_page(found, own)
     published = None if study.published is None else pd.read_csv(PUBLISHED / study.published, comment="#")
-    page = study.pages[0](found.rows, published)
+    try:
+        page = study.pages[0](found.rows, published)
+    except Exception as error:
+        # Pages are made for whole grids; what a part lacks must not cost the rows, nor the studies after this one.
+        if found.complete:
+            raise
+        return _without_page(
+            found, own, f"A page needs more of the cells than these ({type(error).__name__}: {error})."
+        )
     write_text(own / CHECKS, as_table(page.checks).to_csv(index=False, float_format="%.6g"))
     summary = {
         "name": study.name,
@@ -77,6 +84,20 @@ def write(found: StudyRun, folder: Path) -> Path:
     }
     write_text(own / SUMMARY, json.dumps(summary, indent=1) + "\n")
     return save_page(page, own, f"{study.name} ({study.paper})", study.question, "\n\n".join(_said(found)))
+
+
+def has_page(study: Study, folder: Path) -> bool:
+    """Whether a page was made of the rows in a folder, not just a list of what is missing."""
+    return (folder / study.name / SUMMARY).exists()
+
+
+def _without_page(found: StudyRun, own: Path, why: str = "") -> Path:
+    """Say what was run where no page can be made of it; what an earlier one said goes."""
+    for name in (CHECKS, SUMMARY):
+        (own / name).unlink(missing_ok=True)
+    parts = [f"# {found.study.name}", found.study.question, *([why] if why else []), *_said(found)]
+    write_text(own / "page.md", "\n\n".join(parts) + "\n")
+    return own / "page.md"
 
 
 def _said(found: StudyRun) -> Iterator[str]:
