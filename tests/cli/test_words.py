@@ -40,7 +40,8 @@ def test_a_measure_is_called_as_the_command_calls_it(command, name):
 
 def test_every_option_that_messages_name_exists():
     commands = typer.main.get_group(app).commands
-    every = [*commands.values(), *commands["bench"].commands.values(), *commands["monitor"].commands.values()]
+    groups = (commands[name].commands.values() for name in ("bench", "monitor", "study"))
+    every = [*commands.values(), *(command for group in groups for command in group)]
     known = {option for command in every for one in command.params for option in one.opts}
     assert {option for option in _OPTIONS.values() if option.startswith("--")} <= known
     assert inspect.isfunction(in_options)

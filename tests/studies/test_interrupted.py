@@ -20,12 +20,7 @@ SECONDS = "0.004"
 """That a cell takes: long enough for kills to fall between and into cells."""
 
 
-@pytest.fixture(autouse=True)
-def importable(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parent)
-    monkeypatch.setenv("MPLBACKEND", "Agg")
-    yield
-    sys.modules.pop("mine", None)
+pytestmark = pytest.mark.usefixtures("importable")
 
 
 def started(out, log, workers):

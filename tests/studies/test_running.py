@@ -15,12 +15,7 @@ from shesha.studies import Check, beside, find, judged, run, studies, study, wri
 MINE = "mine:mine"
 
 
-@pytest.fixture(autouse=True)
-def importable(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parent)
-    monkeypatch.setenv("MPLBACKEND", "Agg")
-    yield
-    sys.modules.pop("mine", None)
+pytestmark = pytest.mark.usefixtures("importable")
 
 
 def computed(log):
@@ -90,6 +85,11 @@ def test_the_page_is_made_again_from_what_is_there(tmp_path):
     assert "4 of the 4 cells of the full grid" in write_page(MINE, tmp_path).read_text()
     with pytest.raises(ValueError, match="out must hold rows of ground-truth"):
         write_page("ground-truth", tmp_path)
+
+
+def test_a_folder_without_rows_is_told_how_to_get_them(tmp_path):
+    with pytest.raises(ValueError, match=r"out must hold rows of mine, got none in .*: `shesha study run mine --out"):
+        write_page(MINE, tmp_path / "nowhere")
 
 
 def test_names_are_found_and_close_ones_offered():

@@ -22,6 +22,7 @@ _OPTIONS = {
     "folder": "DIR",
     "suite": "SUITE",
     "out": "--out",
+    "only": "--where",
     **{
         name: f"--{name.replace('_', '-')}"
         for name in (

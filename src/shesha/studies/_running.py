@@ -106,6 +106,9 @@ def found_of(name: str | Study, out: str | os.PathLike[str], *, quick: bool | No
         If no cell of the study is there.
     """
     study = name if isinstance(name, Study) else find(name)
+    none = f"out must hold rows of {study.name}, got none in {out}: `shesha study run {study.name} --out {out}`"
+    if not (Path(out) / STORE).exists():
+        raise ValueError(none)
     with ResultStore(Path(out) / STORE, create=False) as store:
         if quick is None:
             known = dict(store.items(study.kind))
@@ -114,7 +117,7 @@ def found_of(name: str | Study, out: str | os.PathLike[str], *, quick: bool | No
             quick = n_full <= n_quick < len(study.full)
         found = _as_run(study, store, quick)
     if not len(found.rows):
-        raise ValueError(f"out must hold rows of {study.name}, got none in {out}: `shesha study run {study.name}`")
+        raise ValueError(none)
     return found
 
 
