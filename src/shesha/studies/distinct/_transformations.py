@@ -56,6 +56,11 @@ def is_repeat(variant: str, n: int, d: int) -> bool:
     return k > cap and any(cap <= other < k for other in COMPONENTS)
 
 
+def is_drawn(variant: str) -> bool:
+    """Whether a transformation has random numbers of its own."""
+    return kind_of(variant) in ("random projection", "random features", "noise")
+
+
 def transformed(X: Matrix, variant: str, rng: np.random.Generator) -> Matrix:
     """Apply a transformation."""
     kind, what = kind_of(variant), variant.split()[-1]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from itertools import cycle
+from typing import TYPE_CHECKING, SupportsFloat
 
 import numpy as np
 
-from shesha._types import Matrix, Vector
+from shesha._types import Matrix
 from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import basis_averaged_split, feature_split
 from shesha.studies._page import Page
@@ -17,7 +19,15 @@ from shesha.studies.distinct import _distinct_checks as checks
 from shesha.studies.distinct import _distinct_tables as tables
 from shesha.studies.distinct import _distinct_words as words
 from shesha.studies.distinct._bases import BASES, rows_of
-from shesha.studies.distinct._transformations import components, is_repeat, kind_of, standardised, transformed, variants
+from shesha.studies.distinct._transformations import (
+    components,
+    is_drawn,
+    is_repeat,
+    kind_of,
+    standardised,
+    transformed,
+    variants,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,38 +88,43 @@ def _averaged(
     domain: str, base: str, variant: str, n: int, seeds: tuple[int, ...], others: bool
 ) -> dict[str, float | int]:
     """Means over the seeds, each with random numbers of its own."""
-    X = rows_of(domain, base, n)
-    found = [_scores(X, transformed(X, variant, np.random.default_rng([seed, 1])), seed, others) for seed in seeds]
-    means = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
-    return {**means, "d": round(means["d"]), "microseconds": round(means["microseconds"])}
+    X, *_ = references = _references(domain, base, n)
+    # Where nothing is drawn, the seeds differ in the splits alone.
+    draws = seeds if is_drawn(variant) else seeds[:1]
+    Ys = [transformed(X, variant, np.random.default_rng([seed, 1])) for seed in draws]
+    similar = _means([_similarities(Y, references, others) for Y in Ys])
+    scores = _means([_scores(Y, seed) for Y, seed in zip(cycle(Ys), seeds, strict=False)])
+    return {**similar, **scores, "d": Ys[0].shape[1], "microseconds": round(scores["microseconds"])}
 
 
-def _scores(X: Matrix, Y: Matrix, seed: int, others: bool) -> dict[str, float]:
-    references = _references(X.tobytes(), X.shape)
+def _means(found: Sequence[dict[str, float]]) -> dict[str, float]:
+    return {key: float(np.mean([one[key] for one in found])) for key in found[0]}
+
+
+def _scores(Y: Matrix, seed: int) -> dict[str, float]:
     start = time.process_time()
     stability = _stability(Y, _SPLITS, seed)
     spent = time.process_time() - start
     shuffled = np.random.default_rng([seed, 2]).permuted(Y, axis=0)
-    found = {
+    return {
         "stability": stability,
         "averaged": float(basis_averaged_split(Y, n_rotations=_ROTATIONS, seed=seed)) if _all_directed(Y) else np.nan,
         "shuffled": _stability(shuffled, _SHUFFLED_SPLITS, seed),
-        "cka": float(np.mean([cka(Y, Z) for Z in references])),
-        "cka_of_base": float(cka(Y, X)),
-        "chance": float(np.mean([chance_cka(Y, Z) for Z in references])),
-        "unbiased": float(np.mean([unbiased_cka(Y, Z) for Z in references])),
-        "d": float(Y.shape[1]),
         "microseconds": 1e6 * spent,
     }
+
+
+def _similarities(Y: Matrix, references: tuple[Matrix, ...], others: bool) -> dict[str, float]:
+    scores: dict[str, Callable[..., SupportsFloat]] = {"cka": cka, "chance": chance_cka, "unbiased": unbiased_cka}
     if others:
-        found["pwcka"] = float(np.mean([pwcka(Y, Z) for Z in references]))
-        found["procrustes"] = float(np.mean([procrustes_similarity(Y, Z) for Z in references]))
-    return found
+        scores |= {"pwcka": pwcka, "procrustes": procrustes_similarity}
+    found = {name: float(np.mean([score(Y, Z) for Z in references])) for name, score in scores.items()}
+    return {**found, "cka_of_base": float(cka(Y, references[0]))}
 
 
 @cache
-def _references(values: bytes, shape: tuple[int, int]) -> tuple[Matrix, Matrix, Matrix]:
-    X = np.frombuffer(values).reshape(shape)
+def _references(domain: str, base: str, n: int) -> tuple[Matrix, Matrix, Matrix]:
+    X = rows_of(domain, base, n)
     return X, components(X, 100), standardised(X)
 
 
@@ -144,9 +159,10 @@ def chance_cka(X: Matrix, Y: Matrix) -> float:
 
 
 def _dimensions(X: Matrix) -> float:
-    """Participation ratio: the number of directions that the variance fills."""
-    variances: Vector = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
-    return float(variances.sum() ** 2 / (variances**2).sum())
+    """Participation ratio, from the smaller Gram matrix: the number of directions that the variance fills."""
+    centred = X - X.mean(axis=0)
+    gram = centred.T @ centred if X.shape[1] < len(X) else centred @ centred.T
+    return float(np.trace(gram) ** 2 / (gram**2).sum())
 
 
 @distinctness.page
