@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import cycle
-from typing import TYPE_CHECKING, SupportsFloat
+from typing import TYPE_CHECKING, NamedTuple, SupportsFloat
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from shesha.studies.distinct._transformations import (
     transformed,
     variants,
 )
+from shesha.views import Representation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +89,8 @@ def _averaged(
     domain: str, base: str, variant: str, n: int, seeds: tuple[int, ...], others: bool
 ) -> dict[str, float | int]:
     """Means over the seeds, each with random numbers of its own."""
-    X, *_ = references = _references(domain, base, n)
+    X = rows_of(domain, base, n)
+    references = _references(domain, base, n)
     # Where nothing is drawn, the seeds differ in the splits alone.
     draws = seeds if is_drawn(variant) else seeds[:1]
     Ys = [transformed(X, variant, np.random.default_rng([seed, 1])) for seed in draws]
@@ -114,18 +116,33 @@ def _scores(Y: Matrix, seed: int) -> dict[str, float]:
     }
 
 
-def _similarities(Y: Matrix, references: tuple[Matrix, ...], others: bool) -> dict[str, float]:
-    scores: dict[str, Callable[..., SupportsFloat]] = {"cka": cka, "chance": chance_cka, "unbiased": unbiased_cka}
+class _Seen(NamedTuple):
+    """A matrix with what measures see of it: several of them look once."""
+
+    views: Representation
+    dimensions: float
+
+    @classmethod
+    def of(cls, X: Matrix) -> _Seen:
+        return cls(Representation.of(X), _dimensions(X))
+
+
+def _similarities(rows: Matrix, references: Sequence[_Seen], others: bool) -> dict[str, float]:
+    Y = _Seen.of(rows)
+    scores: dict[str, Callable[..., SupportsFloat]] = {"cka": cka, "unbiased": unbiased_cka}
     if others:
         scores |= {"pwcka": pwcka, "procrustes": procrustes_similarity}
-    found = {name: float(np.mean([score(Y, Z) for Z in references])) for name, score in scores.items()}
-    return {**found, "cka_of_base": float(cka(Y, references[0]))}
+    return {
+        **{name: float(np.mean([score(Y.views, Z.views) for Z in references])) for name, score in scores.items()},
+        "cka_of_base": float(cka(Y.views, references[0].views)),
+        "chance": float(np.mean([chance_cka(Y.dimensions, Z.dimensions, len(rows)) for Z in references])),
+    }
 
 
 @cache
-def _references(domain: str, base: str, n: int) -> tuple[Matrix, Matrix, Matrix]:
+def _references(domain: str, base: str, n: int) -> list[_Seen]:
     X = rows_of(domain, base, n)
-    return X, components(X, 100), standardised(X)
+    return [_Seen.of(one) for one in (X, components(X, 100), standardised(X))]
 
 
 def _all_directed(X: Matrix) -> bool:
@@ -142,8 +159,8 @@ def _stability(X: Matrix, n_splits: int, seed: int) -> float:
         return float("nan")
 
 
-def chance_cka(X: Matrix, Y: Matrix) -> float:
-    """Mean linear CKA when the rows of one are in random order: exact, without drawing any.
+def chance_cka(x: float, y: float, n: int) -> float:
+    """Mean linear CKA of two representations in x and y dimensions when the n rows of one are in random order: exact.
 
     For centred Gram matrices K and L, the mean over orders of tr(K P L P') is tr K tr L / (n - 1).
 
@@ -152,14 +169,14 @@ def chance_cka(X: Matrix, Y: Matrix) -> float:
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.standard_normal((40, 30)), rng.standard_normal((40, 20))
     >>> drawn = np.mean([cka(X, Y[rng.permutation(40)]) for _ in range(200)])
-    >>> bool(abs(chance_cka(X, Y) - drawn) < 0.005)
+    >>> bool(abs(chance_cka(_dimensions(X), _dimensions(Y), 40) - drawn) < 0.005)
     True
     """
-    return float(np.sqrt(_dimensions(X) * _dimensions(Y)) / (len(X) - 1))
+    return float(np.sqrt(x * y) / (n - 1))
 
 
 def _dimensions(X: Matrix) -> float:
-    """Participation ratio, from the smaller Gram matrix: the number of directions that the variance fills."""
+    """Participation ratio, from the smaller Gram matrix: no spectrum is needed."""
     centred = X - X.mean(axis=0)
     gram = centred.T @ centred if X.shape[1] < len(X) else centred @ centred.T
     return float(np.trace(gram) ** 2 / (gram**2).sum())
