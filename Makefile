@@ -1,10 +1,11 @@
 # Everything a fresh machine needs: `make demo` shows the library at work, `make test` proves it.
 PYTHON ?= python3
+NEWEST ?= python3.13
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test bench docs release clean
+.PHONY: demo test bench docs release versions clean
 
 demo: $(VENV)/.demo
 	$(BIN)/shesha demo
@@ -29,15 +30,14 @@ bench: $(STAMP)
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
 
-# What a release uploads, looked at and tried: sources, a wheel, and the wheel in an environment of its own.
+# What a release uploads, in dist/: sources, a wheel for all platforms and one for this one, each tried on its own.
 release: $(BIN)/python
-	rm -rf dist build/release
-	$(BIN)/python -m pip install --quiet build twine
-	$(BIN)/python -m build --outdir dist
-	$(BIN)/python -m twine check --strict dist/*
-	$(PYTHON) -m venv build/release
-	build/release/bin/python -m pip install --quiet dist/*.whl
-	cd build && release/bin/shesha --version && release/bin/shesha demo > release/demo.txt
+	scripts/release.sh $(BIN)/python
+
+# The tests on the lowest versions that pyproject.toml allows, and on the newest of a newer Python.
+versions:
+	scripts/test_versions.sh lowest $(PYTHON)
+	scripts/test_versions.sh newest $(NEWEST)
 
 $(VENV)/.docs: pyproject.toml | $(STAMP)
 	$(BIN)/python -m pip install --quiet --group docs

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# The tests on other versions, in an environment under build/: the lowest that pyproject.toml allows, or a newer Python.
+#
+#   scripts/test_versions.sh lowest python3.11 [arguments of pytest]
+#   scripts/test_versions.sh newest python3.13 [arguments of pytest]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+which="$1" interpreter="$2"
+shift 2
+place="build/versions/$which"
+mkdir -p "$place"
+"$interpreter" -m venv "$place"
+"$place/bin/python" -m pip install --quiet --upgrade "pip>=25.1"
+if [ "$which" = lowest ]; then
+    "$interpreter" scripts/lowest_versions.py > "$place/constraints.txt"
+else
+    : > "$place/constraints.txt"
+fi
+"$place/bin/python" -m pip install --quiet --editable ".[files,plot]" --group dev --constraint "$place/constraints.txt"
+"$place/bin/python" --version
+"$place/bin/python" -m pip list | grep -iE "^(numpy|scipy|pandas|torch|typer|rich|matplotlib|anndata|zarr|pyarrow) "
+"$place/bin/pytest" -n auto "$@"
