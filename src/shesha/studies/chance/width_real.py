@@ -9,11 +9,10 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.descriptors import participation_ratio
-from shesha.studies._checks import Check
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
+from shesha.studies._published import Answers, against, claim, unreachable
 from shesha.studies._study import study
-from shesha.studies.chance._verdicts import Verdicts
 from shesha.studies.chance._widths import IMAGES, images, network
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "width_real", made, "Threshold of chance against the total width, and against the effective dimension"
     )
     tables = (("Correlations", table.reset_index()), ("Ranges", ranges.reset_index()))
-    return Page(answer, tables, (picture,), notes, _judged(plain, table, copies, published))
+    return Page(answer, tables, (picture,), notes, against(published, _judged(plain, table, copies)))
 
 
 def _told(copies: float) -> str:
@@ -132,17 +131,16 @@ def _copies(rows: pd.DataFrame) -> float:
     return float((both[COPIED] - both[AS_TRAINED]).abs().max()) if COPIED in both else float("nan")
 
 
-def _judged(plain: pd.DataFrame, table: pd.DataFrame, copies: float, published: pd.DataFrame) -> tuple[Check, ...]:
-    verdicts = Verdicts(published)
+def _judged(plain: pd.DataFrame, table: pd.DataFrame, copies: float) -> Answers:
+    answers: Answers = {}
     by_width, by_dimension = table.iloc[:, 0], table.iloc[:, 1]
     said = f"{by_width.min():.2f} to {by_width.max():.2f} on perceptrons"
-    verdicts.unreachable("r", f"DINOv2 and AugReg features of WIT are not at hand; {said}.")
-    verdicts.claim("grows", bool(by_width.min() > 0.5), f"correlations of {said}", "not in every family of networks")
-    verdicts.claim(
-        "alone",
+    answers["r"] = unreachable(f"DINOv2 and AugReg features of WIT are not at hand; {said}.")
+    answers["grows"] = claim(bool(by_width.min() > 0.5), f"correlations of {said}", "not in every family of networks")
+    answers["alone"] = claim(
         bool(by_dimension.max() < by_width.min()),
         f"correlation {by_dimension.min():.3f} and more with the effective dimension.{_told(copies)}",
         "The threshold is the root of both participation ratios over n - 1, plus the null's spread: copying features "
         "widens a network and leaves it where it was. Width counts as far as it brings new directions.",
     )
-    return verdicts.checks()
+    return answers
