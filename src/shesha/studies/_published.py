@@ -4,8 +4,8 @@ A line of a published table says *where*, *what* and what is *published*: a numb
 what it `Found`: *ours*, by which rule it is judged (a distance within errors and rounding, or a verdict), and *why* it
 does not agree.
 
-Two kinds of lines stand in one file: those with a `key`, by which a study answers them (`against`), and those with a
-`row` and a `number`, as in a printed table, which are answered many at a time (`stand_ins`, `derived`, `models`).
+Two kinds of lines may stand in one file (`apart`): those with a `key`, by which a study answers them (`against`), and
+those with a `row` and a `number`, as in a printed table, answered many at a time (`stand_ins`, `derived`, `models`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PAPER = "Geometric Stability, "
 ABSENT = "the cells that decide it are not among the rows at hand"
+_WORDED = "claim/"
 Table = Any
 """A DataFrame. The stubs of pandas know neither what a row nor what a cell holds."""
 Answers = dict[str, "Found"]
@@ -125,7 +126,7 @@ def check_of(line: Any, found: Found, unit: str = "") -> Check:
     TypeError
         If words are published, or found, without a verdict.
     """
-    where, what, told = str(line["where"]), _what(line, unit), as_number(line.published)
+    where, what, told = str(line["where"]), _what(line, unit), as_number(line["published"])
     if found.verdict is not None:
         why = "" if found.verdict == AGREES else found.why
         return Check(where, what, told, found.ours, found.verdict, why or found.note)
@@ -164,10 +165,11 @@ def decimals_of(text: str) -> int:
 
 
 def apart(published: pd.DataFrame | None) -> tuple[Table, Table]:
-    """Separate the lines of tables, which have no key, from claims, which have one."""
+    """Separate printed numbers from claims in words, whose keys begin with "claim/"; it is taken off."""
     assert published is not None
-    keyed = published.key.notna()
-    return published[~keyed], published[keyed]
+    worded = published.key.astype(str).str.startswith(_WORDED)
+    claims = published[worded]
+    return published[~worded], claims.assign(key=claims.key.str.removeprefix(_WORDED))
 
 
 def of(published: Table, *where: str) -> Table:
@@ -204,7 +206,7 @@ def derived(lines: Table, ours: Ours, why: str, unit: str = "", *, rounding: flo
 
 def _what(line: Any, unit: str) -> str:
     own = line.get("what")
-    return own if isinstance(own, str) else f"{unit + ' ' if unit else ''}{line.row}: {line.number}"
+    return own if isinstance(own, str) else f"{unit + ' ' if unit else ''}{line['row']}: {line['number']}"
 
 
 def _or(value: Any, default: float) -> float:
