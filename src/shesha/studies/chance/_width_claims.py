@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -87,7 +87,7 @@ def _undefined(raw: pd.DataFrame) -> Answers:
     return answers
 
 
-def _below_rank(line: pd.Series[float]) -> str:
+def _below_rank(line: Any) -> str:
     told = ", ".join(f"{value:.2f} at d / n = {ratio:g}" for ratio, value in line.dropna().items())
     return f"{told}, 1 from d = n - 1 on"
 

@@ -255,8 +255,8 @@ def _claims(found: Found, published: Table) -> Answers:
     )
     off = (fits["loss, %"] - fits["published loss, %"]).abs().groupby(fits.task).mean()
     answers["task"] = unreachable(
-        "the caption says STS-B, the method (10.3, step 4) classifies SST-2 sentences: both were run, and ours cannot tell "
-        "which one the table holds ("
+        "the caption says STS-B, the method (10.3, step 4) classifies SST-2 sentences: both were run, and ours cannot "
+        "tell which one the table holds ("
         + ", ".join(f"losses of {task} lie {value:.1f} points from it" for task, value in off.items())
         + ")"
     )
