@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.calibration import calibrate_layers
 from shesha.plots import PALETTE
+from shesha.studies._networks.images import IMAGES
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
 from shesha.studies._published import against
@@ -15,7 +16,6 @@ from shesha.studies._study import study
 from shesha.studies.chance._platonic_claims import MISSING, judged_platonic, mean_trends, untrained, within
 from shesha.studies.chance._published_models import LANGUAGE, VIDEO, VISION, WIT, exported
 from shesha.studies.chance._sides import EPOCHS, SENTENCES, STAND_IN, WIDTHS, sides
-from shesha.studies.chance._widths import IMAGES
 
 if TYPE_CHECKING:
     import pandas as pd

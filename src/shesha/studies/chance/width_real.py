@@ -9,11 +9,12 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.descriptors import participation_ratio
+from shesha.studies._networks.images import IMAGES, as_rows
+from shesha.studies._networks.perceptrons import network
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
 from shesha.studies._published import Answers, against, claim, unreachable
 from shesha.studies._study import study
-from shesha.studies.chance._widths import IMAGES, images, network
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +51,7 @@ def width_real(data: str, epochs: int, first: int, second: int, variant: str) ->
     Last hidden layers of two networks of the same images, trained alike from different starts; 1,024 test images,
     linear CKA, 200 permutations.
     """
-    rows, labels = images(data, "all", "test")
+    rows, labels = as_rows(data, "all", "test")
     nets = [network(data, "all", width, epochs, seed) for seed, width in enumerate((first, second))]
     X, Y = (net.layers(rows[:N])[-1] for net in nets)
     if variant == COPIED:
