@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from shesha.plots import curves, frame_cell, heat_map, similarity_map
+from shesha.plots import curves, frame_cell, heat_map, leaf_order, similarity_map
 from shesha.plots import spectra as _spectra
 
 if TYPE_CHECKING:
@@ -87,7 +85,8 @@ def similarity(
     table = pairs.matrix(measure)
     name = _full_name(pairs, measure)
     closer = next(pair.score.closer for pair in pairs.scores if pair.score.measure == name)
-    order = _clustered(table, closer) if cluster else list(table.index)
+    names = [str(name) for name in table.index]
+    order = [names[place] for place in leaf_order(table.to_numpy(dtype=float), closer)] if cluster else names
     values = table.loc[order, order].to_numpy(dtype=float)
     ax = heat_map(values, order, order, title=f"{name} ({closer} is closer)", closer=closer, ax=ax)
     place = {one: number for number, one in enumerate(order)}
@@ -265,21 +264,6 @@ def _full_name(pairs: PairwiseComparison, measure: str) -> str:
     from shesha.results._comparison import plain_name
 
     return next((name for name in pairs.measures if plain_name(name) == plain_name(measure)), measure)
-
-
-def _clustered(table: pd.DataFrame, closer: str) -> list[str]:
-    """Return the names in the order of the leaves of a tree."""
-    from scipy.cluster.hierarchy import leaves_list, linkage
-    from scipy.spatial.distance import squareform
-
-    values = table.to_numpy(dtype=float)
-    if len(values) < 3 or np.isnan(values[~np.eye(len(values), dtype=bool)]).any():
-        return list(table.index)
-    values = (values + values.T) / 2
-    distances = values if closer == "lower" else np.nanmax(values) - values
-    np.fill_diagonal(distances, 0.0)
-    tree = linkage(squareform(np.maximum(distances, 0.0), checks=False), "average", optimal_ordering=True)
-    return [str(table.index[int(place)]) for place in leaves_list(tree)]
 
 
 def _above_chance(

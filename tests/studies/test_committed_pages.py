@@ -1,13 +1,14 @@
 """The pages under docs/studies are made from the rows beside them, and the library still computes those rows."""
 
+import json
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from shesha.studies import Unreachable, find, studies
-from shesha.studies._checks import AGREES, as_table
-from shesha.studies._writing import CHECKS, PUBLISHED
+from shesha.studies._checks import AGREES, NOT_RUN, as_table
+from shesha.studies._writing import CHECKS, PUBLISHED, SUMMARY
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 NAMES = [one.name for one in studies()]
@@ -38,6 +39,15 @@ def test_every_difference_is_explained(name):
     checks = pd.read_csv(PAGES / name / CHECKS, keep_default_na=False)
     unexplained = checks[(checks.verdict != AGREES) & (checks.why == "")]
     assert unexplained.empty, unexplained.to_string()
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_no_published_line_is_forgotten(name):
+    """Where every cell has its row, each line has a verdict: "not run" is for cells that are missing."""
+    summary = json.loads((PAGES / name / SUMMARY).read_text(encoding="utf-8"))
+    checks = pd.read_csv(PAGES / name / CHECKS, keep_default_na=False)
+    if summary["cells"] == summary["rows"]:
+        assert not (checks.verdict == NOT_RUN).any()
 
 
 def as_text(value):

@@ -30,6 +30,13 @@ def test_every_published_line_becomes_a_check():
     assert [one.published for one in checks] == [0.5, "falls", 3.0, 1.0]
 
 
+def test_a_claim_without_its_cells_is_not_run_and_stand_ins_differ():
+    found = {"number": claim(None, None), "claim": claim(False, "rises", "stand-ins", "differs", note="unused")}
+    checks = against(LINES, found | {"model/far": claim(True, "3", "unused", note="with a grain of salt")})
+    assert [one.verdict for one in checks[:3]] == ["not run", "differs", "agrees"]
+    assert [one.why for one in checks[1:3]] == ["stand-ins", "with a grain of salt"]
+
+
 def test_words_need_a_verdict():
     with pytest.raises(TypeError, match="published must be a number where ours has no verdict, got 'falls'"):
         against(LINES, {"claim": Found(0.3)})

@@ -5,15 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shesha.benchmark._gathered import Gathered, gathered
 from shesha.benchmark._published import published
-from shesha.benchmark._results import accuracies, opened, results, runtimes
-from shesha.benchmark._status import failures, on_fewer_rows, status
-from shesha.benchmark.beside import ranks_beside
-from shesha.benchmark.ranks import rank
 from shesha.benchmark.store import Store
 from shesha.benchmark.suites import Suite
-from shesha.benchmark.tables import agreement, stars, table, to_markdown
-from shesha.benchmark.tests import known
+from shesha.benchmark.tables import agreement, stars, to_markdown
 from shesha.report import markdown_table
 
 if TYPE_CHECKING:
@@ -37,32 +33,27 @@ def report(store: str | Path | Store, *, title: str = "Benchmark results", of: S
     of : Suite, optional
         The suite that was run, where it is one of your own.
     """
-    with opened(store) as found:
-        return _page(found, title, of)
-
-
-def _page(store: Store, title: str, of: Suite | None) -> str:
-    scores = results(store, of)
-    about = store.about()
+    found = gathered(store, of)
+    about = found.about
     parts = [f"# {title}\n\nMade by `shesha bench report` (shesha {about.get('shesha')}, suite {about.get('suite')})."]
-    parts.append("## Models\n\n" + _models(store))
-    parts.extend(_agreement(scores))
-    if not scores.empty:
-        parts.append("## Ranks\n\n" + _ranks(scores))
-    parts.extend(_tables(scores))
+    parts.append("## Models\n\n" + _models(found.models))
+    parts.extend(_agreement(found))
+    if found.ranks is not None:
+        parts.append("## Ranks\n\n" + _ranks(found.ranks))
+    parts.extend(_tables(found))
     parts.append(
         "## Seconds per comparison\n\nViews included, shared out among the pairs that used them.\n\n"
-        + _plain(runtimes(store).reset_index(), 4)
+        + _plain(found.runtimes, 4)
     )
-    if shortened := on_fewer_rows(store):
-        parts.append(f"## On fewer rows\n\n{_FEWER_ROWS}\n\n{shortened}")
-    total = int(status(store, of)["comparisons"].sum())
-    parts.append(f"## Without value\n\nOf {total} comparisons:\n\n" + (failures(store) or "None."))
+    if found.shortened:
+        parts.append(f"## On fewer rows\n\n{_FEWER_ROWS}\n\n{found.shortened}")
+    total = int(found.far["comparisons"].sum())
+    parts.append(f"## Without value\n\nOf {total} comparisons:\n\n" + (found.without or "None."))
     return "\n\n".join(parts) + "\n"
 
 
-def _models(store: Store) -> str:
-    found = accuracies(store)
+def _models(accuracies: pd.DataFrame) -> str:
+    found = accuracies.copy()
     found["setting"] = [
         kind if kind in ("standard", "deep") else f"{kind} {degree:g}"
         for kind, degree in zip(found["kind"], found["degree"], strict=True)
@@ -81,18 +72,15 @@ def _models(store: Store) -> str:
     return "Test accuracy by setting; a shortcut is useless on the test rows.\n\n" + _plain(lines)
 
 
-def _agreement(scores: pd.DataFrame) -> list[str]:
-    if scores.empty:
-        return []
-    found = agreement(scores, published())
-    if found.empty:
+def _agreement(of: Gathered) -> list[str]:
+    if of.scores.empty or (found := agreement(of.scores, published())).empty:
         return []
     text = (
         "Over the measures that both have: rank correlation (Spearman) between our column and the published one, mean "
         "absolute difference, and the standard deviation of the published column. Where a column hardly varies, its "
         "ranks mean little."
     )
-    ranks = ranks_beside(scores)
+    ranks = of.beside
     agreed = ranks["mean"].corr(ranks["published_mean"], method="spearman")
     text_of_ranks = (
         "Among the measures of the paper, over these columns. Rank correlation (Spearman) between our mean ranks and "
@@ -104,22 +92,18 @@ def _agreement(scores: pd.DataFrame) -> list[str]:
     ]
 
 
-def _ranks(scores: pd.DataFrame) -> str:
-    found = rank(scores)
+def _ranks(found: pd.DataFrame) -> str:
     return (
         "Each test counts once: AUPRC where groups are told apart, Spearman where predictions are followed "
         "(disagreement for outputs), conformity for layers; ties share their mean rank.\n\n" + _plain(found)
     )
 
 
-def _tables(scores: pd.DataFrame) -> list[str]:
-    parts = []
-    for test in known():
-        for name in test.rows:
-            if name in set(scores["test"]):
-                text = to_markdown(table(scores, name), stars(scores, name))
-                parts.append(f"## {test.title}{'' if len(test.rows) == 1 else f': {name}'}\n\n{test.claim}\n\n{text}")
-    return parts
+def _tables(of: Gathered) -> list[str]:
+    return [
+        f"## {title}\n\n{test.claim}\n\n{to_markdown(of.table(name), stars(of.scores, name))}"
+        for test, name, title in of.tests()
+    ]
 
 
 def _plain(frame: pd.DataFrame, digits: int = 2) -> str:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shesha.benchmark._results import accuracies, opened, results, runtimes
-from shesha.benchmark._status import failures, status
-from shesha.benchmark.beside import ranks_beside
-from shesha.benchmark.ranks import rank
+from shesha.benchmark._gathered import Gathered, gathered
 from shesha.benchmark.suites import Suite
-from shesha.benchmark.tables import table
-from shesha.benchmark.tests import known
-from shesha.report import Item, Lines, Page, Part, Section, Text
+from shesha.report import Item, Lines, Page, Section, Text
 from shesha.results._shown import as_table, what_was_run
 
 if TYPE_CHECKING:
@@ -44,26 +39,26 @@ def report_page(
     about : mapping of str to str, optional
         What else to tell of what was run.
     """
-    with opened(store) as found:
-        scores, told = results(found, of), found.about()
-        far, without = status(found, of), failures(found)
-        models, seconds = accuracies(found), runtimes(found).reset_index()
-    ranks = None if scores.empty else rank(scores)
+    found = gathered(store, of)
     return Page(
         title=title,
         question="Which measure of similarity does best where the answer is known?",
-        answer=(_answer(ranks),),
-        numbers=() if ranks is None else (as_table(_measure_first(ranks), "Mean ranks, 1 is best"),),
-        doubts=(Text(_FEW), *_missing(scores)),
+        answer=(_answer(found.ranks),),
+        numbers=() if found.ranks is None else (as_table(_measure_first(found.ranks), "Mean ranks, 1 is best"),),
+        doubts=(Text(_FEW), *(Item(f"Not run or not complete: {test.title}") for test in found.lacking)),
         sections=(
-            *_tests(scores),
-            *_beside(scores),
-            Section("Models", (as_table(models, "Models"),)),
-            Section("Seconds per comparison", (as_table(seconds, "Seconds per comparison"),)),
-            Section("How far", (as_table(far, "How far"),)),
-            *((Section("Without a value", (Lines(tuple(without.split("\n"))),)),) if without else ()),
+            *_tests(found),
+            *_beside(found.beside),
+            Section("Models", (as_table(found.models, "Models"),)),
+            Section("Seconds per comparison", (as_table(found.runtimes, "Seconds per comparison"),)),
+            Section("How far", (as_table(found.far, "How far"),)),
+            *((Section("Without a value", (Lines(tuple(found.without.split("\n"))),)),) if found.without else ()),
         ),
-        ran=(*(about or {}).items(), *((name, str(value)) for name, value in told.items()), *what_was_run(found)[1:]),
+        ran=(
+            *(about or {}).items(),
+            *((name, str(value)) for name, value in found.about.items()),
+            *what_was_run(found)[1:],
+        ),
     )
 
 
@@ -79,26 +74,14 @@ def _measure_first(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[["measure", *(name for name in frame.columns if name != "measure")]]
 
 
-def _missing(scores: pd.DataFrame) -> tuple[Part, ...]:
-    rows = set() if scores.empty else set(scores["test"])
-    lacking = [test.title for test in known() if not rows & set(test.rows)]
-    return tuple(Item(f"Not run or not complete: {title}") for title in lacking)
+def _tests(found: Gathered) -> Iterator[Section]:
+    for test, name, title in found.tests():
+        wide = found.table(name).round(2)
+        wide.columns = [" ".join(map(str, one)) for one in wide.columns.to_flat_index()]
+        yield Section(title, (as_table(_measure_first(wide.reset_index()), title),), test.claim)
 
 
-def _tests(scores: pd.DataFrame) -> list[Section]:
-    there = set() if scores.empty else set(scores["test"])
-    found = []
-    for test in known():
-        for name in there & set(test.rows):
-            wide = table(scores, name).round(2)
-            wide.columns = [" ".join(map(str, one)) for one in wide.columns.to_flat_index()]
-            frame = wide.reset_index()
-            title = test.title if len(test.rows) == 1 else f"{test.title}: {name}"
-            found.append(Section(title, (as_table(_measure_first(frame), title),), test.claim))
-    return found
-
-
-def _beside(scores: pd.DataFrame) -> list[Section]:
-    if scores.empty or (ranks := ranks_beside(scores)).empty:
+def _beside(ranks: pd.DataFrame) -> list[Section]:
+    if ranks.empty:
         return []
     return [Section("Ranks beside the published ones", (as_table(_measure_first(ranks), "Ranks"),))]

@@ -10,6 +10,7 @@ from shesha.plots._curves import chance_band, curves
 from shesha.plots._drift import drift_bars
 from shesha.plots._heat_map import frame_cell, heat_map
 from shesha.plots._intervals import Series, intervals
+from shesha.plots._leaf_order import leaf_order
 from shesha.plots._map import similarity_map
 from shesha.plots._null import null_distribution
 from shesha.plots._spectra import spectra
@@ -26,6 +27,7 @@ __all__ = [
     "frame_cell",
     "heat_map",
     "intervals",
+    "leaf_order",
     "legend_of_colours",
     "null_distribution",
     "pyplot",

@@ -1,34 +1,58 @@
-"""Real data sets that are not ours to ship, under the folder that SHESHA_DATA names."""
+"""Data sets that are not ours to ship, under the folder that SHESHA_DATA names, and libraries that not all have."""
 
 from __future__ import annotations
 
 import csv
 import os
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shesha.studies._study import Unreachable
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def place(*names: str) -> Path:
+
+def place(*names: str, source: str = "") -> Path:
     """Return where a file is.
 
     Raises
     ------
     Unreachable
-        If it is not there; says where it was looked for.
+        If it is not there; says where it was looked for, and the source it comes from.
     """
-    folder = os.environ.get("SHESHA_DATA")
+    folder, deposit = os.environ.get("SHESHA_DATA"), f"; {source}" if source else ""
     if folder is None:
-        raise Unreachable(f"{'/'.join(names)}: SHESHA_DATA names no folder of data sets (docs/studies.md)")
+        raise Unreachable(f"{'/'.join(names)}: SHESHA_DATA names no folder of data sets (docs/studies.md{deposit})")
     found = Path(folder).joinpath(*names)
     if not found.is_file():
-        raise Unreachable(f"{'/'.join(names)} is not in the folder that SHESHA_DATA names")
+        raise Unreachable(f"{'/'.join(names)} is not in the folder that SHESHA_DATA names{deposit}")
     return found
+
+
+def library(name: str, package: str | None = None) -> Any:
+    """Return a module of a library that studies need and the rest of shesha does not.
+
+    Raises
+    ------
+    Unreachable
+        If it is not installed; says how to get it.
+    """
+    try:
+        return import_module(name)
+    except ImportError:
+        needed = package or name.partition(".")[0]
+        raise Unreachable(f"{needed} is not installed: pip install {needed}") from None
+
+
+def sklearn(part: str) -> Any:
+    """Return a module of scikit-learn."""
+    return library(f"sklearn.{part}", "scikit-learn")
 
 
 @cache
@@ -38,7 +62,15 @@ def opened(*names: str) -> dict[str, NDArray[Any]]:
         return {name: arrays[name] for name in arrays.files}
 
 
-def lines(*names: str) -> list[dict[str, str]]:
+@cache
+def table(*names: str) -> pd.DataFrame:
+    """Return a table as pandas reads it."""
+    import pandas as pd
+
+    return pd.read_csv(place(*names))
+
+
+def lines(*names: str, source: str = "") -> list[dict[str, str]]:
     """Return the lines of a table, by the names of its columns."""
-    with place(*names).open(newline="", encoding="utf-8") as file:
+    with place(*names, source=source).open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))

@@ -9,7 +9,8 @@ import numpy as np
 from shesha.plots import PALETTE
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, logarithmic
-from shesha.studies.biology._crispr_claims import claims
+from shesha.studies._published import against, apart
+from shesha.studies.biology._crispr_claims import MISSING, claims
 from shesha.studies.biology._crispr_numbers import BOTH, GAUSSIAN, STIMULATION, Found, published_checks
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ _NAMED = ("STAT1", "IFNGR1", "SMAD4", "SPI1", "IRF1", "ATF2")
 def made(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Return the page of all rows."""
     found = Found(rows)
-    checks = (*published_checks(found, published), *claims(found))
+    printed, worded = apart(published)
+    checks = (*published_checks(found, printed), *against(worded, claims(found), MISSING))
     picture = Picture("crispr", _drawn(found), "Scores by group size; magnitude and score; correlations beside fakes")
     return Page(_answer(found), tuple(_tables(found)), (picture,), _NOTES, checks)
 

@@ -10,6 +10,7 @@ import numpy as np
 from shesha.plots import PALETTE
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
+from shesha.studies._published import against, apart
 from shesha.studies.biology._neuroscience_claims import claims, told
 from shesha.studies.biology._neuroscience_numbers import SIZES, published_checks, z_of
 from shesha.studies.biology._recordings import associated, beyond, over_sessions, with_regions
@@ -32,9 +33,11 @@ _REGIONS = ("Striatum", "Motor", "Visual", "Thalamus", "Midbrain", "Other", "Fro
 def made(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Return the page of all rows."""
     rows = with_regions(rows)
-    checks = (*published_checks(rows, published), *claims(rows, published))
+    lines, worded = apart(published)
+    printed = lines.assign(published=lines.published.astype(float))
+    checks = (*published_checks(rows, printed), *against(worded, claims(rows, printed)))
     shows = "Regions: odd and even trials, equal trials, and halves of the session, beside chance and the paper"
-    picture = Picture("neuroscience", _drawn(rows, published), shows)
+    picture = Picture("neuroscience", _drawn(rows, printed), shows)
     return Page(_answer(rows), tuple(_tables(rows)), (picture,), _notes(rows), checks)
 
 

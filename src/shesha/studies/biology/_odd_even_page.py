@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shesha.plots import PALETTE
-from shesha.studies._checks import AGREES, HOLDS_NOT, NOT_RUN, Check
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
+from shesha.studies._published import Answers, against, claim
 from shesha.studies._rates import binomial_limits
 from shesha.studies.biology._recordings import beyond, over_sessions
 
@@ -22,7 +22,7 @@ _SCORES = {"value": "all trials", "equal": "4 trials each", "wuc": "whitened unb
 _EQUAL, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"
 
 
-def made(rows: pd.DataFrame) -> Page:
+def made(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Return the page of all rows."""
     recorded = rows[~rows.data.isin([WAVE, EVEN, UNEVEN])].rename(columns={"data": "session"})
     wave, still = rows[rows.data == WAVE], rows[rows.data.isin([EVEN, UNEVEN])]
@@ -33,7 +33,7 @@ def made(rows: pd.DataFrame) -> Page:
         ("Untuned neurons on a slow wave: share called stable at 5 %", _rates(wave)),
         ("Untuned neurons and numbers of trials: mean scores", _numbers(still)),
     )
-    checks = tuple(_checks(recorded, wave, still))
+    checks = against(published, _claims(recorded, wave, still))
     return Page(_answer(recorded, wave, still), tables, (picture,), _NOTES, checks)
 
 
@@ -112,71 +112,50 @@ def _answer(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> 
     )
 
 
-def _checks(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> Iterator[Check]:
-    where = "Geometric Stability, 6.1.1 and 13.3"
+def _claims(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> Answers:
+    answers: Answers = {}
     free = _rate(wave, "odd and even", "free_p")
     high = binomial_limits(0.05, int((wave.split == "odd and even").sum()))[1]
-    yield _claim(
-        where,
-        "odd and even trials are independent measurements",
-        f"untuned neurons on a slow wave: {free:.0%} stable at 5 % against shuffled conditions",
+    answers["independent"] = claim(
         free <= high,
+        f"untuned neurons on a slow wave: {free:.0%} stable at 5 % against shuffled conditions",
         "both halves share whatever is slow; where conditions repeat it sets them apart",
     )
-    yield _claim(
-        "new",
-        "circular shifts keep 5 % of false positives under slow drift and repeats, by all halves",
-        ", ".join(f"{split} {_rate(wave, split, 'value_p'):.0%}" for split in _splits(wave)),
+    answers["shifts"] = claim(
         all(_rate(wave, split, "value_p") <= high for split in _splits(wave)),
+        ", ".join(f"{split} {_rate(wave, split, 'value_p'):.0%}" for split in _splits(wave)),
     )
     means = still.groupby("data").value.agg(["mean", "sem"])
     far = {name: means.loc[name, "mean"] / means.loc[name, "sem"] for name in means.index}
-    yield _claim(
-        where,
-        "without any geometry the split of odd and even trials is 0",
-        "; ".join(f"{name}: {means.loc[name, 'mean']:+.2f}" for name in means.index),
+    answers["zero"] = claim(
         all(abs(one) < 3 for one in far.values()),
+        "; ".join(f"{name}: {means.loc[name, 'mean']:+.2f}" for name in means.index),
         "conditions of few trials are far from all others in both halves; with equal numbers one half lacks what the "
         "other has",
     )
     others = still.groupby("data")[["equal", "wuc"]].mean().abs().to_numpy()
-    yield _claim(
-        "new",
-        "with equal numbers in either half, or trials that are not multiplied with themselves, it is 0",
-        f"at most {np.max(others):.3f}",
-        bool(np.max(others) < 0.05),
-    )
-    yield from _of_recordings(recorded)
+    answers["equal numbers"] = claim(bool(np.max(others) < 0.05), f"at most {np.max(others):.3f}")
+    answers |= _of_recordings(recorded)
+    return answers
 
 
-def _of_recordings(recorded: pd.DataFrame) -> Iterator[Check]:
+def _of_recordings(recorded: pd.DataFrame) -> Answers:
+    answers: Answers = {}
     known = set(recorded.split)
-    what = "the agreement of odd and even trials is not slow drift (4 trials of each condition in either half)"
     if not {_EQUAL, _APART} <= known:
-        yield Check("Geometric Stability, 13.8", what, "yes", None, NOT_RUN, "the cells are not in the rows at hand")
-        return
+        return answers
     odd, apart = (_mean(recorded, split) for split in (_EQUAL, _APART))
-    yield _claim(
-        "Geometric Stability, 13.8",
-        what,
-        f"{odd:.3f}; first and second half of the session {apart:.3f}",
-        apart > 0.5 * odd,
-    )
+    answers["not slow"] = claim(apart > 0.5 * odd, f"{odd:.3f}; first and second half of the session {apart:.3f}")
     own = recorded[recorded.split == "odd and even"]
     above, n = beyond(own, "value")
     free = int((own.free_p <= 0.05).sum())
-    yield _claim(
-        "Geometric Stability, 13.8",
-        "the agreement of odd and even trials with all trials shows a reliable geometry",
+    answers["reliable"] = claim(
+        above > 0.2 * n,
         f"{own.value.mean():.2f}; above shifted conditions ({own.value_chance.mean():.2f}) in {above} of {n} areas, "
         f"above shuffled ones in {free}",
-        above > 0.2 * n,
         "unequal numbers of trials give as much",
     )
-
-
-def _claim(where: str, what: str, ours: str, holds: bool, why: str = "") -> Check:
-    return Check(where, what, "yes", ours, AGREES if holds else HOLDS_NOT, why)
+    return answers
 
 
 def _drawn(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> Any:

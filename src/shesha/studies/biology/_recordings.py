@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import os
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +13,7 @@ from shesha._types import Array
 from shesha.neuro import Session, session_table
 from shesha.neuro._clusters import clustered_mean, jackknifed, partial_rank_correlation
 from shesha.results import AreaLine
-from shesha.studies._study import Unreachable
+from shesha.studies._files import lines, place
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +39,7 @@ AREAS: Mapping[str, str] = {
     "Lederberg 18": "ACB CA3 CP LGd OT SI SNr TH ZI",
 }
 """Areas with 10 neurons at least, without those that belong to no area (root), of the sessions at hand."""
+FOLDER, _DEPOSIT = "steinmetz2019", "the original deposit is figshare 9598406"
 CELLS = [{"session": session, "area": area} for session, areas in AREAS.items() for area in areas.split()]
 EACH = 4
 """Trials of each condition in either half, where numbers are made equal."""
@@ -56,17 +54,10 @@ def session(name: str) -> Session:
     Unreachable
         If the recordings are not there.
     """
-    folder = Path(os.environ.get("SHESHA_DATA", "data")) / "steinmetz2019"
-    if not (folder / "sessions.csv").exists():
-        raise Unreachable(
-            f"the recordings of Steinmetz et al. 2019 (looked for in {folder}; SHESHA_DATA names the folder above; "
-            "the original deposit is figshare 9598406)"
-        )
     mouse, number = name.split()
-    with (folder / "sessions.csv").open(newline="", encoding="utf-8") as file:
-        mice = {int(line["session"]): line["mouse"] for line in csv.DictReader(file)}
+    mice = {int(line["session"]): line["mouse"] for line in lines(FOLDER, "sessions.csv", source=_DEPOSIT)}
     assert mice[int(number)] == mouse
-    with np.load(folder / f"session{int(number):02d}.npz") as file:
+    with np.load(place(FOLDER, f"session{int(number):02d}.npz", source=_DEPOSIT)) as file:
         contrasts = np.column_stack([file["contrast_left"], file["contrast_right"]])
         correct = (file["feedback_type"] > 0).astype(float)
         return Session(file["counts"].mean(axis=2, dtype=float), contrasts, file["brain_area"], correct, mouse)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shesha._types import Matrix
-from shesha.studies._study import Unreachable
+from shesha.studies._files import place
 
 if TYPE_CHECKING:
     import anndata
@@ -31,10 +29,7 @@ N_TABLES = 400
 
 
 def _file(folder: str, where: str) -> Any:
-    place = Path(os.environ.get("SHESHA_DATA", "data")) / folder / f"{folder}.npz"
-    if not place.exists():
-        raise Unreachable(f"{folder} (looked for as {place}; SHESHA_DATA names the folder above; {where})")
-    return np.load(place)
+    return np.load(place(folder, f"{folder}.npz", source=where))
 
 
 @cache

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.coherence import coherence_by_group, expected_mean_cosine
-from shesha.studies._checks import AGREES, HOLDS_NOT, Check, judged
+from shesha.studies._checks import Check, judged
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, lines, logarithmic
+from shesha.studies._published import Answers, against, claim
 from shesha.studies._rates import binomial_limits
 from shesha.studies._study import study
 
@@ -27,6 +28,7 @@ SPECTRA = ("equal", "as cells")
     version=1,
     full={"seed": range(100), "spectrum": SPECTRA, "n": SIZES, "effect": [0.0, 1.0]},
     quick={"seed": range(20), "spectrum": SPECTRA, "n": SIZES, "effect": [0.0, 1.0]},
+    published="coherence_and_size.csv",
 )
 def coherence_and_size(spectrum: str, n: int, effect: float, seed: int) -> dict[str, float]:
     """Is the coherence of a perturbation insensitive to the number of its cells, as the paper has it?
@@ -81,14 +83,14 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "of the published correlation of 0.99 needs no biology. The study `crispr` has the same on real cells.",
         "`closed_form` is what isotropic noise gives, from the mean of a correlation of Gaussian pairs.",
     )
+    checks = (*_closed_form(rows), *against(published, _claims(rows)))
     picture = Picture("coherence_and_size", made, "Coherence and pairwise coherence against the size of the group")
-    return Page(answer, (("Means", table),), (picture,), notes, tuple(_checks(rows)))
+    return Page(answer, (("Means", table),), (picture,), notes, checks)
 
 
-def _checks(rows: pd.DataFrame) -> Iterator[Check]:
-    """Hold groups without an effect beside the closed form, and the paper's claims beside them."""
-    still, moved = (rows[(rows.effect > 0) == one] for one in (False, True))
-    equal = still[still.spectrum == "equal"]
+def _closed_form(rows: pd.DataFrame) -> Iterator[Check]:
+    """Hold groups without an effect beside the closed form."""
+    equal = rows[(rows.effect == 0) & (rows.spectrum == "equal")]
     for n in sorted(set(equal.n)):
         own = equal[equal.n == n]
         yield judged(
@@ -99,48 +101,41 @@ def _checks(rows: pd.DataFrame) -> Iterator[Check]:
             error=float(np.std(own.coherence) / np.sqrt(len(own))),
             why="the closed form does not hold",
         )
+
+
+def _claims(rows: pd.DataFrame) -> Answers:
+    """Judge the paper's claims, and ours, by groups with and without an effect."""
+    answers: Answers = {}
+    still, moved = (rows[(rows.effect > 0) == one] for one in (False, True))
     means = still.groupby("n").coherence.mean()
-    yield _claim(
-        "Geometric Stability, 3.4",
-        "stability is insensitive to sample size (rho about 0)",
-        f"without an effect {means.iloc[0]:.2f} for {means.index[0]} cells, {means.iloc[-1]:.2f} for {means.index[-1]}",
+    answers["size"] = claim(
         bool(means.iloc[0] < 1.5 * means.iloc[-1]),
+        f"without an effect {means.iloc[0]:.2f} for {means.index[0]} cells, {means.iloc[-1]:.2f} for {means.index[-1]}",
         "the mean of n shifts holds each of them: about one over the root of n is left without any effect",
     )
     rho = still.groupby("spectrum")[["coherence", "magnitude"]].corr(method="spearman").min().min()
-    yield _claim(
-        "Geometric Stability, 3.4 and 12.8",
-        "magnitude and stability correlate at 0.75 to 0.99, so larger shifts are more coherent",
-        f"without any shift, over groups of 10 to 400 cells: {rho:.2f}",
+    answers["larger shifts"] = claim(
         bool(rho < 0.5),
+        f"without any shift, over groups of 10 to 400 cells: {rho:.2f}",
         "the noise of the mean moves both numbers",
     )
     pairs = still.groupby(["spectrum", "n"]).unbiased.agg(["mean", "sem"])
-    yield _claim(
-        "new",
-        "the pairwise score is 0 without an effect, at any number of cells",
-        f"at most {pairs['mean'].abs().max():.4f}, {(pairs['mean'] / pairs['sem']).abs().max():.1f} standard errors",
+    answers["no effect"] = claim(
         bool((pairs["mean"].abs() < 3.5 * pairs["sem"]).all()),
+        f"at most {pairs['mean'].abs().max():.4f}, {(pairs['mean'] / pairs['sem']).abs().max():.1f} standard errors",
         "farther from 0 than chance takes the largest of twelve means",
     )
     sizes = moved.groupby(["spectrum", "n"])[["coherence", "unbiased"]].mean().groupby("spectrum")
     fall = (sizes.max() - sizes.min()).max()
-    yield _claim(
-        "new",
-        "with one and the same effect the pairwise score is the same at any number of cells",
-        f"from size to size {fall.unbiased:.3f} at most; the mean cosine {fall.coherence:.2f}",
+    answers["one effect"] = claim(
         bool(fall.unbiased < 0.02),
+        f"from size to size {fall.unbiased:.3f} at most; the mean cosine {fall.coherence:.2f}",
         "it changes with the number of cells",
     )
     low, high = binomial_limits(0.05, len(still))
-    yield _claim(
-        "new",
-        "groups without an effect are significant beside groups of their size in 5 % of draws",
-        f"{still.hit.mean():.3f} of {len(still)} (within {low:.3f} to {high:.3f} in 95 %)",
+    answers["level"] = claim(
         bool(still.hit.mean() <= high),
+        f"{still.hit.mean():.3f} of {len(still)} (within {low:.3f} to {high:.3f} in 95 %)",
         "more than draws explain",
     )
-
-
-def _claim(where: str, what: str, ours: str, holds: bool, why: str = "") -> Check:
-    return Check(where, what, "yes", ours, AGREES if holds else HOLDS_NOT, "" if holds else why)
+    return answers

@@ -49,6 +49,7 @@ def _grid(draws: list[str], areas: list[dict[str, str]], splits: list[str]) -> l
     version=1,
     full=_grid(_RUNS, CELLS, list(SPLITS)),
     quick=_grid(_RUNS[:20], [one for one in CELLS if one["session"] == "Hench 11"], list(HALVES)),
+    published="odd_even.csv",
 )
 def odd_even(data: str, unit: str, split: str) -> dict[str, float]:
     """How much of the agreement of odd and even trials is slow drift, and how much unequal numbers of trials?
@@ -108,4 +109,4 @@ def _of_numbers(uneven: bool, seed: int) -> dict[str, float]:
 @odd_even.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Count what is called stable, by split and null."""
-    return made(rows)
+    return made(rows, published)

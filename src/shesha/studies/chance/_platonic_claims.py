@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shesha.studies._checks import DIFFERS, Check
+from shesha.studies._checks import DIFFERS
+from shesha.studies._published import Answers, Found, claim, unreachable
 from shesha.studies.chance._sides import NO_COLLAPSE, RISE, trends
-from shesha.studies.chance._verdicts import Verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MODELS_MISSING = "The published models' layers of WIT are not at hand"
-_VIDEO_MISSING = "VideoMAE, the language models and the PVD videos are not at hand."
+MISSING = {
+    "video": "VideoMAE, the language models and the PVD videos are not at hand.",
+    "bpb": "Bits per byte of the published language models are not at hand.",
+    **dict.fromkeys(("significant", "most p"), f"{MODELS_MISSING}."),
+}
 ON_WIDTH = ["before, with width", "after, with width"]
 FALL = 0.3
 """Loss of correlation that counts as one."""
@@ -27,48 +31,41 @@ def mean_trends(rows: pd.DataFrame) -> pd.DataFrame:
     return found
 
 
-def judged_platonic(rows: pd.DataFrame, measures: dict[str, list[str]], published: pd.DataFrame) -> tuple[Check, ...]:
+def judged_platonic(rows: pd.DataFrame, measures: dict[str, list[str]], keys: list[str]) -> Answers:
     """Judge every line; `measures` are the library's names of the global and of the local ones."""
-    verdicts = Verdicts(published)
+    answers: Answers = {}
     found = mean_trends(rows)
     means = found.groupby("measure")[["before", "after", *ON_WIDTH]].mean()
-    _numbers(verdicts, means, measures)
+    answers |= _numbers(means, measures, keys)
     there = set(means.dropna().index)
-    for needed, judge, keys in (
-        ({"CKA", "CKA(kernel=rbf)"}, _kernels, ("raw", "calibrated")),
-        (set(measures["global"]), _other_global, ("global", "unbiased")),
-        ({"CKA", "mutual kNN(k=10)", "CKNNA(k=10)"}, _local, ("local", "collapse", "families", "effect", "aristotle")),
+    for needed, judge in (
+        ({"CKA", "CKA(kernel=rbf)"}, _kernels),
+        (set(measures["global"]), _other_global),
+        ({"CKA", "mutual kNN(k=10)", "CKNNA(k=10)"}, _local),
     ):
         if needed <= there:
-            judge(verdicts, rows, means, found, measures)
-        else:
-            for key in keys:
-                verdicts.claim(key, None, None)
-    for key in verdicts.keys_from("video"):
-        verdicts.unreachable(key, _VIDEO_MISSING)
-    verdicts.unreachable("bpb", "Bits per byte of the published language models are not at hand.")
-    return verdicts.checks()
+            answers |= judge(rows, means, found, measures)
+    return answers
 
 
-def _numbers(verdicts: Verdicts, means: pd.DataFrame, measures: dict[str, list[str]]) -> None:
+def _numbers(means: pd.DataFrame, measures: dict[str, list[str]], keys: list[str]) -> Answers:
     """Numbers of the published models; beside them, in the reason, those of the stand-ins."""
+    answers: Answers = {}
     names = measures["names"]
-    for key in (*verdicts.keys_from("table"), *verdicts.keys_from("text")):
+    for key in (one for one in keys if one.startswith(("table", "text"))):
         place = key.split(" ", 1)[1].removesuffix(" before").removesuffix(" after")
         measure = next((own for own, name in zip(measures["all"], names, strict=True) if name == place), None)
         column = "after" if key.endswith("after") else "before"
         known = dict(zip(means.index, means[column].to_numpy(dtype=float), strict=True))
         ours = f"; on the stand-ins {known[measure]:+.2f}" if measure in known else ""
-        verdicts.unreachable(key, f"{MODELS_MISSING}{ours}.")
-    for key in ("significant", "most p"):
-        verdicts.unreachable(key, f"{MODELS_MISSING}.")
-    verdicts.number("least p", 1 / 501, decimals=3)
+        answers[key] = unreachable(f"{MODELS_MISSING}{ours}.")
+    answers["least p"] = Found(1 / 501, decimals=3)
+    return answers
 
 
-def _kernels(
-    verdicts: Verdicts, rows: pd.DataFrame, means: pd.DataFrame, found: pd.DataFrame, measures: dict[str, list[str]]
-) -> None:
+def _kernels(rows: pd.DataFrame, means: pd.DataFrame, found: pd.DataFrame, measures: dict[str, list[str]]) -> Answers:
     """Whether linear and RBF CKA rise with capability or width, before and after."""
+    answers: Answers = {}
     kernels = ["CKA", "CKA(kernel=rbf)"]
     for key, own in (("raw", ["before", ON_WIDTH[0]]), ("calibrated", ["after", ON_WIDTH[1]])):
         part = means.loc[kernels, own].to_numpy(dtype=float)
@@ -80,49 +77,46 @@ def _kernels(
             holds, why = bool(part[:, 1].min() > RISE), "Raw scores of the stand-ins do not rise."
         else:
             holds, why = bool(part.max() < RISE), NO_COLLAPSE
-        verdicts.claim(key, holds, text, why, DIFFERS)
+        answers[key] = claim(holds, text, why, DIFFERS)
+    return answers
 
 
 def _other_global(
-    verdicts: Verdicts, rows: pd.DataFrame, means: pd.DataFrame, found: pd.DataFrame, measures: dict[str, list[str]]
-) -> None:
+    rows: pd.DataFrame, means: pd.DataFrame, found: pd.DataFrame, measures: dict[str, list[str]]
+) -> Answers:
     """The rest of the global measures."""
+    answers: Answers = {}
     others = [name for name in measures["global"] if name not in ("CKA", "CKA(kernel=rbf)", "unbiased CKA")]
     lost = means.loc[others].before - means.loc[others].after
     said = ", ".join(f"{name} {means.before[name]:+.2f} to {means.after[name]:+.2f}" for name in others)
-    verdicts.claim("global", bool(lost.min() > FALL), said, NO_COLLAPSE, DIFFERS)
+    answers["global"] = claim(bool(lost.min() > FALL), said, NO_COLLAPSE, DIFFERS)
     own = means.loc["unbiased CKA"]
-    verdicts.claim(
-        "unbiased",
+    answers["unbiased"] = claim(
         bool(own.before > RISE and own.after < own.before - FALL),
         f"{own.before:+.2f} raw, {own.after:+.2f} calibrated",
-        (
-            "Unbiased CKA has no width to be corrected for: calibration subtracts a threshold near zero and "
-            "leaves its trend."
-        ),
+        "Unbiased CKA has no width to be corrected for: calibration subtracts a threshold near zero and "
+        "leaves its trend.",
         DIFFERS,
     )
+    return answers
 
 
-def _local(
-    verdicts: Verdicts, rows: pd.DataFrame, means: pd.DataFrame, found: pd.DataFrame, measures: dict[str, list[str]]
-) -> None:
+def _local(rows: pd.DataFrame, means: pd.DataFrame, found: pd.DataFrame, measures: dict[str, list[str]]) -> Answers:
     """Neighbourhoods, and whether they part from global scores."""
+    answers: Answers = {}
     names = [name for name in measures["local"] if name in means.dropna().index]
     local, lost = means.loc[names], means.before["CKA"] - means.after["CKA"]
     moved, own = float((local.before - local.after).abs().max()), float((local.before - local.after).mean())
     said = ", ".join(f"{name} {means.before[name]:+.2f} to {means.after[name]:+.2f}" for name in names)
-    verdicts.claim("local", moved < 0.1, said, "they change", DIFFERS)
-    verdicts.claim(
-        "collapse",
+    answers["local"] = claim(moved < 0.1, said, "they change", DIFFERS)
+    answers["collapse"] = claim(
         bool(lost - own > FALL),
         f"loss of correlation {lost:+.2f} (CKA), {own:+.2f} (local)",
         "On the stand-ins no collapse: what calibration takes off global scores is small beside what the models share.",
         DIFFERS,
     )
     per_set = found[found.measure.isin(names)].groupby("data").after.mean()
-    verdicts.claim(
-        "families",
+    answers["families"] = claim(
         bool((per_set > RISE).all()),
         ", ".join(f"{value:+.2f} ({data})" for data, value in per_set.items()),
         "Trends of neighbourhoods differ between sets of models.",
@@ -132,12 +126,14 @@ def _local(
     hits = [free[free.measure.isin(measures[kind])].p_value <= 0.05 for kind in ("global", "local")]
     shares = [100 * float(one.mean()) for one in hits]
     text = f"{shares[0]:.0f} % of global and {shares[1]:.0f} % of local scores of the stand-ins reach p <= 0.05"
-    verdicts.claim("effect", min(shares) > 90, text, "Significance differs, too.", DIFFERS)
-    _conclusion(verdicts, rows, means)
+    answers["effect"] = claim(min(shares) > 90, text, "Significance differs, too.", DIFFERS)
+    answers |= _conclusion(rows, means)
+    return answers
 
 
-def _conclusion(verdicts: Verdicts, rows: pd.DataFrame, means: pd.DataFrame) -> None:
+def _conclusion(rows: pd.DataFrame, means: pd.DataFrame) -> Answers:
     """Neighbourhoods only?"""
+    answers: Answers = {}
     after = means[["after", ON_WIDTH[1]]]
     told = [
         f"{name} {after['after'][name]:+.2f} with capability, {after[ON_WIDTH[1]][name]:+.2f} with width"
@@ -145,13 +141,13 @@ def _conclusion(verdicts: Verdicts, rows: pd.DataFrame, means: pd.DataFrame) -> 
     ]
     local, whole = (after.loc[name].to_numpy(dtype=float) for name in ("mutual kNN(k=10)", "CKA"))
     parted = (local - whole > FALL).all() and local[0] > RISE
-    verdicts.claim(
-        "aristotle",
+    answers["aristotle"] = claim(
         bool(parted),
         f"calibrated scores: {'; '.join(told)}",
         "On the stand-ins calibrated global and local scores do not part: both rise with the width.",
         DIFFERS,
     )
+    return answers
 
 
 def within(rows: pd.DataFrame) -> pd.DataFrame:

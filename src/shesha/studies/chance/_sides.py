@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shesha._types import Matrix
-from shesha.studies.chance._widths import IMAGES, Labels, images, network, sentence_network, sentences
+from shesha.studies._files import opened, table
+from shesha.studies._networks.images import IMAGES, Labels, as_rows
+from shesha.studies._networks.perceptrons import Perceptron, network
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +32,7 @@ RISE = 0.5
 """Correlation that counts as a trend."""
 N = 256
 """Rows of a comparison: with widths of 32 to 1,024 d / n is 0.125 to 4."""
+_N_WORDS = 1000
 WIDTHS = (32, 64, 128, 256, 512, 1024)
 EPOCHS = (2, 6)
 SENTENCES = "SST-2"
@@ -65,11 +70,36 @@ def sides(data: str, epochs: int, width: int, partner: int) -> Sides:
         half = len(words) // 2
         worth = net.accuracy(words[:half], labels[:half])
         return Sides(_units(net.layers(words[:N])), _units(list(encoder[:, :N])), labels[:N], worth)
-    (left, labels), (right, _) = (images(data, seen, "test") for seen in ("left", "right"))
+    (left, labels), (right, _) = (as_rows(data, seen, "test") for seen in ("left", "right"))
     net = network(data, "left", width, epochs, 0)
     other = network(data, "right", partner, max(EPOCHS) if epochs else 0, 1)
     worth = net.accuracy(left, labels)
     return Sides(_units(net.layers(left[:N])), _units(other.layers(right[:N])), labels[:N], worth)
+
+
+@cache
+def sentences() -> tuple[Matrix, Labels, Matrix]:
+    """Return words (rows x 1,000 counts, rooted), sentiment, and MiniLM's layers (7 x rows x 384) of 872 sentences."""
+    split = [str(text).lower().split() for text in table("sst2", "validation.csv")["sentence"]]
+    counts = Counter(word for text in split for word in text)
+    frequent = sorted(counts, key=lambda word: (-counts[word], word))[:_N_WORDS]
+    vocabulary = {word: place for place, word in enumerate(frequent)}
+    words = np.zeros((len(split), len(vocabulary)))
+    for row, text in enumerate(split):
+        for word in text:
+            if word in vocabulary:
+                words[row, vocabulary[word]] += 1
+    stored = opened("minilm_sst2", "minilm_l6_sst2_validation.npz")
+    layers = np.swapaxes(stored["embeddings"].astype(np.float64), 0, 1)
+    return np.sqrt(words), stored["label"].astype(np.int64), layers
+
+
+@cache
+def sentence_network(width: int, epochs: int, seed: int) -> Perceptron:
+    """Train a network on the sentiment of the second half of the sentences, by their words."""
+    words, labels, _ = sentences()
+    half = len(words) // 2
+    return Perceptron(words.shape[1], width, 2, seed).train(words[half:], labels[half:], epochs)
 
 
 def trends(rows: pd.DataFrame, names: Sequence[str], axis: str = "capability") -> pd.DataFrame:

@@ -8,12 +8,12 @@ import numpy as np
 
 from shesha.calibration import calibrate_layers
 from shesha.nulls.summary import summarise
-from shesha.studies._checks import DIFFERS, Check
+from shesha.studies._checks import DIFFERS
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
+from shesha.studies._published import Answers, against, claim
 from shesha.studies._study import study
 from shesha.studies.chance._sides import DATA, NO_COLLAPSE, RISE, STAND_IN, WIDTHS, sides, trends
-from shesha.studies.chance._verdicts import Verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,16 +86,15 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         (("Correlation with capability", table), ("Correlation with width", wide)),
         (picture,),
         notes,
-        _judged(rows, table, wide, published),
+        against(published, _judged(rows, table, wide)),
     )
 
 
-def _judged(rows: pd.DataFrame, table: pd.DataFrame, wide: pd.DataFrame, published: pd.DataFrame) -> tuple[Check, ...]:
-    verdicts = Verdicts(published)
+def _judged(rows: pd.DataFrame, table: pd.DataFrame, wide: pd.DataFrame) -> Answers:
+    answers: Answers = {}
     for key in ("CKA", "CKA(kernel=rbf)", "mutual kNN(k=10)"):
         found, others = (one[one.measure == key] for one in (table, wide))
         if found.empty:
-            verdicts.claim(key, None, None)
             continue
         means, on_width = (one[["raw", *NAMES]].mean() for one in (found, others))
         said = "; ".join(
@@ -104,12 +103,12 @@ def _judged(rows: pd.DataFrame, table: pd.DataFrame, wide: pd.DataFrame, publish
         )
         if key.startswith("CKA"):
             trend = max(means[NAMES].max(), on_width[NAMES].max())
-            verdicts.claim(key, bool(trend < RISE), said, NO_COLLAPSE, DIFFERS)
+            answers[key] = claim(bool(trend < RISE), said, NO_COLLAPSE, DIFFERS)
         else:
             kept = (means[NAMES] > means["raw"] - 0.1).all() and (on_width[NAMES] > on_width["raw"] - 0.1).all()
-            verdicts.claim(key, bool(kept), said, "a trend is lost at some level")
+            answers[key] = claim(bool(kept), said, "a trend is lost at some level")
     ordered = (rows[NAMES].diff(axis=1).iloc[:, 1:] >= -1e-12).all(axis=None)
-    verdicts.claim("order", bool(ordered), f"by {(rows[NAMES[2]] - rows[NAMES[0]]).max():.4f} at most", "not in order")
+    answers["order"] = claim(bool(ordered), f"by {(rows[NAMES[2]] - rows[NAMES[0]]).max():.4f} at most", "not in order")
     moved = float((table[NAMES].max(axis=1) - table[NAMES].min(axis=1)).max())
-    verdicts.claim("invariant", moved < 0.1, f"correlations with capability move by {moved:.2f} at most", "they move")
-    return verdicts.checks()
+    answers["invariant"] = claim(moved < 0.1, f"correlations with capability move by {moved:.2f} at most", "they move")
+    return answers

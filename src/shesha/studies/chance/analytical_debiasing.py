@@ -10,12 +10,11 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
-from shesha.studies._checks import Check
 from shesha.studies._data import shared
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, lines, logarithmic
+from shesha.studies._published import Answers, against, claim
 from shesha.studies._study import study
-from shesha.studies.chance._verdicts import Verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,25 +96,23 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     picture = Picture(
         "analytical_debiasing", made, "Two corrections by permutation, less the unbiased estimator; a third"
     )
-    return Page(answer, (("Means", table),), (picture,), notes, _judged(rows, table, published))
+    return Page(answer, (("Means", table),), (picture,), notes, against(published, _judged(rows, table)))
 
 
-def _judged(rows: pd.DataFrame, table: pd.DataFrame, published: pd.DataFrame) -> tuple[Check, ...]:
-    verdicts = Verdicts(published)
+def _judged(rows: pd.DataFrame, table: pd.DataFrame) -> Answers:
+    answers: Answers = {}
     n = table.n.max()
     own = table[table.n == n]
     signal, none = own[own.strength == own.strength.max()], own[own.strength == 0]
     for key, part in (("matches", signal), ("matches_null", none)):
         off = part.gated_off.abs().max()
-        verdicts.claim(
-            key,
+        answers[key] = claim(
             bool(off < 0.05),
             f"{off:.3f} apart at most (n = {n}; raw: {(part.raw - part.unbiased).max():.2f})",
             "they differ",
         )
     least, others = signal.over_columns.min(), signal[["unbiased", "gated"]].max(axis=None)
-    verdicts.claim(
-        "columns",
+    answers["columns"] = claim(
         bool(least > 0.9 and least > others),
         f"{least:.2f} and more; the others {signal[['unbiased', 'gated']].min(axis=None):.2f} to {others:.2f}",
         "The others come near it where features per row are many: the signal of rank 5 grows "
@@ -123,11 +120,10 @@ def _judged(rows: pd.DataFrame, table: pd.DataFrame, published: pd.DataFrame) ->
     )
     values = rows[(rows.strength == 0)].over_columns
     spread = values.std()
-    verdicts.claim(
-        "columns_null",
+    answers["columns_null"] = claim(
         bool(values.isna().any() or spread > 3 * rows[rows.strength == 0].unbiased.std()),
         f"spread {spread:.2f} (unbiased CKA: {rows[rows.strength == 0].unbiased.std():.3f}); "
         f"no value in {100 * values.isna().mean():.0f} % of draws",
         "it does not",
     )
-    return verdicts.checks()
+    return answers

@@ -11,12 +11,11 @@ import numpy as np
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
 from shesha.nulls.summary import summarise
-from shesha.studies._checks import Check
 from shesha.studies._data import shared
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import grid, lines, logarithmic
+from shesha.studies._published import Answers, Found, against, claim
 from shesha.studies._study import study
-from shesha.studies.chance._verdicts import Verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,8 +30,19 @@ VARIANTS = {
     "z": "z",
 }
 SCALED = ("gated_05", "gated_10", "centred", "adjusted")
+_GATED = ("gated_05", "gated_10")
 BELOW_RANK = 3
 """Canonical correlations are all 1 from d = n - 1 on: CCA has the first three ratios only."""
+_BY_DEFINITION = "Follows from what the method takes, one pair, which no row can decide."
+_MISSING = {
+    "murphy2024biasedcka aggregate": _BY_DEFINITION,
+    "chun2025sparsecka aggregate": _BY_DEFINITION,
+    "ours aggregate": "Decided by the study `depth`, whose rows are maxima over layers; ours here are pairs.",
+    **dict.fromkeys(
+        ("cui2022deconfounded", "diedrichsen2020wuc", "cai2019brsa", "smilde2009rv"),
+        "A property of another work's method, which the library does not have.",
+    ),
+}
 
 
 def _grid(measures: Sequence[str], strengths: Sequence[float], seeds: int) -> list[dict[str, Any]]:
@@ -111,7 +121,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     picture = Picture(
         "calibration_variants", made, "Summaries of CKA and other measures against d / n, unrelated and related"
     )
-    return Page(answer, (("Means", table),), (picture,), notes, _judged(table, published))
+    return Page(answer, (("Means", table),), (picture,), notes, against(published, _judged(table), _MISSING))
 
 
 def _largest(table: pd.DataFrame, columns: Sequence[str]) -> float:
@@ -126,16 +136,15 @@ def _table(rows: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index()
 
 
-def _judged(table: pd.DataFrame, published: pd.DataFrame) -> tuple[Check, ...]:
-    verdicts = Verdicts(published)
+def _judged(table: pd.DataFrame) -> Answers:
+    answers: Answers = {}
     none = table[table.strength == 0]
-    for key, columns in (("gated", ["gated_05", "gated_10"]), ("centred", ["centred"]), ("adjusted", ["adjusted"])):
+    for key, columns in (("gated", _GATED), ("centred", ("centred",)), ("adjusted", ("adjusted",))):
         most = _largest(none, columns)
-        verdicts.claim(key, bool(most < 0.02), f"means of at most {most:.4f}", "more is left")
+        answers[key] = claim(bool(most < 0.02), f"means of at most {most:.4f}", "more is left")
     own = none[none.measure == "CKA"].sort_values("ratio")
     wide = own.iloc[-1]
-    verdicts.claim(
-        "z",
+    answers["z"] = claim(
         bool(abs(wide.z) > 0.5 or wide.z_sd > 1.5),
         f"mean {wide.z:+.2f}, spread {wide.z_sd:.2f}, skewness of the null "
         f"{wide.skewness:.2f} at d / n = {wide.ratio:g} "
@@ -144,50 +153,48 @@ def _judged(table: pd.DataFrame, published: pd.DataFrame) -> tuple[Check, ...]:
         "becomes less skewed with the width, "
         "not more.",
     )
-    verdicts.number("raw_cka", float(wide.raw), decimals=1, why="Another d / n: CKA of noise is d / (n + d).")
+    answers["raw_cka"] = Found(float(wide.raw), decimals=1, why="Another d / n: CKA of noise is d / (n + d).")
     for key, name in (("raw_rsa", "RSA"), ("raw_mknn", "mutual kNN")):
         most = none[none.measure == name].raw.abs().max()
-        verdicts.claim(key, bool(most < 0.1) if most == most else None, f"at most {most:.3f}", "more")
-    _approaches(verdicts)
-    return verdicts.checks()
+        answers[key] = claim(bool(most < 0.1) if most == most else None, f"at most {most:.3f}", "more")
+    answers |= _approaches(table)
+    return answers
 
 
-def _approaches(verdicts: Verdicts) -> None:
-    """The published table of approaches: those that the library has are tried, the others not."""
+def _approaches(table: pd.DataFrame) -> Answers:
+    """The published table of approaches: what the library has is tried on noise, and on a shared signal."""
+    none, gated = table[table.strength == 0], table[list(_GATED)].to_numpy(dtype=float)
+    left = _largest(none, _GATED)
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((2, 200, 40, 80))
-    known = ("murphy2024biasedcka", "chun2025sparsecka")
-    for key in verdicts.keys_from():
-        name, _, what = key.partition(" ")
-        if what not in ("debias", "bounded", "aggregate"):
-            continue
-        if name == "ours":
-            verdicts.claim(key, True, "Y")
-        elif name == "murphy2024biasedcka" and what != "aggregate":
-            values = np.array([unbiased_cka(a, b) for a, b in zip(X, Y, strict=True)])
-            error = values.std() / np.sqrt(len(values))
-            holds = abs(values.mean()) < 3 * error if what == "debias" else values.min() < 0
-            said = (
-                f"mean {values.mean():+.5f} +- {error:.5f} of noise"
-                if what == "debias"
-                else f"down to {values.min():.3f}"
-            )
-            verdicts.claim(key, bool(holds), said, "it is otherwise")
-        elif name == "chun2025sparsecka" and what != "aggregate":
-            _over_columns(verdicts, key, what)
-        elif what == "aggregate" and name in known:
-            verdicts.claim(key, True, "N: a formula for one pair")
-        else:
-            verdicts.unreachable(key, "A property of another work's method, which the library does not have.")
+    values = np.array([unbiased_cka(a, b) for a, b in zip(X, Y, strict=True)])
+    error = values.std() / np.sqrt(len(values))
+    return {
+        "ours debias": claim(left < 0.02, f"means of at most {left:.4f} of noise", "more is left"),
+        "ours bounded": claim(
+            bool(gated.min() >= 0 and gated.max() <= 1), f"{gated.min():.2f} to {gated.max():.2f}", "beyond 0 and 1"
+        ),
+        "murphy2024biasedcka debias": claim(
+            bool(abs(values.mean()) < 3 * error),
+            f"mean {values.mean():+.5f} +- {error:.5f} of noise",
+            "it is otherwise",
+        ),
+        "murphy2024biasedcka bounded": claim(values.min() < 0, f"down to {values.min():.3f}", "it is otherwise"),
+        **_over_columns(),
+    }
 
 
-def _over_columns(verdicts: Verdicts, key: str, what: str) -> None:
+def _over_columns() -> Answers:
     """Estimate the similarity of all features of one shared signal, which is 1, from 20 or 80 of them."""
     rng = np.random.default_rng(1)
     few, many = (np.array([sampled_cka(*shared(1.0, d, 40, 5, rng)) for _ in range(60)]) for d in (20, 80))
-    if what == "debias":
-        error = many.std() / np.sqrt(len(many))
-        said = f"{many.mean():.3f} +- {error:.3f} from 80 features (all of them: 1)"
-        verdicts.claim(key, bool(abs(many.mean() - 1) < 0.03), said, "the ratio of unbiased parts is not unbiased")
-    else:
-        verdicts.claim(key, bool(few.max() > 1), f"up to {few.max():.2f} from 20 features", "within bounds")
+    error = many.std() / np.sqrt(len(many))
+    said = f"{many.mean():.3f} +- {error:.3f} from 80 features (all of them: 1)"
+    return {
+        "chun2025sparsecka debias": claim(
+            bool(abs(many.mean() - 1) < 0.03), said, "the ratio of unbiased parts is not unbiased"
+        ),
+        "chun2025sparsecka bounded": claim(
+            bool(few.max() > 1), f"up to {few.max():.2f} from 20 features", "within bounds"
+        ),
+    }

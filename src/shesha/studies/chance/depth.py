@@ -10,12 +10,11 @@ import numpy as np
 
 from shesha._types import Matrix
 from shesha.calibration import calibrate, calibrate_layers
-from shesha.studies._checks import Check
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, logarithmic
+from shesha.studies._published import Answers, against, claim
 from shesha.studies._rates import rate_interval
 from shesha.studies._study import study
-from shesha.studies.chance._verdicts import Verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +116,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "still rises, more slowly.",
     )
     picture = Picture("depth", made, "Maxima over layer pairs of unrelated models against depth, and false positives")
-    return Page(answer, (("Means", table),), (picture,), notes, _judged(table, of_max, published))
+    return Page(answer, (("Means", table),), (picture,), notes, against(published, _judged(table, of_max)))
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:
@@ -125,35 +124,28 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
     return table[(table["aggregate"] == "max") & (table.kinship == 0)]
 
 
-def _judged(table: pd.DataFrame, of_max: pd.DataFrame, published: pd.DataFrame) -> tuple[Check, ...]:
-    verdicts = Verdicts(published)
+def _judged(table: pd.DataFrame, of_max: pd.DataFrame) -> Answers:
+    answers: Answers = {}
     plain = _plain(table)
     first, last = plain.iloc[0], plain.iloc[-1]
     depths = f"L = {int(first.layers)} to {int(last.layers)}"
     rise, least = last.raw - first.raw, 2 * first.pair_sd
-    verdicts.claim(
-        "inflates", bool(rise > least), f"{first.raw:.4f} to {last.raw:.4f}, {depths}", "the rise is within noise"
+    answers["inflates"] = claim(
+        bool(rise > least), f"{first.raw:.4f} to {last.raw:.4f}, {depths}", "the rise is within noise"
     )
     most = plain.calibrated.max()
-    verdicts.claim("stable", bool(most < 0.01), f"means of at most {most:.4f}, {depths}", "it rises")
-    verdicts.claim(
-        "naive",
-        bool(last.best_alone > 5 * most),
-        f"{first.best_alone:.4f} to {last.best_alone:.4f}, {depths}",
-        "no rise",
+    answers["stable"] = claim(bool(most < 0.01), f"means of at most {most:.4f}, {depths}", "it rises")
+    answers["naive"] = claim(
+        bool(last.best_alone > 5 * most), f"{first.best_alone:.4f} to {last.best_alone:.4f}, {depths}", "no rise"
     )
     low, high = rate_interval(int(of_max.hit.sum()), len(of_max))
-    verdicts.claim(
-        "level", low <= ALPHA, f"{100 * low:.1f} to {100 * high:.1f} % at 5 %", "more models reach the level"
+    answers["level"] = claim(
+        low <= ALPHA, f"{100 * low:.1f} to {100 * high:.1f} % at 5 %", "more models reach the level"
     )
     others = table[(table["aggregate"] != "max")]
-    if others.empty:
-        verdicts.claim("aggregates", None, None)
-        verdicts.claim("kin", None, None)
-    else:
+    if not others.empty:
         ends = others.groupby("aggregate").raw.agg(["first", "last"])
-        verdicts.claim(
-            "aggregates",
+        answers["aggregates"] = claim(
             bool((ends["last"] > ends["first"]).all() and others.calibrated.max() < 0.01),
             ", ".join(f"{name}: {one['first']:.4f} to {one['last']:.4f}" for name, one in ends.iterrows())
             + f"; calibrated at most {others.calibrated.max():.4f}",
@@ -162,31 +154,28 @@ def _judged(table: pd.DataFrame, of_max: pd.DataFrame, published: pd.DataFrame) 
         kin = table[table.kinship > 0]
         free = plain[plain.layers.isin(kin.layers)]
         slower = kin.raw.iloc[-1] < free.raw.iloc[-1]
-        verdicts.claim(
-            "kin",
+        answers["kin"] = claim(
             bool(slower and kin.raw.iloc[-1] > kin.raw.iloc[0]),
             f"{kin.raw.iloc[0]:.4f} to {kin.raw.iloc[-1]:.4f} (independent layers: {free.raw.iloc[-1]:.4f})",
             "no such rise",
         )
-    _extremes(verdicts, plain)
-    return verdicts.checks()
+    answers |= _extremes(plain)
+    return answers
 
 
-def _extremes(verdicts: Verdicts, plain: pd.DataFrame) -> None:
+def _extremes(plain: pd.DataFrame) -> Answers:
     """Beside the bound of Proposition 6 and the mean of extremes of Gaussian scores."""
+    answers: Answers = {}
     logs = np.log(plain.layers.to_numpy(dtype=float) ** 2)
     above = (plain.raw - plain.pair_mean).to_numpy() / plain.pair_sd.to_numpy()
-    verdicts.claim(
-        "bound",
+    answers["bound"] = claim(
         bool((above <= 3 * np.sqrt(logs)).all()),
         f"at most {(above / np.sqrt(logs)).max():.2f} sigma sqrt(log M)",
         "above it",
     )
     expected = np.sqrt(2 * logs) - (np.log(logs) + np.log(4 * np.pi)) / (2 * np.sqrt(2 * logs))
     off = float(np.abs(above[-3:] - expected[-3:]).max())
-    verdicts.claim(
-        "extreme",
-        off < 0.5,
-        f"within {off:.2f} sigma for the three deepest",
-        "pairs that share a layer depend on one another",
+    answers["extreme"] = claim(
+        off < 0.5, f"within {off:.2f} sigma for the three deepest", "pairs that share a layer depend on one another"
     )
+    return answers

@@ -8,11 +8,10 @@ import numpy as np
 
 from shesha._types import Matrix
 from shesha.calibration import calibrate
-from shesha.studies._checks import Check
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, lines, logarithmic
+from shesha.studies._published import Answers, against, claim
 from shesha.studies._study import study
-from shesha.studies.chance._verdicts import Verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,21 +82,20 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "features; nothing but the width of the maps need grow to see the rest.",
     )
     picture = Picture("generative", made, "Raw and calibrated CKA of unrelated random maps of the same inputs")
-    return Page(answer, (("Means", table),), (picture,), notes, _judged(table, published))
+    return Page(answer, (("Means", table),), (picture,), notes, against(published, _judged(table)))
 
 
-def _judged(table: pd.DataFrame, published: pd.DataFrame) -> tuple[Check, ...]:
-    verdicts = Verdicts(published)
+def _judged(table: pd.DataFrame) -> Answers:
+    answers: Answers = {}
     raw = table.pivot_table(index=["map_of", "inputs"], columns="d", values="raw")
     rises = bool((raw.diff(axis=1).iloc[:, 1:] > 0).all(axis=None))
-    verdicts.claim(
-        "raw", rises, f"by {np.ptp(raw, axis=1).min():.2f} at least, in all {len(raw)} cases", "not in every regime"
+    answers["raw"] = claim(
+        rises, f"by {np.ptp(raw, axis=1).min():.2f} at least, in all {len(raw)} cases", "not in every regime"
     )
     maps = table[table.map_of != "noise"]
     widest = maps[maps.d == maps.d.max()]
     said = ", ".join(f"{one.score:.2f} ({one.map_of}, {one.inputs} inputs)" for one in widest.itertuples())
-    verdicts.claim(
-        "zero",
+    answers["zero"] = claim(
         bool(widest.score.max() < 0.05),
         said,
         "Wide random maps keep the distances of their inputs, and agree on them. It is small "
@@ -105,12 +103,11 @@ def _judged(table: pd.DataFrame, published: pd.DataFrame) -> tuple[Check, ...]:
         "have no geometry: Gaussian ones in thousands of dimensions lie equally far from one another.",
     )
     rising = float((widest.score.to_numpy() - maps[maps.d == maps.d.min()].score.to_numpy()).mean())
-    verdicts.claim(
-        "artifact",
+    answers["artifact"] = claim(
         rising < 0.02,
         f"calibrated CKA rises by {rising:.2f} with the width; noise: {table[table.map_of == 'noise'].score.max():.3f}",
         "What is left after calibration rises with the width and falls with the dimension of "
         "the inputs: maps share the "
         "inputs' geometry, the better the wider they are.",
     )
-    return verdicts.checks()
+    return answers

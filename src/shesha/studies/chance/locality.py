@@ -11,13 +11,13 @@ import numpy as np
 
 from shesha._types import Matrix
 from shesha.calibration import calibrate
-from shesha.studies._checks import DIFFERS, Check
+from shesha.studies._checks import DIFFERS
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, lines, logarithmic
+from shesha.studies._published import Answers, Found, against, claim
 from shesha.studies._study import study
 from shesha.studies.chance._local_distances import distance_agreement, neighbour_scale
 from shesha.studies.chance._sides import DATA, NO_COLLAPSE, STAND_IN, WIDTHS, sides, trends
-from shesha.studies.chance._verdicts import Verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,7 +158,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "locality", made, "Calibrated scores against neighbourhood size and bandwidth; agreement of distances"
     )
     tables = (("Scores", table), ("Distances to common neighbours", distances))
-    return Page(answer, tables, (picture,), notes, _judged(rows, table, distances, published))
+    return Page(answer, tables, (picture,), notes, against(published, _judged(rows, table, distances)))
 
 
 def _told(both: pd.DataFrame) -> str:
@@ -190,46 +190,41 @@ def _drawn(rows: pd.DataFrame) -> Figure:
     return made
 
 
-def _judged(
-    rows: pd.DataFrame, table: pd.DataFrame, distances: pd.DataFrame, published: pd.DataFrame
-) -> tuple[Check, ...]:
-    verdicts = Verdicts(published)
+def _judged(rows: pd.DataFrame, table: pd.DataFrame, distances: pd.DataFrame) -> Answers:
+    answers: Answers = {}
     models, copies = (rows[rows.kind == kind] for kind in (MODELS, COPY))
     knn = models[models.lens == KNN]
     hits = knn.groupby("value").hit.mean()
     said = ", ".join(f"{100 * hit:.0f} % at k = {size:g}" for size, hit in hits.items())
-    verdicts.claim("knn", bool(hits.min() > 0.95), f"p <= 0.05: {said}", "not all pairs", DIFFERS)
-    _trends(verdicts, models)
+    answers["knn"] = claim(bool(hits.min() > 0.95), f"p <= 0.05: {said}", "not all pairs", DIFFERS)
+    answers |= _trends(models)
     narrow = models[(models.lens == RBF) & (models.value == min(BANDWIDTHS))]
-    verdicts.number("narrow_raw", float(narrow.raw.mean()), decimals=1, why="Rows of another length.")
+    answers["narrow_raw"] = Found(float(narrow.raw.mean()), decimals=1, why="Rows of another length.")
     share = float((narrow.p_value > 0.05).mean())
-    verdicts.claim(
-        "narrow",
+    answers["narrow"] = claim(
         bool(narrow.score.max() < 0.02 and share > 0.5),
         f"at most {narrow.score.max():.3f}; p above 0.05 for {100 * share:.0f} % of the pairs",
         f"On these pairs the little that is left off the diagonal is enough: {100 * (1 - share):.0f} % are "
         f"significant, with calibrated scores of {narrow.score.median():.3f} in the middle.",
         DIFFERS,
     )
-    _distances(verdicts, models, copies, distances)
-    return verdicts.checks()
+    answers |= _distances(models, copies, distances)
+    return answers
 
 
-def _trends(verdicts: Verdicts, models: pd.DataFrame) -> None:
+def _trends(models: pd.DataFrame) -> Answers:
     """How scores go with capability, by lens."""
+    answers: Answers = {}
     found = (
         trends(models.assign(measure=models.lens + models.value.astype(str)), ["raw", "score"])
         if (models.width.nunique() > 2)
         else None
     )
     if found is None:
-        for key in ("knn_small", "half", "wide"):
-            verdicts.claim(key, None, None)
-        return
+        return answers
     means = found.groupby("measure")[["raw", "score"]].mean()
     knn = [means.score[f"{KNN}{float(size)}"] for size in SIZES]
-    verdicts.claim(
-        "knn_small",
+    answers["knn_small"] = claim(
         bool(knn[0] > knn[-1] + 0.1),
         "correlation of the calibrated score with capability "
         + ", ".join(f"{one:+.2f} (k = {size})" for one, size in zip(knn, SIZES, strict=True)),
@@ -238,8 +233,7 @@ def _trends(verdicts: Verdicts, models: pd.DataFrame) -> None:
     )
     half = means.score[f"{RBF}{0.5}"]
     hit = models[(models.lens == RBF) & (models.value == 0.5)].hit.mean()
-    verdicts.claim(
-        "half",
+    answers["half"] = claim(
         bool(hit > 0.9),
         f"{100 * hit:.0f} % significant; correlation with capability {half:+.2f}",
         "not all pairs",
@@ -247,53 +241,46 @@ def _trends(verdicts: Verdicts, models: pd.DataFrame) -> None:
     )
     wide = [means.loc[f"{RBF}{value}"] for value in (2.0, 5.0)]
     hits = models[(models.lens == RBF) & (models.value >= 2.0)].hit.mean()
-    verdicts.claim(
-        "wide",
+    answers["wide"] = claim(
         bool(hits > 0.9 and all(one.score < one.raw - 0.2 for one in wide)),
         f"{100 * hits:.0f} % significant; correlation with capability "
         + ", ".join(f"{one.raw:+.2f} raw and {one.score:+.2f} calibrated" for one in wide),
         NO_COLLAPSE,
         DIFFERS,
     )
+    return answers
 
 
-def _distances(verdicts: Verdicts, models: pd.DataFrame, copies: pd.DataFrame, distances: pd.DataFrame) -> None:
+def _distances(models: pd.DataFrame, copies: pd.DataFrame, distances: pd.DataFrame) -> Answers:
     """Whether distances agree, and whether a narrow kernel would notice."""
+    answers: Answers = {}
     both = distances[distances.kind == MODELS]
     agree = _told(both)
     own = models[(models.scale == OWN) & (models.value == 0.5)]
-    verdicts.claim(
-        "identity",
+    answers["identity"] = claim(
         bool(both.agreement.max() < 0.1),
         f"distances to common neighbours are correlated by {agree}; kernels of half the neighbours' distance: "
         f"{100 * own.hit.mean():.0f} % above chance",
-        (
-            "Distances to common neighbours agree where both sides are images; where words meet a sentence "
-            "encoder the few common neighbours do not show it. The published evidence, a kernel of sigma = "
-            "0.1, holds no distances."
-        ),
+        "Distances to common neighbours agree where both sides are images; where words meet a sentence "
+        "encoder the few common neighbours do not show it. The published evidence, a kernel of sigma = "
+        "0.1, holds no distances.",
         DIFFERS,
     )
     blind = copies[(copies.lens == RBF) & (copies.value == min(BANDWIDTHS))]
     noisy = blind[blind.noise == blind.noise.max()]
     kept = float(noisy.agreement.min())
-    verdicts.claim(
-        "sharp",
+    answers["sharp"] = claim(
         bool(noisy.score.min() > 0.5),
-        (
-            f"a copy with {100 * noisy.noise.max():.0f} % of noise keeps local distances (correlation "
-            f"{kept:.2f} and more); CKA-RBF at 0.1 gives it {noisy.score.min():.3f} to {noisy.score.max():.3f}"
-        ),
-        (
-            "With a bandwidth far below the distances to neighbours only the diagonal is left, which every "
-            "representation has."
-        ),
+        f"a copy with {100 * noisy.noise.max():.0f} % of noise keeps local distances (correlation "
+        f"{kept:.2f} and more); CKA-RBF at 0.1 gives it {noisy.score.min():.3f} to {noisy.score.max():.3f}",
+        "With a bandwidth far below the distances to neighbours only the diagonal is left, which every "
+        "representation has.",
     )
     seen = float(models[(models.lens == RBF) & (models.value == max(BANDWIDTHS))].hit.mean())
-    verdicts.claim(
-        "hypothesis",
+    answers["hypothesis"] = claim(
         seen < 0.5 and bool(both.agreement.max() < 0.1),
         f"wide kernels are above chance in {100 * seen:.0f} % of the pairs; distances: {agree}",
         "Local neighborhoods persist; so does global geometry and, between images, do local distances.",
         DIFFERS,
     )
+    return answers

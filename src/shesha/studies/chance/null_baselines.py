@@ -9,11 +9,10 @@ import numpy as np
 from shesha._types import Matrix
 from shesha.calibration import calibrate
 from shesha.measures import cka, mutual_knn
-from shesha.studies._checks import Check
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, logarithmic
+from shesha.studies._published import Answers, against, claim
 from shesha.studies._study import study
-from shesha.studies.chance._verdicts import Verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,44 +125,40 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ),
     )
     picture = Picture("null_baselines", made, "Means beside their formulas; CKA with a shared signal against the width")
-    return Page(answer, (("Means", table),), (picture,), notes, _judged(rows, table, published))
+    return Page(answer, (("Means", table),), (picture,), notes, against(published, _judged(rows, table)))
 
 
 def _anchor_variance() -> float:
     return K**2 * (N - 1 - K) ** 2 / ((N - 1) ** 2 * (N - 2))
 
 
-def _judged(rows: pd.DataFrame, table: pd.DataFrame, published: pd.DataFrame) -> tuple[Check, ...]:
-    verdicts = Verdicts(published)
+def _judged(rows: pd.DataFrame, table: pd.DataFrame) -> Answers:
+    answers: Answers = {}
     off = (rows.energy - 1).abs() / rows.energy_error
-    verdicts.claim(
-        "energy",
-        bool(off.max() < 4),
-        f"times {rows.energy.mean():.4f}, at most {off.max():.1f} errors off",
-        "another mean",
+    answers["energy"] = claim(
+        bool(off.max() < 4), f"times {rows.energy.mean():.4f}, at most {off.max():.1f} errors off", "another mean"
     )
     overlap = rows.overlap.mean() * (N - 1) / K
-    verdicts.claim("overlap", bool(abs(overlap - 1) < 0.03), f"times {overlap:.3f}", "another mean")
+    answers["overlap"] = claim(bool(abs(overlap - 1) < 0.03), f"times {overlap:.3f}", "another mean")
     anchor = rows.common_variance.mean() / _anchor_variance()
-    verdicts.claim("anchor", bool(abs(anchor - 1) < 0.05), f"times {anchor:.3f}", "another variance")
+    answers["anchor"] = claim(bool(abs(anchor - 1) < 0.05), f"times {anchor:.3f}", "another variance")
     spread = rows.overlap_variance.mean() / (_anchor_variance() / (N * K * K))
-    verdicts.claim(
-        "spread", bool(spread < 3), f"{spread:.2f} times that of independent rows", "rows depend on one another"
+    answers["spread"] = claim(
+        bool(spread < 3), f"{spread:.2f} times that of independent rows", "rows depend on one another"
     )
     same = bool((rows.p_value == rows.p_of_exponential).all())
-    verdicts.claim("monotone", same, f"the same in all {len(rows)} cells", "p-values differ")
+    answers["monotone"] = claim(same, f"the same in all {len(rows)} cells", "p-values differ")
     last = table.iloc[-1]
     rises = bool((table.related_raw.diff().iloc[1:] > 0).all())
     said = (
         f"{table.related_raw.iloc[0]:.2f} to {last.related_raw:.2f} for {int(table.d.iloc[0])} to "
         f"{int(last.d)} features"
     )
-    verdicts.claim("signal", rises and bool(last.related_raw > 0.85), said, "it does not rise to 1")
+    answers["signal"] = claim(rises and bool(last.related_raw > 0.85), said, "it does not rise to 1")
     gap = abs(last.related_adjusted - RHO**2)
-    verdicts.claim(
-        "removed",
+    answers["removed"] = claim(
         bool(gap < 0.03),
         f"less chance {last.related_adjusted:.3f}, gated {last.related_gated:.3f}; population {RHO**2:g}",
         "something of the gap is left",
     )
-    return verdicts.checks()
+    return answers

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.calibration import calibrate
-from shesha.studies._checks import Check
+from shesha.studies._checks import DIFFERS
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, logarithmic
+from shesha.studies._published import Answers, against, claim, unreachable
 from shesha.studies._study import study
-from shesha.studies.chance._verdicts import Verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,7 +87,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "permutation_budget", made, "Error of the threshold, and largest calibrated scores, by permutations"
     )
     tables = (("Threshold over seeds, one pair", table), ("Calibrated scores of unrelated pairs", left))
-    return Page(answer, tables, (picture,), notes, _judged(table, left, published))
+    return Page(answer, tables, (picture,), notes, against(published, _judged(table, left)))
 
 
 def _spreads(one: pd.DataFrame) -> pd.DataFrame:
@@ -104,40 +104,41 @@ def _left(new: pd.DataFrame) -> pd.DataFrame:
     return grouped.agg(mean=("score", "mean"), largest=("score", "max"), above=("above", "mean")).reset_index()
 
 
-def _judged(table: pd.DataFrame, left: pd.DataFrame, published: pd.DataFrame) -> tuple[Check, ...]:
-    verdicts = Verdicts(published)
+def _judged(table: pd.DataFrame, left: pd.DataFrame) -> Answers:
+    answers: Answers = {}
     error = table.groupby("budget").threshold_error.mean()
-    verdicts.differs(
-        "threshold",
+    answers["threshold"] = claim(
+        bool(error[49] < 1.25 * error[199]),
         f"error {error[49]:.2f} at 49, {error[199]:.2f} at 199, {error[error.index[-1]]:.2f} at "
         f"{error.index[-1]}, in standard deviations of the null",
         "Its mean is stable from 49 on, its error falls as one over the root of K throughout: half of it "
         "takes four times as many. Drawn over the range of the score, as published, the curve looks level.",
+        DIFFERS,
     )
-    _unrelated(verdicts, left)
-    verdicts.claim(
-        "advice",
+    answers |= _unrelated(left)
+    answers["advice"] = claim(
         bool(error[199] < 0.25),
         f"at 199 the threshold is off by {error[199]:.2f} standard deviations of the null",
         "not enough",
     )
     for key in ("cka_ms", "mknn_ms"):
-        verdicts.unreachable(key, "A time on a GTX 1080 Ti, which is not at hand; ours are on the page of performance.")
-    return verdicts.checks()
+        answers[key] = unreachable(
+            "A time on a GTX 1080 Ti, which is not at hand; ours are on the page of performance."
+        )
+    return answers
 
 
-def _unrelated(verdicts: Verdicts, left: pd.DataFrame) -> None:
+def _unrelated(left: pd.DataFrame) -> Answers:
     """What is left of unrelated pairs, few and many permutations."""
+    answers: Answers = {}
     few, many = left[left.budget < 50], left[left.budget >= 99]
     if few.empty or many.empty:
-        for key in ("spikes", "converged"):
-            verdicts.claim(key, None, None)
-        return
-    verdicts.claim(
-        "spikes",
+        return answers
+    answers["spikes"] = claim(
         bool(few.largest.max() > 1.2 * many.largest.max()),
         f"largest {few.largest.max():.3f} below 50, {many.largest.max():.3f} from 99 on",
         "One pair in twenty keeps a little at any K, since the level is 0.05; below 50 permutations it is no more.",
     )
     most = float(many["mean"].max())
-    verdicts.claim("converged", most < 0.01, f"means of at most {most:.4f}", "more is left")
+    answers["converged"] = claim(most < 0.01, f"means of at most {most:.4f}", "more is left")
+    return answers

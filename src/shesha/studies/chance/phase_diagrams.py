@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.calibration import calibrate
-from shesha.studies._checks import Check
 from shesha.studies._data import noise
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import grid, heat
+from shesha.studies._published import Answers, Found, against, claim
 from shesha.studies._study import study
-from shesha.studies.chance._verdicts import Verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,45 +77,37 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ),
     )
     picture = Picture("phase_diagrams", made, "Raw and calibrated CKA against d / n and noise, by kind of noise")
-    return Page(answer, (("Means", table),), (picture,), notes, _judged(rows, published))
+    return Page(answer, (("Means", table),), (picture,), notes, against(published, _judged(rows)))
 
 
-def _judged(rows: pd.DataFrame, published: pd.DataFrame) -> tuple[Check, ...]:
-    verdicts = Verdicts(published)
+def _judged(rows: pd.DataFrame) -> Answers:
+    answers: Answers = {}
     quiet, drowned = rows[rows.sigma == rows.sigma.min()], rows[rows.sigma == rows.sigma.max()]
     means = quiet.groupby(["kind", "ratio"])[["raw", "score"]].mean()
-    verdicts.claim(
-        "signal",
+    answers["signal"] = claim(
         bool(means.min(axis=None) > 0.75),
-        (
-            f"{means.raw.min():.2f} to {means.raw.max():.2f} raw, {means.score.min():.2f} to "
-            f"{means.score.max():.2f} calibrated"
-        ),
+        f"{means.raw.min():.2f} to {means.raw.max():.2f} raw, {means.score.min():.2f} to "
+        f"{means.score.max():.2f} calibrated",
         "low in some configuration",
     )
     by_ratio = drowned.groupby("ratio").raw.mean()
     for key, value in (("raw_low", by_ratio.min()), ("raw_high", by_ratio.max())):
-        verdicts.number(
-            key,
+        answers[key] = Found(
             float(value),
             decimals=1,
-            why=(
-                f"Drowned scores are d / (n + d), whatever the noise: {by_ratio.iloc[0]:.2f} to "
-                f"{by_ratio.iloc[-1]:.2f} for d / n of {by_ratio.index[0]:g} to {by_ratio.index[-1]:g}. The "
-                "published d / n are not printed."
-            ),
+            why=f"Drowned scores are d / (n + d), whatever the noise: {by_ratio.iloc[0]:.2f} to "
+            f"{by_ratio.iloc[-1]:.2f} for d / n of {by_ratio.index[0]:g} to {by_ratio.index[-1]:g}. The "
+            "published d / n are not printed.",
         )
     left = drowned.groupby(["kind", "ratio"]).score.mean()
-    verdicts.claim("zero", bool(left.max() < 0.03), f"at most {left.max():.3f} on average", "more is left")
+    answers["zero"] = claim(bool(left.max() < 0.03), f"at most {left.max():.3f} on average", "more is left")
     for kind in KINDS:
         if kind not in rows.kind.unique():
-            verdicts.claim(kind, None, None)
             continue
         own = left[kind].max()
-        verdicts.claim(
-            kind,
+        answers[kind] = claim(
             bool(own < 0.03 and means.loc[kind].min(axis=None) > 0.75),
             f"{means.loc[kind].score.min():.2f} and more, then at most {own:.3f}",
             "not for this noise",
         )
-    return verdicts.checks()
+    return answers

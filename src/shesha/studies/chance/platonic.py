@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.calibration import calibrate_layers
 from shesha.plots import PALETTE
+from shesha.studies._networks.images import IMAGES
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
+from shesha.studies._published import against
 from shesha.studies._study import study
-from shesha.studies.chance._platonic_claims import judged_platonic, mean_trends, untrained, within
+from shesha.studies.chance._platonic_claims import MISSING, judged_platonic, mean_trends, untrained, within
 from shesha.studies.chance._published_models import LANGUAGE, VIDEO, VISION, WIT, exported
 from shesha.studies.chance._sides import EPOCHS, SENTENCES, STAND_IN, WIDTHS, sides
-from shesha.studies.chance._widths import IMAGES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +115,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     means = table.groupby("measure", sort=False)[["before", "after", "before, with width", "after, with width"]].mean()
     means = means.reset_index().assign(measure=lambda one: one.measure.map(called))
     bare, inside = untrained(rows), within(rows)
-    checks = judged_platonic(rows, known, published)
+    checks = against(published, judged_platonic(rows, known, list(published.key)), MISSING)
     tables = (
         ("Correlation with capability and width, mean over sets of models", means),
         ("The same per set", table),

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.calibration import calibrate
-from shesha.studies._checks import Check
 from shesha.studies._data import shared
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
+from shesha.studies._published import Answers, against, claim
 from shesha.studies._rates import rate_interval
 from shesha.studies._study import study
-from shesha.studies.chance._verdicts import Verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +94,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "One draw of data serves all measures: false positives of the measures are not independent of one another.",
     )
     picture = Picture("power", made, "Detection rate, raw and calibrated score against the strength of a shared signal")
-    return Page(answer, (("Means", table),), (picture,), notes, _judged(table, published))
+    return Page(answer, (("Means", table),), (picture,), notes, against(published, _judged(table)))
 
 
 def _with_known_null(rows: pd.DataFrame) -> pd.DataFrame:
@@ -105,15 +104,14 @@ def _with_known_null(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(hit_known=(rows.raw > rows.measure.map(limits)).astype(float))
 
 
-def _judged(table: pd.DataFrame, published: pd.DataFrame) -> tuple[Check, ...]:
-    verdicts = Verdicts(published)
+def _judged(table: pd.DataFrame) -> Answers:
+    answers: Answers = {}
     means = table.groupby("strength").hit.mean()
     steps = ", ".join(f"{100 * rate:.0f} % at {strength:g}" for strength, rate in means.items())
-    verdicts.claim("rapid", bool(means.iloc[-1] > 0.99 and means.loc[0.4] > 0.9), steps, "it rises slowly")
+    answers["rapid"] = claim(bool(means.iloc[-1] > 0.99 and means.loc[0.4] > 0.9), steps, "it rises slowly")
     signal = table[table.strength > 0]
     lost = float((signal.hit_known - signal.hit).mean())
-    verdicts.claim(
-        "sensitivity",
+    answers["sensitivity"] = claim(
         lost < 0.03,
         f"{100 * signal.hit.mean():.1f} % of pairs with a signal are found, "
         f"{100 * signal.hit_known.mean():.1f} % by the true null",
@@ -123,7 +121,7 @@ def _judged(table: pd.DataFrame, published: pd.DataFrame) -> tuple[Check, ...]:
     alike = min(float(np.corrcoef(own.raw, own.score)[0, 1]) for _, own in strong.groupby("measure"))
     off = (strong.raw - strong.score).abs().max()
     said = f"correlated {alike:.3f} and more over ranks and strengths from {STRONG} on, {off:.2f} apart at most"
-    verdicts.claim("high", alike > 0.9, said, "they differ")
+    answers["high"] = claim(alike > 0.9, said, "they differ")
     weak = table[table.strength <= 0.1].score.max()
-    verdicts.claim("low", bool(weak < 0.02), f"means of at most {weak:.3f} up to strength 0.1", "more is left")
-    return verdicts.checks()
+    answers["low"] = claim(bool(weak < 0.02), f"means of at most {weak:.3f} up to strength 0.1", "more is left")
+    return answers

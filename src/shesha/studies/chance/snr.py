@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.calibration import calibrate
-from shesha.studies._checks import Check
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, grid, heat, lines, logarithmic
+from shesha.studies._published import Answers, against, claim
 from shesha.studies._study import study
-from shesha.studies.chance._verdicts import Verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +100,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ),
         Picture("snr_curves", curves, "Calibrated CKA against noise, by strength and by rank at equal power"),
     )
-    return Page(answer, (("Edges of detection", table),), pictures, notes, _judged(rows, edges, published))
+    return Page(answer, (("Edges of detection", table),), pictures, notes, against(published, _judged(rows, edges)))
 
 
 def _planes(rows: pd.DataFrame) -> dict[tuple[int, str], pd.DataFrame]:
@@ -143,27 +142,26 @@ def _edge(rows: pd.DataFrame) -> float:
     return float(np.exp(x[0] + (y[0] - LOST) / (y[0] - y[1]) * (x[1] - x[0])))
 
 
-def _judged(rows: pd.DataFrame, edges: pd.Series[float], published: pd.DataFrame) -> tuple[Check, ...]:
-    verdicts = Verdicts(published)
+def _judged(rows: pd.DataFrame, edges: pd.Series[float]) -> Answers:
+    answers: Answers = {}
     plain = rows[rows.power == PER_FACTOR]
     means = plain.groupby(["rank", "strength", "noise"])[["raw", "score"]].mean().reset_index()
     share = float((means.raw > 0.5).mean())
-    verdicts.claim(
-        "raw", share > 0.75, f"above 0.5 in {100 * share:.0f} % of the cells", "raw scores are low in many cells"
+    answers["raw"] = claim(
+        share > 0.75, f"above 0.5 in {100 * share:.0f} % of the cells", "raw scores are low in many cells"
     )
     ratio = means.noise / means.strength
     loud, drowned = means[ratio <= 0.25].score.min(), means[ratio >= 32].score.max()
     holds = bool(loud > 0.9 and drowned < 0.05) if (ratio >= 32).any() else None
-    verdicts.claim(
-        "corner", holds, f"{loud:.2f} and more from strength / noise = 4 on, {drowned:.3f} at most below 1 / 32"
+    answers["corner"] = claim(
+        holds, f"{loud:.2f} and more from strength / noise = 4 on, {drowned:.3f} at most below 1 / 32"
     )
     equal = PER_ENTRY in rows.power.unique()
     said = "; ".join(
         f"{power}: " + ", ".join(f"{value:.3g} (rank {rank})" for rank, value in edges[power].items())
         for power in rows.power.unique()
     )
-    verdicts.claim(
-        "rank",
+    answers["rank"] = claim(
         bool(np.all(np.diff(edges[PER_ENTRY]) > 0)) if equal else None,
         f"noise / strength at the edge, unit variance {said}",
         "Ten factors of unit variance are ten times the power of one. At equal power in all "
@@ -171,34 +169,32 @@ def _judged(rows: pd.DataFrame, edges: pd.Series[float], published: pd.DataFrame
     )
     falls = means[means["rank"] > 0].pivot_table(index=["rank", "strength"], columns="noise", values="score")
     rises = float(np.nanmax(np.diff(falls.to_numpy(dtype=float), axis=1)))
-    verdicts.claim("monotone", rises < 0.02, f"largest rise of a mean {max(rises, 0.0):.3f}", "it rises somewhere")
+    answers["monotone"] = claim(rises < 0.02, f"largest rise of a mean {max(rises, 0.0):.3f}", "it rises somewhere")
     reach = falls.gt(LOST).sum(axis=1).unstack("strength")
     several = reach.shape[1] > 1
-    verdicts.claim(
-        "stronger",
+    answers["stronger"] = claim(
         bool((reach.diff(axis=1).iloc[:, 1:] >= 0).all(axis=None)) if several else None,
         f"{int(reach.iloc[:, 0].max())} of {falls.shape[1]} noise levels at the weakest, "
         f"{int(reach.iloc[:, -1].min())} at the strongest",
         "not in order",
     )
-    _decay(verdicts, rows, equal)
+    answers |= _decay(rows, equal)
     end = means[means.noise == means.noise.max()].groupby("strength").score.max()
-    verdicts.claim(
-        "floor",
+    answers["floor"] = claim(
         bool(drowned < 0.05) if (ratio >= 32).any() else None,
         f"{drowned:.3f} at most where noise / strength is 32 or more; at noise "
         f"{means.noise.max():g} still {end.iloc[-1]:.2f} "
         f"for strength {end.index[-1]:g}",
         "something is left",
     )
-    return verdicts.checks()
+    return answers
 
 
-def _decay(verdicts: Verdicts, rows: pd.DataFrame, equal: bool) -> None:
+def _decay(rows: pd.DataFrame, equal: bool) -> Answers:
     """How many doublings of the noise the score takes from 0.9 to 0.1."""
+    answers: Answers = {}
     if not equal:
-        verdicts.claim("gradual", None, None)
-        return
+        return answers
     widths = {}
     for (power, rank), own in rows.groupby(["power", "rank"]):
         means = own.assign(ratio=own.noise / own.strength).groupby("ratio").score.mean()
@@ -206,10 +202,10 @@ def _decay(verdicts: Verdicts, rows: pd.DataFrame, equal: bool) -> None:
         high, low = (np.interp(-level, -means.to_numpy(), x) for level in (0.9, 0.1))
         widths[power, rank] = low - high
     both = [[widths[power, rank] for rank in RANKS] for power in (PER_FACTOR, PER_ENTRY)]
-    verdicts.claim(
-        "gradual",
+    answers["gradual"] = claim(
         all(line[0] < min(line[1:]) for line in both),
         "doublings of noise from 0.9 to 0.1: "
         + ", ".join(f"{value:.2f} (rank {rank})" for rank, value in zip(RANKS, both[0], strict=True)),
         "ranks fall equally fast",
     )
+    return answers

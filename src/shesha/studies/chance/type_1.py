@@ -12,13 +12,12 @@ import numpy as np
 from shesha._types import Matrix
 from shesha._warnings import CalibrationWarning
 from shesha.calibration import calibrate
-from shesha.studies._checks import Check
 from shesha.studies._data import noise
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
+from shesha.studies._published import Answers, against, claim
 from shesha.studies._rates import binomial_limits, rate_interval
 from shesha.studies._study import study
-from shesha.studies.chance._verdicts import Verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,38 +136,31 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     picture = Picture(
         "type_1", made, "Share of unrelated pairs called similar, one dot per configuration; dependent rows"
     )
-    return Page(answer, (("Rates", table),), (picture,), notes, _judged(interval, rates, published))
+    return Page(answer, (("Rates", table),), (picture,), notes, against(published, _judged(interval, rates)))
 
 
-def _judged(interval: tuple[float, float], rates: pd.Series[float], published: pd.DataFrame) -> tuple[Check, ...]:
-    verdicts = Verdicts(published)
+def _judged(interval: tuple[float, float], rates: pd.Series[float]) -> Answers:
+    answers: Answers = {}
     said = f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f} % (95 % interval over all configurations)"
-    verdicts.claim("level", interval[0] <= ALPHA, said, "more than the level")
+    answers["level"] = claim(interval[0] <= ALPHA, said, "more than the level")
     if rates.empty:
-        for key in ("exchange", "within", "blocks"):
-            verdicts.claim(key, None, None)
-        return verdicts.checks()
+        return answers
     percent = {kind: f"{100 * rate:.0f} %" for kind, rate in rates.items()}
     worst = min(rates["clusters, free"], rates["series, free"])
-    verdicts.claim(
-        "exchange",
+    answers["exchange"] = claim(
         bool(worst > 0.2),
         f"{percent['clusters, free']} (clusters), {percent['series, free']} (series) of unrelated pairs",
         "not so",
     )
     limit = binomial_limits(ALPHA, 100)[1]
-    verdicts.claim(
-        "within",
-        bool(rates["clusters, within blocks"] <= limit),
-        percent["clusters, within blocks"],
-        "more than the level",
+    answers["within"] = claim(
+        bool(rates["clusters, within blocks"] <= limit), percent["clusters, within blocks"], "more than the level"
     )
-    verdicts.claim(
-        "blocks",
+    answers["blocks"] = claim(
         bool(rates["series, within blocks"] <= limit),
         f"{percent['series, within blocks']} (turned round: {percent['series, turned round']})",
         "Rows of a block of a series still follow one another; only exchanges that keep "
         "their order, as turning the series "
         "round, come near the level.",
     )
-    return verdicts.checks()
+    return answers

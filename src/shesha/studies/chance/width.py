@@ -12,6 +12,7 @@ from shesha.calibration import calibrate
 from shesha.studies._data import noise
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, lines, logarithmic
+from shesha.studies._published import against
 from shesha.studies._study import study
 from shesha.studies.chance._width_claims import ALPHA, judged_width, rate_limits
 
@@ -115,4 +116,4 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "The paper's larger sizes are run for CKA and mutual kNN alone (n = 2,048 and 4,096).",
     )
     picture = Picture("width", made, "Raw and calibrated scores of independent data against features per row")
-    return Page(answer, (("Means", table),), (picture,), notes, judged_width(rows, published))
+    return Page(answer, (("Means", table),), (picture,), notes, against(published, judged_width(rows)))

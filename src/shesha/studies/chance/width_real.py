@@ -9,12 +9,12 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.descriptors import participation_ratio
-from shesha.studies._checks import Check
+from shesha.studies._networks.images import IMAGES, as_rows
+from shesha.studies._networks.perceptrons import network
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
+from shesha.studies._published import Answers, against, claim, unreachable
 from shesha.studies._study import study
-from shesha.studies.chance._verdicts import Verdicts
-from shesha.studies.chance._widths import IMAGES, images, network
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +51,7 @@ def width_real(data: str, epochs: int, first: int, second: int, variant: str) ->
     Last hidden layers of two networks of the same images, trained alike from different starts; 1,024 test images,
     linear CKA, 200 permutations.
     """
-    rows, labels = images(data, "all", "test")
+    rows, labels = as_rows(data, "all", "test")
     nets = [network(data, "all", width, epochs, seed) for seed, width in enumerate((first, second))]
     X, Y = (net.layers(rows[:N])[-1] for net in nets)
     if variant == COPIED:
@@ -113,7 +113,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "width_real", made, "Threshold of chance against the total width, and against the effective dimension"
     )
     tables = (("Correlations", table.reset_index()), ("Ranges", ranges.reset_index()))
-    return Page(answer, tables, (picture,), notes, _judged(plain, table, copies, published))
+    return Page(answer, tables, (picture,), notes, against(published, _judged(plain, table, copies)))
 
 
 def _told(copies: float) -> str:
@@ -132,17 +132,16 @@ def _copies(rows: pd.DataFrame) -> float:
     return float((both[COPIED] - both[AS_TRAINED]).abs().max()) if COPIED in both else float("nan")
 
 
-def _judged(plain: pd.DataFrame, table: pd.DataFrame, copies: float, published: pd.DataFrame) -> tuple[Check, ...]:
-    verdicts = Verdicts(published)
+def _judged(plain: pd.DataFrame, table: pd.DataFrame, copies: float) -> Answers:
+    answers: Answers = {}
     by_width, by_dimension = table.iloc[:, 0], table.iloc[:, 1]
     said = f"{by_width.min():.2f} to {by_width.max():.2f} on perceptrons"
-    verdicts.unreachable("r", f"DINOv2 and AugReg features of WIT are not at hand; {said}.")
-    verdicts.claim("grows", bool(by_width.min() > 0.5), f"correlations of {said}", "not in every family of networks")
-    verdicts.claim(
-        "alone",
+    answers["r"] = unreachable(f"DINOv2 and AugReg features of WIT are not at hand; {said}.")
+    answers["grows"] = claim(bool(by_width.min() > 0.5), f"correlations of {said}", "not in every family of networks")
+    answers["alone"] = claim(
         bool(by_dimension.max() < by_width.min()),
         f"correlation {by_dimension.min():.3f} and more with the effective dimension.{_told(copies)}",
         "The threshold is the root of both participation ratios over n - 1, plus the null's spread: copying features "
         "widens a network and leaves it where it was. Width counts as far as it brings new directions.",
     )
-    return verdicts.checks()
+    return answers

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from shesha._types import Matrix, Vector
 from shesha.studies._files import lines, opened
-from shesha.studies.distinct._small_networks import images, trained
+from shesha.studies._networks.images import grey
+from shesha.studies._networks.objectives import trained
 
 
 class Base(NamedTuple):
@@ -83,7 +84,7 @@ def _language(name: str) -> Matrix:
 def _pictures(source: str) -> Callable[[str], Matrix]:
     def load(name: str) -> Matrix:
         objective, shape = NETWORKS[name]
-        return trained(source, objective, shape, WIDTH, 0).features(images(source)[0][:1000])
+        return trained(source, objective, shape, WIDTH, 0).features(grey(source)[0][:1000])
 
     return load
 

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from shesha._types import Matrix
 from shesha.stability import basis_averaged_split, feature_split, variance_ratio
+from shesha.studies._files import sklearn
+from shesha.studies._networks.images import Pictures, grey
+from shesha.studies._networks.objectives import IMAGES, OBJECTIVES, SHAPES, trained
 from shesha.studies._page import Page
-from shesha.studies._study import Unreachable, study
+from shesha.studies._study import study
 from shesha.studies.distinct import _tax_checks as checks
 from shesha.studies.distinct import _tax_tables as tables
 from shesha.studies.distinct import _tax_words as words
-from shesha.studies.distinct._small_networks import IMAGES, OBJECTIVES, SHAPES, Pictures, images, trained
 from shesha.studies.distinct._tax_tables import TARGETS
 from shesha.transfer import leep, logme
 
@@ -93,20 +95,14 @@ def _probed(X: Matrix, y: NDArray[np.int64], new: Matrix, answers: NDArray[np.in
 @cache
 def _target(name: str) -> tuple[Pictures, NDArray[np.int64]]:
     if name in IMAGES:
-        X, y = images(name)
+        X, y = grey(name)
         return X[: N + N_PROBED], y[: N + N_PROBED]
     return _digits()
 
 
 def _digits() -> tuple[Pictures, NDArray[np.int64]]:
     """Handwritten digits of scikit-learn, 8 x 8, enlarged to 28 x 28."""
-    try:
-        from sklearn.datasets import load_digits  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise Unreachable(
-            "the digits come with scikit-learn, which is not installed: pip install scikit-learn"
-        ) from error
-    pixels, y = load_digits(return_X_y=True)
+    pixels, y = sklearn("datasets").load_digits(return_X_y=True)
     order = np.random.default_rng(_SEED).permutation(len(y))[: N + N_PROBED]
     X = np.pad(pixels.reshape(-1, 8, 8)[order].repeat(3, axis=1).repeat(3, axis=2), ((0, 0), (2, 2), (2, 2)))
     X = X[:, None].astype(np.float32)

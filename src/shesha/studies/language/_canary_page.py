@@ -7,16 +7,16 @@ from typing import Any
 from shesha.plots import PALETTE
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
+from shesha.studies._published import Table, apart
 from shesha.studies.language._canary_claims import Found, checks, found_in
 from shesha.studies.language._drifts import BOUND, NAMES
-from shesha.studies.language._published_rows import Table
 
 SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
 
 
-def page(rows: Table, published: Table) -> Page:
+def page(rows: Table, lines: Table) -> Page:
     """Say which claims stand on one encoder and its layers."""
-    found = found_in(rows)
+    found, (published, claims) = found_in(rows), apart(lines)
     at_bound, at_chance = found.first.loc["bound 0.05"], found.first.loc["bound from chance"]
     rho, equal, caught = found.correlations, found.within, found.matched.sensitivity
     answer = (
@@ -60,7 +60,7 @@ def page(rows: Table, published: Table) -> Page:
         "The table's caption says STS-B, the method SST-2 with a logistic regression; both are here.",
         "LoRA and quantisation are in structured-perturbation and canary-lm, as in the paper.",
     )
-    return Page(answer, tables, (_picture(found, published),), notes, tuple(checks(found, published)))
+    return Page(answer, tables, (_picture(found, published),), notes, tuple(checks(found, published, claims)))
 
 
 def _picture(found: Found, published: Table) -> Picture:

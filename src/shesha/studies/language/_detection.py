@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha._types import Vector
-from shesha.studies.language._published_rows import Table
+from shesha.studies._published import Table
 
 NEVER = float("inf")
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from shesha._types import Labels, Matrix, Vector
 from shesha.measures import get
-from shesha.studies.language._drift_texts import sklearn
+from shesha.studies._files import sklearn
 
 METRICS = ("shesha", "cka", "procrustes", "squared", "pearson", "wasserstein")
 """Columns of `drifts`; the first three are those of the published tables."""

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from shesha.plots import PALETTE
-from shesha.studies._checks import Check
+from shesha.studies._checks import DIFFERS, Check
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, logarithmic
+from shesha.studies._published import Answers, Table, against, apart, claim, derived, models, of, stand_ins
 from shesha.studies.language._drift_texts import SETS
 from shesha.studies.language._drifts import NAMES
-from shesha.studies.language._published_rows import Table, claim, derived, models, of, stand_ins
 from shesha.studies.language._tuning import TASKS
 
 SHOWN = ("shesha", "cka", "procrustes", "squared")
@@ -33,8 +33,9 @@ FAMILIES = (
 )
 
 
-def page(rows: Table, published: Table) -> Page:
+def page(rows: Table, lines: Table) -> Page:
     """Put ratios on a common scale: the noise in the rows that gives the same drift."""
+    published, claims = apart(lines)
     trained, theirs = _trained(rows), _pairs(published)
     ratios = trained.groupby("model")["times CKA"].median()
     doses = trained.groupby("model")["noise, times CKA"].median()
@@ -71,7 +72,13 @@ def page(rows: Table, published: Table) -> Page:
         "Pythia-1B to Deduped is listed as base and instruct: it is the same training on other data.",
         "The published prompts are not at hand: sentences of news, captions, forums (STS-B) and reviews (SST-2) are.",
     )
-    return Page(answer, tables, (_picture(trained, theirs),), notes, tuple(_checks(rows, trained, theirs, published)))
+    return Page(
+        answer,
+        tables,
+        (_picture(trained, theirs),),
+        notes,
+        (*_numbers(trained, theirs, published), *against(claims, _claims(trained, theirs))),
+    )
 
 
 def _trained(rows: Table) -> Table:
@@ -110,7 +117,7 @@ def _pairs(published: Table) -> Table:
     )
 
 
-def _checks(rows: Table, trained: Table, theirs: Table, published: Table) -> Iterator[Check]:
+def _numbers(trained: Table, theirs: Table, published: Table) -> Iterator[Check]:
     yield from stand_ins(of(published, "Table 42"), lambda *_: None, OTHER)
     yield from models(
         of(published, "Table 52"), {}, "these weights are not at hand; cells of the grid load them where they are"
@@ -139,8 +146,6 @@ def _checks(rows: Table, trained: Table, theirs: Table, published: Table) -> Ite
         "observations": 4.0 * len(theirs),
     }
     yield from derived(lines[lines.row == "counts"], lambda _, what: counts[what], "counted in Table 42")
-    yield from _claims(trained, theirs)
-    del rows
 
 
 def _derived(own: Table, what: str) -> float:
@@ -149,66 +154,52 @@ def _derived(own: Table, what: str) -> float:
     )
 
 
-def _claims(trained: Table, theirs: Table) -> Iterator[Check]:
+def _claims(trained: Table, theirs: Table) -> Answers:
+    answers: Answers = {}
     ratios, doses = (trained.groupby("model")[name].median() for name in ("times CKA", "noise, times CKA"))
-    yield claim(
-        "3.3",
-        "Shesha detects nearly twice the change that CKA detects",
-        1.96,
-        ", ".join(f"{name}: {value:.2f}" for name, value in ratios.items()),
+    answers["twice"] = claim(
         bool(ratios.min() > 1.3 and doses.min() > 1.3),
+        ", ".join(f"{name}: {value:.2f}" for name, value in ratios.items()),
         "1 - rho and 1 - CKA are not on one scale: read as the noise in the rows that gives the same drift, Shesha's "
         "is " + ", ".join(f"{value:.2f} times CKA's in {name}" for name, value in doses.items()),
     )
     means = trained.groupby(["model", "change", "amount"])[["shesha", "cka", "procrustes"]].mean()
     smallest = float(means.groupby(level=[0, 1]).diff().min(axis=None))
-    yield claim(
-        "10.1",
-        "drift grows with training",
-        "monotone in steps",
-        f"smallest step {smallest:+.3f}",
+    answers["grows"] = claim(
         smallest > 0,
+        f"smallest step {smallest:+.3f}",
         "drift falls at a step of a stand-in: training also comes back",
-        control=False,
+        DIFFERS,
     )
     order = float(theirs.shesha.corr(theirs.cka, method="spearman"))
-    yield claim(
-        "Figure 21",
-        "Shesha sees what CKA underestimates",
-        "ratios 1.1 to 5.2",
-        f"rank correlation of the two columns {order:.2f}",
+    answers["underestimates"] = claim(
         order < 0.5,
+        f"rank correlation of the two columns {order:.2f}",
         "both order the pairs alike; only Llama stands out, and a ratio of small numbers is large",
     )
     small, large = theirs[~theirs.large].relative, theirs[theirs.large].relative
-    yield claim(
-        "3.3",
-        "Procrustes detects moderate drift, 1.17 times CKA",
-        1.17,
-        f"to 1.1 B: {small.min():.2f} to {small.max():.2f}; from 1.5 B: {large.min():.2f} to {large.max():.2f}",
+    answers["procrustes"] = claim(
         bool(small.max() >= large.min()),
+        f"to 1.1 B: {small.min():.2f} to {small.max():.2f}; from 1.5 B: {large.min():.2f} to {large.max():.2f}",
         "in Table 42 no pair below 1.5 thousand million weights reaches CKA and every one above passes it: the number "
         "was computed in two ways (or precisions), and the mean mixes them",
     )
     by = trained.groupby("prompts")["times CKA"].median()
-    yield claim(
-        "10.1",
-        "the ratio is smallest for texts of the kind that was trained on",
-        "instructions 1.44",
+    answers["own kind"] = claim(
+        bool(by.get("reviews", np.nan) < by.drop("reviews", errors="ignore").min()),
         f"reviews {by.get('reviews', np.nan):.2f}, others {by.drop('reviews', errors='ignore').min():.2f} to "
         f"{by.drop('reviews', errors='ignore').max():.2f}",
-        bool(by.get("reviews", np.nan) < by.drop("reviews", errors="ignore").min()),
         "not on the stand-ins, of which half were trained on reviews",
-        control=False,
+        DIFFERS,
     )
-    yield Check(
-        "Geometric Stability, Table 42",
-        "all pairs are base and instruct",
-        "23 pairs",
-        "Pythia-1B to Deduped is none",
-        "differs",
+    other = [str(pair) for pair in theirs.index if "Deduped" in str(pair)]
+    answers["pairs"] = claim(
+        not other,
+        f"{', '.join(other)} is none",
         "pythia-1b-deduped is trained from scratch on other data; no instruction tuning",
+        DIFFERS,
     )
+    return answers
 
 
 def _picture(trained: Table, theirs: Table) -> Picture:

@@ -12,7 +12,7 @@ import numpy as np
 
 from shesha._atomic import replacing
 from shesha._types import Labels
-from shesha.studies.language._drift_texts import table
+from shesha.studies._files import table
 
 if TYPE_CHECKING:
     from shesha.studies.language._perturbed_models import Model

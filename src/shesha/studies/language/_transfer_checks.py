@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from shesha.studies._checks import Check
-from shesha.studies.language._published_rows import Table, claim, derived, number, of, stand_ins
+from shesha.studies._checks import DIFFERS, Check
+from shesha.studies._published import Answers, Table, against, check_of, claim, derived, number, of, stand_ins
 from shesha.studies.language._transfer_numbers import by_metric, of_table_57, table_57
 
 KEYS = {
@@ -27,7 +27,7 @@ MODELS = 30
 HERE = "30 encoders, IMDB to SST-2 or Yelp; ours: 30 representations of eight families, SST-2 phrases to sentences"
 
 
-def checks(rows: Table, published: Table) -> Iterator[Check]:
+def checks(rows: Table, published: Table, claims: Table) -> Iterator[Check]:
     """Yield a check for every row of Tables 55 to 58 and every number of the text."""
     found = by_metric(rows).set_index(["number", "accuracy"])
     yield from _stars(published)
@@ -35,16 +35,14 @@ def checks(rows: Table, published: Table) -> Iterator[Check]:
         lines = of(published, table)
         lines = lines[~lines.number.str.contains("stars|type")]
         yield from stand_ins(lines, lambda row, at: _rho(found, row, at), HERE, "rank correlation,")
-    types = of(published, "Table 56").query("number == 'type'")
-    yield from [
-        Check(one["where"], f"{one.row}: type", one.published, _kind(str(one.row)), "agrees")
-        for _, one in types.iterrows()
-    ]
+    for _, one in of(published, "Table 56").query("number == 'type'").iterrows():
+        ours = _kind(str(one.row))
+        yield check_of(one, claim(ours == one.published, ours, "the metric takes other information", DIFFERS))
     yield from stand_ins(
         of(published, "Table 57"), lambda *_: None, "weights of these encoders, IMDB and Yelp are not at hand"
     )
     yield from _of_tables(published)
-    yield from _claims(rows, found, published)
+    yield from against(claims, _claims(found, published))
 
 
 def _key(row: str) -> str:
@@ -72,15 +70,9 @@ def _stars(published: Table) -> Iterator[Check]:
             p = 2 * t.sf(abs(rho) * np.sqrt((MODELS - 2) / (1 - rho**2)), MODELS - 2)
             ours = float(sum(p < level for level in (0.05, 0.01, 0.001)))
             said = float(line.published)
-            why = "" if ours == said else f"rho = {rho} with n = 30 has p = {p:.4f}: rounding of rho"
-            yield Check(
-                line["where"],
-                f"{line.row}: {line.number}, as of 30 independent models",
-                said,
-                ours,
-                "agrees" if ours == said else "differs",
-                why,
-            )
+            why = f"rho = {rho} with n = 30 has p = {p:.4f}: rounding of rho"
+            asked = {**line, "what": f"{line.row}: {line.number}, as of {MODELS} independent models"}
+            yield check_of(asked, claim(ours == said, ours, why, DIFFERS))
 
 
 def _of_tables(published: Table) -> Iterator[Check]:
@@ -177,7 +169,8 @@ def _table_58(published: Table) -> Iterator[Check]:
     )
 
 
-def _claims(rows: Table, found: Table, published: Table) -> Iterator[Check]:
+def _claims(found: Table, published: Table) -> Answers:
+    answers: Answers = {}
     theirs = of_table_57(published)
     one, two = theirs["alignment, accuracy 1"], theirs["alignment, accuracy 2"]
     for name, line, table, column in (
@@ -185,106 +178,71 @@ def _claims(rows: Table, found: Table, published: Table) -> Iterator[Check]:
         ("Exp2 Acc", two, "Table 56", "correlation"),
     ):
         said = number(published, table, "Label-RDM Align." if column == "512" else "Label-RDM Alignment", column)
-        yield claim(
-            table,
-            f"the correlation of alignment with {name} is that of the rows of Table 57",
-            said,
-            float(line.rho),
+        answers[f"table 57, {name}"] = claim(
             abs(said - line.rho) < 0.015,
+            float(line.rho),
             f"Table 57 gives {line.rho:.3f}; its Exp1 names no k, and two models of equal accuracy share a rank",
-            control=False,
+            DIFFERS,
         )
-    yield claim(
-        "11.3",
-        "alignment foretells accuracy across 30 models (***)",
-        "p < 0.001",
+    answers["families"] = claim(
+        bool(max(one.p_families, two.p_families) <= 0.05),
         f"over {one.families:.0f} families: rho {one.rho_families:.2f} (p = {one.p_families:.3f}) and "
         f"{two.rho_families:.2f} (p = {two.p_families:.3f})",
-        bool(max(one.p_families, two.p_families) <= 0.05),
         f"models of a family share training and data: over the families of Table 57 p is {one.p_families:.3f} and "
         f"{two.p_families:.3f}",
     )
-    yield claim(
-        "11.4",
-        "the relation of alignment and accuracy is not one of size",
-        "alignment",
+    answers["size"] = claim(
+        bool(min(one.at_equal_width, two.at_equal_width) > 0.4),
         f"at equal size (Small, Base, Large) rho is {one.at_equal_width:.2f} and {two.at_equal_width:.2f}; within "
         f"families {one.mean_within_families:.2f} and {two.mean_within_families:.2f}",
-        bool(min(one.at_equal_width, two.at_equal_width) > 0.4),
         "at equal size little is left",
     )
     at: Any = {name: found.loc[(name, "accuracy 512")] for name in KEYS.values()}
-    yield claim(
-        "11.3",
-        "stability without labels does not foretell few-shot accuracy",
-        "0.22 to 0.33, n.s.",
+    answers["unlabelled"] = claim(
+        bool(at["split"].p_families > 0.05),
         f"{at['split'].rho:.2f} (p = {at['split'].p:.3f}), over families {at['split'].rho_families:.2f} (p = "
         f"{at['split'].p_families:.3f})",
-        bool(at["split"].p_families > 0.05),
         "over families of representations it does here",
     )
-    yield claim(
-        "11.3",
-        "alignment with labels foretells it",
-        "0.72 to 0.81",
+    answers["labelled"] = claim(
+        bool(at["alignment"].p_families <= 0.05),
         f"{at['alignment'].rho:.2f} (p = {at['alignment'].p:.4f}), over families {at['alignment'].rho_families:.2f} (p "
         f"= {at['alignment'].p_families:.3f})",
-        bool(at["alignment"].p_families <= 0.05),
         f"over the {at['alignment'].families:.0f} families here p is {at['alignment'].p_families:.3f}",
     )
     best = max((one.rho, name) for name, one in at.items())
-    yield claim(
-        "11.3",
-        "H-Score is consistently strongest",
-        "0.79 to 0.89",
-        f"{at['h_score'].rho:.2f}; strongest here: {best[1]} ({best[0]:.2f})",
+    answers["h_score"] = claim(
         best[1] == "h_score",
+        f"{at['h_score'].rho:.2f}; strongest here: {best[1]} ({best[0]:.2f})",
         f"it is correlated {at['h_score'].width:.2f} with the number of features: with 300 rows many features fit any "
         f"labels; at equal width {at['h_score'].at_equal_width:.2f}",
     )
-    yield claim(
-        "11.3",
-        "stable discriminant directions (LDA subspace) go with worse transfer",
-        "-0.47 to -0.58",
-        f"{at['lda'].rho:.2f}; at equal width {at['lda'].at_equal_width:.2f}",
+    answers["lda"] = claim(
         bool(at["lda"].rho < 0 and at["lda"].at_equal_width < -0.2),
+        f"{at['lda'].rho:.2f}; at equal width {at['lda'].at_equal_width:.2f}",
         f"its correlation with the number of features is {at['lda'].width:.2f}: wide features have unstable "
         f"directions, and at equal width {at['lda'].at_equal_width:.2f} is left",
     )
     gap = max(at[name].rho for name in ("alignment", "h_score", "logme")) - at["split"].rho
-    yield claim(
-        "11.5",
-        "label-informed scores beat stability by far",
-        "0.56 to 0.90",
-        float(gap),
+    answers["gap"] = claim(
         bool(gap > 0.3),
+        float(gap),
         "the gap is small on these representations: what separates trained from random ones separates stable from "
         "unstable ones",
-        control=False,
+        DIFFERS,
     )
-    yield claim(
-        "11.5",
-        "unsupervised stability fails in real tasks (rho < 0.10)",
-        "rho < 0.10",
-        number(published, "Table 58", "Transfer (SST-2, k = 64)", "unsupervised"),
-        False,
-        "the published value at k = 64 itself is 0.33",
-    )
-    yield claim(
-        "11.5",
-        "supervised scores remain highly predictive (rho > 0.85)",
-        "rho > 0.85",
-        number(published, "Table 55", "Label-RDM Align.", "64"),
-        False,
+    alone = number(published, "Table 58", "Transfer (SST-2, k = 64)", "unsupervised")
+    answers["fails"] = claim(alone < 0.1, alone, "the published value at k = 64 itself is 0.33")
+    labelled = number(published, "Table 55", "Label-RDM Align.", "64")
+    answers["predictive"] = claim(
+        labelled > 0.85,
+        labelled,
         "Shesha's own label score is 0.81 at k = 64; the 0.89 and 0.93 of Table 58 are H-Score and LogME",
     )
     jina = table_57(published).loc["jina-embeddings-v2-base-en"]
-    yield claim(
-        "11.4",
-        "Jina-v2 has near-chance accuracy and near-zero alignment",
-        "0.509 to 0.564, 0.007",
-        f"{jina['accuracy 1']} and {jina['accuracy 2']}, {jina.alignment}",
+    answers["jina"] = claim(
         bool(jina.alignment < 0.05 and max(jina["accuracy 1"], jina["accuracy 2"]) < 0.6),
+        f"{jina['accuracy 1']} and {jina['accuracy 2']}, {jina.alignment}",
         "Table 57 has other numbers",
     )
-    del rows
+    return answers

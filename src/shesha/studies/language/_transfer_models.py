@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from shesha._types import Labels, Matrix
-from shesha.studies.language._drift_texts import sklearn, table
+from shesha.studies._files import sklearn, table
 from shesha.studies.language._perturbed_models import MINILM, Model, embedded, load, perturbed
 from shesha.studies.language._tiny_gpt import TINY
 

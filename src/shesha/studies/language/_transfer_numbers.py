@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from shesha._types import Vector
-from shesha.studies.language._published_rows import Table, of
+from shesha.studies._published import Table, of
 
 LABELS = {
     "alignment": "label-RDM alignment",

@@ -7,13 +7,14 @@ import numpy as np
 from shesha.plots import PALETTE
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
-from shesha.studies.language._published_rows import Table
+from shesha.studies._published import Table, apart
 from shesha.studies.language._transfer_checks import checks
 from shesha.studies.language._transfer_numbers import LABELS, NUMBERS, by_metric, of_table_57
 
 
-def page(rows: Table, published: Table) -> Page:
+def page(rows: Table, lines: Table) -> Page:
     """Say what survives families and widths."""
+    published, claims = apart(lines)
     found, theirs = by_metric(rows), of_table_57(published)
     all_of = found[found.accuracy == "accuracy 512"].set_index("number")
     split, align, h = (all_of.loc[name] for name in ("split", "alignment", "h_score"))
@@ -52,7 +53,7 @@ def page(rows: Table, published: Table) -> Page:
         "the "
         "source is the same for both experiments, as in the paper.",
     )
-    return Page(answer, tables, (_picture(rows, found, theirs),), notes, tuple(checks(rows, published)))
+    return Page(answer, tables, (_picture(rows, found, theirs),), notes, tuple(checks(rows, published, claims)))
 
 
 def _by_shots(found: Table) -> Table:

@@ -6,7 +6,7 @@ import copy
 from functools import lru_cache
 from typing import Any
 
-from shesha.studies.language._drift_texts import table
+from shesha.studies._files import table
 from shesha.studies.language._perturbed_models import Model, load
 
 TASKS = ("sentiment", "contradiction")

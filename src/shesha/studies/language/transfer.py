@@ -8,9 +8,9 @@ import numpy as np
 
 from shesha._types import Labels, Matrix
 from shesha.stability import estimate, feature_split
+from shesha.studies._files import sklearn
 from shesha.studies._study import study
 from shesha.studies.language import _transfer_page
-from shesha.studies.language._drift_texts import sklearn
 from shesha.studies.language._transfer_models import FAMILIES, SOURCE, TRAIN, features, labels_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from shesha.data import digits_network
 from shesha.studies._data import mixture, noise
 from shesha.studies._encoders import encoded
 from shesha.studies._files import opened
-from shesha.studies.score._networks import EPOCHS, IMAGES, trained
+from shesha.studies._networks.architectures import EPOCHS, trained
+from shesha.studies._networks.images import IMAGES
 
 N_ROWS = 300
 SYNTHETIC = ("isotropic signal", "noise", "its principal components")

@@ -12,7 +12,8 @@ from shesha._types import Matrix
 from shesha.data import digits_network
 from shesha.stability import feature_split
 from shesha.studies._files import opened
-from shesha.studies.score._networks import ARCHITECTURES, IMAGES, trained
+from shesha.studies._networks.architectures import ARCHITECTURES, trained
+from shesha.studies._networks.images import IMAGES, in_colour
 
 Labelled = tuple[Matrix, NDArray[np.int64]]
 DIGITS = "digits, trained_layer1"
@@ -62,11 +63,9 @@ def _sentences(which: str) -> Labelled:
 
 
 def _network(data: str) -> Callable[[str], Labelled]:
-    from shesha.studies.score._networks import images
-
     def find(architecture: str) -> Labelled:
         features = trained(data, architecture, 0)[-1].features
-        return features, images(data)[3][: len(features)]
+        return features, in_colour(data)[3][: len(features)]
 
     return find
 

@@ -1,4 +1,4 @@
-"""Small image networks of several objectives and shapes, trained in seconds on Fashion-MNIST or CIFAR-10."""
+"""Networks of several objectives and shapes, which see grey images of one size."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha._types import Matrix
-from shesha.studies._files import opened
-from shesha.studies._study import Unreachable
+from shesha.studies._networks.images import Pictures, grey
+from shesha.studies._networks.training import descend, passed, seeded
 
 if TYPE_CHECKING:
     import torch
@@ -20,24 +19,10 @@ if TYPE_CHECKING:
 OBJECTIVES = ("supervised", "contrastive", "autoencoder", "rotation", "untrained")
 SHAPES = ("hierarchical", "columnar")
 IMAGES = ("clothes", "photographs")
-"""Fashion-MNIST and CIFAR-10, both as 28 x 28 grey images, so that any network takes either."""
+"""Fashion-MNIST and CIFAR-10."""
 _SIDE, _N_TRAIN, _BATCH = 28, 2000, 50
 _EPOCHS, _RATE, _TEMPERATURE = 2, 3e-3, 0.2
 _N_CLASSES = 10
-Pictures = NDArray[np.float32]
-
-
-@cache
-def images(name: str, part: str = "test") -> tuple[Pictures, NDArray[np.int64]]:
-    """Grey images (n, 1, 28, 28) of mean 0 and variance 1, and their classes."""
-    folder = {"clothes": "fashion_mnist", "photographs": "cifar10"}[name]
-    file = opened(folder, f"{folder}_subset.npz")
-    X, y = file[f"x_{part}"], file[f"y_{part}"]
-    if X.ndim == 4:
-        # The weights of luminance; two pixels less at every edge.
-        X = (X @ np.array([0.299, 0.587, 0.114]))[:, 2:-2, 2:-2]
-    X = X[:, None].astype(np.float32)
-    return (X - X.mean()) / X.std(), y.astype(np.int64)
 
 
 class Network:
@@ -48,24 +33,18 @@ class Network:
 
     def features(self, X: Pictures) -> Matrix:
         """Penultimate features, rows x width."""
-        return np.asarray(self._through(self.body, X), dtype=np.float64)
+        self.body.eval()
+        return np.asarray(passed(self.body, X), dtype=np.float64)
 
     def probabilities(self, X: Pictures) -> Matrix | None:
         """Of the classes that it was trained on; None without a classifier."""
         if self.head is None:
             return None
         head = self.head
-        logits = np.asarray(self._through(lambda part: head(self.body(part)), X), dtype=np.float64)
+        self.body.eval()
+        logits = np.asarray(passed(lambda part: head(self.body(part)), X), dtype=np.float64)
         exponential = np.exp(logits - logits.max(axis=1, keepdims=True))
         return np.asarray(exponential / exponential.sum(axis=1, keepdims=True))
-
-    def _through(self, function: Callable[[Tensor], Tensor], X: Pictures) -> NDArray[Any]:
-        import torch
-
-        self.body.eval()
-        with torch.no_grad():
-            parts = [function(part).numpy() for part in torch.split(torch.from_numpy(X), 500)]
-        return np.concatenate(parts)
 
 
 @cache
@@ -77,22 +56,12 @@ def trained(source: str, objective: str, shape: str, width: int, seed: int) -> N
     Unreachable
         If torch or the images are not there.
     """
-    try:
-        import torch
-    except ImportError as error:
-        raise Unreachable("torch is not installed: pip install torch") from error
-    X, y = (part[:_N_TRAIN] for part in images(source, "train"))
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            body = _body(shape, width)
-            extra, loss = _LOSSES[objective](width)
-            if extra is not None:
-                _train(body, extra, loss, torch.from_numpy(X), torch.from_numpy(y))
-    finally:
-        torch.set_num_threads(threads)
+    X, y = (part[:_N_TRAIN] for part in grey(source, "train"))
+    with seeded(seed) as torch:
+        body = _body(shape, width)
+        extra, loss = _LOSSES[objective](width)
+        if extra is not None:
+            _train(body, extra, loss, torch.from_numpy(X), torch.from_numpy(y))
     return Network(body, extra if objective == "supervised" else None)
 
 
@@ -124,12 +93,8 @@ def _train(
     steps = _EPOCHS * (len(X) // _BATCH)
     optimiser = torch.optim.Adam([*body.parameters(), *extra.parameters()], lr=_RATE)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, _RATE, total_steps=steps)
-    for _ in range(_EPOCHS):
-        for rows in torch.split(torch.randperm(len(X)), _BATCH):
-            optimiser.zero_grad()
-            torch.autograd.backward(loss(body, extra, X[rows], y[rows]))
-            optimiser.step()
-            schedule.step()
+    batches = (rows for _ in range(_EPOCHS) for rows in torch.split(torch.randperm(len(X)), _BATCH))
+    descend(optimiser, batches, lambda rows: loss(body, extra, X[rows], y[rows]), schedule)
     body.eval()
 
 

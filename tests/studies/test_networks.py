@@ -1,10 +1,13 @@
-"""The small networks of the studies of width."""
+"""The small networks that studies train."""
 
 import numpy as np
 import pytest
 
 from shesha.studies import Unreachable
-from shesha.studies.chance._widths import Perceptron, images
+from shesha.studies._files import library, opened
+from shesha.studies._networks.images import as_rows, grey, in_colour
+from shesha.studies._networks.perceptrons import Perceptron
+from shesha.studies._networks.training import descend, seeded
 
 
 def loss(net, rows, labels):
@@ -39,7 +42,32 @@ def test_training_learns_and_repeats():
     np.testing.assert_array_equal(first.layers(rows)[1], second.layers(rows)[1])
 
 
-def test_missing_images_say_where_they_are_looked_for(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("images", "asked"),
+    [(as_rows, ("CIFAR-10", "left", "train")), (grey, ("photographs",)), (in_colour, ("CIFAR-10",))],
+)
+def test_missing_images_say_where_they_are_looked_for(monkeypatch, tmp_path, images, asked):
     monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
-    with pytest.raises(Unreachable, match=r"cifar10_subset\.npz is looked for"):
-        images.__wrapped__("CIFAR-10", "left", "train")
+    opened.cache_clear()
+    with pytest.raises(Unreachable, match=r"cifar10/cifar10_subset\.npz is not in the folder that SHESHA_DATA names"):
+        images.__wrapped__(*asked)
+
+
+def test_a_library_that_is_not_there_says_how_to_get_it():
+    with pytest.raises(Unreachable, match="no_such_library is not installed: pip install no_such_library"):
+        library("no_such_library.part")
+
+
+def test_training_is_seeded_and_leaves_the_random_numbers_of_others_alone():
+    torch = pytest.importorskip("torch")
+    before = torch.random.get_rng_state()
+    drawn = []
+    for _ in range(2):
+        with seeded(3) as inside:
+            weight = inside.nn.Parameter(inside.randn(2))
+            batches = inside.split(inside.randperm(8), 4)
+            optimiser = inside.optim.SGD([weight], lr=0.1)
+            descend(optimiser, batches, lambda rows, weight=weight: (weight * rows.float().mean()).sum())
+            drawn.append(weight.detach().numpy())
+    np.testing.assert_array_equal(*drawn)
+    assert torch.equal(before, torch.random.get_rng_state())
