@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from shesha.report import Column, HeatMap, Page, Section, Strip, Table, _links, as_fragment, as_html, as_text
+from shesha.report import Column, HeatMap, Item, Page, Section, Strip, Table, _links, as_fragment, as_html, as_text
 from shesha.report._heat import LEVELS, colour, ink, level, luminance
-from shesha.report.html import _scale, _short
+from shesha.report.html import _blocks, _scale, _short
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib").use("agg")
@@ -119,6 +119,46 @@ def test_fifty_names_with_two_maps_stay_below_a_megabyte():
     strips = tuple(Strip(0.5, 0.4, 0.6, 0.1) for _ in names)
     table = Table(names, (tuple(Column(str(i), ("0.5 [0.4, 0.6]",) * 50, ">", strips) for i in range(8)),))
     assert len(as_html(Page("t", "q", ("a",), (table,), (), (Section("maps", maps),)))) < 1_000_000
+
+
+def test_two_grids_of_64_layers_stay_below_a_megabyte():
+    names = tuple(f"encoder.layer.{i}.attention.output" for i in range(64))
+    grid = tuple(tuple(0.123 for _ in names) for _ in names)
+    maps = tuple(HeatMap(title, names, names, grid, marked=(3, 4)) for title in ("CKA", "p"))
+    text = as_html(Page("t", "q", ("a",), maps[:1], (), (Section("p", maps[1:]),)))
+    assert len(text) < 1_000_000
+    assert len(Parsed(text).tags) > 2 * 64 * 64
+
+
+def test_columns_that_do_not_fit_come_in_a_further_table_and_groups_stay_together():
+    names = ("a", "b")
+    groups = tuple(
+        (
+            Column(f"score {i}", ("0.123 [0.100, 0.200]",) * 2, ">", (Strip(0.1, 0.1, 0.2),) * 2),
+            Column("p", ("0.5",) * 2),
+        )
+        for i in range(5)
+    )
+    found = _blocks(Table(names, groups, "t"))
+    assert [[one.head for one in block] for block in found] == [
+        ["score 0", "p", "score 1", "p"],
+        ["score 2", "p", "score 3", "p"],
+        ["score 4", "p"],
+    ]
+    text = as_html(Page("t", "q", ("a",), (Table(names, groups, "t"),)))
+    assert text.count("<table") == 3
+    assert text.count("Dot: the value.") == 1
+    assert _blocks(Table(names, (tuple(one for group in groups for one in group),), "t")) == [
+        [one for group in groups for one in group]
+    ]
+    assert as_html(Page("t", "q", ("a",), (Table((), (), "t"),))).count("<table") == 1
+
+
+def test_sentences_may_have_marks_and_names_may_not():
+    page = Page("t", "q", ("a",), (), (Item("**no** `x` [m](m.md) [s](javascript:1) <b>", marked=True), Item("*a*")))
+    text = as_html(page)
+    assert '<strong>no</strong> <code>x</code> <a href="m.md">m</a> [s](javascript:1) &lt;b&gt;' in text
+    assert "<li>*a*</li>" in text
 
 
 def test_links_lead_to_the_documentation_where_it_is_known(everything, monkeypatch):

@@ -7,7 +7,6 @@ import pytest
 
 import shesha
 from shesha.report import Metric, Page, Point, as_card
-from shesha.results._audit_page import audit_card
 
 HOSTILE = ["<script>alert(1)</script>", "a: b # c", "---", "\n- x", "'\"", "[link](javascript:1)", "*bold*", "ü"]
 
@@ -34,7 +33,7 @@ def test_numbers_are_those_of_the_audit():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4)) @ rng.normal(size=(4, 16))
     found = shesha.audit({"a": X, "b": X + rng.normal(size=X.shape)}, n_bootstrap=39, n_permutations=39)
-    head, body = head_of(audit_card(found, {"command": "shesha audit x.npy"}, "x.npy"))
+    head, body = head_of(found.card(data="x.npy", about={"command": "shesha audit x.npy"}))
     for one, told in zip(found.representations, head["model-index"], strict=True):
         (metric,) = told["results"][0]["metrics"]
         assert metric["value"] == pytest.approx(one.ranked_by.value, abs=1e-6)
@@ -42,6 +41,43 @@ def test_numbers_are_those_of_the_audit():
         assert metric["args"]["low"] <= metric["value"] <= metric["args"]["high"]
     assert "shesha audit x.npy" in body
     assert "## What to doubt first" in body
+
+
+def test_a_comparison_puts_its_chance_beside_every_value():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(30, 5)), rng.normal(size=(30, 4))
+    found = shesha.compare(X, Y, ["CKA", "MagDiff"], calibrate=True, n_permutations=19, names=("new", "old"), seed=0)
+    head, body = head_of(found.card(data="rows"))
+    (model,) = head["model-index"]
+    (metric,) = model["results"][0]["metrics"]  # MagDiff does not look at which row is which: no null, no place here.
+    assert (model["name"], metric["type"]) == ("new", "CKA with old")
+    assert metric["args"]["chance"] == pytest.approx(found["CKA"].threshold, abs=1e-6)
+    assert metric["args"]["p_value"] == pytest.approx(found["CKA"].p_value, abs=1e-6)
+    assert "not above chance" in body
+
+
+def test_a_check_of_a_monitor_is_a_card_of_the_model_it_watches(tmp_path):
+    scores = (shesha.results.DriftScore("RDM drift", "primary", 0.03, 0.01, 0.005, 0.001, beyond=True),)
+    found = shesha.results.DriftVerdict("alert", scores, 400, "re-encodings", 200, 0.01, 0.02, 0.0, advice="Measure.")
+    path = found.save_card(tmp_path / "README.md", data="canaries", model="encoder", about={"revision": "a2"})
+    head, body = head_of(path.read_text(encoding="utf-8"))
+    (model,) = head["model-index"]
+    assert model["name"] == "encoder"
+    assert model["results"][0]["metrics"] == [
+        {"type": "RDM drift since the reference", "value": 0.03, "args": {"chance": 0.01, "p_value": 0.005}}
+    ]
+    assert "**The geometry changed: RDM drift is 0.03" in body
+    assert "\n- The canary rows stand for" in body
+
+
+def test_what_says_nothing_of_a_model_gets_no_card(tmp_path):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(30, 5)), rng.normal(size=(30, 4))
+    with pytest.raises(ValueError, match="a card must have a number beside its chance level, got none: calibrate"):
+        shesha.compare(X, Y, ["CKA"]).save_card(tmp_path / "a.md", data="rows")
+    with pytest.raises(ValueError, match=r"a card must be of an audit, .* got Estimate"):
+        shesha.estimate(X, n_draws=2, n_bootstrap=0).card(data="rows")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_no_number_is_left_out():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from html.parser import HTMLParser
 
@@ -123,9 +124,52 @@ def test_the_page_of_a_verdict_says_what_to_do():
         about={"revision": "a1"},
     )
     page = found.page()
-    assert page.answer == ("The geometry changed (400 rows).", "Measure the task.")
+    assert page.answer == (
+        "The geometry changed: RDM drift is 0.03, where encodings of the unchanged model give 0.001 and rarely pass "
+        "0.01 (p = 0.005).",
+        "What to do: Measure the task.",
+    )
+    (table, _) = page.numbers
+    assert {one.head: one.cells[0] for one in table.columns} == {
+        **{"drift": "0.03", "unchanged gives": "0.001", "threshold": "0.01", "times the threshold": "3.00"},
+        **{"p": "0.005", "verdict": "beyond"},
+    }
     assert page.doubts[0].text == "batch_size was 32"
     assert dict(page.ran)["revision"] == "a1"
+
+
+def test_a_verdict_without_re_encodings_claims_nothing_of_them():
+    scores = (DriftScore("RDM drift", "primary", 0.001, 0.05, 1.0, low=0.0008),)
+    found = DriftVerdict("ok", scores, 400, "row resamples", 200, 0.01, float("nan"), 0.05, advice="Nothing.")
+    page = found.page()
+    assert page.answer == (
+        "No drift that is surely above the tolerance of 0.05: RDM drift is 0.001, and at least 0.0008 whichever inputs "
+        "of this kind are taken.",
+        "Nothing needs to be done.",
+    )
+    assert page.doubts[0].text.startswith("No re-encodings were given, so nobody knows")
+    assert "unchanged encodings show" not in str(found)
+
+
+def test_a_verdict_that_could_not_be_reached_says_why_once():
+    nan = float("nan")
+    scores = tuple(DriftScore(name, "primary", nan, 0.05, nan, reason="NaN in row 3") for name in ("CKA", "RDM drift"))
+    found = DriftVerdict("not estimable", scores, 400, "row resamples", 200, 0.01, nan, 0.05, reason="NaN in row 3")
+    page = found.page()
+    assert page.answer[0] == "Could not tell: NaN in row 3."
+    assert [one.head for one in page.numbers[0].columns] == ["threshold", "verdict"]
+    assert "Beside the thresholds" not in [one.title for one in page.sections]
+
+
+def test_a_page_from_python_says_how_to_tell_which_data_it_was(tmp_path):
+    X = np.random.default_rng(0).standard_normal((20, 4))
+    found = shesha.compare(X, X[:, :3], ["CKA"])
+    assert "shesha.report.fingerprint(X)" in dict(found.page().ran)["fingerprint"]
+    from shesha.report import fingerprint
+
+    told = dict(found.page({"X": fingerprint(X)}).ran)
+    assert "fingerprint" not in told
+    assert told["X"].startswith("20 x 4 float64, SHA-256 ")
 
 
 @pytest.fixture
@@ -164,7 +208,81 @@ def test_a_page_in_a_folder_that_is_not_there_is_refused_before_the_work(layers,
 
     from shesha.cli._app import app
 
-    with pytest.raises(FileNotFoundError, match=r"the folder of the file to write must exist, got .*nowhere"):
-        CliRunner().invoke(
-            app, ["audit", str(layers), "--html", str(tmp_path / "nowhere" / "x.html")], catch_exceptions=False
-        )
+    for command in (["audit", layers], ["compare", layers, "--calibrate"], ["layers", layers, layers]):
+        for option in ("--html", "--card"):
+
+            def run(place, command=command, option=option):
+                CliRunner().invoke(app, [*map(str, command), option, str(place)], catch_exceptions=False)
+
+            with pytest.raises(FileNotFoundError, match=r"the folder of the file to write must exist, got .*nowhere"):
+                run(tmp_path / "nowhere" / "x")
+            with pytest.raises(IsADirectoryError, match="the file to write must be a file, got the directory"):
+                run(tmp_path)
+            with pytest.MonkeyPatch.context() as patching:
+                patching.setattr("os.access", lambda place, mode, **_: mode != os.W_OK)
+                with pytest.raises(PermissionError, match="files may be written"):
+                    run(tmp_path / "x")
+
+
+def test_a_page_takes_the_place_of_a_file_whatever_it_is_called(layers, tmp_path):
+    from typer.testing import CliRunner
+
+    from shesha.cli._app import app
+
+    out = tmp_path / 'it\'s "<b>" & so.html'
+    out.write_text("old")
+    words = ["compare", str(layers), "--measures", "CKA", "--html", str(out)]
+    assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
+    found = Parsed(out.read_text(encoding="utf-8"))
+    assert "b" not in found.tags
+    assert "early and late" in found.text
+    assert [one.name for one in tmp_path.iterdir() if one.name.endswith(".part")] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "model", "metric"),
+    [
+        (("audit", "{}", "--bootstrap", "10", "--permutations", "19"), "early", "feature-split stability"),
+        (("compare", "{}", "--measures", "CKA", "--calibrate", "--permutations", "19"), "early", "CKA with late"),
+        (("layers", "{}", "{}", "--permutations", "19"), "layers", "max CKA over 2 x 2 layers"),
+    ],
+    ids=lambda one: one[0] if isinstance(one, tuple) else None,
+)
+def test_commands_write_cards(command, model, metric, layers, tmp_path):
+    from typer.testing import CliRunner
+
+    from shesha.cli._app import app
+
+    yaml = pytest.importorskip("yaml")
+    out = tmp_path / "README.md"
+    words = [word.format(layers) for word in command]
+    assert CliRunner().invoke(app, [*words, "--card", str(out)], catch_exceptions=False).exit_code == 0
+    _, head, body = out.read_text(encoding="utf-8").split("---\n", 2)
+    first = yaml.safe_load(head)["model-index"][0]
+    (found,) = first["results"][0]["metrics"]
+    assert (first["name"], found["type"]) == (model, metric)
+    assert 0 < found["args"]["p_value"] <= 1
+    assert hashlib.sha256(layers.read_bytes()).hexdigest() in body
+
+
+def test_a_comparison_without_its_chance_level_gets_no_card(layers, tmp_path):
+    from typer.testing import CliRunner
+
+    from shesha.cli._app import app
+
+    with pytest.raises(ValueError, match="--card needs --calibrate"):
+        CliRunner().invoke(app, ["compare", str(layers), "--card", str(tmp_path / "a.md")], catch_exceptions=False)
+    assert not (tmp_path / "a.md").exists()
+
+
+def test_a_folder_has_a_fingerprint_of_all_that_is_in_it(tmp_path):
+    from shesha.cli._files import fingerprint, what_was_run
+
+    inner = tmp_path / "layers.zarr"
+    (inner / "a").mkdir(parents=True)
+    (inner / "a" / "0").write_bytes(b"1")
+    before = fingerprint(inner)
+    assert before.startswith("1 files, SHA-256 ")
+    assert f"file {inner}" in what_was_run([inner])
+    (inner / "a" / "0").write_bytes(b"2")
+    assert fingerprint(inner) != before

@@ -213,15 +213,20 @@ def test_the_page_of_a_study_is_also_one_file_with_its_pictures(tmp_path):
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib").use("agg")
     from shesha.report import as_html
+    from shesha.studies._checks import VERDICTS
     from shesha.studies._html import study_page
     from shesha.studies._running import found_of
 
     run([MINE], out=tmp_path)
     found = found_of(MINE, tmp_path)
     page = study_page(found, {"command": "shesha study page"})
-    assert page.question == found.study.question
+    assert page.title == found.study.question
     assert dict(page.ran)["command"] == "shesha study page"
-    assert "4 of the 4 cells of the full grid" in dict(page.ran)["run 1"]
+    assert "4 of the 4 cells of the full grid" in dict(page.ran)["study"]
     text = as_html(page)
     assert page.answer[0] in text
+    assert page.answer[1].startswith("Of ")
+    (checks,) = [one for one in page.sections if one.title == "Beside the published numbers"]
+    verdicts = next(one.cells for one in checks.parts[0].columns if one.head == "verdict")
+    assert list(verdicts) == sorted(verdicts, key=VERDICTS.index)
     assert text.count("<svg") == sum(part.kind == "drawing" for part in page.numbers)

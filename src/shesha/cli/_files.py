@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -139,6 +140,9 @@ def require_writable(path: Path | None) -> None:
         raise IsADirectoryError(f"the file to write must be a file, got the directory {path}")
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(f"the folder of the file to write must exist, got {path}")
+    if not os.access(path.absolute().parent, os.W_OK):
+        # A file is written beside its place first.
+        raise PermissionError(f"the folder of the file to write must be one where files may be written, got {path}")
 
 
 def as_json(content: dict[str, Any]) -> str:
@@ -193,14 +197,41 @@ def save_page(path: Path | None, page: Callable[[Mapping[str, str]], Page], file
     write(path, as_html(page(what_was_run(files))))
 
 
+Card = Annotated[
+    Path | None,
+    typer.Option("--card", help="Write Markdown with a head of numbers, for the card of a model on a hub."),
+]
+"""The option by which commands write a card."""
+
+
+def save_card(path: Path | None, card: Callable[..., str], files: Sequence[Path], data: str, model: str = "") -> None:
+    """Write a card, if one was asked for and there is a number for it; if not, say so.
+
+    `card` takes the name of the data, that of the model, and what else to tell of what was run.
+    """
+    if path is None:
+        return
+    try:
+        text = card(data=data, model=model, about=what_was_run(files))
+    except ValueError as error:
+        typer.echo(f"shesha: no card: {error}", err=True)
+        return
+    write(path, text)
+
+
 def what_was_run(files: Sequence[Path]) -> dict[str, str]:
     """Return the command and a fingerprint of each file, so that whoever has them can tell."""
     told = {"command": shlex.join(["shesha", *sys.argv[1:]])}
-    return told | {f"file {path}": fingerprint(path) for path in files if path.is_file()}
+    return told | {f"file {path}": fingerprint(path) for path in files if path.exists()}
 
 
 def fingerprint(path: Path) -> str:
-    """Return how large a file is and the SHA-256 of what it holds."""
+    """Return how large a file is and the SHA-256 of what it holds; of a folder, of the names and hashes in it."""
+    if path.is_dir():
+        inside = sorted(one for one in path.rglob("*") if one.is_file())
+        lines = [f"{one.relative_to(path).as_posix()} {fingerprint(one)}" for one in inside]
+        listed = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        return f"{len(inside):,} files, SHA-256 {listed} of their names and hashes"
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return f"{path.stat().st_size:,} bytes, SHA-256 {digest}"

@@ -48,6 +48,15 @@ class CalibratedPairs:
             (*about.items(), *what_was_run(self.comparisons[0])),
         )
 
+    def card(self, *, data: str, model: str, about: Mapping[str, str]) -> str:
+        """Return the card: every pair under the name of its first."""
+        from shesha.report import as_card
+        from shesha.results._base import worth_a_card
+        from shesha.results._similarity_pages import comparison_metrics
+
+        every = [metric for one in self.comparisons for metric in comparison_metrics(one)]
+        return as_card(self.page(about), worth_a_card(every), data)
+
     def _answer(self, measure: str) -> str:
         from shesha.nulls.corrections import benjamini_hochberg
 

@@ -80,9 +80,7 @@ def audit_command(
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the scores to this file.")] = None,
     html: _files.Html = None,
-    card: Annotated[
-        Path | None, typer.Option(help="Write Markdown with a head of numbers, for the card of a model on a hub.")
-    ] = None,
+    card: _files.Card = None,
 ) -> None:
     """Audit representations: what is wrong with the data, how stable is their geometry, is it above chance?
 
@@ -158,11 +156,7 @@ def audit_command(
         found = replace(found, drift=None, drift_reason=_UNORDERED)
     named = [Path(one) for one in (labels, blocks, groups, within) if one is not None]
     _files.save_page(html, found.page, [*files, *named])
-    if card is not None:
-        from shesha.results._audit_page import audit_card
-
-        of = ", ".join(path.name for path in files) or str(model)
-        _files.write(card, audit_card(found, _files.what_was_run([*files, *named]), of))
+    _files.save_card(card, found.card, [*files, *named], ", ".join(path.name for path in files) or str(model))
     show(found, json, plot)
     if quick:
         typer.echo("shesha: a first look (--quick): without it intervals are firmer and p-values finer", err=True)

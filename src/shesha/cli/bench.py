@@ -69,6 +69,7 @@ def run_command(
     keep_checkpoints: Annotated[bool, typer.Option(help="Keep the weights of the trained models.")] = False,
     retry_failed: Annotated[bool, typer.Option(help="Try again what failed in an earlier run.")] = False,
     no_wait: Annotated[bool, typer.Option(help="Fail if another run is writing the same store.")] = False,
+    html: _files.Html = None,
 ) -> None:
     """Train the models of a suite, compare them, and write every number; started again, it goes on where it was.
 
@@ -76,7 +77,9 @@ def run_command(
     that SHESHA_CACHE names. `shesha doctor` shows what is there.
     """
     from shesha.benchmark import rank, run, status
+    from shesha.benchmark._report_page import report_page
 
+    _files.require_page(html)
     with _kept_when_interrupted(store):
         found = run(
             suite,
@@ -92,6 +95,7 @@ def run_command(
             retry_failed=retry_failed,
             wait=not no_wait,
         )
+    _files.save_page(html, lambda about: report_page(store, of=_suite(suite), about=about), [])
     far = status(store, _suite(suite))
     failed, without = int(far["models failed"].sum()), int(far["without value"].sum())
     if failed or without:

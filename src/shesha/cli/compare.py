@@ -79,6 +79,7 @@ def compare_command(
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a heat map of the first measure to this file.")] = None,
     html: _files.Html = None,
+    card: _files.Card = None,
 ) -> None:
     """Compare representations of the same rows: which measures find them similar?
 
@@ -92,6 +93,11 @@ def compare_command(
     _files.require_writable(plot)
     _files.require_picture(plot)
     _files.require_page(html)
+    _files.require_writable(card)
+    if card is not None and (not calibrate or labels is not None):
+        raise ValueError(
+            "--card needs --calibrate, and no --labels: a similarity without its chance level says nothing on a card"
+        )
     chosen = _split(measures or ["standard"])
     if workers is not None and workers < 1:
         raise ValueError(f"--workers must be at least 1, got {workers}")
@@ -158,6 +164,7 @@ def compare_command(
             seed=seed,
         )
         _files.save_page(html, found.page, files)
+        _files.save_card(card, found.card, files, _data(files, model))
         _files.emit("\n".join([str(found), *_more(chosen, permutations if calibrate else 0)]), found.to_dict(), json)
         if plot is not None:
             pair = compare_all(arrays, chosen[:1], seed=seed, layer_axis=None)
@@ -170,6 +177,7 @@ def compare_command(
             arrays, chosen, confidence=confidence, n_permutations=permutations, **exchanged.design, seed=seed
         )
         _files.save_page(html, pairs.page, files)
+        _files.save_card(card, pairs.card, files, _data(files, model))
         _files.emit("\n".join([str(pairs), *_more(chosen, permutations)]), pairs.to_dict(), json)
         if plot is not None:
             together = compare_all(arrays, chosen[:1], seed=seed, layer_axis=None)
@@ -178,6 +186,10 @@ def compare_command(
     else:
         require_calibrate(exchanged.design, None)
         _show(compare_all(arrays, chosen, workers=workers, seed=seed, layer_axis=None), json, plot, html, files)
+
+
+def _data(files: list[Path], model: Any) -> str:
+    return ", ".join(path.name for path in files) or str(model)
 
 
 def _within(

@@ -29,6 +29,7 @@ def layers_command(
     json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write the grid as a heat map to this file.")] = None,
     html: _files.Html = None,
+    card: _files.Card = None,
 ) -> None:
     """Compare every layer of one model with every layer of another, and calibrate what is reported of the grid."""
     from shesha.calibration import calibrate_layers
@@ -37,6 +38,7 @@ def layers_command(
     _files.require_writable(plot)
     _files.require_picture(plot)
     _files.require_page(html)
+    _files.require_writable(card)
     exchanged = _exchange.asked([first], blocks, groups, within, shift, block_length, by_position=by_position)
     a, b = (
         _files.read_representations([path], None, exchanged.columns, layer_axis, by_position=by_position, distances=rdm)
@@ -46,6 +48,7 @@ def layers_command(
         a, b, measure, aggregate, n_permutations=permutations, alpha=alpha, **exchanged.design, seed=seed
     )
     _files.save_page(html, found.page, [first, second])
+    _files.save_card(card, found.card, [first, second], f"{first.name} and {second.name}", first.stem)
     _files.emit(str(found), found.to_dict(), json)
     if plot is not None:
         _files.save_picture(plot, found.plot())

@@ -96,15 +96,19 @@ def check_command(
     ] = False,
     json: Json = None,
     html: _files.Html = None,
+    card: _files.Card = None,
 ) -> None:
     """Compare canary rows with the reference. Status 0: unchanged (or mere signs), 1: drift, 2: could not tell."""
     from shesha.drift import DriftMonitor
 
     _files.require_writable(json)
     _files.require_page(html)
+    _files.require_writable(card)
     summary = _summary_file() if github_summary else None
     verdict = DriftMonitor.load(folder).check(_one(current, key), about=_pairs(about))
-    _files.save_page(html, verdict.page, [current])
+    inputs = [current, *(one for one in sorted(folder.iterdir()) if one.suffix in (".json", ".npz"))]
+    _files.save_page(html, verdict.page, inputs)
+    _files.save_card(card, verdict.card, inputs, f"{verdict.n_rows:,} canary rows of {folder.name}", current.stem)
     _files.emit(str(verdict), verdict.to_dict(), json)
     if summary is not None:
         with summary.open("a", encoding="utf-8") as file:

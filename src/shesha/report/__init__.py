@@ -5,6 +5,7 @@ from __future__ import annotations
 from shesha.report._cards import CHANGES, card, changes_in_words, options_in_words, range_in_words
 from shesha.report._colour import coloured, in_colour
 from shesha.report._columns import columns
+from shesha.report._fingerprint import fingerprint
 from shesha.report._markdown import markdown_line, markdown_table
 from shesha.report._tables import Column, Strip, table
 from shesha.report._width import page_width
@@ -52,6 +53,7 @@ __all__ = [
     "changes_in_words",
     "coloured",
     "columns",
+    "fingerprint",
     "in_colour",
     "markdown_line",
     "markdown_table",

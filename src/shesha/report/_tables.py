@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Literal
@@ -67,7 +67,7 @@ def table(names: Sequence[str], groups: Sequence[Sequence[Column]], width: int) 
     apart = max(map(len, names), default=0) > width // 2
     side = 2 if apart else max(map(len, names), default=0)
     lines: list[str] = []
-    for block in _blocks(groups, width - side):
+    for block in blocks(groups, width - side, _taken):
         lines += [""] * bool(lines) + _heads(block, side)
         for row, name in enumerate(names):
             cells = [f"{one.cells[row]:{one.align}{one.width}}" for one in block]
@@ -75,12 +75,14 @@ def table(names: Sequence[str], groups: Sequence[Sequence[Column]], width: int) 
     return lines
 
 
-def _blocks(groups: Sequence[Sequence[Column]], room: int) -> Iterator[list[Column]]:
-    """Yield as many columns as fit side by side, group by group."""
+def blocks(
+    groups: Sequence[Sequence[Column]], room: int, taken: Callable[[Sequence[Column]], int]
+) -> Iterator[list[Column]]:
+    """Yield as many columns as fit side by side, group by group; `taken` says how much room columns take."""
     block: list[Column] = []
     for group in groups:
         shown = [one for one in group if not one.empty]
-        if block and _taken(block) + _taken(shown) > room:
+        if block and taken(block) + taken(shown) > room:
             yield block
             block = []
         block += shown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from math import isfinite
@@ -13,13 +13,15 @@ from shesha._optional import require
 from shesha._version import __version__
 from shesha.report._heat import LEVELS, colour, ink, level
 from shesha.report._links import address
+from shesha.report._marks import spans
 from shesha.report._svg import drawn
+from shesha.report._tables import blocks
 from shesha.report.sections import Either
 
 if TYPE_CHECKING:
     from shesha.report._tables import Column, Strip
     from shesha.report.page import Page
-    from shesha.report.sections import Drawing, HeatMap, Part
+    from shesha.report.sections import Drawing, HeatMap, Part, Table
 
 _FOLDER = Path(__file__).with_name("web")
 
@@ -133,6 +135,27 @@ def _scale(column: Column) -> tuple[float, float] | None:
     return (low, high + 0.02 * (high - low)) if high > low else None
 
 
+_ROOM = 104
+"""Characters beside one another on a wide screen, and on paper in small print."""
+_STRIP, _LONGEST_LINE, _NAME = 15, 32, 24
+"""What a strip takes, and where text and names are broken into lines."""
+
+
+def _blocks(part: Table) -> list[list[Column]]:
+    """Part columns into tables that fit the page, as text does; columns of a group stay together."""
+    return list(blocks(part.groups, _ROOM, _taken)) or [[]]
+
+
+def _taken(columns: Sequence[Column]) -> int:
+    return sum(2 + min(one.width, _LONGEST_LINE) + (_STRIP if one.strips else 0) for one in columns)
+
+
+def _fit(part: Table, columns: Sequence[Column]) -> float:
+    """By how much a table that is wider must shrink on paper, where nobody can scroll."""
+    names = min(max(map(len, part.names), default=0), _NAME)
+    return round(min(1.0, (_ROOM + _NAME) / max(1, names + _taken(columns))), 2)
+
+
 def _strip(one: Strip | None, scale: tuple[float, float] | None) -> dict[str, float | None] | None:
     """Places of a strip's marks, in percent of the scale."""
     if one is None or scale is None:
@@ -160,9 +183,12 @@ def _has(page: Page, kind: str) -> bool:
 _OWN: dict[str, Any] = {
     "own": _own,
     "colours": _colours,
+    "blocks": _blocks,
     "cells": _cells,
     "ends": _ends,
+    "fit": _fit,
     "scale": _scale,
+    "spans": spans,
     "strip": _strip,
     "address": address,
     "has": _has,

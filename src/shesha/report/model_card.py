@@ -106,12 +106,14 @@ def _body(page: Page) -> Iterator[str]:
 
 
 def _part(part: Part) -> Iterator[str]:
-    if isinstance(part, Text | Item):
+    if isinstance(part, Text):
         yield _plain(part.text)
+    elif isinstance(part, Item):
+        yield f"- {_plain(part.text)}"
     elif isinstance(part, Point):
         yield f"- **{_plain(part.name)}** ({_plain(part.evidence)}): {_plain(part.text)} {_plain(part.advice)}"
     elif isinstance(part, Table):
-        columns = [column for group in part.groups for column in group]
+        columns = part.columns
         cells = zip(part.names, *(column.cells for column in columns), strict=True)
         yield markdown_table(
             [part.head, *(column.head for column in columns)], [list(map(_plain, row)) for row in cells]
@@ -120,6 +122,14 @@ def _part(part: Part) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     """Keep names from becoming tags, links or emphasis."""
-    for sign, safe in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("[", "\\["), ("`", "\\`"), ("*", "\\*")):
+    for sign, safe in (
+        ("\\", "\\\\"),
+        ("&", "&amp;"),
+        ("<", "&lt;"),
+        (">", "&gt;"),
+        ("[", "\\["),
+        ("`", "\\`"),
+        ("*", "\\*"),
+    ):
         text = text.replace(sign, safe)
     return " ".join(text.split())

@@ -23,6 +23,8 @@ class Text:
     text: str
     hanging: str = "  "
     """What further lines begin with where it is broken into lines."""
+    marked: bool = False
+    """Whether it is a sentence of ours with marks of Markdown, and no name that may hold anything."""
     kind: ClassVar[str] = "text"
 
 
@@ -31,6 +33,8 @@ class Item:
     """A line of a list."""
 
     text: str
+    marked: bool = False
+    """Whether it has marks of Markdown."""
     kind: ClassVar[str] = "item"
 
 
@@ -86,6 +90,8 @@ class Drawing:
 
     shows: str
     draw: Callable[[], Axes] = field(compare=False)
+    wide: bool = False
+    """Whether it takes the whole width of the page."""
     kind: ClassVar[str] = "drawing"
 
 

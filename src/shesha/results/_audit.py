@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self
 
-from shesha.report import Page, as_text
+from shesha.report import Metric, Page, as_text
 from shesha.results._audit_sections import named, sections
 from shesha.results._base import Result
 from shesha.results._chance import Chance
@@ -254,6 +254,11 @@ class Audit(Result):
         from shesha.results._audit_page import audit_page
 
         return audit_page(self)
+
+    def _metrics(self, model: str) -> list[Metric]:
+        from shesha.results._audit_page import audit_metrics
+
+        return audit_metrics(self)
 
     def __str__(self) -> str:
         """Print the findings, each with what it means and what it does not."""

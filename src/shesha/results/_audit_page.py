@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from shesha.report import Column, Drawing, Metric, Page, Part, Section, Strip, Table, Text, as_card
+from shesha.report import Column, Drawing, Metric, Page, Part, Section, Strip, Table, Text
 from shesha.results._audit_doubts import doubts
 from shesha.results._audit_headline import headline
 from shesha.results._audit_readings import readings
@@ -47,8 +46,8 @@ def audit_page(audit: Audit) -> Page:
     )
 
 
-def audit_card(audit: Audit, about: Mapping[str, str], data: str) -> str:
-    """Return an audit as Markdown for model hubs, with its numbers in the head."""
+def audit_metrics(audit: Audit) -> list[Metric]:
+    """Return the score that ranks, of each representation, for the head of a card."""
     metrics = []
     for one in audit.representations:
         score, chance = one.ranked_by, one.chance
@@ -56,7 +55,7 @@ def audit_card(audit: Audit, about: Mapping[str, str], data: str) -> str:
             continue
         beside = {} if chance is None else {"chance": chance.threshold, "p_value": chance.p_value}
         metrics.append(Metric(one.name, _called(audit), score.value, score.low, score.high, **beside))
-    return as_card(audit.page(about), metrics, data)
+    return metrics
 
 
 def _numbers(audit: Audit) -> tuple[Part, ...]:

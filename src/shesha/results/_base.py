@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import fields, is_dataclass, replace
 from html import escape
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args, get_origi
 
 from shesha._atomic import write_text
 from shesha._version import __version__
-from shesha.report import Page, as_fragment, as_html, coloured, in_colour
+from shesha.report import Metric, Page, as_card, as_fragment, as_html, coloured, in_colour
 from shesha.results._equality import compared, hashable, same_fields
 
 if TYPE_CHECKING:
@@ -126,8 +126,53 @@ class Result:
         about : mapping of str to str, optional
             What else to tell of what was run.
         """
-        found = self._page()
-        return replace(found, ran=(*(about or {}).items(), *found.ran))
+        found, told = self._page(), about or {}
+        return replace(found, ran=(*told.items(), *_unknown_data(told), *found.ran))
+
+    def save_card(
+        self, path: str | os.PathLike[str], *, data: str, model: str = "", about: Mapping[str, str] | None = None
+    ) -> Path:
+        """Write the result as Markdown for a model hub, with its numbers in a head that machines read.
+
+        Parameters
+        ----------
+        path : path
+            What is there is replaced, as a whole.
+        data : str
+            What the rows are: the name of the data set.
+        model : str
+            Whose card it is, where the result does not name it: the first model of a grid of layers, the model that
+            a monitor watches. Default: 'model'.
+        about : mapping of str to str, optional
+            What else to tell of what was run.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ValueError
+            The result is of a kind that is no property of a model, or has no number beside its chance level.
+        """
+        place = Path(path)
+        write_text(place, self.card(data=data, model=model, about=about))
+        return place
+
+    def card(self, *, data: str, model: str = "", about: Mapping[str, str] | None = None) -> str:
+        """Return what `save_card` writes.
+
+        Parameters
+        ----------
+        data, model, about
+            As in `save_card`.
+        """
+        return as_card(self.page(about), worth_a_card(self._metrics(model or "model")), data)
+
+    def _metrics(self, model: str) -> Sequence[Metric]:
+        """Return the numbers of a model that a hub should show; results that have some say so."""
+        kinds = "an audit, a comparison, a grid of calibrated layers or a check of a monitor"
+        raise ValueError(f"a card must be of {kinds}, got {type(self).__name__}")
 
     def _page(self) -> Page:
         """Return the page; results with one of their own say so here."""
@@ -150,6 +195,26 @@ class Result:
             return as_fragment(_first_screen(self.page()))
         except ImportError:
             return f"<pre>{escape(str(self))}</pre>"
+
+
+_NO_FINGERPRINT = (
+    "not known here; `save_html(path, about={'X': shesha.report.fingerprint(X)})` adds size, type and SHA-256 of X"
+)
+
+
+def _unknown_data(told: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Say how to tell which data it was, where nobody did."""
+    return () if any("SHA-256" in text for text in told.values()) else (("fingerprint", _NO_FINGERPRINT),)
+
+
+def worth_a_card(found: Sequence[Metric]) -> Sequence[Metric]:
+    """Refuse a card without a number that means something: a raw value without chance misleads where all can see it."""
+    if not any(one.value == one.value and one.p_value == one.p_value for one in found):
+        raise ValueError(
+            "a card must have a number beside its chance level, got none: calibrate a comparison, and audit with "
+            "permutations"
+        )
+    return found
 
 
 def _first_screen(page: Page) -> Page:

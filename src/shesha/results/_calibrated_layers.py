@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shesha.report import Page
+from shesha.report import Metric, Page
 from shesha.results._base import at_level
 from shesha.results._beside import BesideNull
 from shesha.results._drawing import drawing
@@ -91,6 +91,11 @@ class CalibratedLayers(BesideNull):
         from shesha.results._similarity_pages import calibrated_layers_page
 
         return calibrated_layers_page(self)
+
+    def _metrics(self, model: str) -> list[Metric]:
+        # Layers have names of their own; whose they are the grid does not know.
+        what = f"{self.aggregate} {self.measure} over {len(self.rows)} x {len(self.columns)} layers"
+        return [Metric(model, what, self.observed, chance=self.threshold, p_value=self.p_value)]
 
     def __str__(self) -> str:
         """Print the aggregate, its chance level, the closest pair and the grid."""

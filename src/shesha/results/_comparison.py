@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from shesha.report import Page, page_width, wrapped
+from shesha.report import Metric, Page, page_width, wrapped
 from shesha.results._base import Result
 from shesha.results._beside import BesideNull
 from shesha.results._ceiling import BesideRepeats
@@ -110,6 +110,11 @@ class Comparison(Result):
         from shesha.results._similarity_pages import comparison_page
 
         return comparison_page(self)
+
+    def _metrics(self, model: str) -> list[Metric]:
+        from shesha.results._similarity_pages import comparison_metrics
+
+        return comparison_metrics(self)
 
     def __str__(self) -> str:
         """Print a table that says for each number which way is closer, then what has no number and why."""

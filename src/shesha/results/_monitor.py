@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from shesha.report import Page, columns, page_width, wrapped
+from shesha.report import Metric, Page, columns, page_width, wrapped
 from shesha.results._base import Result
 from shesha.results._drawing import drawing
+from shesha.results._monitor_page import short_names, verdict_page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,15 +130,33 @@ class DriftVerdict(Result):
         found = [score for score in self.scores if score.drift == score.drift]
         return drift_bars([s.measure for s in found], [s.drift for s in found], [s.threshold for s in found], ax=ax)
 
-    def _page(self) -> Page:
-        from shesha.results._monitor_page import verdict_page
+    @property
+    def said(self) -> str:
+        """The state in words."""
+        if self.state == "ok" and self.basis == "row resamples":
+            return f"no drift that is surely above the tolerance of {self.tolerance:g}"
+        return _SAID[self.state]
 
+    def _page(self) -> Page:
         in_a_row = "" if self.sequence is None else _in_a_row(self.sequence)
-        return verdict_page(self, _SAID[self.state], _rates(self), in_a_row)
+        return verdict_page(self, _rates(self), in_a_row)
+
+    def _metrics(self, model: str) -> list[Metric]:
+        return [
+            Metric(
+                model,
+                f"{one.measure} since the reference",
+                one.drift,
+                one.low,
+                chance=one.threshold,
+                p_value=one.p_value,
+            )
+            for one in self.scores
+        ]
 
     def __str__(self) -> str:
         """Print the state, the scores, who moved, and what to do."""
-        lines = wrapped(f"{self.state}: {_SAID[self.state]} ({self.n_rows:,} rows)", page_width())
+        lines = wrapped(f"{self.state}: {self.said} ({self.n_rows:,} rows)", page_width())
         if self.reason:
             lines += wrapped(self.reason, page_width(), "  ", "")
         lines += ["", *_score_table(self), "", *_paragraph(_rates(self))]
@@ -159,7 +178,7 @@ def _paragraph(text: str) -> list[str]:
 def _score_table(verdict: DriftVerdict) -> list[str]:
     resampled = verdict.basis == "row resamples"
     rows = [["", "", "drift", "low" if resampled else "unchanged", "threshold", "p", ""]]
-    missing, names = [], _short_names(verdict.scores)
+    missing, names = [], short_names(verdict.scores)
     for one in verdict.scores:
         if one.drift != one.drift:
             missing.append((one.measure, one.reason))
@@ -171,12 +190,6 @@ def _score_table(verdict: DriftVerdict) -> list[str]:
     for measure, reason in missing:
         lines += wrapped(f"{measure}: no value ({reason})", page_width(), "  ", "    ")
     return lines
-
-
-def _short_names(scores: tuple[DriftScore, ...]) -> dict[str, str]:
-    """Leave options out where the name alone tells measures apart."""
-    bases = [score.measure.partition("(")[0] for score in scores]
-    return {s.measure: base if bases.count(base) == 1 else s.measure for s, base in zip(scores, bases, strict=True)}
 
 
 def _rates(verdict: DriftVerdict) -> str:

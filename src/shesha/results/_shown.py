@@ -80,8 +80,9 @@ def as_table(frame: pd.DataFrame, title: str) -> Table:
     for place, name in enumerate(names, 1):
         cells = tuple(map(_cell, shown.iloc[:, place]))
         numbers = shown.iloc[:, place].map(lambda one: isinstance(one, float | int)).all()
-        columns.append((Column(name.replace("_", " "), cells, ">" if numbers else "<"),))
-    return Table(tuple(map(_cell, shown.iloc[:, 0])), tuple(columns), title, head.replace("_", " "))
+        columns.append(Column(name.replace("_", " "), cells, ">" if numbers else "<"))
+    # One group: the first columns may together name a row, so none is parted from them.
+    return Table(tuple(map(_cell, shown.iloc[:, 0])), (tuple(columns),), title, head.replace("_", " "))
 
 
 def _cell(value: Any) -> str:

@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from shesha.report import Column, Drawing, Explained, HeatMap, Item, Page, Part, Point, Section, Strip, Table, Text
+from shesha.report import (
+    Column,
+    Drawing,
+    Explained,
+    HeatMap,
+    Item,
+    Metric,
+    Page,
+    Part,
+    Point,
+    Section,
+    Strip,
+    Table,
+    Text,
+)
 from shesha.results._shown import what_was_run
 
 if TYPE_CHECKING:
@@ -63,6 +77,23 @@ def comparison_page(found: Comparison) -> Page:
     )
 
 
+def comparison_metrics(found: Comparison) -> list[Metric]:
+    """Return the values that stand beside their null, for the head of a card: those of the first, with the second."""
+    return [
+        Metric(
+            found.first,
+            f"{one.measure} with {found.second}",
+            one.value,
+            one.interval_low,
+            one.interval_high,
+            one.threshold,
+            one.p_value,
+        )
+        for one in found.scores
+        if one.has_null
+    ]
+
+
 def _first() -> Iterable[str]:
     from shesha.results._comparison import FIRST
 
@@ -116,7 +147,7 @@ def _scores(known: Sequence[Score], title: str) -> Table:
         Column("p", tuple(f"{one.p_value:.2g}" if one.has_null else "" for one in known)),
         Column("family", tuple(one.family for one in known), "<"),
     ]
-    return Table(tuple(one.measure for one in known), tuple((one,) for one in columns), title, "measure")
+    return Table(tuple(one.measure for one in known), (tuple(columns),), title, "measure")
 
 
 def _number(value: float) -> str:

@@ -1,0 +1,73 @@
+"""The few marks of Markdown that sentences use, as plain spans: a page decides what becomes of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+_MARKS = re.compile(
+    r"`(?P<code>[^`]+)`"
+    r"|\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)"
+    # Stars with a space inside, or in the midst of a word, are signs of multiplication.
+    r"|(?<![\w*])\*\*(?=[^\s*])(?P<strong>[^*]+)(?<=[^\s*])\*\*(?![\w*])"
+    r"|(?<![\w*])\*(?=[^\s*])(?P<em>[^*]+)(?<=[^\s*])\*(?![\w*])"
+)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of a sentence."""
+
+    kind: Literal["plain", "code", "strong", "em", "link"]
+    text: str = ""
+    inner: tuple[Span, ...] = ()
+    """What is inside, where there may be marks again."""
+    target: str = ""
+    """Where a link leads."""
+
+
+def spans(text: str) -> tuple[Span, ...]:
+    """Part a text at its marks: bold, emphasis, code, and links to the web, to relative addresses, or within the page.
+
+    Nothing is read as HTML, and a link to anything else (a script, say) stays the text that it is.
+
+    Examples
+    --------
+    >>> [(one.kind, one.text) for one in spans("is `x`, **not** 2 * 3")]
+    [('plain', 'is '), ('code', 'x'), ('plain', ', '), ('strong', ''), ('plain', ' 2 * 3')]
+    """
+    found: list[Span] = []
+    end = 0
+    for mark in _MARKS.finditer(text):
+        if mark["target"] and not safe(mark["target"]):
+            continue
+        if mark.start() > end:
+            found.append(Span("plain", text[end : mark.start()]))
+        found.append(_span(mark))
+        end = mark.end()
+    return (*found, Span("plain", text[end:])) if end < len(text) else tuple(found)
+
+
+def _span(mark: re.Match[str]) -> Span:
+    if mark["code"]:
+        return Span("code", mark["code"])
+    if mark["target"]:
+        return Span("link", inner=spans(mark["text"]), target=mark["target"])
+    kind: Literal["strong", "em"] = "strong" if mark["strong"] else "em"
+    return Span(kind, inner=spans(mark[kind]))
+
+
+def safe(target: str) -> bool:
+    """Whether a link leads to the web, to a place beside the page, or into it.
+
+    Examples
+    --------
+    >>> [safe(one) for one in ("https://host/a", "../page.md#b", "#c", "javascript:1", "//host", "data:,")]
+    [True, True, True, False, False, False]
+    """
+    # Browsers take backslashes for slashes, and pass over control characters.
+    if any(ord(sign) <= 32 or sign == "\\" for sign in target) or target.startswith("//"):
+        return False
+    return target.lower().startswith(("https://", "http://")) or not _SCHEME.match(target)
