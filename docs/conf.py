@@ -11,7 +11,7 @@ from shesha._version import __version__
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_site"))
-from generated import COPIED  # noqa: E402
+from generated import COPIED, NAMESPACES  # noqa: E402
 
 project = "shesha"
 author = "The shesha developers"
@@ -25,6 +25,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "generated",
+    "links",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 exclude_patterns = ["_site", "_templates", "index.md"]
@@ -36,15 +37,20 @@ myst_heading_anchors = 3
 # Pages are read in the repository as well, where a title may stand at any level.
 suppress_warnings = ["myst.header"]
 
-autosummary_generate = True
+# Named, because these pages are not there yet when the pages of a fresh clone are counted.
+autosummary_generate = [f"generated/{name}.rst" for name in NAMESPACES]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
 sphinx_gallery_conf = {
-    "examples_dirs": "../examples/gallery",
-    "gallery_dirs": "generated/gallery",
+    "examples_dirs": ["../examples/tutorials", "../examples/gallery"],
+    "gallery_dirs": ["generated/tutorials", "generated/gallery"],
+    # The order of the names: tutorials are numbered.
+    "within_subsection_order": "FileNameSortKey",
+    # Axes have drawn what they have to say.
+    "capture_repr": ("_repr_html_",),
     "filename_pattern": r"plot_",
     "abort_on_example_error": True,
     "download_all_examples": False,
