@@ -77,6 +77,8 @@ html_theme_options = {
 REPOSITORY = os.environ.get("SHESHA_HOME", "").rstrip("/")
 """Where the sources are, if a release says so: links to files outside of this folder lead there."""
 _OUTSIDE = re.compile(r"(!?)\[([^\]]*)\]\(((?:\.\./)+)([^)#]*)\)")
+_SHOWN = re.compile(r"examples/((?:tutorials|gallery)/\w+)\.py")
+"""Scripts that the site executes, and shows with what came out."""
 
 
 def _leads_somewhere(app: object, docname: str, source: list[str]) -> None:
@@ -89,6 +91,8 @@ def _leads_somewhere(app: object, docname: str, source: list[str]) -> None:
             return found[0]
         if target in COPIED:
             return f"[{words}]({'../' * depth}generated/{COPIED[target]})"
+        if (shown := _SHOWN.fullmatch(target)) and not picture:
+            return f"[{words}]({'../' * depth}generated/{shown[1]}.rst)"
         return f"{picture}[{words}]({REPOSITORY}/blob/v{release}/{target})" if REPOSITORY else f"{words} (`{target}`)"
 
     source[0] = _OUTSIDE.sub(replaced, source[0])
