@@ -11,7 +11,7 @@ from shesha._version import __version__
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_site"))
-from generated import COPIED  # noqa: E402
+from generated import COPIED, NAMESPACES  # noqa: E402
 
 project = "shesha"
 author = "The shesha developers"
@@ -25,6 +25,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "generated",
+    "links",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 exclude_patterns = ["_site", "_templates", "index.md"]
@@ -36,15 +37,20 @@ myst_heading_anchors = 3
 # Pages are read in the repository as well, where a title may stand at any level.
 suppress_warnings = ["myst.header"]
 
-autosummary_generate = True
+# Named, because these pages are not there yet when the pages of a fresh clone are counted.
+autosummary_generate = [f"generated/{name}.rst" for name in NAMESPACES]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
 sphinx_gallery_conf = {
-    "examples_dirs": "../examples/gallery",
-    "gallery_dirs": "generated/gallery",
+    "examples_dirs": ["../examples/tutorials", "../examples/gallery"],
+    "gallery_dirs": ["generated/tutorials", "generated/gallery"],
+    # The order of the names: tutorials are numbered.
+    "within_subsection_order": "FileNameSortKey",
+    # Axes have drawn what they have to say.
+    "capture_repr": ("_repr_html_",),
     "filename_pattern": r"plot_",
     "abort_on_example_error": True,
     "download_all_examples": False,
@@ -71,6 +77,8 @@ html_theme_options = {
 REPOSITORY = os.environ.get("SHESHA_HOME", "").rstrip("/")
 """Where the sources are, if a release says so: links to files outside of this folder lead there."""
 _OUTSIDE = re.compile(r"(!?)\[([^\]]*)\]\(((?:\.\./)+)([^)#]*)\)")
+_SHOWN = re.compile(r"examples/((?:tutorials|gallery)/\w+)\.py")
+"""Scripts that the site executes, and shows with what came out."""
 
 
 def _leads_somewhere(app: object, docname: str, source: list[str]) -> None:
@@ -83,6 +91,8 @@ def _leads_somewhere(app: object, docname: str, source: list[str]) -> None:
             return found[0]
         if target in COPIED:
             return f"[{words}]({'../' * depth}generated/{COPIED[target]})"
+        if (shown := _SHOWN.fullmatch(target)) and not picture:
+            return f"[{words}]({'../' * depth}generated/{shown[1]}.rst)"
         return f"{picture}[{words}]({REPOSITORY}/blob/v{release}/{target})" if REPOSITORY else f"{words} (`{target}`)"
 
     source[0] = _OUTSIDE.sub(replaced, source[0])

@@ -15,6 +15,10 @@ MADE = {"generated", "contents.md", "_site"}
 PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").rglob("*.md") if not MADE & set(page.parts))]
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 NAME = re.compile(r"`(shesha(?:\.[A-Za-z_]\w*)+)")
+LINE = re.compile(r"^(?:\$ |      - run: )shesha ([^#\n]*)", re.MULTILINE)
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")
+HEADING = re.compile(r"^#{1,6} (.*)$", re.MULTILINE)
+CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"(?:^\$ |`)shesha ((?:[a-z]+ ?)+)", re.MULTILINE)
 FILES = {"shesha.toml"}
 
@@ -54,3 +58,38 @@ def command(program, words):
     if inner is None:
         return False
     return not hasattr(inner, "commands") or len(words) == 1 or words[1] in inner.commands
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_every_option_of_a_line_is_one_of_its_command(page):
+    program = typer.main.get_command(app)
+    unknown = []
+    for line in LINE.findall(page.read_text(encoding="utf-8").replace("\\\n", " ")):
+        words = line.split()
+        inner = program.commands.get(words[0])
+        if hasattr(inner, "commands"):
+            inner = inner.commands[words[1]] if len(words) > 1 else None
+        if inner is not None:
+            known = {name for one in inner.params for name in [*one.opts, *one.secondary_opts]} | {"--help", "-h"}
+            unknown += [line for word in words if word.startswith("--") and word.partition("=")[0] not in known]
+    assert unknown == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_every_link_leads_somewhere(page):
+    """Files that are there, and headings that are in them; what the site makes is checked when it is built."""
+    broken = []
+    for target in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8"))):
+        name, _, anchor = target.partition("#")
+        place = (page.parent / name) if name else page
+        if "generated" in Path(name).parts:
+            continue
+        if not place.exists() or (anchor and place.suffix == ".md" and anchor not in anchors(place)):
+            broken.append(target)
+    assert broken == []
+
+
+def anchors(page):
+    """The names under which headings of a page can be reached."""
+    titles = HEADING.findall(CODE.sub("", page.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}

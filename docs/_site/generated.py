@@ -17,13 +17,13 @@ SECTIONS = {
         "Start",
         "Five minutes for whoever you are, then how to read what comes out.",
         "readme ../start/language_models ../start/vision ../start/single_cells ../start/recordings ../start/monitoring "
-        "../reading_an_audit ../what_does_0.7_mean ../pitfalls ../migration",
+        "../decide ../reading_an_audit ../what_does_0.7_mean ../pitfalls tutorials/index ../migration",
     ),
     "use": (
         "Guide",
         "One page per capability: what it answers, how, and what would fool it.",
         "../which_measure ../calibration ../files ../activations ../single_cells ../neural_recordings ../steering "
-        "../monitoring ../benchmark ../benchmark/* ../extending ../command_line ../report gallery/index",
+        "../monitoring ../benchmark ../benchmark/* ../extending ../how_to/* ../command_line ../report gallery/index",
     ),
     "look_up": (
         "Reference",

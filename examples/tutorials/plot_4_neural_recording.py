@@ -1,0 +1,93 @@
+"""
+A recording: is there a code, or slow drift, or unequal numbers of trials?
+==========================================================================
+
+Trials of neurons, and what was shown in each. Odd and even trials agree on which conditions are near which; does the
+population tell the conditions apart, or did something else make the halves agree?
+"""
+
+# %%
+# A session of Steinmetz et al. (2019) where ``SHESHA_DATA`` names a folder that holds it. Elsewhere a simulated one,
+# in which 60 neurons respond to six conditions, and another area that responds to none but drifts along the session.
+import os
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from shesha.neuro import centroid_drift, trial_split
+
+FILE = Path(os.environ.get("SHESHA_DATA", "data")) / "steinmetz2019" / "session10.npz"
+
+
+def measured() -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return spike counts of the areas with 80 neurons and more, and the contrasts shown."""
+    with np.load(FILE) as file:
+        counts, area = file["counts"].sum(axis=2).astype(float), file["brain_area"]
+        shown = 10 * np.round(4 * file["contrast_left"]) + np.round(4 * file["contrast_right"])
+    names = [name for name in np.unique(area) if name != "root" and (area == name).sum() >= 80]
+    return {str(name): counts[:, area == name] for name in names[:4]}, shown.astype(int)
+
+
+def simulated() -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return an area with a code, and one with nothing but slow drift, over conditions that come in runs."""
+    rng = np.random.default_rng(0)
+    shown = np.repeat(rng.permuted(np.tile(np.arange(6), 10)), 6)
+    wave = np.sin(np.linspace(0, 9, len(shown)))[:, None] * rng.standard_normal((1, 60))
+    tuned = rng.poisson(np.exp(0.5 + 0.4 * rng.standard_normal((6, 60))[shown]))
+    return {"tuned": tuned.astype(float), "drifting": rng.poisson(np.exp(0.5 + 0.6 * wave)).astype(float)}, shown
+
+
+areas, shown = measured() if FILE.exists() else simulated()
+print("data:", FILE.name if FILE.exists() else "simulated: 'tuned' has a code, 'drifting' has none")
+values, times = np.unique(shown, return_counts=True)
+print(f"{len(shown)} trials of {len(values)} conditions, {times.min()} to {times.max()} of each; neurons:")
+print({name: counts.shape[1] for name, counts in areas.items()})
+
+# %%
+# **The usual number**: the split of odd and even trials. Beside it what chance gives, in two ways: conditions
+# shuffled over trials, and the series of conditions turned round, which keeps what is slow and all numbers of trials.
+print(f"{'area':<12}{'odd/even':>9}{'shuffled: p':>13}{'turned: chance':>16}{'p':>7}")
+for name, counts in areas.items():
+    naive = trial_split(counts, shown, null="permute", n_permutations=199)
+    fair = trial_split(counts, shown, n_permutations=199)
+    print(f"{name:<12}{fair.observed:>9.2f}{naive.p_value:>13.3f}{fair.null_mean:>16.2f}{fair.p_value:>7.3f}")
+
+# %%
+# **Equal numbers of trials, and no trial with itself.** Rare conditions have noisy means, far from all others in both
+# halves: that alone correlates the distances. Four trials of each condition in a half take that away, and so does
+# ``shesha.neuro.wuc``, in which no trial is multiplied with itself.
+for name, counts in areas.items():
+    equal = trial_split(counts, shown, trials_per_half=4, n_permutations=199, seed=0)
+    print(f"{name:<12} four trials each: {equal.observed:.2f}, chance {equal.null_mean:.2f}, p = {equal.p_value:.3f}")
+
+# %%
+# **Does the mean response move along the session?** If it does, halves that lie apart (first and second) are the
+# harder test; odd and even share the drift.
+for name, counts in areas.items():
+    print(name, centroid_drift(counts, n_permutations=199), sep="\n")
+
+# %%
+# **The decision.** Say "this area has a code for the conditions" if the value with equal numbers of trials is above
+# circular shifts *and* first and second half agree:
+halves = {"how": "blocks", "n_blocks": 2, "trials_per_half": 4, "n_permutations": 199, "seed": 0}
+rows = [trial_split(counts, shown, **halves) for counts in areas.values()]
+figure, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
+places = np.arange(len(areas))
+ax.scatter(places, [one.observed for one in rows], color="#0072b2", label="first and second half", zorder=3)
+ax.errorbar(places, [one.null_mean for one in rows], [2 * one.null_sd for one in rows], fmt="_", color="#7f7f7f",
+            label="chance, +- 2 sd")  # fmt: skip
+ax.set_xticks(places, list(areas))
+ax.set(ylabel="agreement of distances", xlim=(-0.5, len(areas) - 0.5))
+ax.axhline(0, color="black", linewidth=0.5)
+ax.spines[["top", "right"]].set_visible(False)
+ax.legend(frameon=False, fontsize="small")
+
+# %%
+# **What would fool you here**
+#
+# - *Shuffled conditions* call slow drift a code where conditions come in runs.
+# - *More neurons* are more stable: compare areas at equal numbers (``session_table(n_neurons=30)``).
+# - *One session* has one drift: intervals are over sessions, or animals.
+#
+# **Next.** :doc:`/neural_recordings`, :doc:`/studies/odd-even/page`, :doc:`/studies/neuroscience/page`.

@@ -1,0 +1,120 @@
+"""
+A deployed model drifts: noticed before the task suffers, and without crying wolf
+=================================================================================
+
+A digit classifier is in production, and its embeddings feed something downstream. Somebody quantises it, somebody
+else retrains it, and on Thursday a scanner begins to smear. What does a canary say, and what a look at the inputs?
+"""
+
+# %%
+# The model and what depends on it: a classifier trained once on its embeddings.
+import copy
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+
+import shesha
+from shesha.drift import DriftMonitor, perturb
+
+digits = load_digits()
+images = torch.tensor(digits.images.reshape(len(digits.images), -1) / 16, dtype=torch.float32)
+labels = torch.tensor(digits.target)
+seen, rest, canaries = slice(0, 900), slice(900, 1600), slice(1600, 1797)
+
+
+def retrained(seed: int) -> torch.nn.Module:
+    """Train the encoder and its head on the first 900 images."""
+    torch.manual_seed(seed)
+    encoder = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.ReLU(), torch.nn.Linear(96, 48), torch.nn.ReLU())
+    model = torch.nn.Sequential(encoder, torch.nn.Linear(48, 10))
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(80):
+        optimiser.zero_grad()
+        torch.nn.functional.cross_entropy(model(images[seen]), labels[seen]).backward()
+        optimiser.step()
+    return encoder
+
+
+def encode(encoder: torch.nn.Module, rows: torch.Tensor, batch: int = 197) -> np.ndarray:
+    """Embed rows in batches, as a service would."""
+    with torch.no_grad():
+        return torch.cat([encoder(part) for part in rows.split(batch)]).numpy()
+
+
+encoder = retrained(0)
+downstream = LogisticRegression(max_iter=2000).fit(encode(encoder, images[seen]), labels[seen])
+
+# %%
+# **What no change looks like.** The canaries are encoded again under everything that may differ between checks. Here
+# that is the batch size, and the precision of the machine that answers: a float16 copy stands for it.
+half = copy.deepcopy(encoder).half().float()
+rng = np.random.default_rng(0)
+again = [encode((encoder, half)[int(rng.integers(2))], images[canaries], int(rng.integers(1, 197))) for _ in range(99)]
+reference = encode(encoder, images[canaries])
+monitor = DriftMonitor(reference, nulls=again, labels=digits.target[canaries], tolerance=0.01)
+
+# %%
+# **Changes of the model**, from harmless to fatal: each is checked, and beside it stands what the task loses.
+found = []
+
+
+def look(name: str, model: torch.nn.Module) -> None:
+    """Check the canaries, and the task."""
+    verdict = monitor.check(encode(model, images[canaries]))
+    accuracy = downstream.score(encode(model, images[rest]), labels[rest])
+    found.append((name, verdict.scores[0].drift, verdict.state, accuracy))
+    print(f"{name:<24} {verdict.state:<6} drift {found[-1][1]:<9.2g} accuracy {accuracy:.1%}")
+
+
+look("unchanged", encoder)
+look("half precision", half)
+with perturb.int8(encoder):
+    look("eight bits", encoder)
+for size in (0.05, 0.2, 0.5):
+    with perturb.gaussian_noise(encoder, size, seed=1):
+        look(f"noise of {size}", encoder)
+look("trained again", retrained(1))
+
+# %%
+figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+colours = {"ok": "#0072b2", "watch": "#e69f00", "alert": "#d55e00"}
+for state, colour in colours.items():
+    of = [one for one in found if one[2] == state]
+    ax.scatter([max(one[1], 1e-8) for one in of], [one[3] for one in of], color=colour, label=state)
+for name, drift, _, accuracy in found:
+    ax.annotate(name, (max(drift, 1e-8), accuracy), (5, -9), textcoords="offset points", fontsize="small")
+ax.axvline(0.01, color="#7f7f7f", linestyle=":", label="tolerance")
+ax.set(xscale="log", xlabel="drift of the canaries", ylabel="accuracy downstream")
+ax.spines[["top", "right"]].set_visible(False)
+ax.legend(frameon=False)
+
+# %%
+# **Reading it.** *watch* is certain and small: beyond the re-encodings, within the tolerance. *alert* is beyond both.
+# The model that was trained again is as accurate by itself as the first, and useless to what was trained on the
+# first: the classifier downstream sees other coordinates. Whether that is drift depends on who uses the embeddings;
+# the canary says that the geometry is another, and the accuracy of the new model with a new head would have said that
+# all is well.
+#
+# **Changes of the inputs** are another question, with another verb: ``update`` takes new inputs as they come, and its
+# rate of false alarms holds however often one looks.
+watching = DriftMonitor(encode(encoder, images[seen]), false_alarm=0.01)
+for number, part in enumerate(images[rest].split(100)):
+    smeared = part if number < 4 else 0.5 * (part + part.roll(2, dims=1))
+    state = watching.update(encode(encoder, smeared)).state
+    print(f"batch {number}{' (smeared)' if number >= 4 else '':<11} {state}")
+
+# %%
+# **The decision.** ``tolerance`` is yours: break your model on purpose, as above, and put it where the task begins to
+# suffer. The rate of false alarms is the monitor's.
+#
+# **What would fool you here**
+#
+# - *Re-encodings that are all alike* make any other machine an alarm: that is why half precision is among them here.
+# - *Canaries that are too alike*, or too few: look at the classes that moved, ``verdict.classes``.
+# - *A rotation* leaves all distances as they are, so the canary sees nothing, and every stored vector is wrong.
+#
+# **Next.** :doc:`/monitoring`, and the same in a pipeline: :doc:`/how_to/canary_in_ci`.
+shesha.plot.drift(monitor.history())

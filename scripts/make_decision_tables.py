@@ -1,0 +1,163 @@
+"""Rates and coverages of docs/decide.md, from the rows of the studies that measured them.
+
+python scripts/make_decision_tables.py
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+from scipy.stats import beta
+
+from shesha._atomic import write_text
+from shesha.report import markdown_line, markdown_table
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE = DOCS / "decide.md"
+LEVEL = 0.05
+CASES = (
+    (
+        "all of them: images, independent texts, cells of one culture",
+        "nothing: the default",
+        [],
+        [{"part": "measures", "data": "independent"}],
+    ),
+    (
+        "only rows of the same batch, session, cluster",
+        "`blocks=`",
+        [{"part": "measures", "data": "clusters of rows", "design": "free"}],
+        [{"part": "measures", "data": "clusters of rows", "design": "blocks"}],
+    ),
+    (
+        "only whole donors, subjects, documents, of equal size",
+        "`groups=`",
+        [{"data": "20 groups: equal", "design": "free"}, {"data": "20 groups: of four sizes", "design": "free"}],
+        [{"data": "20 groups: equal", "design": "groups"}, {"data": "20 groups: of four sizes", "design": "groups"}],
+    ),
+    (
+        "the same, all of different size",
+        "`shesha.nulls.equal_groups`, then `groups=`",
+        [],
+        [{"data": "20 groups: all different", "design": "equal_groups"}],
+    ),
+    (
+        "none: a series with a short memory (AR 0.5, 64 rows)",
+        "`shift=True`; several sessions: with `blocks=`",
+        [{"data": "series: 0.5", "design": "free", "n": 64}],
+        [{"data": "series: 0.5", "design": "shift"}],
+    ),
+    (
+        "none: a series hardly longer than its memory (AR 0.9, 64 rows)",
+        "more rows: 30 times the memory; else `shift=True`",
+        [{"data": "series: 0.9", "design": "free", "n": 64}],
+        [{"data": "series: 0.9", "design": "shift", "n": 64}],
+    ),
+    (
+        "all, but both depend on a known batch or number",
+        "`covariates=`: taken out of the score and of its null",
+        [],
+        [{"data": "a known batch", "design": "covariates"}, {"data": "a known number", "design": "covariates"}],
+    ),
+    (
+        "rows of about the same depth, length, age",
+        "`within=`",
+        [{"data": "a number: 0.3", "design": "free"}],
+        [{"data": "a number: 0.3", "design": "within"}],
+    ),
+    (
+        "one representation whose rows differ in scale or depth",
+        '`shesha.chance(X, keep="row scale")`',
+        [{"data": name, "design": "-"} for name in ("row scale about an offset", "depth of counts")],
+        [{"data": name, "design": "row scale"} for name in ("row scale about an offset", "depth of counts")],
+    ),
+)
+"""Which rows may swap, what to say, and the cells of the study without and with it."""
+
+
+def rate(rows: pd.DataFrame, cells: list[dict[str, object]]) -> str:
+    """The share of runs of these cells in which nothing was called something, with its limits."""
+    if not cells:
+        return "-"
+    chosen = pd.concat([rows[(rows[list(cell)] == pd.Series(cell)).all(axis=1)] for cell in cells])
+    hits, runs = int(chosen["hits"].sum()), int(chosen["runs"].sum())
+    low = float(beta.ppf(0.025, hits, runs - hits + 1)) if hits else 0.0
+    high = float(beta.ppf(0.975, hits + 1, runs - hits)) if hits < runs else 1.0
+    text = f"{100 * hits / runs:.1f} % ({100 * low:.0f} to {100 * high:.0f}) of {runs:,}"
+    return f"**{text}**" if low > LEVEL else text
+
+
+def designs() -> list[str]:
+    rows = pd.read_csv(DOCS / "studies" / "false-positives" / "rows.csv", keep_default_na=False)
+    rows = rows[rows["truth"] == "nothing"]
+    dependent = rows["data"] == "clusters of rows"
+    rows.loc[(rows["part"] == "measures") & ~dependent, "data"] = "independent"
+    head = ["rows that could swap", "say", "false alarms without", "false alarms with it"]
+    return [
+        markdown_table(head, []),
+        *(markdown_line([case, say, rate(rows, free), rate(rows, told)]) for case, say, free, told in CASES),
+    ]
+
+
+def depth() -> str:
+    rows = pd.read_csv(DOCS / "studies" / "depth" / "rows.csv")
+    rows = rows[(rows["aggregate"] == "max") & (rows["kinship"] == 0)]
+    deepest = rows[rows["layers"] == rows["layers"].max()]
+    return (
+        f"the best pair of {deepest['layers'].iloc[0]} x {deepest['layers'].iloc[0]} unrelated layers is above its own "
+        f"chance in {(deepest['best_alone_p'] <= LEVEL).mean():.0%} of models, the maximum above that of maxima in "
+        f"{(rows['p_value'] <= LEVEL).mean():.1%}"
+    ).replace("%", " %")
+
+
+def intervals() -> list[str]:
+    rows = pd.read_csv(DOCS / "studies" / "intervals" / "rows.csv", keep_default_na=False)
+    lines = []
+    for title, data, told in (
+        ("independent rows", "Gaussian", "-"),
+        ("each row twice, not told", "each row twice", "-"),
+        ("the same, `groups=`", "each row twice", "groups="),
+        ("10 donors of 20 rows, not told", "10 donors", "-"),
+        ("the same, `groups=`", "10 donors", "groups="),
+    ):
+        chosen = rows[(rows["data"] == data) & (rows["told"] == told) & (rows["feature_split runs"] != "")]
+        runs = chosen["feature_split runs"].astype(float)
+        held = (chosen["feature_split 95%"].astype(float) * runs).sum() / runs.sum()
+        text = f"{100 * held:.0f} % of {int(runs.sum())}"
+        lines.append(markdown_line([title, f"**{text}**" if held < 0.9 else text]))
+    return [markdown_table(["feature split of", "95 % intervals that hold"], []), *lines]
+
+
+def ranks() -> list[str]:
+    rows = pd.read_csv(DOCS / "studies" / "which-measure" / "rows.csv")
+    means = (
+        rows[rows["data"] == "noise"]
+        .groupby(["measure", "widths"], sort=False)[["raw auprc", "calibrated auprc"]]
+        .mean()
+    )
+    lines = []
+    for measure in ("CKA", "DistCorr", "OrthProc", "unbiased CKA", "RSA", "mutual kNN", "Jaccard", "SVCCA", "LinReg"):
+        cells = [f"{means.loc[(measure, widths), column]:.2f}" for widths in ("equal", "unequal") for column in means]
+        lines.append(markdown_line([measure, *cells]))
+    head = ["measure", "equal widths, raw", "calibrated", "unequal widths, raw", "calibrated"]
+    return [markdown_table(head, []), *lines]
+
+
+def filled(page: str, kind: str, name: str, text: str) -> str:
+    gap = "\n" if kind == "table" else ""
+    found = re.compile(rf"(<!-- {kind}: {name} -->).*?(<!-- end -->)", re.DOTALL)
+    if not found.search(page):
+        raise ValueError(f"{PAGE} must hold a place for {name}, got none")
+    return found.sub(lambda match: f"{match[1]}{gap}{gap}{text}{gap}{gap}{match[2]}", page)
+
+
+def main() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for table in (designs, intervals, ranks):
+        page = filled(page, "table", table.__name__, "\n".join(table()))
+    write_text(PAGE, filled(page, "value", "depth", depth()))
+
+
+if __name__ == "__main__":
+    main()

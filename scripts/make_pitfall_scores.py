@@ -1,0 +1,276 @@
+"""What each trap does to each main score, where nothing is shared and where much is; a part of docs/pitfalls.md.
+
+    python scripts/make_pitfall_scores.py [--seeds 20]
+
+Every trap is set in the same two kinds of data, and its remedy is tried on the same draws.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import shesha
+from shesha._atomic import write_text
+from shesha.report import markdown_line, markdown_table
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "pitfalls.md"
+BEGIN, END = "## What each trap does to each score\n", "## Twenty traps\n"
+SPLITS = {"feature split": "feature_split", "basis averaged": "basis_averaged_split"}
+MEASURES = ("CKA", "unbiased CKA", "RSA", "mutual kNN", "Procrustes similarity", "SVCCA")
+SCORES = (*SPLITS, *MEASURES)
+N, D, DONORS, FAR = 200, 32, 20, 7
+MANY = 0.2
+"""Above this share of draws, alarms are printed bold: 4 of 20 happen at a level of 5 % in 1.6 % of tables' cells."""
+Rng = np.random.Generator
+Pair = tuple[np.ndarray, np.ndarray]
+Data = tuple[np.ndarray, np.ndarray, dict[str, Any]]
+"""X, Y, and what is told of the rows."""
+
+
+def noise(rng: Rng, n: int, d: int) -> np.ndarray:
+    return rng.standard_normal((n, d))
+
+
+def clean(rng: Rng, shared: bool, n: int = N, d: int = D) -> Pair:
+    """Two matrices of noise, or of six directions that both see through mixtures of their own, with less noise."""
+    if not shared:
+        return noise(rng, n, d), noise(rng, n, d)
+    common = noise(rng, n, 6)
+    return tuple(common @ noise(rng, 6, d) / np.sqrt(6) + 0.7 * noise(rng, n, d) for _ in range(2))  # type: ignore[return-value]
+
+
+def offset(rng: Rng, pair: Pair) -> Pair:
+    return tuple(X + 8 * noise(rng, 1, X.shape[1]) for X in pair)  # type: ignore[return-value]
+
+
+def rogue(rng: Rng, pair: Pair) -> Pair:
+    for X in pair:
+        X[:, 3] = 30 * rng.standard_normal(len(X))
+    return pair
+
+
+def far(_: Rng, pair: Pair) -> Pair:
+    for X in pair:
+        X[FAR] *= 60
+    return pair
+
+
+def twice(_: Rng, pair: Pair) -> Pair:
+    return pair[0][np.r_[0 : N // 2, 0 : N // 2]], pair[1][np.r_[0 : N // 2, 0 : N // 2]]
+
+
+def donors(rng: Rng, pair: Pair) -> Pair:
+    return tuple(X + np.repeat(noise(rng, DONORS, X.shape[1]), N // DONORS, axis=0) for X in pair)  # type: ignore[return-value]
+
+
+def trend(rng: Rng, pair: Pair) -> Pair:
+    return tuple(X + np.linspace(-3, 3, N)[:, None] * noise(rng, 1, X.shape[1]) for X in pair)  # type: ignore[return-value]
+
+
+def ties(_: Rng, pair: Pair) -> Pair:
+    return tuple((X > 1).astype(float) for X in pair)  # type: ignore[return-value]
+
+
+def as_it_is(_: Rng, pair: Pair) -> Pair:
+    return pair
+
+
+def each(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[Pair], Data]:
+    return lambda pair: (change(pair[0]), change(pair[1]), {})
+
+
+def centred(X: np.ndarray) -> np.ndarray:
+    return X - X.mean(axis=0)
+
+
+def standardised(X: np.ndarray) -> np.ndarray:
+    return centred(X) / X.std(axis=0)
+
+
+def detrended(X: np.ndarray) -> np.ndarray:
+    line = np.vander(np.linspace(-1, 1, len(X)), 2)
+    return X - line @ np.linalg.lstsq(line, X, rcond=None)[0]
+
+
+def within_donors(X: np.ndarray) -> np.ndarray:
+    return (
+        X.reshape(DONORS, N // DONORS, -1) - X.reshape(DONORS, N // DONORS, -1).mean(axis=1, keepdims=True)
+    ).reshape(X.shape)
+
+
+@dataclass(frozen=True)
+class Trap:
+    """One fault, how it is set, and what helps: for pairs, and for one representation where that is something else."""
+
+    title: str
+    use: str
+    set_up: Callable[[Rng, Pair], Pair] = as_it_is
+    remedy: Callable[[Pair], Data] = field(default=lambda pair: (*pair, {}))
+    alone: Callable[[np.ndarray], np.ndarray] | None = None
+    changes: bool = True
+    """Whether the remedy changes values, and not only what they are held against."""
+    size: tuple[int, int] = (N, D)
+
+
+TRAPS = (
+    Trap("none", "", changes=False),
+    Trap("anisotropy: an offset that all rows share", "columns centred", offset, each(centred)),
+    Trap("a rogue dimension of 30 times the spread", "columns standardised", rogue, each(standardised)),
+    Trap("one row 60 times as long, in both", "without that row", far, each(lambda X: np.delete(X, FAR, axis=0))),
+    Trap("few rows: 12", "chance beside the number (`--calibrate`)", changes=False, size=(12, D)),
+    Trap("width: 256 features", "chance beside the number; `unbiased CKA`", changes=False, size=(N, 256)),
+    Trap("each row twice", "one of each", twice, each(lambda X: X[: N // 2])),
+    Trap(
+        "dependent rows: 20 donors of 10 cells",
+        "`groups=`; for splits, donors' means removed",
+        donors,
+        lambda pair: (*pair, {"groups": np.repeat(np.arange(DONORS), N // DONORS)}),
+        within_donors,
+        changes=False,
+    ),
+    Trap("slow drift along the rows", "trend removed", trend, each(detrended)),
+    Trap("ties: features of 0 and 1, a sixth of them 1", "nothing: ties are averaged", ties, changes=False),
+)  # fmt: skip
+
+
+def value(score: str, X: np.ndarray, Y: np.ndarray) -> float:
+    if score in SPLITS:
+        return shesha.estimate(X, variant=SPLITS[score], seed=0, n_bootstrap=0).value
+    return float(shesha.compare(X, Y, score)[score].value)
+
+
+def alarm(score: str, X: np.ndarray, Y: np.ndarray, told: dict[str, Any]) -> bool:
+    """Whether the score is called above chance at 5 %."""
+    if score in SPLITS:
+        return shesha.chance(X, variant=SPLITS[score], n_permutations=19, seed=0).p_value <= 0.05
+    return shesha.calibrate(X, Y, score, n_permutations=19, seed=0, **told).p_value <= 0.05
+
+
+@dataclass
+class Line:
+    """What was found of one trap."""
+
+    nothing: dict[str, list[float]]
+    alarms: dict[str, list[bool]]
+    after: dict[str, list[bool]]
+    much: dict[str, list[float]]
+    mended: dict[str, list[float]]
+
+
+def measured(trap: Trap, n_seeds: int) -> Line:
+    line = Line(*({score: [] for score in SCORES} for _ in range(5)))
+    for seed in range(n_seeds):
+        for shared in (False, True):
+            rng = np.random.default_rng([seed, 11])
+            X, Y = trap.set_up(rng, clean(rng, shared, *trap.size))
+            A, B, told = trap.remedy((X, Y))
+            for score in SCORES:
+                alone = trap.alone(X) if trap.alone and score in SPLITS else A
+                if shared:
+                    line.much[score].append(value(score, X, Y))
+                    line.mended[score].append(value(score, alone, B))
+                else:
+                    line.nothing[score].append(value(score, X, Y))
+                    line.alarms[score].append(alarm(score, X, Y, {}))
+                    line.after[score].append(alarm(score, alone, B, told))
+    return line
+
+
+def section(lines: dict[Trap, Line], n_seeds: int) -> str:
+    shut = [
+        markdown_line([trap.title, *nothing_cells(line), trap.use, after_cell(line)]) for trap, line in lines.items()
+    ]
+    shared = []
+    for trap, line in lines.items():
+        shared.append(markdown_line([trap.title, *(shown(line.much[score]) for score in SCORES)]))
+        if trap.changes:
+            cells = [shown(line.mended[score]) for score in SCORES]
+            shared.append(markdown_line([f"*after: {trap.use}*", *cells]))
+    return "\n".join(
+        [
+            BEGIN,
+            f"{N} rows x {D} features unless the line says otherwise, medians of {n_seeds} draws",
+            "(`python scripts/make_pitfall_scores.py`). **Nothing is shared**: X and Y are noise, and so is X alone.",
+            f"Bold: called above chance at 5 % in more than {100 * MANY:.0f} % of draws, rows exchanged freely. Last:",
+            "how often each of the eight is called so after the remedy, lowest to highest.",
+            "",
+            markdown_table(["trap", *SCORES, "use", "alarms after"], []),
+            *shut,
+            "",
+            "**Much is shared**: six directions, two thirds of the variance of each feature, which X and Y see through",
+            "mixtures of their own. What the trap makes of it, and what is found again.",
+            "",
+            markdown_table(["trap", *SCORES], []),
+            *shared,
+            "",
+            group_sizes(),
+            "",
+        ]
+    )
+
+
+def shown(values: list[float]) -> str:
+    found = float(np.median(values))
+    return "-" if np.isnan(found) else f"{found:.2f}".replace("-0.00", "0.00")
+
+
+def nothing_cells(line: Line) -> list[str]:
+    cells = []
+    for score in SCORES:
+        number = shown(line.nothing[score])
+        cells.append(f"**{number}**" if np.mean(line.alarms[score]) > MANY else number)
+    return cells
+
+
+def after_cell(line: Line) -> str:
+    rates = [100 * np.mean(line.after[score]) for score in SCORES]
+    return f"{min(rates):.0f} to {max(rates):.0f} %"
+
+
+def group_sizes() -> str:
+    """How coherent groups of cells are that nothing moved, by their size."""
+    lines = []
+    for size in (10, 25, 100, 400):
+        rng = np.random.default_rng(size)
+        labels = np.r_[np.repeat([f"g{i}" for i in range(20)], size), np.repeat("control", 1000)]
+        found = shesha.coherence.coherence_by_group(
+            noise(rng, len(labels), 50), labels, "control", n_draws=99
+        ).to_frame()
+        numbers = [f"{found[name].median():.3f}" for name in ("coherence", "magnitude", "chance", "unbiased")]
+        lines.append(markdown_line([str(size), *numbers, f"{(found['p'] <= 0.05).mean():.0%}".replace("%", " %")]))
+    return "\n".join(
+        [
+            "**Group size** is a trap for coherence: 20 groups of cells that nothing moved, 50 features, 1,000",
+            "controls; medians. Read *unbiased*, or the p-value beside control cells that pose as the group.",
+            "",
+            markdown_table(["cells in a group", "coherence", "magnitude", "chance", "unbiased", "p at most 0.05"], []),
+            *lines,
+        ]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=20)
+    asked = parser.parse_args()
+    lines = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for trap in TRAPS:
+            lines[trap] = measured(trap, asked.seeds)
+            print(markdown_line([trap.title, *nothing_cells(lines[trap]), after_cell(lines[trap])]), flush=True)
+        written = section(lines, asked.seeds)
+    page = PAGE.read_text(encoding="utf-8")
+    before, rest = page.split(END)
+    write_text(PAGE, before.split(BEGIN)[0] + written + "\n" + END + rest)
+
+
+if __name__ == "__main__":
+    main()
