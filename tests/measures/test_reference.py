@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 
@@ -92,7 +93,11 @@ def test_recorded_value(record):
             assert np.isnan(call(record))
         return
     tolerance = EXPECTED["measures"][record["measure"]]["tolerance"]
-    assert call(record) == pytest.approx(record["value"], abs=tolerance * max(1, abs(record["value"])), rel=0)
+    # Their rows are unscaled: nothing but the pairs of a row with itself is left of the sum.
+    far = record["measure"] == "resi.UnifDiff"
+    with pytest.warns(match="rows are so far apart") if far else nullcontext():
+        value = call(record)
+    assert value == pytest.approx(record["value"], abs=tolerance * max(1, abs(record["value"])), rel=0)
 
 
 def test_what_is_not_compared_is_known():

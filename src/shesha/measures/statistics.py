@@ -11,6 +11,20 @@ from shesha.views import Concentricity, Magnitude, SplitStability, Uniformity
 
 FAMILY = "statistics"
 _COARSE = "Representations that share nothing may have equal values."
+_ALONE = 1e-6
+"""Share of the mean over all pairs that pairs of different rows have; below it there is nothing of them to see."""
+
+
+def _far(a: Uniformity, b: Uniformity) -> str:
+    """Say that no two different rows are near enough to count, on either side."""
+    share = max(a.beyond, b.beyond)
+    if share >= _ALONE or min(a.n_rows, b.n_rows) < 2:
+        return ""
+    size = f"{share:.0e}" if share > 0 else "nothing that a number can hold"
+    return (
+        "rows are so far apart that exp(-2 d^2) is 0 for all but a row with itself: both uniformities are -log n, and "
+        f"all other pairs add {size}. Scale the features first, for example to rows of unit length"
+    )
 
 
 @measure(
@@ -81,11 +95,13 @@ def concentricity_difference(a: Concentricity, b: Concentricity) -> float:
     reference="Wang and Isola 2020",
     caveats=(
         _COARSE,
-        "Features far apart in their own units all have the value -log n: scale them first.",
+        "Rows farther apart than about 3 (many features, or large ones) add nothing to -log n, whatever they are: "
+        "scale them first, for example to unit length. The difference is then that of the few nearest pairs.",
     ),
     paired=False,
     self_value=0.0,
     groups=("ReSi",),
+    remark=_far,
 )
 def uniformity_difference(a: Uniformity, b: Uniformity) -> float:
     """Difference between the two uniformities: how evenly the rows fill their space.
@@ -96,7 +112,7 @@ def uniformity_difference(a: Uniformity, b: Uniformity) -> float:
     >>> round(uniformity_difference(X, X[::-1, ::-1] + 1), 6)
     0.0
     """
-    return abs(a.value - b.value)
+    return a.apart(b)
 
 
 @measure(

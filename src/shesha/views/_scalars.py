@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -58,8 +59,17 @@ class Concentricity(Scalar):
         return cls(float((source.standard("cosine") @ (mean / length)).mean()))
 
 
+@dataclass(frozen=True)
 class Uniformity(Scalar):
     """Log of the mean, over all n^2 pairs, of exp(-2 squared distance)."""
+
+    beyond: float
+    """What pairs of different rows add to -log n, which the pairs of a row with itself give alone."""
+    n_rows: int
+
+    def apart(self, other: Uniformity) -> float:
+        """Difference of two values, whose common part log n is never added: it would cost a small one all digits."""
+        return abs(self.beyond - other.beyond - math.log(self.n_rows / other.n_rows))
 
     @classmethod
     def of(cls, source: Representation) -> Uniformity:
@@ -81,7 +91,8 @@ class Uniformity(Scalar):
 
         total = sum(parallel(above_diagonal, range(0, n, PANEL)))
         # log((n + 2 total) / n^2), exact however small the total is.
-        return cls(float(np.log1p(2 * total / n) - np.log(n)))
+        beyond = math.log1p(2 * total / n)
+        return cls(beyond - math.log(n), beyond, n)
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
