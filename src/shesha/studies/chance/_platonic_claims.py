@@ -112,7 +112,11 @@ def _local(
     local, lost = means.loc[names], means.before["CKA"] - means.after["CKA"]
     moved, own = float((local.before - local.after).abs().max()), float((local.before - local.after).mean())
     said = ", ".join(f"{name} {means.before[name]:+.2f} to {means.after[name]:+.2f}" for name in names)
-    verdicts.claim("local", moved < 0.1, said, "they change", DIFFERS)
+    flat = [name for name in names if local.before[name] < FALL]
+    if flat and len(flat) < len(names):
+        said += f"; no trend to keep here: {', '.join(flat)}"
+    why = "they change" if moved >= 0.1 else "On the stand-ins they have no trend to keep."
+    verdicts.claim("local", moved < 0.1 and len(flat) < len(names), said, why, DIFFERS)
     verdicts.claim(
         "collapse",
         bool(lost - own > FALL),
