@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,10 @@ HOLDS_NOT = "does not hold"
 UNREACHABLE = "not reachable"
 NOT_RUN = "not run"
 VERDICTS = (AGREES, DIFFERS, HOLDS_NOT, UNREACHABLE, NOT_RUN)
+STAND_IN, OWN_NUMBERS = "stand-ins", "the paper's own numbers"
+LOOSE = "loose:"
+"""How the reason of an agreement begins that could hardly have been anything else."""
+_LOOSE_SHARE, _LOOSE_LEAST = 0.5, 0.005
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,11 @@ class Check:
     verdict : {"agrees", "differs", "does not hold", "not reachable", "not run"}
         "does not hold" is a claim that a control takes away, even where its numbers are found again.
     why : str
-        Reason for every verdict but the first: what differs, which control, which data or weights are missing.
+        Reason for every verdict but the first: what differs, which control, which data or weights are missing. Of the
+        first: that it is loose.
+    basis : {"", "stand-ins", "the paper's own numbers"}
+        What ours was found on: the data and models of the paper or its recipe; others in their place; or no
+        experiment at all, but other numbers that the paper prints.
 
     Raises
     ------
@@ -47,11 +55,17 @@ class Check:
     ours: float | str | None
     verdict: str
     why: str = ""
+    basis: str = ""
 
     def __post_init__(self) -> None:
         """Refuse other verdicts, which no table would count."""
         if self.verdict not in VERDICTS:
             raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, got {self.verdict!r}")
+
+    @property
+    def loose(self) -> bool:
+        """Whether it agrees, and so would nearly anything else."""
+        return self.verdict == AGREES and self.why.startswith(LOOSE)
 
 
 def judged(
@@ -81,21 +95,46 @@ def judged(
     Returns
     -------
     Check
+        With a reason if it agrees loosely: where three errors are more than half of the number.
 
     Examples
     --------
     >>> judged("Paper, Table 1", "CKA", 0.91, 0.93, error=0.01).verdict
     'agrees'
+    >>> judged("Paper, Table 1", "correlation", 0.18, 0.32, error=0.13).why
+    'loose: anything from -0.21 to 0.57 would agree'
     >>> judged("Paper, Table 1", "CKA", 0.91, 0.99, error=0.01, why="other weights").verdict
     'differs'
     """
     if ours is None or isnan(ours):
         return Check(where, what, published, None, NOT_RUN, why)
     errors = [0.0 if isnan(one) else one for one in (error, published_error)]
-    allowed = max(3.0 * sum(one * one for one in errors) ** 0.5, 0.5 * 10.0**-decimals + 1e-12)
-    if abs(ours - published) <= allowed:
-        return Check(where, what, published, ours, AGREES)
+    apart = 3.0 * sum(one * one for one in errors) ** 0.5
+    if abs(ours - published) <= max(apart, 0.5 * 10.0**-decimals + 1e-12):
+        return Check(where, what, published, ours, AGREES, loosely(published, apart))
     return Check(where, what, published, ours, DIFFERS, why)
+
+
+def loosely(published: float, allowed: float) -> str:
+    """Say what would have agreed, where that is so much that agreement says little."""
+    if allowed <= max(_LOOSE_SHARE * abs(published), _LOOSE_LEAST):
+        return ""
+    return f"{LOOSE} anything from {published - allowed:.3g} to {published + allowed:.3g} would agree"
+
+
+def resting_on(
+    checks: Iterable[Check], basis: str, words: Iterable[str] = ("",), but: Iterable[str] = ()
+) -> tuple[Check, ...]:
+    """Say what our numbers rest on, of checks that do not say yet and whose "place | name" holds one of the words."""
+    some, others = tuple(words), tuple(but)
+
+    def meant(one: Check) -> bool:
+        name = f"{one.where} | {one.what}"
+        return any(word in name for word in some) and not any(word in name for word in others)
+
+    return tuple(
+        replace(one, basis=basis) if one.ours is not None and not one.basis and meant(one) else one for one in checks
+    )
 
 
 def checks_of(table: pd.DataFrame, where: str, what: Callable[[Any], str], why: str = "") -> list[Check]:
@@ -120,10 +159,16 @@ def checks_of(table: pd.DataFrame, where: str, what: Callable[[Any], str], why: 
             float(line.published),
             None if isnan(line.ours) else float(line.ours),
             str(line.verdict),
-            "" if line.verdict == AGREES else why,
+            why if line.verdict != AGREES else loosely(float(line.published), _allowed(line)),
         )
         for line in lines
     ]
+
+
+def _allowed(line: Any) -> float:
+    """Three standard deviations of our draws."""
+    sd = float(line.get("sd", 0.0))
+    return 0.0 if isnan(sd) else 3.0 * sd
 
 
 def missing(where: str, what: Iterable[tuple[str, float | str]], why: str) -> list[Check]:
@@ -135,6 +180,4 @@ def as_table(checks: Iterable[Check]) -> pd.DataFrame:
     """Return one line per check."""
     import pandas as pd
 
-    return pd.DataFrame(
-        [asdict(check) for check in checks], columns=["where", "what", "published", "ours", "verdict", "why"]
-    )
+    return pd.DataFrame([asdict(check) for check in checks], columns=[one.name for one in fields(Check)])

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from shesha._atomic import write_text
 from shesha.report import markdown_table
-from shesha.studies._checks import AGREES, DIFFERS, HOLDS_NOT, NOT_RUN, UNREACHABLE, VERDICTS
+from shesha.studies._checks import (
+    AGREES,
+    DIFFERS,
+    HOLDS_NOT,
+    LOOSE,
+    NOT_RUN,
+    OWN_NUMBERS,
+    STAND_IN,
+    UNREACHABLE,
+    VERDICTS,
+)
+from shesha.studies._main_claims import decided
 from shesha.studies._registry import studies
 from shesha.studies._writing import CHECKS, SUMMARY
 
@@ -27,9 +38,12 @@ _SAID = {
     NOT_RUN: "were not run",
 }
 _MEANINGS = {
-    AGREES: "within three standard errors of both, or up to rounding; a claim that holds",
+    AGREES: "within three standard errors of both, or up to rounding; a claim that holds. Found again by the paper's "
+    "recipe or on its data unless it says: *stand-ins*, other models or data in place of the published ones; *the "
+    "paper's own numbers*, arithmetic on what the paper prints, no experiment; *loose*, within errors of more than "
+    "half of the number",
     DIFFERS: "more than that, with the reason found",
-    HOLDS_NOT: "a claim that a control takes away, even where its numbers are found again",
+    HOLDS_NOT: "a claim that a control takes away, even where its numbers are found again (on stand-ins: there)",
     UNREACHABLE: "data or weights are not to be had here; said which",
     NOT_RUN: "the cell is not in the rows at hand",
 }
@@ -72,31 +86,41 @@ def _gathered(folder: Path, names: list[str]) -> pd.DataFrame:
     import pandas as pd
 
     tables = [pd.read_csv(folder / name / CHECKS, keep_default_na=False).assign(study=name) for name in names]
-    return pd.concat(tables, ignore_index=True)
+    found = pd.concat(tables, ignore_index=True)
+    return found.assign(basis=found.basis.fillna("") if "basis" in found else "")
 
 
 def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[str]:
     yield "# Every published number, and ours"
-    counts = checks.verdict.value_counts()
-    told = [f"{counts.get(name, 0):,} {_SAID[name]}" for name in VERDICTS if counts.get(name, 0)]
+    yield _counted(checks)
     yield (
-        f"**{len(checks):,} published numbers and claims: {', '.join(told)}.** Any of them is computed again by "
-        "`shesha study run NAME`."
+        "[The main claims](#the-papers-main-claims-what-survives) · [the studies](#the-studies) · "
+        "[claims that do not hold](#claims-that-do-not-hold) · [where numbers differ](#where-numbers-differ) · "
+        "[table by table](#table-by-table)"
     )
-    meanings = [[f"{_MARKS[name]} {name}", _MEANINGS[name]] for name in VERDICTS]
-    yield markdown_table(["verdict", "what it means"], meanings)
+    yield markdown_table(
+        ["verdict", "what it means"], [[f"{_MARKS[name]} {name}", _MEANINGS[name]] for name in VERDICTS]
+    )
+    yield "## The papers' main claims: what survives"
+    yield from _main(checks)
     yield "## The studies"
-    yield markdown_table(["study", "question", "answer", *VERDICTS], [_line(one, checks) for one in summaries])
+    yield (
+        "What each found, in a sentence (its page has the rest), and how many of its published numbers and claims "
+        + ", ".join(f"{mark} {_SAID[name]}" for name, mark in _MARKS.items())
+        + "."
+    )
+    for paper, some in _by_kind(summaries):
+        yield f"### {paper}"
+        yield markdown_table(["study", "question", "in a sentence", "counts"], [_line(one, checks) for one in some])
     absent = [one.name for one in studies() if one.name not in {line["name"] for line in summaries}]
     if absent:
         yield f"Not run: {', '.join(absent)}."
-    yield "## Claims that do not hold"
-    yield _table(checks[checks.verdict == HOLDS_NOT], ("where", "what", "published", "ours", "why", "study"))
-    yield "## Where numbers differ"
-    yield _table(checks[checks.verdict == DIFFERS], ("where", "what", "published", "ours", "why", "study"))
+    for verdict, title in ((HOLDS_NOT, "Claims that do not hold"), (DIFFERS, "Where numbers differ")):
+        yield f"## {title}"
+        yield _table(checks[checks.verdict == verdict], ("where", "what", "published", "ours", "why", "study"))
     yield "## Table by table"
     for paper, own in _by_paper(checks):
-        yield f"### {paper}"
+        yield f"### {paper}, table by table"
         yield f"[Every number]({_page_of(paper)})"
         lines = [
             [_place(where), *(str((found.verdict == name).sum() or "") for name in VERDICTS)]
@@ -104,6 +128,58 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
         ]
         lines.sort(key=lambda line: _in_order(line[0]))
         yield markdown_table(["where", *VERDICTS], lines)
+
+
+def _counted(checks: pd.DataFrame) -> str:
+    """Say how many there are of each verdict, and what those that agree rest on."""
+    counts = checks.verdict.value_counts()
+    told = [f"{counts.get(name, 0):,} {_SAID[name]}" for name in VERDICTS if counts.get(name, 0)]
+    agreeing = checks[checks.verdict == AGREES]
+    rests = agreeing.basis.value_counts()
+    own, others = (int(rests.get(name, 0)) for name in (OWN_NUMBERS, STAND_IN))
+    loose = int(agreeing.why.str.startswith(LOOSE).sum())
+    return (
+        f"**{len(checks):,} published numbers and claims: {', '.join(told)}.** Of those that agree, "
+        f"{len(agreeing) - own - others:,} are found again by the paper's recipe or on its data, {others:,} on other "
+        f"models or data that stand in for the published ones, and {own:,} follow from other numbers that the paper "
+        f"prints, without an experiment; {loose:,} agree loosely, within errors of more than half of the number. "
+        "Any of them is computed again by `shesha study run NAME`."
+    )
+
+
+def _main(checks: pd.DataFrame) -> Iterator[str]:
+    """One line per main claim, paper by paper, with the number that decides."""
+    found = list(decided(checks))
+    for paper in dict.fromkeys(claim.paper for claim, _ in found):
+        lines = [
+            [claim.claim, _verdict(line), *_because(line), f"[{claim.study}]({claim.study}/page.md)"]
+            for claim, line in found
+            if claim.paper == paper
+        ]
+        yield f"**{paper}**"
+        yield markdown_table(["the paper says", "here", "found", "why", "study"], lines)
+
+
+def _because(line: Any) -> tuple[str, str]:
+    """What was found, and why that decides; a bare number says of what."""
+    ours = _number(str(line.ours))
+    bare = ours != str(line.ours) or ours.replace(".", "").lstrip("+-").isdigit()
+    return f"{line.what}: {ours} (published: {_number(str(line.published))})" if bare else ours, str(line.why)
+
+
+def _verdict(line: Any) -> str:
+    """Mark, word, and what it rests on."""
+    rests = f" ({line.basis})" if line.basis else ""
+    return f"{_MARKS[line.verdict]} {line.verdict}{rests}"
+
+
+def _by_kind(summaries: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Group the studies by the paper that they are of; what is new comes last."""
+    names = ("Geometric Stability", "Null calibration", "ReSi")
+    groups: dict[str, list[dict[str, Any]]] = {name: [] for name in (*names, "New")}
+    for one in summaries:
+        groups[next((name for name in names if one["paper"].startswith(name)), "New")].append(one)
+    yield from ((name, own) for name, own in groups.items() if own)
 
 
 def _by_paper(checks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -145,21 +221,33 @@ def _line(summary: dict[str, Any], checks: pd.DataFrame) -> list[str]:
     return [
         f"[{name}]({name}/page.md){of}",
         summary["question"],
-        summary["answer"],
-        *(str(counts.get(verdict, 0)) for verdict in VERDICTS),
+        first_sentence(summary["answer"]),
+        " ".join(f"{_MARKS[one]} {counts[one]}" for one in VERDICTS if counts.get(one, 0)) or "new",
     ]
+
+
+def first_sentence(text: str) -> str:
+    """Return what stands before the first full stop that a capital follows.
+
+    Examples
+    --------
+    >>> first_sentence("No: 0.5 at most, in 3.5 % of runs. What is left is small.")
+    'No: 0.5 at most, in 3.5 % of runs.'
+    """
+    return re.split(r"(?<=[^ .][^ .]\.) (?=[A-Z])", text, maxsplit=1)[0]
 
 
 def _table(checks: pd.DataFrame, columns: tuple[str, ...]) -> str:
     if checks.empty:
         return "None."
-    rows = [[_cell(name, line[name]) for name in columns] for _, line in checks.iterrows()]
+    rows = [[_cell(name, line) for name in columns] for _, line in checks.iterrows()]
     return markdown_table(list(columns), rows)
 
 
-def _cell(column: str, value: Any) -> str:
+def _cell(column: str, line: Any) -> str:
+    value = line[column]
     if column == "verdict":
-        return f"{_MARKS[value]} {value}"
+        return _verdict(line)
     if column == "study":
         return f"[{value}]({value}/page.md)"
     if column in ("published", "ours"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,12 +69,21 @@ def save_page(page: Page, folder: Path, title: str, question: str, ran: str) -> 
     for heading, table in page.tables:
         parts += [f"## {heading}", _markdown(table)]
     if page.checks:
-        parts += ["## Beside the published numbers", _markdown(as_table(page.checks))]
+        parts += ["## Beside the published numbers", _markdown(_told(page.checks))]
     parts += [f"- {note}" if len(page.notes) > 1 else note for note in page.notes]
     parts += ["## What was run", ran]
     place = folder / "page.md"
     write_text(place, "\n\n".join(parts) + "\n")
     return place
+
+
+def _told(checks: Iterable[Check]) -> pd.DataFrame:
+    """One line per check, where the verdict says what it rests on."""
+    table = as_table(checks)
+    on = [
+        f"{verdict} ({basis})" if basis else verdict for verdict, basis in zip(table.verdict, table.basis, strict=True)
+    ]
+    return table.assign(verdict=on).drop(columns="basis")
 
 
 def _close(figure: Figure) -> None:

@@ -23,6 +23,7 @@ def figure(n: int = 1, *, width: float = 4.3, height: float = 3.4, sharey: bool 
     )
     for ax in axes[0]:
         ax.spines[["top", "right"]].set_visible(False)
+        ax.set_prop_cycle(color=PALETTE)
     return made, list(axes[0])
 
 
@@ -30,6 +31,8 @@ def grid(n_rows: int, n_columns: int, *, width: float = 3.0, height: float = 2.4
     """Return a figure and its axes, rows x columns."""
     size = (width * n_columns, height * n_rows)
     made, axes = pyplot().subplots(n_rows, n_columns, figsize=size, layout="constrained", squeeze=False)
+    for ax in axes.flat:
+        ax.set_prop_cycle(color=PALETTE)
     return made, axes
 
 

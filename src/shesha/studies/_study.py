@@ -46,6 +46,12 @@ class Study:
     """File of published numbers beside the studies, if there is one."""
     pages: list[Callable[[pd.DataFrame, pd.DataFrame | None], Page]]
     """The one function that makes the page."""
+    stand_ins: str = ""
+    """What stands in for which models or data of the paper; "" where its own or its recipe are at hand."""
+    own_numbers: tuple[str, ...] = ()
+    """Words in the names of checks that follow from the paper's own numbers, without an experiment."""
+    repeated: tuple[str, ...] = ()
+    """Words in the names of checks that are repeated as published, where the others are of stand-ins."""
 
     def __call__(self, **parameters: Any) -> dict[str, Any]:
         """Compute one cell: its parameters, and the numbers."""
@@ -78,7 +84,16 @@ class Study:
 
 
 def study(
-    name: str, *, paper: str, version: int, full: Grid, quick: Grid, published: str | None = None
+    name: str,
+    *,
+    paper: str,
+    version: int,
+    full: Grid,
+    quick: Grid,
+    published: str | None = None,
+    stand_ins: str = "",
+    own_numbers: Sequence[str] = (),
+    repeated: Sequence[str] = (),
 ) -> Callable[[Cell], Study]:
     """Mark a function as a study.
 
@@ -94,6 +109,12 @@ def study(
         The cells of the paper; and cells that take less than two minutes on two cores.
     published : str, optional
         A CSV file of published numbers, in the folder `published` beside the studies, or any path.
+    stand_ins : str
+        What stands in for which models or data of the paper, in words, where its own are not at hand: pages and the
+        index tell agreement on stand-ins apart from numbers that are repeated.
+    own_numbers, repeated : sequence of str
+        Words in the names of checks (paper, table, row) that follow from other numbers of the paper, without an
+        experiment; and of those that are repeated as published in spite of the stand-ins.
 
     Returns
     -------
@@ -118,7 +139,8 @@ def study(
 
     def mark(cell: Cell) -> Study:
         every, few = (tuple(_cells(grid, which, cell)) for which, grid in (("full", full), ("quick", quick)))
-        return Study(name, paper, version, every, few, cell, published, [])
+        told = stand_ins, tuple(own_numbers), tuple(repeated)
+        return Study(name, paper, version, every, few, cell, published, [], *told)
 
     return mark
 

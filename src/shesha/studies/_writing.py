@@ -6,15 +6,15 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shesha._atomic import write_text
 from shesha._version import __version__
-from shesha.studies._checks import as_table
+from shesha.studies._checks import OWN_NUMBERS, STAND_IN, UNREACHABLE, Check, as_table, resting_on
 from shesha.studies._page import save_page
 from shesha.studies._study import Study
 
@@ -69,6 +69,7 @@ def write(found: StudyRun, folder: Path) -> Path:
         return _without_page(
             found, own, f"A page needs more of the cells than these ({type(error).__name__}: {error})."
         )
+    page = replace(page, checks=with_basis(study, page.checks))
     write_text(own / CHECKS, as_table(page.checks).to_csv(index=False, float_format="%.6g"))
     summary = {
         "name": study.name,
@@ -76,6 +77,7 @@ def write(found: StudyRun, folder: Path) -> Path:
         "paper": study.paper,
         "question": study.question,
         "answer": page.answer,
+        "stand_ins": study.stand_ins,
         "grid": "quick" if found.quick else "full",
         "cells": found.n_cells,
         "rows": len(found.rows),
@@ -84,6 +86,15 @@ def write(found: StudyRun, folder: Path) -> Path:
     }
     write_text(own / SUMMARY, json.dumps(summary, indent=1) + "\n")
     return save_page(page, own, f"{study.name} ({study.paper})", study.question, "\n\n".join(_said(found)))
+
+
+def with_basis(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:
+    """Say of each check what our number rests on, as the study declares it."""
+    told = [
+        one if one.verdict == UNREACHABLE else resting_on([one], OWN_NUMBERS, study.own_numbers)[0] for one in checks
+    ]
+    words = ("",) if study.stand_ins else ("stand-in",)
+    return resting_on(told, STAND_IN, words, but=study.repeated)
 
 
 def has_page(study: Study, folder: Path) -> bool:
@@ -103,6 +114,8 @@ def _without_page(found: StudyRun, own: Path, why: str = "") -> Path:
 def _said(found: StudyRun) -> Iterator[str]:
     """Say what was run, and what was not."""
     study, grid = found.study, "quick" if found.quick else "full"
+    if study.stand_ins:
+        yield f"Stand-ins: {study.stand_ins}."
     flag = " --quick" if found.quick else ""
     yield (
         f"`shesha study run {study.name}{flag}`: {len(found.rows)} of the {found.n_cells} cells of the {grid} grid "

@@ -59,6 +59,7 @@ _FULL = [
     full=_FULL,
     quick=_QUICK,
     published="crispr.csv",
+    own_numbers=("perturbations simulated",),
 )
 def crispr(part: str, data: str, setting: str) -> Row:
     """Do larger perturbations move cells more alike, beyond what the size of a group does to both numbers?

@@ -115,7 +115,7 @@ def _answer(
     return (
         f"Where rows are independent, p-values of similarities keep their level: {100 * hits / runs:.1f} % "
         f"({100 * low:.1f} to {100 * high:.1f}) of {runs:,} unrelated pairs reach p <= {level:g}, and "
-        f"{int(outside(measures, level).sum())} of {len(measures)} lines of measures miss it. Rows that depend on one "
+        f"{int(outside(measures, level).sum())} of {len(measures)} lines (measures) miss it. Rows that depend on one "
         f"another and are permuted freely do not: {both[0]} of unrelated clusters are called related (in `blocks`: "
         f"{both[1]}) and {_range(free)} of unrelated series, groups or covariates, over lines; of {len(told)} lines "
         f"with a design for them {len(failing)} stay above the level{' (' + named + ')' if named else ''}. Features "

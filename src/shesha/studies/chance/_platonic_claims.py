@@ -108,7 +108,11 @@ def _local(rows: pd.DataFrame, means: pd.DataFrame, found: pd.DataFrame, measure
     local, lost = means.loc[names], means.before["CKA"] - means.after["CKA"]
     moved, own = float((local.before - local.after).abs().max()), float((local.before - local.after).mean())
     said = ", ".join(f"{name} {means.before[name]:+.2f} to {means.after[name]:+.2f}" for name in names)
-    answers["local"] = claim(moved < 0.1, said, "they change", DIFFERS)
+    flat = [name for name in names if local.before[name] < FALL]
+    if flat and len(flat) < len(names):
+        said += f"; no trend to keep here: {', '.join(flat)}"
+    why = "they change" if moved >= 0.1 else "On the stand-ins they have no trend to keep."
+    answers["local"] = claim(moved < 0.1 and len(flat) < len(names), said, why, DIFFERS)
     answers["collapse"] = claim(
         bool(lost - own > FALL),
         f"loss of correlation {lost:+.2f} (CKA), {own:+.2f} (local)",

@@ -10,6 +10,7 @@ import numpy as np
 
 from shesha._types import Matrix
 from shesha.calibration import calibrate, calibrate_layers
+from shesha.plots import PALETTE
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, logarithmic
 from shesha.studies._published import Answers, against, claim
@@ -89,8 +90,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     axes[0].plot(plain.layers, plain.raw - first.raw, "o-", label="raw maximum, from its start")
     axes[0].plot(plain.layers, plain.best_alone, "o-", label="best pair, calibrated alone")
     axes[0].plot(plain.layers, plain.calibrated, "o-", label="maximum, calibrated")
-    axes[1].plot(plain.layers, plain.hit_alone, "o-", color="C1", label="best pair alone")
-    axes[1].plot(plain.layers, plain.hit, "o-", color="C2", label="maximum")
+    axes[1].plot(plain.layers, plain.hit_alone, "o-", color=PALETTE[1], label="best pair alone")
+    axes[1].plot(plain.layers, plain.hit, "o-", color=PALETTE[2], label="maximum")
     axes[1].axhline(ALPHA, color="0.6", linewidth=0.8, linestyle="--")
     axes[0].set(xlabel="layers of each model", ylabel="CKA")
     axes[1].set(xlabel="layers of each model", ylabel="share with p <= 0.05", ylim=(-0.02, 1.02))

@@ -62,6 +62,8 @@ _MODELS = _grid(MODELS, (0.0,), WIDTHS, [*_SIZES, *KERNELS[: len(BANDWIDTHS)]])
         *_grid(COPY, NOISES[1:2], (128,), [_SIZES[0], *KERNELS[:2], OWN_SCALE[1]])[:4],
     ],
     published="locality.csv",
+    stand_ins="networks of 32 to 1,024 units on two halves of images, and of words beside a sentence encoder, for the "
+    "published language and vision models",
 )
 def locality(kind: str, data: str, width: int, noise: float, lens: str, scale: str, value: float) -> dict[str, float]:
     """At which neighbourhood sizes and kernel bandwidths are two models alike, and do they agree on local distances?
@@ -178,15 +180,17 @@ def _drawn(rows: pd.DataFrame) -> Figure:
         (OFF_DIAGONAL, UNIT, "sigma"),
         (OFF_DIAGONAL, OWN, "sigma"),
     )
+    rows = rows.assign(who=rows.data.where(rows.kind == MODELS, "copy, noise " + rows.noise.astype(str)))
+    # One colour for one name in all panels, those without it as well.
+    everybody = sorted(rows.who.unique())
     for ax, (lens, scale, unit) in zip(axes, lenses, strict=True):
         own = rows[(rows.lens == lens) & (rows.scale == scale)]
-        shown = own.assign(who=own.data.where(own.kind == MODELS, "copy, noise " + own.noise.astype(str)))
-        lines(ax, shown, "value", "score", "who")
+        lines(ax, own, "value", "score", "who", order=everybody)
         logarithmic(ax, own.value)
         ax.set(xlabel=f"{unit}, {scale}" if lens != KNN else unit)
         ax.set_title({RBF: "CKA-RBF", OFF_DIAGONAL: "without its diagonal", KNN: "mutual kNN"}[lens], fontsize="medium")
     axes[0].set_ylabel("calibrated score")
-    axes[3].legend(frameon=False, fontsize="x-small")
+    axes[3].legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     return made
 
 

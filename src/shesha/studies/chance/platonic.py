@@ -77,6 +77,9 @@ PUBLISHED = [
     full=[*STAND_INS, *PUBLISHED],
     quick=_grid(("Fashion-MNIST",), (6,), (512,), FEW, "free"),
     published="platonic.csv",
+    stand_ins="networks of 32 to 1,024 units on two halves of images, and of words beside a sentence encoder, for the "
+    "published language, vision and video models",
+    own_numbers=("smallest p-value",),
 )
 def platonic(data: str, epochs: int, width: int | str, partner: int | str, measure: str, null: str) -> dict[str, float]:
     """Does the best similarity over layers grow with a model's capability, before calibration and after?

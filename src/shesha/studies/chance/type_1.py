@@ -12,6 +12,7 @@ import numpy as np
 from shesha._types import Matrix
 from shesha._warnings import CalibrationWarning
 from shesha.calibration import calibrate
+from shesha.plots import PALETTE
 from shesha.studies._data import noise
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
@@ -106,7 +107,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     axes[0].set(ylabel="share with p <= 0.05", ylim=(0, max(0.2, free.rate.max() * 1.1)), title="independent rows")
     axes[0].set_xticks(range(free.measure.nunique()), free.measure.unique(), rotation=20, ha="right", fontsize="small")
     bound = table[table.kind.isin(DEPENDENT)]
-    axes[1].barh(bound.kind, bound.rate, color="C0")
+    axes[1].barh(bound.kind, bound.rate, color=PALETTE[0])
     axes[1].invert_yaxis()
     axes[1].set(xlabel="share with p <= 0.05", xlim=(0, 1), title="rows that depend on one another")
     axes[0].axhline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")

@@ -83,7 +83,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ax.set(xlabel=f"features per row, d / n (n = {n})", title=title)
         logarithmic(ax, rows.ratio)
     axes[0].set_ylabel("score of independent data")
-    axes[0].legend(frameon=False, fontsize="x-small")
+    axes[1].legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     table = (
         rows.groupby(["measure", "kind", "n", "ratio"], sort=False)[["raw", "score", "adjusted", "z"]]
         .mean()

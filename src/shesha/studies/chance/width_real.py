@@ -44,6 +44,7 @@ def _grid(data: str, epochs: int, variant: str) -> list[dict[str, Any]]:
         cell for variant in (AS_TRAINED, COPIED) for cell in _grid("Fashion-MNIST", 6, variant) if cell["second"] <= 128
     ],
     published="width-real.csv",
+    stand_ins="perceptrons of 32 to 1,024 units for the published vision transformers",
 )
 def width_real(data: str, epochs: int, first: int, second: int, variant: str) -> dict[str, float]:
     """At a fixed number of rows, does the threshold of chance grow with the width of trained networks?
@@ -97,9 +98,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     axes[0].legend(frameon=False, fontsize="x-small")
     by_width, by_dimension = table.iloc[:, 0], table.iloc[:, 1]
     answer = (
-        f"It grows with the total width (correlations {by_width.min():.2f} to {by_width.max():.2f}; "
+        f"It grows with the total width ({_range(by_width)}; "
         "published: 0.88), but not through the width: it is the effective dimension divided by n - 1 "
-        f"(correlations {by_dimension.min():.2f} to {by_dimension.max():.2f}).{_told(copies)}"
+        f"({_range(by_dimension)}).{_told(copies)}"
     )
     notes = (
         "Stand-ins: perceptrons of two hidden layers of 32 to 1,024 units on Fashion-MNIST and CIFAR-10, "
@@ -114,6 +115,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     )
     tables = (("Correlations", table.reset_index()), ("Ranges", ranges.reset_index()))
     return Page(answer, tables, (picture,), notes, against(published, _judged(plain, table, copies)))
+
+
+def _range(found: pd.Series[float]) -> str:
+    """Name the correlations of all families of networks, or of the only one."""
+    low, high = f"{found.min():.2f}", f"{found.max():.2f}"
+    return f"correlation {low}" if len(found) == 1 else f"correlations {low} to {high}"
 
 
 def _told(copies: float) -> str:

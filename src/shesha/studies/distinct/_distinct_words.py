@@ -27,12 +27,15 @@ def answer(found: Findings) -> str:
         found.levels[level, "averaged", "cka"]
         for level in ("ranks within bases and kinds", "ranks within variants, between bases")
     )
+    again = "found again" if abs(pooled.value) < 0.1 and pca.value < 0 < projected.value else "not found again"
+    follows = turned.group_low > 0.3
     return (
-        f"The published picture is found again on other bases: over {pooled.n:,} configurations stability and CKA "
+        f"The published picture is {again} on other bases: over {pooled.n:,} configurations stability and CKA "
         f"correlate by {pooled.value:+.2f} ({adjusted.value:+.2f} with CKA above chance; bases resampled "
         f"{pooled.group_low:+.2f} to {pooled.group_high:+.2f}), made of {projected.value:+.2f} under random "
         "projections "
-        f"and {pca.value:+.2f} under PCA. Independence does not survive: kind of transformation and CKA explain "
+        f"and {pca.value:+.2f} under PCA. Independence {'does not survive' if follows else 'is not ruled out'}: kind "
+        "of transformation and CKA explain "
         f"{100 * found.explained['kind and CKA']:.0f} % of the ranks of stability within a base, the negative part "
         "exists "
         "only because principal components are uncorrelated axes, and averaged over rotations stability follows CKA by "

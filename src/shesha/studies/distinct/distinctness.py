@@ -60,6 +60,9 @@ _DEAR = ("3-mers", "charge 100")
     full=[*_cells("small"), *_cells("published")],
     quick=[cell for cell in _cells("small", ("proteins",)) if cell["base"] not in _DEAR],
     published="distinctness.csv",
+    stand_ins="layers of MiniLM, small networks trained here, nine protein encoders, six recordings and nine forms of "
+    "cells' counts for the published 79 representations",
+    own_numbers=(": N", "B.1 | claim", "7.4 | claim"),
 )
 def distinctness(domain: str, base: str, variant: str, size: str) -> dict[str, float | int | str]:
     """Does stability say something else than similarity, as their correlation of -0.01 over encoders is read?

@@ -76,6 +76,17 @@ def _cells(model: str, change: str, amounts: tuple[float, ...], seed: int = 0) -
         *_cells(TINY[0], TASKS[0], STEPS),
     ],
     published="post_training.csv",
+    stand_ins="fine-tuned copies of MiniLM-L6 and of a small model trained here for 23 published pairs",
+    own_numbers=(
+        "mean:",
+        "Llama:",
+        "BLOOM:",
+        "Falcon:",
+        "counts:",
+        "Figure 21 | Shesha sees",
+        "moderate drift",
+        "all pairs are",
+    ),
 )
 def post_training(model: str, change: str, amount: float, seed: int, prompts: str) -> dict[str, float]:
     """Does Shesha see twice the change that CKA sees when a model is trained further, or is that the scale of the two?

@@ -10,7 +10,8 @@ from shesha.studies._page import Page, Picture
 from shesha.studies._published import against
 from shesha.studies._sentences import SETS, labelled
 from shesha.studies._study import study
-from shesha.studies.language._steering import UNREACHABLE, correlations, drawn, found_of, over_encoders, tables_of
+from shesha.studies.language._steering import UNREACHABLE, correlations, drawn, over_encoders, tables_of
+from shesha.studies.language._steering_claims import found_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +29,9 @@ PREDICTORS = ("supervised_alignment", "feature_split", "procrustes", "fisher", "
     # Encoders of words, and the layers of MiniLM by the mean over tokens.
     quick={"sentences": SETS[:2], "encoder": ENCODERS[:12], "seed": SEEDS[:1]},
     published="steering.csv",
+    stand_ins="the layers of one sentence encoder, trained or not, and encoders that count words for 35 and 69 "
+    "published encoders",
+    own_numbers=("p-value of", "observations"),
 )
 def steering(sentences: str, encoder: str, seed: int) -> dict[str, float]:
     """Does supervised stability of one half of the rows predict how far a probe on the other half can be steered?
@@ -78,8 +82,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     }
     beyond = sum(one.partial > 0 and p < 0.05 for one, p in partial.values())
     answer = (
-        f"Beyond what separability says in {beyond} of {len(found)} sets: given Fisher and silhouette the correlation "
-        "of supervised alignment with max drop is "
+        f"Supervised alignment says more than separability in {beyond} of {len(found)} sets of sentences: given Fisher "
+        "and silhouette its correlation with max drop is "
         + ", ".join(f"{one.partial:.2f} (p = {p:.2f}, {name})" for name, (one, p) in partial.items())
         + "; and max drop at the published strengths is the probe's accuracy less a constant (correlation "
         + ", ".join(f"{one:.2f}" for one in accuracy.values())

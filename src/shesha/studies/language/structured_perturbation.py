@@ -62,6 +62,8 @@ def _grid(model: str, seeds: range, changes: list[tuple[str, float]]) -> list[di
     ],
     quick=[*_grid(TINY[1], range(1), CHANGES), *_grid(TINY[0], range(1), CHANGES)],
     published="structured_perturbation.csv",
+    stand_ins="MiniLM-L6 and a small model trained here for the published ones",
+    own_numbers=("per cent,", "times CKA", "times int8", "in the table itself", "is the row of rank"),
 )
 def structured_perturbation(model: str, kind: str, amount: float, seed: int, prompts: str) -> dict[str, float]:
     """How far do noise, fewer bits and random adapters move what a causal model says, and by which number first?

@@ -41,6 +41,8 @@ def _cells(models: tuple[str, ...], n_draws: int) -> list[dict[str, object]]:
     full=_cells(MODELS, 4),
     quick=_cells((PIXELS, DIGITS, *SENTENCES), 2),
     published="convergence.csv",
+    stand_ins="nine representations of small networks, MiniLM and digits for fifteen published vision models",
+    own_numbers=("from the table's own", "mean drift of a model", "Table 9 | mean size", "B.1 |"),
 )
 def convergence(representation: str, n: int, draw: int) -> dict[str, float]:
     """How far do scores of 400 rows lie from those of 1,600, and from those of fewer?

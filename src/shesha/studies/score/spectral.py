@@ -33,6 +33,7 @@ SIMILARITIES = tuple(NUMBERS)[1:]
     full={"k": REMOVED, "seed": range(8)},
     quick={"k": TABLE, "seed": range(4)},
     published="spectral.csv",
+    own_numbers=("first k of the table",),
 )
 def spectral(k: int, seed: int) -> dict[str, float]:
     """Does stability outlive the dominant principal components, where similarity to the whole does not?

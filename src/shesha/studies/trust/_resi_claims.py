@@ -80,9 +80,10 @@ def _first(measure: str, domain: str) -> Callable[[Places], Found]:
         there, here = (places.place(measure, domain, source) == 1 for source in _SOURCES)
         told = f"{places.told((measure,), (domain,))}; first in {100 * share:.0f} % of draws of data sets and networks"
         leader = places.first(domain)[0]
+        led = f"{measure} is" if leader == measure else f"{leader}, not {measure}, is"
         why = (
-            f"by median rank {leader} is first, and {measure} in {100 * share:.0f} % of draws of the published data "
-            "sets and networks: which measure leads depends on the columns that were chosen"
+            f"by median rank {led} first, and where the published data sets and networks are drawn anew {measure} is "
+            f"in {100 * share:.0f} % of draws: which measure leads depends on the columns that were chosen"
         )
         return Found(there and share >= OFTEN, here, told, why if not there or share < OFTEN else "")
 

@@ -1,0 +1,74 @@
+"""What an agreement is worth: what it rests on, how wide its errors are, and which claims stand in front."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from shesha.studies import Check, study
+from shesha.studies._checks import LOOSE, OWN_NUMBERS, STAND_IN, checks_of, judged, resting_on
+from shesha.studies._index import first_sentence
+from shesha.studies._main_claims import MAIN_CLAIMS, decided
+from shesha.studies._writing import CHECKS, with_basis
+
+PAGES = Path(__file__).parents[2] / "docs" / "studies"
+
+
+def check(what, verdict="agrees", ours=1.0):
+    return Check("Paper, Table 1", what, 1.0, ours, verdict, "" if verdict == "agrees" else "a reason")
+
+
+def test_agreement_within_errors_of_more_than_half_the_number_is_loose():
+    assert judged("Paper", "rho", 0.2, 0.3, error=0.05).loose
+    assert not judged("Paper", "rho", 0.2, 0.25, error=0.03).loose
+    assert not judged("Paper", "share", 0.0, 0.4, decimals=0).loose, "rounding is no error"
+    assert not judged("Paper", "rho", 0.2, 0.9, error=0.05, why="other data").loose
+
+
+def test_draws_that_spread_widely_agree_loosely():
+    table = pd.DataFrame({"published": [0.2, 0.2], "ours": [0.3, 0.21], "sd": [0.05, 0.01], "verdict": "agrees"})
+    first, second = checks_of(table, "Paper", lambda line: "rho")
+    assert first.why == f"{LOOSE} anything from 0.05 to 0.35 would agree"
+    assert second.why == ""
+
+
+def test_each_check_says_what_it_rests_on():
+    @study(
+        "standing", paper="new", version=1, full={"x": [1]}, quick={"x": [1]},
+        stand_ins="ours for theirs", own_numbers=["sum of"], repeated=["noise"],
+    )  # fmt: skip
+    def standing(x):
+        """Is it so?"""
+        return {"y": x}
+
+    given = [
+        check("sum of columns"),
+        check("score of noise"),
+        check("score of models", "differs"),
+        check("score of others", "not reachable", None),
+        check("sum of theirs", "not reachable", 2.0),
+    ]
+    found = with_basis(standing, given)
+    assert [one.basis for one in found] == [OWN_NUMBERS, "", STAND_IN, "", STAND_IN]
+    assert [one.verdict for one in found] == [one.verdict for one in given]
+    assert resting_on(found, "anything else")[0].basis == OWN_NUMBERS, "what is said stays"
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Yes, by 0.5 % at most. No more is left.", "Yes, by 0.5 % at most."),
+        ("It falls under PCA. Independence does not survive.", "It falls under PCA."),
+        ("As S. Raju has it, no.", "As S. Raju has it, no."),
+    ],
+)
+def test_the_first_sentence(text, first):
+    assert first_sentence(text) == first
+
+
+def test_every_main_claim_has_a_check():
+    names = sorted(one.parent.name for one in PAGES.glob(f"*/{CHECKS}"))
+    tables = [pd.read_csv(PAGES / name / CHECKS, keep_default_na=False).assign(study=name) for name in names]
+    found = list(decided(pd.concat(tables, ignore_index=True)))
+    assert [claim for claim, _ in found] == list(MAIN_CLAIMS)
+    assert len({(claim.study, line.what) for claim, line in found}) == len(MAIN_CLAIMS)
