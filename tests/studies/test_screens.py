@@ -43,7 +43,9 @@ def test_labels_are_shuffled_within_groups_only():
 def test_missing_data_are_told(monkeypatch, tmp_path):
     monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
     _screens.papalexi.cache_clear()
-    with pytest.raises(Unreachable, match=r"papalexi2021/papalexi2021.npz is not in the folder that SHESHA_DATA names; GEO"):
+    with pytest.raises(
+        Unreachable, match=r"papalexi2021/papalexi2021.npz is not in the folder that SHESHA_DATA names; GEO"
+    ):
         crispr(part="counts", data="papalexi2021", setting="cells")
 
 
