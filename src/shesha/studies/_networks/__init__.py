@@ -1,5 +1,5 @@
 """Small networks that studies train in seconds, as stand-ins for published models whose weights are not at hand.
 
-By what is asked: `architectures` (five of one task, after every epoch), `objectives` (five tasks) and `perceptrons` (any
-width, in NumPy). All see the same two sets of images (`images`); those in torch train alike (`training`).
+By what is asked: `architectures` (five of one task, after every epoch), `objectives` (five tasks) and `perceptrons`
+(any width, in NumPy). All see the same two sets of images (`images`); those in torch train alike (`training`).
 """

@@ -21,7 +21,7 @@ _METHODS = {"standard": "Euclidean", "whitened": "whitened", "knn": "k-NN"}
 _NAMED = ("STAT1", "IFNGR1", "SMAD4", "SPI1", "IRF1", "ATF2")
 
 
-def made(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
+def page_of(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Return the page of all rows."""
     found = Found(rows)
     printed, worded = apart(published)

@@ -30,7 +30,7 @@ _CALLED = {
 _REGIONS = ("Striatum", "Motor", "Visual", "Thalamus", "Midbrain", "Other", "Frontal", "Hippocampus")
 
 
-def made(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
+def page_of(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Return the page of all rows."""
     rows = with_regions(rows)
     lines, worded = apart(published)

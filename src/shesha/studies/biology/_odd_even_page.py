@@ -22,7 +22,7 @@ _SCORES = {"value": "all trials", "equal": "4 trials each", "wuc": "whitened unb
 _EQUAL, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"
 
 
-def made(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page_of(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Return the page of all rows."""
     recorded = rows[~rows.data.isin([WAVE, EVEN, UNEVEN])].rename(columns={"data": "session"})
     wave, still = rows[rows.data == WAVE], rows[rows.data.isin([EVEN, UNEVEN])]

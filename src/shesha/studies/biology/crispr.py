@@ -9,7 +9,7 @@ from shesha.studies._page import Page
 from shesha.studies._study import study
 from shesha.studies.biology import _screens as screens
 from shesha.studies.biology._crispr_numbers import BOTH, GAUSSIAN, SCORES, SCREEN, STIMULATION
-from shesha.studies.biology._crispr_page import made
+from shesha.studies.biology._crispr_page import page_of
 from shesha.studies.biology._crispr_parts import GIVEN, NULL_MODELS, PARTS, Row
 
 if TYPE_CHECKING:
@@ -74,4 +74,4 @@ def crispr(part: str, data: str, setting: str) -> Row:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Put the screen beside Tables 59 to 74, and beside groups in which nothing moved."""
     assert published is not None
-    return made(rows, published)
+    return page_of(rows, published)

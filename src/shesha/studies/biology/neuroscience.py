@@ -10,7 +10,7 @@ from shesha._types import Index, Matrix
 from shesha.neuro import Session, tertiles, trial_split
 from shesha.studies._page import Page
 from shesha.studies._study import study
-from shesha.studies.biology._neuroscience_page import made
+from shesha.studies.biology._neuroscience_page import page_of
 from shesha.studies.biology._recordings import CELLS, EACH, line_of, numbers_of, one_area
 
 if TYPE_CHECKING:
@@ -93,4 +93,4 @@ def whitened(X: Matrix, shown: Index, shrinkage: float) -> Matrix:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Put areas, regions and drift beside Tables 75 to 78."""
     assert published is not None
-    return made(rows, published)
+    return page_of(rows, published)

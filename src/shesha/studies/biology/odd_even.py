@@ -11,7 +11,7 @@ from shesha._types import Matrix, Vector
 from shesha.neuro import trial_split, wuc
 from shesha.studies._page import Page
 from shesha.studies._study import study
-from shesha.studies.biology._odd_even_page import EVEN, UNEVEN, WAVE, made
+from shesha.studies.biology._odd_even_page import EVEN, UNEVEN, WAVE, page_of
 from shesha.studies.biology._recordings import CELLS, EACH, line_of, numbers_of, one_area, session
 
 if TYPE_CHECKING:
@@ -109,4 +109,4 @@ def _of_numbers(uneven: bool, seed: int) -> dict[str, float]:
 @odd_even.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Count what is called stable, by split and null."""
-    return made(rows, published)
+    return page_of(rows, published)

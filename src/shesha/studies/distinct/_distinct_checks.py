@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from shesha.studies._checks import AGREES, HOLDS_NOT, NOT_RUN, UNREACHABLE, Check, judged
+from shesha.studies._published import against, as_number
 from shesha.studies._resampled import Correlation
-from shesha.studies.distinct._distinct_claims import CLAIMS
+from shesha.studies.distinct._distinct_claims import RULES
 from shesha.studies.distinct._distinct_tables import Findings, distribution
 from shesha.studies.distinct._transformations import COMPONENTS, NOISE, PROJECTED, variants
 
@@ -37,21 +38,12 @@ _PER_BASE = {
 _DECIMALS = 2
 
 
-def checks(found: Findings, published: pd.DataFrame) -> Iterator[Check]:
+def checks(found: Findings, published: pd.DataFrame, claims: pd.DataFrame) -> Iterator[Check]:
     """Yield a check for every line of the published numbers, then for every claim in words."""
     for line in published.itertuples(index=False):
         value = as_number(str(line.published))
-        yield _number(found, str(line.where), str(line.group), str(line.number), value)
-    for claim in CLAIMS:
-        yield claim(found)
-
-
-def as_number(text: str) -> float | str:
-    """Return a published number, or the words in its place."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
+        yield _number(found, str(line.where), str(line.row), str(line.number), value)
+    yield from against(claims, {key: rule(found) for key, rule in RULES.items()})
 
 
 def _number(found: Findings, where: str, group: str, number: str, value: float | str) -> Check:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from shesha.studies._checks import UNREACHABLE, Check, judged
-from shesha.studies.distinct._distinct_checks import as_number
-from shesha.studies.distinct._tax_claims import CLAIMS
-from shesha.studies.distinct._tax_tables import Findings
+from shesha.studies._published import against, as_number
+from shesha.studies.distinct._tax_claims import RULES
+from shesha.studies.distinct._tax_findings import Findings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,13 +23,12 @@ _DIFFERENCES = {
 }
 
 
-def checks(found: Findings, published: pd.DataFrame) -> Iterator[Check]:
+def checks(found: Findings, published: pd.DataFrame, claims: pd.DataFrame) -> Iterator[Check]:
     """Yield a check for every line of the published numbers, then for every claim in words."""
-    tabled = {(line.where, line.row, line.column): line.published for line in published.itertuples(index=False)}
+    tabled = {(line.where, line.row, line.number): line.published for line in published.itertuples(index=False)}
     for line in published.itertuples(index=False):
-        yield _number(tabled, str(line.where), str(line.row), str(line.column), str(line.published))
-    for claim in CLAIMS:
-        yield claim(found, published)
+        yield _number(tabled, str(line.where), str(line.row), str(line.number), str(line.published))
+    yield from against(claims, {key: rule(found, published) for key, rule in RULES.items()})
 
 
 def _number(tabled: dict[Any, Any], where: str, row: str, column: str, text: str) -> Check:

@@ -9,7 +9,8 @@ import numpy as np
 from shesha.plots import PALETTE
 from shesha.studies._page import Picture
 from shesha.studies._pictures import figure
-from shesha.studies.distinct._tax_tables import TARGETS, TITLES, Findings, dimension, few_rows, significantly_negative
+from shesha.studies.distinct._tax_findings import TARGETS, TITLES, Findings
+from shesha.studies.distinct._tax_tables import dimension, few_rows, significantly_negative
 
 if TYPE_CHECKING:
     import pandas as pd

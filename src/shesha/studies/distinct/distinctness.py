@@ -14,6 +14,7 @@ from shesha._types import Matrix
 from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import basis_averaged_split, feature_split
 from shesha.studies._page import Page
+from shesha.studies._published import apart
 from shesha.studies._study import study
 from shesha.studies.distinct import _distinct_checks as checks
 from shesha.studies.distinct import _distinct_tables as tables
@@ -188,12 +189,11 @@ def _dimensions(X: Matrix) -> float:
 @distinctness.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Correlate, as published and with what could fool it taken away."""
-    assert published is not None
     found = tables.Findings.of(rows)
     return Page(
         words.answer(found),
         tables.tables(found),
         words.pictures(found),
         words.notes(found),
-        tuple(checks.checks(found, published)),
+        tuple(checks.checks(found, *apart(published))),
     )

@@ -14,11 +14,12 @@ from shesha.studies._files import sklearn
 from shesha.studies._networks.images import Pictures, grey
 from shesha.studies._networks.objectives import IMAGES, OBJECTIVES, SHAPES, trained
 from shesha.studies._page import Page
+from shesha.studies._published import apart
 from shesha.studies._study import study
 from shesha.studies.distinct import _tax_checks as checks
 from shesha.studies.distinct import _tax_tables as tables
 from shesha.studies.distinct import _tax_words as words
-from shesha.studies.distinct._tax_tables import TARGETS
+from shesha.studies.distinct._tax_findings import TARGETS, Findings
 from shesha.transfer import leep, logme
 
 if TYPE_CHECKING:
@@ -126,12 +127,12 @@ def _digits() -> tuple[Pictures, NDArray[np.int64]]:
 @geometric_tax.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Rank networks by both scores, on every target, and hold the width fixed."""
-    assert published is not None
-    found = tables.Findings.of(rows)
+    printed, claims = apart(published)
+    found = Findings.of(rows)
     return Page(
-        words.answer(found, published),
-        tables.tables(found, published),
+        words.answer(found, printed),
+        tables.tables(found, printed),
         words.pictures(found),
         words.notes(found),
-        tuple(checks.checks(found, published)),
+        tuple(checks.checks(found, printed, claims)),
     )

@@ -12,7 +12,7 @@ from shesha.studies.language._drifts import BOUND, NAMES
 from shesha.studies.language._tiny_gpt import TINY
 
 
-def page(rows: Table, lines: Table) -> Page:
+def page_of(rows: Table, lines: Table) -> Page:
     """Say what one small model can show of Tables 48 to 51."""
     # Equal losses are ties, whatever the last digits of a difference of shares.
     rows = rows.assign(**{name: rows[name].round(6) for name in rows.columns if name.startswith("drop")})

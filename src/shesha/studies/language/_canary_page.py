@@ -14,7 +14,7 @@ from shesha.studies.language._drifts import BOUND, NAMES
 SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
 
 
-def page(rows: Table, lines: Table) -> Page:
+def page_of(rows: Table, lines: Table) -> Page:
     """Say which claims stand on one encoder and its layers."""
     found, (published, claims) = found_in(rows), apart(lines)
     at_bound, at_chance = found.first.loc["bound 0.05"], found.first.loc["bound from chance"]

@@ -33,7 +33,7 @@ FAMILIES = (
 )
 
 
-def page(rows: Table, lines: Table) -> Page:
+def page_of(rows: Table, lines: Table) -> Page:
     """Put ratios on a common scale: the noise in the rows that gives the same drift."""
     published, claims = apart(lines)
     trained, theirs = _trained(rows), _pairs(published)

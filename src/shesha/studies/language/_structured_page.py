@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def page(rows: Table, lines: Table) -> Page:
+def page_of(rows: Table, lines: Table) -> Page:
     """Say which orders and ratios hold on the stand-ins, and what they owe to the scale of each number."""
     published, claims = apart(lines)
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()

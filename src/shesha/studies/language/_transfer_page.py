@@ -12,7 +12,7 @@ from shesha.studies.language._transfer_checks import checks
 from shesha.studies.language._transfer_numbers import LABELS, NUMBERS, by_metric, of_table_57
 
 
-def page(rows: Table, lines: Table) -> Page:
+def page_of(rows: Table, lines: Table) -> Page:
     """Say what survives families and widths."""
     published, claims = apart(lines)
     found, theirs = by_metric(rows), of_table_57(published)

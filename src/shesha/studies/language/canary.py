@@ -9,7 +9,7 @@ import numpy as np
 
 from shesha._types import Matrix
 from shesha.studies._study import study
-from shesha.studies.language import _canary_page
+from shesha.studies.language._canary_page import page_of
 from shesha.studies.language._drift_texts import sst2, stsb
 from shesha.studies.language._drifts import answers, drifts, fewer_right, less_correlated, likeness
 from shesha.studies.language._perturbed_models import MINILM, embedded, load, perturbed
@@ -101,4 +101,4 @@ def _rows(task: str, kind: str, level: float, seed: int) -> dict[int, Matrix]:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Judge what Table 47 and the text say."""
     assert published is not None
-    return _canary_page.page(rows, published)
+    return page_of(rows, published)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.studies._study import study
-from shesha.studies.language import _canary_lm_page
+from shesha.studies.language._canary_lm_page import page_of
 from shesha.studies.language._drift_texts import sst2
 from shesha.studies.language._drifts import answers, drifts, fewer_right
 from shesha.studies.language._perturbed_models import embedded, load, perturbed
@@ -87,4 +87,4 @@ def _seen(name: str, kind: str, amount: float, seed: int) -> dict[str, Any]:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Judge what Tables 48 to 51 and the text say."""
     assert published is not None
-    return _canary_lm_page.page(rows, published)
+    return page_of(rows, published)

@@ -9,10 +9,10 @@ import numpy as np
 
 from shesha._types import Matrix
 from shesha.studies._study import study
-from shesha.studies.language import _post_training_page
 from shesha.studies.language._drift_texts import SETS, prompts
 from shesha.studies.language._drifts import drifts
 from shesha.studies.language._perturbed_models import MINILM, Model, embedded, load
+from shesha.studies.language._post_training_page import page_of
 from shesha.studies.language._tiny_gpt import TINY
 from shesha.studies.language._tuning import TASKS, tuned
 
@@ -129,4 +129,4 @@ def _encoded(model: Model) -> dict[str, Matrix]:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Judge what Table 42 and the text say."""
     assert published is not None
-    return _post_training_page.page(rows, published)
+    return page_of(rows, published)

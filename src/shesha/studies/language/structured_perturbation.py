@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from shesha._types import Matrix
 from shesha.studies._study import study
-from shesha.studies.language import _structured_page
 from shesha.studies.language._drift_texts import SETS, prompts
 from shesha.studies.language._drifts import drifts
 from shesha.studies.language._perturbed_models import MINILM, SMOLLM2, embedded, load, perturbed
+from shesha.studies.language._structured_page import page_of
 from shesha.studies.language._tiny_gpt import TINY
 
 if TYPE_CHECKING:
@@ -94,4 +94,4 @@ def _rows(name: str, kind: str, amount: float, seed: int) -> dict[str, Matrix]:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Put the means of the stand-ins beside Tables 43 to 46."""
     assert published is not None
-    return _structured_page.page(rows, published)
+    return page_of(rows, published)

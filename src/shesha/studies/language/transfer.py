@@ -10,8 +10,8 @@ from shesha._types import Labels, Matrix
 from shesha.stability import estimate, feature_split
 from shesha.studies._files import sklearn
 from shesha.studies._study import study
-from shesha.studies.language import _transfer_page
 from shesha.studies.language._transfer_models import FAMILIES, SOURCE, TRAIN, features, labels_of
+from shesha.studies.language._transfer_page import page_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,7 +128,7 @@ def _probes() -> list[Any]:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Correlate scores with accuracies over models, and over families of models."""
     assert published is not None
-    return _transfer_page.page(rows, published)
+    return page_of(rows, published)
 
 
 def _split(X: Matrix) -> float:
