@@ -60,3 +60,57 @@ def everything() -> Page:
         ),
         ran=tuple((name or "command", name) for name in HOSTILE),
     )
+
+
+@pytest.fixture
+def verdict() -> Page:
+    """An alarm of a monitor, with a measure that has no value."""
+    from shesha.results import CheckSequence, DriftScore, DriftVerdict, Moved
+
+    nan = math.nan
+    scores = (
+        DriftScore("RDM drift", "primary", 6.5e-4, 1.1e-6, 0.0083, 1.08e-6, beyond=True),
+        DriftScore("mutual kNN(k=10, metric=cosine)", "local", 0.0405, 0.00375, 0.0083, 0.00218, beyond=True),
+        DriftScore("unbiased CKA", "confirm", nan, 0.05, nan, reason=HOSTILE[0]),
+    )
+    rows = tuple(Moved(name, 0.5, 0.01, name) for name in HOSTILE)
+    found = DriftVerdict(
+        *("alert", scores, 400, "re-encodings", 119, 0.01, 0.0249, 0.0, rows, rows[:2]),
+        sequence=CheckSequence(3, 100.0, 9.8, 11.9, 5.5),
+        advice="Measure the task.",
+        notes=HOSTILE,
+        about={"revision": HOSTILE[0]},
+    )
+    return found.page({"command": f"shesha monitor check {HOSTILE[1]}"})
+
+
+@pytest.fixture
+def study() -> Page:
+    """A study with a wide table of words and numbers, wide pictures, and marks in its notes."""
+    import pandas as pd
+
+    from shesha.studies import Check, study
+    from shesha.studies._html import study_page
+    from shesha.studies._page import Page as StudyPage
+    from shesha.studies._page import Picture
+    from shesha.studies._writing import StudyRun
+
+    @study("marks", paper="new", version=1, full={"x": [1]}, quick={"x": [1]})
+    def marks(x: int) -> dict[str, float]:
+        """Are notes and tables shown as they are meant?"""
+        return {"y": float(x)}
+
+    why = "the screen is not at hand, only a part of it (its cells with 299 of the genes) " * 2
+    checks = tuple(
+        Check(f"Paper, Table {i}", f"row {i} of column {i}", 0.5, 0.6, "differs", why if i else "") for i in range(14)
+    )
+    wide = pd.DataFrame([{f"column {i}": 1.23456789 / (i + 1) for i in range(14)}])
+    rest = ("**Bold**, *em*, `code`, [a page](../page.md) and [no script](javascript:window.hit=1).", *HOSTILE)
+
+    @marks.page
+    def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> StudyPage:
+        pictures = tuple(Picture(name, _drawn().figure, f"What {name} shows") for name in ("a", "b"))
+        return StudyPage("Yes: 0.5, by chance 0.1.", (("Wide", wide),), pictures, rest, checks)
+
+    found = StudyRun(marks, pd.DataFrame([{"x": 1, "y": 1.0}]), {}, {}, 2, True, (1.0,), ("2026-01-01",))
+    return study_page(found, {"command": "shesha study page marks"})

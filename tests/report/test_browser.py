@@ -30,13 +30,19 @@ def browser():
 
 
 @pytest.fixture
-def visit(browser, everything, tmp_path):
-    """Open the page of everything; whatever it complains of or asks for is noted."""
-    file = tmp_path / "page.html"
-    file.write_text(as_html(everything), encoding="utf-8")
+def kinds(everything, verdict, study):
+    """Pages of several kinds, by name."""
+    return {"everything": everything, "monitor": verdict, "study": study}
+
+
+@pytest.fixture
+def visit(browser, kinds, tmp_path):
+    """Open a page; whatever it complains of or asks for is noted."""
     contexts = []
 
-    def opened(scheme="light", width=1280):
+    def opened(scheme="light", width=1280, kind="everything"):
+        file = tmp_path / f"{kind}.html"
+        file.write_text(as_html(kinds[kind]), encoding="utf-8")
         context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 844})
         contexts.append(context)
         page = context.new_page()
@@ -52,9 +58,10 @@ def visit(browser, everything, tmp_path):
         one.close()
 
 
+@pytest.mark.parametrize("kind", ["everything", "monitor", "study"])
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390)])
-def test_no_violation_no_error_and_no_request(visit, scheme, width):
-    page = visit(scheme, width)
+def test_no_violation_no_error_and_no_request(visit, scheme, width, kind):
+    page = visit(scheme, width, kind)
     axe = os.environ.get("SHESHA_AXE")
     if axe:
         page.evaluate(Path(axe).read_text(encoding="utf-8"))
@@ -98,9 +105,31 @@ def test_a_name_is_marked_in_all_tables_and_a_cell_is_told(visit):
     assert page.locator("table.heat .on").count() == 3
 
 
-def test_on_paper_nothing_is_cut_off(visit):
-    page = visit()
+@pytest.mark.parametrize("kind", ["monitor", "study"])
+def test_the_first_screen_has_answer_numbers_and_doubts(visit, kind):
+    page = visit(kind=kind)
+    for part in ("h1", ".question", ".answer p", ".doubts li", ".numbers h2"):
+        assert page.locator(part).first.bounding_box()["y"] < 844, part
+
+
+@pytest.mark.parametrize("kind", ["everything", "monitor", "study"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_cell_lies_over_the_next(visit, kind, width):
+    page = visit(width=width, kind=kind)
+    over = page.evaluate("""[...document.querySelectorAll('table.sortable tbody td')].filter((cell) => {
+        const range = document.createRange();
+        range.selectNodeContents(cell);
+        return range.getBoundingClientRect().right > cell.getBoundingClientRect().right + 1;
+    }).map((cell) => cell.textContent)""")
+    assert over == []
+
+
+@pytest.mark.parametrize("kind", ["everything", "monitor", "study"])
+def test_on_paper_nothing_is_cut_off(visit, kind):
+    # A4 without its margins, in pixels of the browser.
+    page = visit(width=687, kind=kind)
     page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 687
     assert page.evaluate(
         "[...document.querySelectorAll('.scroll')].every((one) => getComputedStyle(one).overflowX === 'visible')"
     )

@@ -67,7 +67,10 @@ def _answer(ranks: pd.DataFrame | None) -> str:
         return "No test is complete yet."
     overall = ranks.groupby("measure")["mean"].mean().sort_values()
     best = ", ".join(f"{name} ({value:.2f})" for name, value in overall.head(3).items())
-    return f"Best mean ranks over the domains: {best}, of {len(overall)} measures."
+    chance = (len(overall) + 1) / 2
+    return (
+        f"Best mean ranks over the domains: {best}, of {len(overall)} measures; by chance each would have {chance:g}."
+    )
 
 
 def _measure_first(frame: pd.DataFrame) -> pd.DataFrame:

@@ -85,8 +85,13 @@ def _head(metrics: Sequence[Metric], data: str) -> Iterator[str]:
 
 def _metric(one: Metric) -> str:
     beside = {name: getattr(one, name) for name in ("low", "high", "chance", "p_value")}
-    args = {name: round(value, 6) for name, value in beside.items() if isfinite(value)}
-    return json.dumps({"type": one.name, "value": round(one.value, 6), **({"args": args} if args else {})})
+    args = {name: _six(value) for name, value in beside.items() if isfinite(value)}
+    return json.dumps({"type": one.name, "value": _six(one.value), **({"args": args} if args else {})})
+
+
+def _six(value: float) -> float:
+    """Keep six digits: a drift and its threshold may be a millionth."""
+    return float(f"{value:.6g}")
 
 
 def _body(page: Page) -> Iterator[str]:

@@ -197,9 +197,7 @@ class Result:
             return f"<pre>{escape(str(self))}</pre>"
 
 
-_NO_FINGERPRINT = (
-    "not known here; `save_html(path, about={'X': shesha.report.fingerprint(X)})` adds size, type and SHA-256 of X"
-)
+_NO_FINGERPRINT = "not known here: `about={'X': shesha.report.fingerprint(X)}` adds size, type and SHA-256 of the data"
 
 
 def _unknown_data(told: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -22,7 +22,7 @@ _NO_FLOOR = (
     "No re-encodings were given, so nobody knows how much an unchanged model drifts by itself: only drift above the "
     "tolerance, {:g}, is told. Give re-encodings of the same rows (`--nulls`) to see smaller changes."
 )
-_DRIFT = "Drift is 0 for the same geometry and 1 for an unrelated one, whatever the scale or rotation of the features."
+_DRIFT = "Drift is 0 where nothing changed; for an unrelated geometry RDM drift is about 1."
 _QUESTION = (
     "Do the same {} inputs, encoded again, lie among one another as they did when the reference was made, or has the "
     "model changed?"
