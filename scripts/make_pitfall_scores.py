@@ -26,8 +26,15 @@ SPLITS = {"feature split": "feature_split", "basis averaged": "basis_averaged_sp
 MEASURES = ("CKA", "unbiased CKA", "RSA", "mutual kNN", "Procrustes similarity", "SVCCA")
 SCORES = (*SPLITS, *MEASURES)
 N, D, DONORS, FAR = 200, 32, 20, 7
+N_SHARED = 6
+"""Draws where much is shared, which vary little."""
 MANY = 0.2
 """Above this share of draws alarms are printed bold: 5 of 20 happen at a level of 5 % in one cell of 400."""
+READING = """\
+Drift and donors are the worst: no score resists them, and they look like a strong, significant result. Width and few rows
+raise values without raising alarms: a test takes them away, a raw number does not. A far row makes CKA and Procrustes 1
+and leaves ranks alone; a rogue dimension hides what is shared from every score (SVCCA rises for no reason); an offset blinds
+neighbours by cosine."""
 Rng = np.random.Generator
 Pair = tuple[np.ndarray, np.ndarray]
 Data = tuple[np.ndarray, np.ndarray, dict[str, Any]]
@@ -167,7 +174,7 @@ class Line:
 def measured(trap: Trap, n_seeds: int) -> Line:
     line = Line(*({score: [] for score in SCORES} for _ in range(5)))
     for seed in range(n_seeds):
-        for shared in (False, True):
+        for shared in (False, True)[: 1 + (seed < N_SHARED)]:
             rng = np.random.default_rng([seed, 11])
             X, Y = trap.set_up(rng, clean(rng, shared, *trap.size))
             A, B, told = trap.remedy((X, Y))
@@ -205,10 +212,12 @@ def section(lines: dict[Trap, Line], n_seeds: int) -> str:
             *shut,
             "",
             "**Much is shared**: six directions, two thirds of the variance of each feature, which X and Y see through",
-            "mixtures of their own. What the trap makes of it, and what is found again.",
+            f"mixtures of their own; medians of {N_SHARED} draws. What the trap makes of it, and what is found again.",
             "",
             markdown_table(["trap", *SCORES], []),
             *shared,
+            "",
+            READING,
             "",
             group_sizes(),
             "",
@@ -239,7 +248,7 @@ def group_sizes() -> str:
     lines = []
     for size in (10, 25, 100, 400):
         rng = np.random.default_rng(size)
-        labels = np.r_[np.repeat([f"g{i}" for i in range(20)], size), np.repeat("control", 1000)]
+        labels = np.r_[np.repeat([f"g{i}" for i in range(100)], size), np.repeat("control", 1000)]
         found = shesha.coherence.coherence_by_group(
             noise(rng, len(labels), 50), labels, "control", n_draws=99
         ).to_frame()
@@ -247,7 +256,7 @@ def group_sizes() -> str:
         lines.append(markdown_line([str(size), *numbers, f"{(found['p'] <= 0.05).mean():.0%}".replace("%", " %")]))
     return "\n".join(
         [
-            "**Group size** is a trap for coherence: 20 groups of cells that nothing moved, 50 features, 1,000",
+            "**Group size** is a trap for coherence: 100 groups of cells that nothing moved, 50 features, 1,000",
             "controls; medians. Read *unbiased*, or the p-value beside control cells that pose as the group.",
             "",
             markdown_table(["cells in a group", "coherence", "magnitude", "chance", "unbiased", "p at most 0.05"], []),
