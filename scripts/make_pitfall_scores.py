@@ -31,10 +31,10 @@ N_SHARED = 6
 MANY = 0.2
 """Above this share of draws alarms are printed bold: 5 of 20 happen at a level of 5 % in one cell of 400."""
 READING = """\
-Drift and donors are the worst: no score resists them, and they look like a strong, significant result. Width and few rows
-raise values without raising alarms: a test takes them away, a raw number does not. A far row makes CKA and Procrustes 1
-and leaves ranks alone; a rogue dimension hides what is shared from every score (SVCCA rises for no reason); an offset blinds
-neighbours by cosine."""
+Drift and donors are the worst: no score resists them, and they look like a strong, significant result. Width and
+few rows raise values without raising alarms: a test takes them away, a raw number does not. A far row makes CKA and
+Procrustes 1 and leaves ranks alone; a rogue dimension hides what is shared from every score (SVCCA rises for no
+reason); an offset blinds neighbours by cosine."""
 Rng = np.random.Generator
 Pair = tuple[np.ndarray, np.ndarray]
 Data = tuple[np.ndarray, np.ndarray, dict[str, Any]]
