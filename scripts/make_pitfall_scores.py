@@ -26,8 +26,15 @@ SPLITS = {"feature split": "feature_split", "basis averaged": "basis_averaged_sp
 MEASURES = ("CKA", "unbiased CKA", "RSA", "mutual kNN", "Procrustes similarity", "SVCCA")
 SCORES = (*SPLITS, *MEASURES)
 N, D, DONORS, FAR = 200, 32, 20, 7
+N_SHARED = 6
+"""Draws where much is shared, which vary little."""
 MANY = 0.2
-"""Above this share of draws, alarms are printed bold: 4 of 20 happen at a level of 5 % in 1.6 % of tables' cells."""
+"""Above this share of draws alarms are printed bold: 5 of 20 happen at a level of 5 % in one cell of 400."""
+READING = """\
+Drift and donors are the worst: no score resists them, and they look like a strong, significant result. Width and
+few rows raise values without raising alarms: a test takes them away, a raw number does not. A far row makes CKA and
+Procrustes 1 and leaves ranks alone; a rogue dimension hides what is shared from every score (SVCCA rises for no
+reason); an offset blinds neighbours by cosine."""
 Rng = np.random.Generator
 Pair = tuple[np.ndarray, np.ndarray]
 Data = tuple[np.ndarray, np.ndarray, dict[str, Any]]
@@ -75,7 +82,7 @@ def trend(rng: Rng, pair: Pair) -> Pair:
 
 
 def ties(_: Rng, pair: Pair) -> Pair:
-    return tuple((X > 1).astype(float) for X in pair)  # type: ignore[return-value]
+    return tuple((X > 0).astype(float) for X in pair)  # type: ignore[return-value]
 
 
 def as_it_is(_: Rng, pair: Pair) -> Pair:
@@ -136,7 +143,7 @@ TRAPS = (
         changes=False,
     ),
     Trap("slow drift along the rows", "trend removed", trend, each(detrended)),
-    Trap("ties: features of 0 and 1, a sixth of them 1", "nothing: ties are averaged", ties, changes=False),
+    Trap("ties: features of 0 and 1", "nothing: ties are averaged", ties, changes=False),
 )  # fmt: skip
 
 
@@ -167,7 +174,7 @@ class Line:
 def measured(trap: Trap, n_seeds: int) -> Line:
     line = Line(*({score: [] for score in SCORES} for _ in range(5)))
     for seed in range(n_seeds):
-        for shared in (False, True):
+        for shared in (False, True)[: 1 + (seed < N_SHARED)]:
             rng = np.random.default_rng([seed, 11])
             X, Y = trap.set_up(rng, clean(rng, shared, *trap.size))
             A, B, told = trap.remedy((X, Y))
@@ -205,10 +212,12 @@ def section(lines: dict[Trap, Line], n_seeds: int) -> str:
             *shut,
             "",
             "**Much is shared**: six directions, two thirds of the variance of each feature, which X and Y see through",
-            "mixtures of their own. What the trap makes of it, and what is found again.",
+            f"mixtures of their own; medians of {N_SHARED} draws. What the trap makes of it, and what is found again.",
             "",
             markdown_table(["trap", *SCORES], []),
             *shared,
+            "",
+            READING,
             "",
             group_sizes(),
             "",
@@ -244,7 +253,7 @@ def group_sizes() -> str:
             noise(rng, len(labels), 50), labels, "control", n_draws=99
         ).to_frame()
         numbers = [f"{found[name].median():.3f}" for name in ("coherence", "magnitude", "chance", "unbiased")]
-        lines.append(markdown_line([str(size), *numbers, f"{(found['p'] <= 0.05).mean():.0%}".replace("%", " %")]))
+        lines.append(markdown_line([str(size), *numbers, f"{(found['p'] <= 0.05).sum()} of {len(found)}"]))
     return "\n".join(
         [
             "**Group size** is a trap for coherence: 20 groups of cells that nothing moved, 50 features, 1,000",
@@ -252,6 +261,9 @@ def group_sizes() -> str:
             "",
             markdown_table(["cells in a group", "coherence", "magnitude", "chance", "unbiased", "p at most 0.05"], []),
             *lines,
+            "",
+            "The groups share their controls, so that small p-values come together; over many draws [they keep their",
+            "level](coherence_rates.md).",
         ]
     )
 

@@ -346,7 +346,7 @@ HEAD = """\
 # Pitfalls
 
 What fools a score of geometry, what [`shesha.doubts`](design.md) says of it, and what is left once its advice was
-followed. The table is made by `python scripts/make_pitfalls.py`.
+followed. `python scripts/make_pitfalls.py` makes the tables of doubts.
 
 A doubt is ranked by its effect: how much of the headline (the feature split of at most 256 rows, or for a pair the
 rank correlation of distances) changes when its cause is taken away, or what share of the data it concerns. So the first
@@ -354,6 +354,13 @@ is what could change the conclusion most. `shesha audit` prints doubts first; `c
 `.doubts` and warn.
 
 """
+
+
+def scores_of_each() -> str:
+    """The part of the page that `make_pitfall_scores.py` wrote."""
+    page = PAGE.read_text(encoding="utf-8")
+    begin = "## What each trap does to each score\n"
+    return begin + page.split(begin)[1].split("## Twenty traps\n")[0] if begin in page else ""
 
 
 def main() -> None:
@@ -376,6 +383,7 @@ def main() -> None:
     print(*real, sep="\n")
     parts = [
         HEAD,
+        scores_of_each(),
         f"## Twenty traps\n\n{N} rows x {D} features unless said otherwise, {asked.seeds} samples of each; medians. ",
         f"In {right} of {len(TRAPS)} traps\nthe planted cause comes first in most samples.\n\n",
         markdown_table(

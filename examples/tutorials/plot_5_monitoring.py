@@ -84,10 +84,11 @@ colours = {"ok": "#0072b2", "watch": "#e69f00", "alert": "#d55e00"}
 for state, colour in colours.items():
     of = [one for one in found if one[2] == state]
     ax.scatter([max(one[1], 1e-8) for one in of], [one[3] for one in of], color=colour, label=state)
-for name, drift, _, accuracy in found:
-    ax.annotate(name, (max(drift, 1e-8), accuracy), (5, -9), textcoords="offset points", fontsize="small")
+for number, (name, drift, _, accuracy) in enumerate(found):
+    where = (4, (8, -14)[number % 2])
+    ax.annotate(name, (max(drift, 1e-8), accuracy), where, textcoords="offset points", fontsize="small")
 ax.axvline(0.01, color="#7f7f7f", linestyle=":", label="tolerance")
-ax.set(xscale="log", xlabel="drift of the canaries", ylabel="accuracy downstream")
+ax.set(xscale="log", xlabel="drift of the canaries", ylabel="accuracy downstream", xlim=(4e-9, 1), ylim=(0, 1.1))
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False)
 
