@@ -11,7 +11,7 @@ import numpy as np
 
 from shesha._types import Vector
 from shesha.studies._resampled import Correlation, MixedModel, as_kept, correlation, random_intercept
-from shesha.studies.distinct._transformations import KINDS
+from shesha.studies.distinct._transformations import COMPONENTS, KINDS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,18 +54,25 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Findings:
-    """All rows of the small size, those of the published size, and what follows."""
+    """The rows that are told of, those of either size, and what follows."""
 
     rows: pd.DataFrame
+    """Of a base whose cells of the published size are all there these, else its small ones."""
+    smaller: pd.DataFrame
     larger: pd.DataFrame
 
     @classmethod
     def of(cls, rows: pd.DataFrame) -> Findings:
         """Take the rows of a run apart."""
+        import pandas as pd
+
         rows = as_kept(rows)
         rows = rows.assign(group=rows.domain + " " + rows.base, adjusted=(rows.cka - rows.chance) / (1 - rows.chance))
-        small = rows[rows["size"] == "small"]
-        return cls(small if len(small) else rows, rows[rows["size"] != "small"])
+        small, large = rows[rows["size"] == "small"], rows[rows["size"] != "small"]
+        wanted = small.groupby("group").size()
+        whole = [group for group, n in large.groupby("group").size().items() if n >= wanted.get(group, 0)]
+        told = pd.concat([large[large.group.isin(whole)], small[~small.group.isin(whole)]])
+        return cls(told, small, large)
 
     @cached_property
     def distinct(self) -> pd.DataFrame:
@@ -176,12 +183,12 @@ def tables(found: Findings) -> tuple[tuple[str, pd.DataFrame], ...]:
         ("By domain", lambda one: _as_table(one.domains)),
         ("Subsets", lambda one: _as_table(one.subsets)),
         ("Distributions", _distributions),
-        ("Principal components", _components),
+        ("Principal components", components),
     ]
     result = [(title, make(found)) for title, make in made]
     if found.alternatives:
         result.append(("Other measures, language", _alternatives(found)))
-    if len(found.larger):
+    if len(found.larger) and len(found.smaller):
         result.append(("The published number of rows and seeds, beside the small ones", _sizes(found)))
     return tuple(result)
 
@@ -260,8 +267,9 @@ def distribution(values: pd.Series[float]) -> dict[str, float]:
     }
 
 
-def _components(found: Findings) -> pd.DataFrame:
-    own = found.distinct[found.distinct.kind == "PCA"]
+def components(found: Findings) -> pd.DataFrame:
+    """Mean scores by the number of principal components, where no base has fewer than were asked for."""
+    own = found.distinct[(found.distinct.kind == "PCA") & found.distinct.d.isin(COMPONENTS)]
     means = own.groupby("d")[["stability", "averaged", "shuffled", "cka", "chance"]].mean()
     return means.assign(bases=own.groupby("d").size())[
         lambda table: table.bases >= min(5, own.group.nunique())
@@ -280,7 +288,7 @@ def _sizes(found: Findings) -> pd.DataFrame:
     import pandas as pd
 
     keys = ["domain", "base", "variant"]
-    both = found.rows.merge(found.larger, on=keys, suffixes=("", " larger"))
+    both = found.smaller.merge(found.larger, on=keys, suffixes=("", " larger"))
     lines = []
     for group, own in both.groupby("group", sort=False):
         own = own[own.repeat + own["repeat larger"] == 0]

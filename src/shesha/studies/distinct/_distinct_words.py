@@ -10,7 +10,7 @@ from shesha.plots import PALETTE
 from shesha.studies._page import Picture
 from shesha.studies._pictures import figure
 from shesha.studies.distinct._distinct_tables import Findings, related
-from shesha.studies.distinct._transformations import KINDS
+from shesha.studies.distinct._transformations import COMPONENTS, KINDS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +104,11 @@ def _by_kind(ax: Any, found: Findings) -> None:
 
 
 def _components(ax: Any, rows: pd.DataFrame) -> None:
-    own = rows[(rows.kind == "PCA") & (rows.d_base >= 150)]
+    own = rows[rows.kind == "PCA"]
+    # The same bases at every number: those with as many components as half of the bases have.
+    reach = np.minimum(own.n - 1, own.d_base)
+    most = max((k for k in COMPONENTS if (reach >= k).mean() >= 0.5), default=0)
+    own = own[(reach >= most) & (own.d <= most)]
     means = own.groupby("d")[["cka", "averaged", "stability", "shuffled"]].mean()
     labels = ("CKA", "stability after a random rotation", "stability of the components", "shuffled")
     for place, (name, label) in enumerate(zip(means, labels, strict=True)):
@@ -125,9 +129,7 @@ def notes(found: Findings) -> tuple[str, ...]:
         "(9), Steinmetz sessions (6), forms of single-cell counts (9). Sound and video are not at hand. Only the "
         "recipe for "
         "proteins and the recordings are the published ones; numbers of other models are not compared, claims are.",
-        "`small` is 150 rows and one seed instead of 100 to 1,000 rows and 15 seeds; the cells of the published size "
-        "that "
-        "were run are compared above. Principal components are those of the rows at hand, as published.",
+        f"{_sized(found)} Principal components are those of the rows at hand, as published.",
         "What would fool a reader: similarity here is that of a transformed base to itself, so it is high by "
         "construction "
         f"(median {rows.cka.median():.2f}; chance {rows.chance.median():.2f}, exact, because CKA of unrelated rows "
@@ -147,11 +149,22 @@ def notes(found: Findings) -> tuple[str, ...]:
     return tuple(said)
 
 
+def _sized(found: Findings) -> str:
+    """Which bases have the published number of rows and seeds."""
+    whole = found.rows[found.rows["size"] != "small"].group.nunique()
+    rest = found.rows.group.nunique() - whole
+    return (
+        f"{whole} bases have the published number of rows (100 to 1,000) and 15 seeds"
+        + (f", {rest} stand here with 150 rows and one seed" if rest else "")
+        + "; both sizes are compared above."
+    )
+
+
 def _cost(found: Findings) -> str:
     """Fit seconds of one score of 30 splits to powers of rows and features, and add up the full size."""
     import pandas as pd
 
-    both = pd.concat([found.rows, found.larger.query("n > 150")])
+    both = pd.concat([found.smaller, found.larger.query("n > 150")])
     design = np.column_stack([np.ones(len(both)), np.log(both.n), np.log(both.d)])
     y = np.log(both.microseconds.clip(lower=1))
     columns = [0, 2] if both.n.nunique() < 3 else [0, 1, 2]
@@ -163,13 +176,14 @@ def _cost(found: Findings) -> str:
         )
     full = found.rows.domain.map(_rows).to_numpy(dtype=np.float64)
     one = np.exp(powers[0] + powers[1] * np.log(full) + powers[2] * np.log(found.rows.d.to_numpy(dtype=np.float64)))
-    seconds = 15e-6 * float(one.sum())
+    seconds, measured = 15e-6 * float(one.sum()), 15e-6 * float(found.larger.microseconds.sum())
     return (
         f"Cost: processor time of one score of 30 splits grows as n^{powers[1]:.2f} d^{powers[2]:.2f} between "
         f"{both.n.min()} and {both.n.max()} rows, timed beside other work (published: K n^2 d; sorting the pairs does "
         "not depend on d, and for few rows a split costs the same whatever their number). The stability scores of the "
         f"full size (15 seeds, published rows, {len(found.rows):,} configurations) are {seconds / _HOUR:.1f} hours of "
-        "one core by this fit."
+        f"one core by this fit; those of the {len(found.larger):,} that were run took {measured / _HOUR:.1f}. "
+        "Rotations, shuffled features and similarities come on top."
     )
 
 
