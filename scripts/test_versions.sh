@@ -19,4 +19,5 @@ fi
 "$place/bin/python" -m pip install --quiet --editable ".[files,plot]" --group dev --constraint "$place/constraints.txt"
 "$place/bin/python" --version
 "$place/bin/python" -m pip list | grep -iE "^(numpy|scipy|pandas|torch|typer|rich|matplotlib|anndata|zarr|pyarrow) "
-"$place/bin/pytest" -n auto "$@"
+# Old libraries use what newer ones of their own dependencies have deprecated.
+"$place/bin/pytest" -n auto -W ignore::DeprecationWarning "$@"
