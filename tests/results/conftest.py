@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from shesha import results
 from shesha.results._base import Result
@@ -114,7 +115,8 @@ def _value(kind: Any, name: str, at: int = 0) -> Any:
         )
     if origin is dict:
         return {"a name": _value(inner[1], name)}
-    if origin is np.ndarray:
+    # NumPy 2.5 names the alias where earlier versions named the class.
+    if origin in (np.ndarray, NDArray):
         return np.array([[0.1, math.nan], [math.inf, -0.0]])
     if isinstance(kind, type) and issubclass(kind, Result):
         return sample(kind)

@@ -6,6 +6,7 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 def fits(value: Any, kind: Any) -> bool:
@@ -23,6 +24,9 @@ def fits(value: Any, kind: Any) -> bool:
         return any(fits(value, one) for one in inner)
     if origin is Literal:
         return value in inner
+    # An alias from NumPy 2.5 on, the class itself before.
+    if origin in (np.ndarray, NDArray):
+        return isinstance(value, np.ndarray)
     if origin in _INSIDE:
         return isinstance(value, origin) and _INSIDE[origin](value, inner)
     if kind in (float, int, bool):
@@ -40,4 +44,4 @@ def _dict(value: dict[Any, Any], inner: tuple[Any, ...]) -> bool:
     return all(fits(key, inner[0]) and fits(one, inner[1]) for key, one in value.items())
 
 
-_INSIDE: dict[Any, Any] = {tuple: _tuple, dict: _dict, np.ndarray: lambda value, inner: True}
+_INSIDE: dict[Any, Any] = {tuple: _tuple, dict: _dict}
