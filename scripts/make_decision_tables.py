@@ -9,10 +9,10 @@ import re
 from pathlib import Path
 
 import pandas as pd
-from scipy.stats import beta
 
 from shesha._atomic import write_text
 from shesha.report import markdown_line, markdown_table
+from shesha.studies._rates import rate_interval
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = DOCS / "decide.md"
@@ -82,8 +82,7 @@ def rate(rows: pd.DataFrame, cells: list[dict[str, object]]) -> str:
         return "-"
     chosen = pd.concat([rows[(rows[list(cell)] == pd.Series(cell)).all(axis=1)] for cell in cells])
     hits, runs = int(chosen["hits"].sum()), int(chosen["runs"].sum())
-    low = float(beta.ppf(0.025, hits, runs - hits + 1)) if hits else 0.0
-    high = float(beta.ppf(0.975, hits + 1, runs - hits)) if hits < runs else 1.0
+    low, high = rate_interval(hits, runs)
     text = f"{100 * hits / runs:.1f} % ({100 * low:.0f} to {100 * high:.0f}) of {runs:,}"
     return f"**{text}**" if low > LEVEL else text
 

@@ -8,7 +8,7 @@ import pytest
 
 from shesha.studies import Unreachable, find, studies
 from shesha.studies._checks import AGREES, NOT_RUN, as_table
-from shesha.studies._writing import CHECKS, PUBLISHED, SUMMARY
+from shesha.studies._writing import CHECKS, SUMMARY, published_of
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 NAMES = [one.name for one in studies()]
@@ -20,8 +20,7 @@ def test_the_page_says_what_its_rows_say(name):
     import matplotlib.pyplot as plt
 
     one = find(name)
-    published = None if one.published is None else pd.read_csv(PUBLISHED / one.published, comment="#")
-    page = one.pages[0](pd.read_csv(PAGES / name / "rows.csv"), published)
+    page = one.pages[0](pd.read_csv(PAGES / name / "rows.csv"), published_of(one))
     for picture in page.pictures:
         plt.close(picture.figure)
     text = (PAGES / name / "page.md").read_text(encoding="utf-8")

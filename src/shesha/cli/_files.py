@@ -219,6 +219,11 @@ def save_card(path: Path | None, card: Callable[..., str], files: Sequence[Path]
     write(path, text)
 
 
+def named(files: Sequence[Path], model: object) -> str:
+    """Name the data of a card: the files, or the model that made them."""
+    return ", ".join(path.name for path in files) or str(model)
+
+
 def what_was_run(files: Sequence[Path]) -> dict[str, str]:
     """Return the command and a fingerprint of each file, so that whoever has them can tell."""
     told = {"command": shlex.join(["shesha", *sys.argv[1:]])}

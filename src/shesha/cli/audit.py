@@ -156,7 +156,7 @@ def audit_command(
         found = replace(found, drift=None, drift_reason=_UNORDERED)
     named = [Path(one) for one in (labels, blocks, groups, within) if one is not None]
     _files.save_page(html, found.page, [*files, *named])
-    _files.save_card(card, found.card, [*files, *named], ", ".join(path.name for path in files) or str(model))
+    _files.save_card(card, found.card, [*files, *named], _files.named(files, model))
     show(found, json, plot)
     if quick:
         typer.echo("shesha: a first look (--quick): without it intervals are firmer and p-values finer", err=True)

@@ -164,7 +164,7 @@ def compare_command(
             seed=seed,
         )
         _files.save_page(html, found.page, files)
-        _files.save_card(card, found.card, files, _data(files, model))
+        _files.save_card(card, found.card, files, _files.named(files, model))
         _files.emit("\n".join([str(found), *_more(chosen, permutations if calibrate else 0)]), found.to_dict(), json)
         if plot is not None:
             pair = compare_all(arrays, chosen[:1], seed=seed, layer_axis=None)
@@ -177,7 +177,7 @@ def compare_command(
             arrays, chosen, confidence=confidence, n_permutations=permutations, **exchanged.design, seed=seed
         )
         _files.save_page(html, pairs.page, files)
-        _files.save_card(card, pairs.card, files, _data(files, model))
+        _files.save_card(card, pairs.card, files, _files.named(files, model))
         _files.emit("\n".join([str(pairs), *_more(chosen, permutations)]), pairs.to_dict(), json)
         if plot is not None:
             together = compare_all(arrays, chosen[:1], seed=seed, layer_axis=None)
@@ -186,10 +186,6 @@ def compare_command(
     else:
         require_calibrate(exchanged.design, None)
         _show(compare_all(arrays, chosen, workers=workers, seed=seed, layer_axis=None), json, plot, html, files)
-
-
-def _data(files: list[Path], model: Any) -> str:
-    return ", ".join(path.name for path in files) or str(model)
 
 
 def _within(

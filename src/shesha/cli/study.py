@@ -121,10 +121,12 @@ def page_command(
 
     _files.require_page(html)
     typer.echo(str(write_page(name, out)))
+    if html is None:
+        return
     found = found_of(name, out)
-    if html is not None and not has_page(found.study, out):
+    if not has_page(found.study, out):
         raise ValueError(f"--html must be of a study with the cells that its page needs: `shesha study run {name}`")
-    _files.save_page(html, lambda about: study_page(found, about), [])
+    _files.save_page(html, partial(study_page, found), [])
 
 
 @study.command("index")

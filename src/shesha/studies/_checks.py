@@ -16,6 +16,14 @@ HOLDS_NOT = "does not hold"
 UNREACHABLE = "not reachable"
 NOT_RUN = "not run"
 VERDICTS = (AGREES, DIFFERS, HOLDS_NOT, UNREACHABLE, NOT_RUN)
+SAID = {
+    AGREES: ("agrees", "agree"),
+    DIFFERS: ("differs", "differ"),
+    HOLDS_NOT: ("does not hold", "do not hold"),
+    UNREACHABLE: ("is not reachable here", "are not reachable here"),
+    NOT_RUN: ("was not run", "were not run"),
+}
+"""What is said of one, and of several."""
 STAND_IN, OWN_NUMBERS = "stand-ins", "the paper's own numbers"
 LOOSE = "loose:"
 """How the reason of an agreement begins that could hardly have been anything else."""

@@ -8,23 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from shesha import report
 from shesha.results._shown import as_table
-from shesha.studies._checks import AGREES, DIFFERS, HOLDS_NOT, NOT_RUN, UNREACHABLE, VERDICTS, Check
+from shesha.studies._checks import SAID, VERDICTS, Check
 from shesha.studies._checks import as_table as checks_table
 from shesha.studies._page import Page, Picture
-from shesha.studies._writing import PUBLISHED, StudyRun, _said
+from shesha.studies._writing import StudyRun, _said, published_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _FIRST = 3
 """Notes that the first screen has room for."""
-_SAID = {
-    AGREES: ("agrees", "agree"),
-    DIFFERS: ("differs", "differ"),
-    HOLDS_NOT: ("does not hold", "do not hold"),
-    UNREACHABLE: ("is not reachable here", "are not reachable here"),
-    NOT_RUN: ("was not run", "were not run"),
-}
 _CHECKS = (
     "Agrees: within three standard errors of both, or up to rounding. Does not hold: a control takes the claim away, "
     "even where its numbers are found again. Why says what was found where a number differs."
@@ -41,11 +34,9 @@ def study_page(found: StudyRun, about: Mapping[str, str]) -> report.Page:
     about : mapping of str to str
         What else to tell of what was run.
     """
-    import pandas as pd
 
     study = found.study
-    published = None if study.published is None else pd.read_csv(PUBLISHED / study.published, comment="#")
-    page = study.pages[0](found.rows, published)
+    page = study.pages[0](found.rows, published_of(study))
     pictures = [_drawn(one) for one in page.pictures]
     tables = [report.Section(title, (as_table(frame, title),)) for title, frame in page.tables]
     return report.Page(
@@ -77,9 +68,9 @@ def _counted(checks: Sequence[Check]) -> str:
     if not checks:
         return ""
     counts = Counter(one.verdict for one in checks)
-    told = [f"{counts[name]} {_SAID[name][counts[name] > 1]}" for name in VERDICTS if counts[name]]
+    told = [f"{counts[name]} {SAID[name][counts[name] > 1]}" for name in VERDICTS if counts[name]]
     if len(checks) == 1:
-        return f"The one published number or claim {_SAID[checks[0].verdict][0]}."
+        return f"The one published number or claim {SAID[checks[0].verdict][0]}."
     return f"Of {len(checks)} published numbers and claims {', '.join(told)}."
 
 

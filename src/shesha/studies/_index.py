@@ -18,6 +18,7 @@ from shesha.studies._checks import (
     LOOSE,
     NOT_RUN,
     OWN_NUMBERS,
+    SAID,
     STAND_IN,
     UNREACHABLE,
     VERDICTS,
@@ -30,13 +31,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MARKS = {AGREES: "✓", DIFFERS: "≠", HOLDS_NOT: "✗", UNREACHABLE: "○", NOT_RUN: "…"}
-_SAID = {
-    AGREES: "agree",
-    DIFFERS: "differ",
-    HOLDS_NOT: "do not hold",
-    UNREACHABLE: "are not reachable here",
-    NOT_RUN: "were not run",
-}
 _MEANINGS = {
     AGREES: "within three standard errors of both, or up to rounding; a claim that holds. Found again by the paper's "
     "recipe or on its data unless it says: *stand-ins*, other models or data in place of the published ones; *the "
@@ -106,7 +100,7 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
     yield "## The studies"
     yield (
         "What each found, in a sentence (its page has the rest), and how many of its published numbers and claims "
-        + ", ".join(f"{mark} {_SAID[name]}" for name, mark in _MARKS.items())
+        + ", ".join(f"{mark} {SAID[name][1]}" for name, mark in _MARKS.items())
         + "."
     )
     for paper, some in _by_kind(summaries):
@@ -133,7 +127,7 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
 def _counted(checks: pd.DataFrame) -> str:
     """Say how many there are of each verdict, and what those that agree rest on."""
     counts = checks.verdict.value_counts()
-    told = [f"{counts.get(name, 0):,} {_SAID[name]}" for name in VERDICTS if counts.get(name, 0)]
+    told = [f"{counts.get(name, 0):,} {SAID[name][1]}" for name in VERDICTS if counts.get(name, 0)]
     agreeing = checks[checks.verdict == AGREES]
     rests = agreeing.basis.value_counts()
     own, others = (int(rests.get(name, 0)) for name in (OWN_NUMBERS, STAND_IN))

@@ -51,7 +51,6 @@ class StudyRun:
 
 def write(found: StudyRun, folder: Path) -> Path:
     """Write the rows, and the page if there are any; return where the page is."""
-    import pandas as pd
 
     study, own = found.study, folder / found.study.name
     own.mkdir(parents=True, exist_ok=True)
@@ -59,9 +58,8 @@ def write(found: StudyRun, folder: Path) -> Path:
     write_text(own / ROWS, found.rows.to_csv(index=False, float_format="%.6g"))
     if not len(found.rows):
         return _without_page(found, own)
-    published = None if study.published is None else pd.read_csv(PUBLISHED / study.published, comment="#")
     try:
-        page = study.pages[0](found.rows, published)
+        page = study.pages[0](found.rows, published_of(study))
     except Exception as error:
         # Pages are made for whole grids; what a part lacks must not cost the rows, nor the studies after this one.
         if found.complete:
@@ -86,6 +84,13 @@ def write(found: StudyRun, folder: Path) -> Path:
     }
     write_text(own / SUMMARY, json.dumps(summary, indent=1) + "\n")
     return save_page(page, own, f"{study.name} ({study.paper})", study.question, "\n\n".join(_said(found)))
+
+
+def published_of(study: Study) -> pd.DataFrame | None:
+    """Read the published numbers of a study, if it has some."""
+    import pandas as pd
+
+    return None if study.published is None else pd.read_csv(PUBLISHED / study.published, comment="#")
 
 
 def with_basis(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, SupportsFloat
 import numpy as np
 
 from shesha._types import Matrix
+from shesha.descriptors import participation_ratio
 from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import basis_averaged_split, feature_split
 from shesha.studies._page import Page
@@ -128,7 +129,7 @@ class _Seen(NamedTuple):
 
     @classmethod
     def of(cls, X: Matrix) -> _Seen:
-        return cls(Representation.of(X), _dimensions(X))
+        return cls(Representation.of(X), float(participation_ratio(X)))
 
 
 def _similarities(rows: Matrix, references: Sequence[_Seen], others: bool) -> dict[str, float]:
@@ -173,17 +174,10 @@ def chance_cka(x: float, y: float, n: int) -> float:
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.standard_normal((40, 30)), rng.standard_normal((40, 20))
     >>> drawn = np.mean([cka(X, Y[rng.permutation(40)]) for _ in range(200)])
-    >>> bool(abs(chance_cka(_dimensions(X), _dimensions(Y), 40) - drawn) < 0.005)
+    >>> bool(abs(chance_cka(participation_ratio(X), participation_ratio(Y), 40) - drawn) < 0.005)
     True
     """
     return float(np.sqrt(x * y) / (n - 1))
-
-
-def _dimensions(X: Matrix) -> float:
-    """Participation ratio, from the smaller Gram matrix: no spectrum is needed."""
-    centred = X - X.mean(axis=0)
-    gram = centred.T @ centred if X.shape[1] < len(X) else centred @ centred.T
-    return float(np.trace(gram) ** 2 / (gram**2).sum())
 
 
 @distinctness.page
