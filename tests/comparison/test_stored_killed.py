@@ -134,7 +134,7 @@ def test_a_cluster_gives_the_numbers_of_this_process(folder, tmp_path, own):
     distributed = pytest.importorskip("distributed")
     arrays = {path.stem: np.load(path) for path in sorted(folder.iterdir())}
     expected = table(compare_all(arrays, own))
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options) as cluster:
         address = cluster.scheduler_address
         assert table(compare_all(folder, own, scheduler=address, store=tmp_path / "a.sqlite")).equals(expected)

@@ -40,7 +40,7 @@ def cluster(folder):
             patching.delenv(name, raising=False)
         patching.setenv("TOY_CALLS", str(folder / "calls"))
         patching.setenv("TOY_SLEEP", "0.03")
-        options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+        options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
         with distributed.LocalCluster(**options) as started:
             yield started
 
