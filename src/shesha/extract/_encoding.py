@@ -13,6 +13,7 @@ from torch import nn
 from shesha.extract import _timm
 from shesha.extract._images import ImageRows, Process, are_images, has_class_token, processed
 from shesha.extract._loading import (
+    CONFIG,
     TIMM,
     Source,
     is_causal,
@@ -48,7 +49,8 @@ def opened(model: str | os.PathLike[str] | nn.Module, data: Sequence[Any], reade
     kind = "images" if are_images(data) else "texts"
     if isinstance(model, nn.Module):
         said = getattr(getattr(model, "config", None), "name_or_path", "")
-        source = source_of(said) if said and (reader is None or Path(said).is_dir()) else None
+        # With a reader at hand, the folder only adds limits and pooling: one without a configuration (GGUF) may lack them.
+        source = source_of(said) if said and (reader is None or (Path(said) / CONFIG).is_file()) else None
         return Opened(network_of(model, kind), model, reader or _reader(source, kind), source, said)
     if not isinstance(model, str | os.PathLike):
         raise TypeError(f"model must be a name, a path or a torch module, got {type(model).__name__}")

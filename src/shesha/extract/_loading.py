@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TIMM = "timm/"
 """Begins the names of timm's models."""
-_CONFIG = "config.json"
+CONFIG = "config.json"
 _SAFE: dict[str, Any] = {"trust_remote_code": False}
 
 
@@ -50,8 +50,8 @@ def source_of(name: str) -> Source:
     """Find a model: a folder, then a package, then a name that transformers may have kept or may ask a hub for."""
     folder = Path(name).expanduser()
     if folder.is_dir():
-        if not (folder / _CONFIG).is_file():
-            raise ValueError(f"model must be a folder with a {_CONFIG}, got {folder}")
+        if not (folder / CONFIG).is_file():
+            raise ValueError(f"model must be a folder with a {CONFIG}, got {folder}")
         return Source(str(folder), folder)
     packaged = _packaged(name)
     return Source(str(packaged) if packaged else name, packaged)
@@ -65,7 +65,7 @@ def _packaged(name: str) -> Path | None:
         return None
     root = Path(spec.origin).parent
     folders = (root, *sorted(one for one in root.iterdir() if one.is_dir()))
-    return next((one for one in folders if (one / _CONFIG).is_file() and any(one.glob("*.safetensors"))), None)
+    return next((one for one in folders if (one / CONFIG).is_file() and any(one.glob("*.safetensors"))), None)
 
 
 def load_model(name: str, source: Source) -> nn.Module:
@@ -78,7 +78,7 @@ def load_model(name: str, source: Source) -> nn.Module:
             )
         except (OSError, ValueError) as error:
             raise ValueError(
-                f"model must be a folder or package with a {_CONFIG} and safetensors weights, or a name that "
+                f"model must be a folder or package with a {CONFIG} and safetensors weights, or a name that "
                 f"transformers can load, got {name!r}: {str(error).strip().splitlines()[0]}"
             ) from error
     return model
