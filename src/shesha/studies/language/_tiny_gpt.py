@@ -57,13 +57,7 @@ def _made(name: str, seed: int) -> Model:
     network = _new(seed)
     if name == TINY[0]:
         _trained(network, seed)
-    return Model(network.transformer, reader(), "ln_f")
-
-
-@cache
-def head(name: str, seed: int) -> Any:
-    """Return what turns the last states of a model into scores of words: its own embedding, a copy."""
-    return tiny(name, seed).network.wte.weight.detach().clone()
+    return Model(network.transformer, reader(), "ln_f", network.transformer.wte.weight.detach().clone())
 
 
 def _new(seed: int) -> Any:
@@ -147,26 +141,7 @@ def _tokens(texts: list[str]) -> Any:
     return found(texts, padding=True, truncation=True, max_length=LONGEST, return_tensors="pt")
 
 
-def next_words(network: Any, name: str, texts: list[str], seed: int = 0) -> tuple[Labels, Labels]:
-    """Return the words that a model predicts after each word, and those that follow; unknown ones are left out.
-
-    `network` may be changed; scores of words are by the unchanged embedding, so that drift of the states alone counts.
-    """
-    import torch
-
-    said, true = [], []
-    with torch.inference_mode():
-        for start in range(0, len(texts), BATCH):
-            tokens = _tokens(texts[start : start + BATCH])
-            scores = network(**tokens).last_hidden_state[:, :-1] @ head(name, seed).T
-            after, there = tokens["input_ids"][:, 1:], tokens["attention_mask"][:, 1:].bool()
-            kept = there & (after != SPECIAL.index(UNKNOWN))
-            said.append(scores.argmax(-1)[kept].numpy())
-            true.append(after[kept].numpy())
-    return np.concatenate(said), np.concatenate(true)
-
-
-def right_verdicts(network: Any, name: str, texts: list[str], labels: Labels, seed: int = 0) -> Labels:
+def right_verdicts(model: Model, texts: list[str], labels: Labels) -> Labels:
     """Return for each text whether the model itself gives the right verdict when asked."""
     import torch
 
@@ -176,7 +151,7 @@ def right_verdicts(network: Any, name: str, texts: list[str], labels: Labels, se
         for start in range(0, len(asked), BATCH):
             tokens = _tokens(asked[start : start + BATCH])
             last = tokens["attention_mask"].sum(1) - 1
-            states = network(**tokens).last_hidden_state[torch.arange(len(last)), last]
-            bad, good = (states @ head(name, seed)[SPECIAL.index(word)] for word in (BAD, GOOD))
+            states = model.network(**tokens).last_hidden_state[torch.arange(len(last)), last]
+            bad, good = (states @ model.head[SPECIAL.index(word)] for word in (BAD, GOOD))
             found.append((good > bad).numpy())
     return np.asarray(np.concatenate(found) == labels.astype(bool), dtype=np.intp)

@@ -11,8 +11,9 @@ from shesha.studies._study import study
 from shesha.studies.language._canary_lm_page import page_of
 from shesha.studies.language._drift_texts import sst2
 from shesha.studies.language._drifts import answers, drifts, fewer_right
-from shesha.studies.language._perturbed_models import embedded, load, perturbed
-from shesha.studies.language._tiny_gpt import TINY, next_words, right_verdicts
+from shesha.studies.language._next_words import next_words, rows_of
+from shesha.studies.language._perturbed_models import SMOLLM2, last_states, load, perturbed
+from shesha.studies.language._tiny_gpt import TINY, right_verdicts
 from shesha.studies.language.structured_perturbation import PUBLISHED, RANKS
 
 if TYPE_CHECKING:
@@ -38,24 +39,26 @@ def _grid(model: str, seeds: range, adapters: range) -> list[dict[str, object]]:
 @study(
     "canary-lm",
     paper="Geometric Stability, 3.3 and 10.4, Tables 48 to 51",
-    version=1,
+    version=2,
     full=[
         *_grid(TINY[0], range(1), range(ADAPTERS)),
         *_grid(TINY[1], range(1), range(ADAPTERS)),
+        *_grid(SMOLLM2, range(1), range(1)),
         *(cell for name in PUBLISHED if name != EXCLUDED for cell in _grid(name, range(1), range(1))),
     ],
     quick=[*_grid(TINY[1], range(1), range(1)), *_grid(TINY[0], range(1), range(1))],
     published="canary_lm.csv",
-    stand_ins="a small model trained here for the published causal models of 0.1 to 7 thousand million weights",
+    stand_ins="SmolLM2-135M-Instruct, else a small model trained here, for the 15 published causal models",
     own_numbers=("points of", "times as many", "times the drift", "earlier than CKA, also"),
 )
 def canary_lm(model: str, kind: str, amount: float, seed: int) -> dict[str, float]:
     """Does drift of a causal model foretell what its task loses, and which number keeps quiet where nothing is lost?
 
-    Published: 15 causal models of 0.1 to 7 thousand million weights, 800 SST-2 sentences. Stand-in: a GPT-2 of three
-    blocks trained here on 6,920 reviews to go on with them and to end them with a verdict, and the same untrained; 320
-    sentences. Losses in per cent: of a logistic regression on mean states in 5 folds, as published; of the model's own
-    verdicts; and of its next words.
+    Published: 15 causal models of 0.1 to 7 thousand million weights, 800 SST-2 sentences. Stand-ins:
+    SmolLM2-135M-Instruct (whose base is one of the 15) from a file of four bits, and a GPT-2 of three blocks trained
+    here on 6,920 reviews to go on with them and to end them with a verdict, and the same untrained; 320 sentences.
+    Losses in per cent: of a logistic regression on mean states in 5 folds, as published; of the model's next words; and
+    of the small models' own verdicts.
     """
     before, after = (_seen(model, *change) for change in (("none", 0.0, 0), (kind, amount, seed)))
     found = drifts(before["rows"], after["rows"])
@@ -71,16 +74,18 @@ def canary_lm(model: str, kind: str, amount: float, seed: int) -> dict[str, floa
 
 @lru_cache(maxsize=2)
 def _seen(name: str, kind: str, amount: float, seed: int) -> dict[str, Any]:
-    """Return rows of the sentences, and which answers are right: of the probe, and of tiny models themselves."""
+    """Return rows of the sentences, and which answers are right: of the probe, and of the model itself."""
     model = load(name)
     texts, labels = sst2(SENTENCES)
     with perturbed(model.network, kind, amount, seed):
-        rows = embedded(model, texts, [model.final])[model.final]
-        found = {"rows": rows, "probe": np.asarray(answers(rows, labels))}
+        states = last_states(model, texts)
+        found = {"rows": rows_of(states)}
+        if model.head is not None:
+            said, true = next_words(model, texts, states)
+            found["words"] = said == true
         if name in TINY:
-            said, true = next_words(model.network, name, texts)
-            found |= {"words": said == true, "verdicts": right_verdicts(model.network, name, texts, labels)}
-    return found
+            found["verdicts"] = right_verdicts(model, texts, labels)
+    return found | {"probe": np.asarray(answers(found["rows"], labels))}
 
 
 @canary_lm.page

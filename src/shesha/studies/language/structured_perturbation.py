@@ -62,7 +62,7 @@ def _grid(model: str, seeds: range, changes: list[tuple[str, float]]) -> list[di
     ],
     quick=[*_grid(TINY[1], range(1), CHANGES), *_grid(TINY[0], range(1), CHANGES)],
     published="structured_perturbation.csv",
-    stand_ins="MiniLM-L6 and a small model trained here for the published ones",
+    stand_ins="SmolLM2-135M-Instruct, MiniLM-L6 and a small model trained here for the published ones",
     own_numbers=("per cent,", "times CKA", "times int8", "in the table itself", "is the row of rank"),
 )
 def structured_perturbation(model: str, kind: str, amount: float, seed: int, prompts: str) -> dict[str, float]:
@@ -70,7 +70,7 @@ def structured_perturbation(model: str, kind: str, amount: float, seed: int, pro
 
     Published: means over 16 causal models of 0.1 to 7 thousand million weights and four sets of 50 prompts. Stand-ins:
     a GPT-2 of three blocks trained here on reviews, the same untrained, all-MiniLM-L6-v2, and SmolLM2-135M-Instruct
-    (whose base is one of the 16) from a file of four bits; 50 sentences (12 for SmolLM2) of each of four kinds.
+    (whose base is one of the 16) from a file of four bits; 50 sentences of each of four kinds.
     "precision": all weights rounded to bfloat16 or float16, which nobody takes for damage.
     """
     before, after = (_rows(model, *change)[prompts] for change in (("none", 0.0, 0), (kind, amount, seed)))
@@ -80,8 +80,7 @@ def structured_perturbation(model: str, kind: str, amount: float, seed: int, pro
 @lru_cache(maxsize=4)
 def _rows(name: str, kind: str, amount: float, seed: int) -> dict[str, Matrix]:
     model = load(name)
-    n = 12 if name == SMOLLM2 else 50
-    texts = {one: prompts(one, n) for one in SETS}
+    texts = {one: prompts(one) for one in SETS}
     with perturbed(model.network, kind, amount, seed):
         found = embedded(model, [text for own in texts.values() for text in own], [model.final])[model.final]
     ends, rows = 0, {}
