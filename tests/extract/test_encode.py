@@ -70,6 +70,14 @@ def test_a_folder_is_loaded_and_its_blocks_are_those_of_the_model(folder, tokeni
     assert "order longest first" in found.said()
 
 
+def test_with_a_tokenizer_the_folder_of_a_model_needs_no_configuration(bert, tokenizer, tmp_path):
+    model = bert()
+    model.config._name_or_path = str(tmp_path)
+    found = encode(model, TEXTS, reader=tokenizer)
+    model.config._name_or_path = ""
+    np.testing.assert_array_equal(found["embeddings"], encode(model, TEXTS, reader=tokenizer)["embeddings"])
+
+
 def test_blocks_are_hooked_before_the_final_norm(tokenizer):
     model = llama()
     found = encode(model, TEXTS, reader=tokenizer)

@@ -10,12 +10,12 @@ from shesha.studies._checks import DIFFERS, Check
 from shesha.studies._published import Answers, Table, against, claim, derived, number, of, stand_ins, unreachable
 
 SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
-WHY = "15 causal models that are not at hand; ours: a GPT-2 of three blocks trained here"
 LOST, STABLE = 0.05, 1.0
 
 
-def checks(own: Table, numbers: Table, published: Table, claims: Table) -> Iterator[Check]:
+def checks(own: Table, name: str, numbers: Table, published: Table, claims: Table) -> Iterator[Check]:
     """Yield a check for every published number and claim of 10.4, and of what 3.3 and 10.5 say of it."""
+    why = f"15 causal models that are not at hand; ours: {name}"
     means = own.groupby(["kind", "amount"])[["drop", *SHOWN]].mean()
 
     def ours(row: str, what: str) -> float | None:
@@ -28,15 +28,15 @@ def checks(own: Table, numbers: Table, published: Table, claims: Table) -> Itera
         def in_its_unit(row: str, what: str, share: float = 1.0 if table == "Table 51" else 0.01) -> float | None:
             return _scaled(ours(row, what), what, share)
 
-        yield from stand_ins(of(published, table), in_its_unit, WHY)
+        yield from stand_ins(of(published, table), in_its_unit, why)
     columns = {"correlation": "probe", "first noise": "first noise beyond 0.05"}
     text = of(published, "10.4", "3.3", "10.5")
     for lines in (of(published, "Table 48"), text[text.number.isin(list(columns))]):
-        yield from stand_ins(lines, lambda row, what: float(numbers.loc[row, columns[what]]), WHY)
+        yield from stand_ins(lines, lambda row, what: float(numbers.loc[row, columns[what]]), why)
     rest = text[~text.number.isin(list(columns))]
     ratio = rest.number.str.startswith(("times", "points"))
     yield from stand_ins(
-        rest[~ratio], lambda row, what: ours(row, what) if " " not in row or row.startswith("scale") else None, WHY
+        rest[~ratio], lambda row, what: ours(row, what) if " " not in row or row.startswith("scale") else None, why
     )
     yield from derived(rest[ratio], lambda _, what: _quotient(published, what), "quotient of the printed numbers")
     yield from against(claims, _claims(own, numbers, published))

@@ -32,9 +32,11 @@ def next_words(model: Model, texts: list[str], states: Any) -> tuple[Labels, Lab
     ids = [np.asarray(one)[:n] for one, n in zip(model.reader(texts)["input_ids"], there.sum(1), strict=True)]
     before, after = _after_first(ids)
     kept = after != (model.reader.unk_token_id if model.reader.unk_token_id is not None else -1)
-    told = torch.from_numpy(np.ascontiguousarray(states[there][before][kept]))
+    asked, said = states[there][before][kept], []
     with torch.inference_mode():
-        said = [(part @ model.head.T).argmax(-1).numpy() for part in told.split(_MOST_AT_ONCE)]
+        for start in range(0, len(asked), _MOST_AT_ONCE):
+            scores = torch.from_numpy(asked[start : start + _MOST_AT_ONCE]) @ model.head.T
+            said.append(scores.argmax(-1).numpy())
     return np.concatenate(said), after[kept]
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from shesha.studies._study import Unreachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from shesha.studies._published import Table
 
 MINILM = "all-MiniLM-L6-v2"
 SMOLLM2 = "SmolLM2-135M-Instruct"
@@ -98,12 +101,21 @@ def _opened(models: Any, readers: Any, place: Any, options: dict[str, Any], fina
 
     # Pickled weights would run code; safetensors and GGUF hold numbers only.
     safe = {} if "gguf_file" in options else {"use_safetensors": True}
-    with quiet():
+    # GGUF has a bar of its own, which nothing else silences.
+    with quiet(), redirect_stderr(StringIO()):
         reader = readers.from_pretrained(place, **options)
         network = models.from_pretrained(place, dtype=torch.float32, **options, **safe).eval()
     if reader.pad_token is None:
         reader.pad_token = reader.eos_token
     return Model(network, reader, final)
+
+
+def stand_in(rows: Table, least: int) -> str:
+    """Return the most real model that has so many rows: a language model, an encoder, or one trained here."""
+    from shesha.studies.language._tiny_gpt import TINY
+
+    sizes = rows.groupby("model").size()
+    return next((name for name in (SMOLLM2, MINILM) if sizes.get(name, 0) >= least), TINY[0])
 
 
 def embedded(model: Model, texts: Sequence[str], layers: Sequence[str], *, batch_size: int = 32) -> dict[str, Matrix]:

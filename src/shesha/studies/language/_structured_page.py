@@ -11,19 +11,22 @@ from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
 from shesha.studies._published import Table, apart, of
 from shesha.studies.language._drifts import NAMES
-from shesha.studies.language._perturbed_models import MINILM, SMOLLM2
+from shesha.studies.language._perturbed_models import stand_in
 from shesha.studies.language._structured_claims import SHOWN, TABLES, checks, key_of
 from shesha.studies.language._tiny_gpt import TINY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_LEAST = 96
+"""Rows of a model whose means are compared with the published ones: all changes but rounding, for each set."""
+
 
 def page_of(rows: Table, lines: Table) -> Page:
     """Say which orders and ratios hold on the stand-ins, and what they owe to the scale of each number."""
     published, claims = apart(lines)
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
-    name = _stand_in(rows)
+    name = stand_in(rows, _LEAST)
     own = means.loc[name]
     strong, weak = own.loc[("noise", 0.5)], own.loc[("noise", 0.05)]
     harmless = own.loc[("precision", 16.0)]
@@ -56,12 +59,6 @@ def page_of(rows: Table, lines: Table) -> Page:
     return Page(answer, tables, (_picture(rows, published),), notes, tuple(checks(own, name, published, claims)))
 
 
-def _stand_in(rows: Table) -> str:
-    """A published family if its rows are there, else the encoder, else the model trained here."""
-    full = rows.groupby("model").size()
-    return next((name for name in (SMOLLM2, MINILM) if full.get(name, 0) >= 96), TINY[0])
-
-
 def _beside(own: Table, published: Table) -> Table:
     lines = []
     for table in TABLES:
@@ -90,7 +87,8 @@ def _in_units(means: Table) -> Table:
 def _picture(rows: Table, published: Table) -> Picture:
     made, axes = figure(4, width=3.1, height=3.5)
     _curves(axes[0], of(published, "Table 43"))
-    for ax, name in zip(axes[1:3], (TINY[0], _stand_in(rows) if _stand_in(rows) != TINY[0] else TINY[1]), strict=True):
+    real = stand_in(rows, _LEAST)
+    for ax, name in zip(axes[1:3], (TINY[0], real if real != TINY[0] else TINY[1]), strict=True):
         own = rows[(rows.model == name) & (rows.kind == "noise")].groupby("amount")[list(SHOWN)].mean()
         for place, what in enumerate(SHOWN):
             ax.plot(own.index, own[what], "o-", markersize=3, color=PALETTE[place], label=NAMES[what])

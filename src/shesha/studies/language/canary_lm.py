@@ -79,7 +79,7 @@ def _seen(name: str, kind: str, amount: float, seed: int) -> dict[str, Any]:
     texts, labels = sst2(SENTENCES)
     with perturbed(model.network, kind, amount, seed):
         states = last_states(model, texts)
-        found = {"rows": rows_of(states)}
+        found: dict[str, Any] = {"rows": rows_of(states)}
         if model.head is not None:
             said, true = next_words(model, texts, states)
             found["words"] = said == true
