@@ -15,7 +15,7 @@ import shesha.core
 
 SOURCE = Path(shesha.__file__).parent
 ORDER = [
-    {"_types", "_version"},
+    {"_types", "_version", "_later"},
     {"_place"},
     {"_arrays", "_warnings", "_optional", "_atomic", "_sqlite", "_memory"},
     {"given"},
@@ -100,12 +100,35 @@ def test_no_file_outgrows_one_idea() -> None:
 
 
 def test_public_names_are_those_listed() -> None:
-    exported = {name for name in dir(shesha) if not name.startswith("_")} - {
-        *("Any", "DISTRIBUTION", "TYPE_CHECKING", "import_module")
-    }
+    exported = {name for name in dir(shesha) if not name.startswith("_")} - {"DISTRIBUTION", "TYPE_CHECKING", "later"}
     modules = {path.stem for path in SOURCE.iterdir()}
     assert exported - modules | (set(shesha.__all__) & modules) == set(shesha.__all__)
     assert shesha.__all__ == sorted(shesha.__all__)
+
+
+@pytest.mark.parametrize("package", ["shesha", "shesha.benchmark", "shesha.results"])
+def test_names_that_come_later_are_those_that_readers_see(package: str) -> None:
+    """What stands under TYPE_CHECKING is what the package gives when it is asked."""
+    own = import_module(package)
+    assert own.__file__
+    tree = ast.parse(Path(own.__file__).read_text(encoding="utf-8"))
+    (seen,) = [node.body for node in tree.body if isinstance(node, ast.If)]
+    shown = {}
+    for node in seen:
+        if isinstance(node, ast.ImportFrom):
+            shown |= {alias.name: getattr(import_module(str(node.module)), alias.name) for alias in node.names}
+        elif isinstance(node, ast.Import):
+            shown |= {str(alias.asname): import_module(alias.name) for alias in node.names}
+    assert set(shown) == set(own.__all__)
+    for name, value in shown.items():
+        assert getattr(own, name) is value
+        assert name in dir(own)
+
+
+def test_importing_the_package_imports_next_to_nothing() -> None:
+    code = "import shesha, sys; print(len([name for name in sys.modules if name.startswith('shesha')]))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(ended.stdout) <= 4
 
 
 def test_every_public_name_is_there_and_no_other() -> None:

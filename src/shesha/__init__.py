@@ -1,63 +1,10 @@
 """The geometry of representations: how stable it is, how similar two are, above chance or not, by which measure."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from shesha._later import later
 from shesha._version import DISTRIBUTION as DISTRIBUTION
 from shesha._version import __version__ as __version__
-from shesha._warnings import (
-    CalibrationWarning,
-    GuessedLayersWarning,
-    MeasureWarning,
-    NotEstimable,
-    NotEstimableWarning,
-    NotIdentifiableWarning,
-    RowNamesWarning,
-)
-from shesha.auditing import audit
-from shesha.doubting import doubts
-from shesha.results import (
-    Audit,
-    Calibrated,
-    CalibratedLayers,
-    CalibratedMany,
-    Chance,
-    Coherence,
-    CoherenceTable,
-    Comparison,
-    Doubt,
-    Doubts,
-    DriftPath,
-    Estimate,
-    LayerComparison,
-    NoiseCeiling,
-    PairwiseComparison,
-    load,
-)
-from shesha.stability import (
-    anchor_profile_stability,
-    anchor_stability,
-    basis_averaged_split,
-    chance,
-    class_separation_ratio,
-    compute_rdm,
-    drift_path,
-    encoder_stability,
-    estimate,
-    feature_split,
-    label_conditioned_split,
-    lda_stability,
-    lda_subspace_stability,
-    rdm_drift,
-    rdm_similarity,
-    replicate_stability,
-    sample_split,
-    shesha,
-    supervised_alignment,
-    variance_ratio,
-    zscore_separation,
-)
-from shesha.views import Rdm
 
 if TYPE_CHECKING:
     import shesha.bio as bio
@@ -67,54 +14,149 @@ if TYPE_CHECKING:
     import shesha.extract as extract
     import shesha.measures as measures
     import shesha.neuro as neuro
+    import shesha.plot as plot
     import shesha.sim as sim
     import shesha.steering as steering
     import shesha.studies as studies
     import shesha.transfer as transfer
+    from shesha._warnings import (
+        CalibrationWarning,
+        GuessedLayersWarning,
+        MeasureWarning,
+        NotEstimable,
+        NotEstimableWarning,
+        NotIdentifiableWarning,
+        RowNamesWarning,
+    )
+    from shesha.auditing.audit import audit
     from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
     from shesha.comparison.ceiling import noise_ceiling
     from shesha.comparison.compare import compare
     from shesha.comparison.layers import compare_layers
     from shesha.comparison.pairwise import compare_all
     from shesha.comparison.within import compare_within
+    from shesha.doubting.doubts import doubts
+    from shesha.results import (
+        Audit,
+        Calibrated,
+        CalibratedLayers,
+        CalibratedMany,
+        Chance,
+        Coherence,
+        CoherenceTable,
+        Comparison,
+        Doubt,
+        Doubts,
+        DriftPath,
+        Estimate,
+        LayerComparison,
+        NoiseCeiling,
+        PairwiseComparison,
+        load,
+    )
+    from shesha.stability import (
+        anchor_profile_stability,
+        anchor_stability,
+        basis_averaged_split,
+        class_separation_ratio,
+        compute_rdm,
+        drift_path,
+        encoder_stability,
+        feature_split,
+        label_conditioned_split,
+        lda_stability,
+        lda_subspace_stability,
+        rdm_drift,
+        rdm_similarity,
+        replicate_stability,
+        sample_split,
+        shesha,
+        supervised_alignment,
+        variance_ratio,
+        zscore_separation,
+    )
+    from shesha.stability.chance import chance
+    from shesha.stability.estimate import estimate
+    from shesha.views import Rdm
 
-_NAMESPACES = (
-    "bio",
-    "coherence",
-    "descriptors",
-    "drift",
-    "extract",
-    "measures",
-    "neuro",
-    "plot",
-    "sim",
-    "steering",
-    "studies",
-    "transfer",
+__getattr__, __dir__ = later(
+    __name__,
+    {
+        "_warnings": (
+            "CalibrationWarning",
+            "GuessedLayersWarning",
+            "MeasureWarning",
+            "NotEstimable",
+            "NotEstimableWarning",
+            "NotIdentifiableWarning",
+            "RowNamesWarning",
+        ),
+        "auditing.audit": ("audit",),
+        "doubting.doubts": ("doubts",),
+        "results": (
+            "Audit",
+            "Calibrated",
+            "CalibratedLayers",
+            "CalibratedMany",
+            "Chance",
+            "Coherence",
+            "CoherenceTable",
+            "Comparison",
+            "Doubt",
+            "Doubts",
+            "DriftPath",
+            "Estimate",
+            "LayerComparison",
+            "NoiseCeiling",
+            "PairwiseComparison",
+            "load",
+        ),
+        "stability": (
+            "anchor_profile_stability",
+            "anchor_stability",
+            "basis_averaged_split",
+            "class_separation_ratio",
+            "compute_rdm",
+            "drift_path",
+            "encoder_stability",
+            "feature_split",
+            "label_conditioned_split",
+            "lda_stability",
+            "lda_subspace_stability",
+            "rdm_drift",
+            "rdm_similarity",
+            "replicate_stability",
+            "sample_split",
+            "shesha",
+            "supervised_alignment",
+            "variance_ratio",
+            "zscore_separation",
+        ),
+        "stability.chance": ("chance",),
+        "stability.estimate": ("estimate",),
+        "views": ("Rdm",),
+        "calibration": ("benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm"),
+        "comparison.ceiling": ("noise_ceiling",),
+        "comparison.compare": ("compare",),
+        "comparison.layers": ("compare_layers",),
+        "comparison.pairwise": ("compare_all",),
+        "comparison.within": ("compare_within",),
+    },
+    (
+        "bio",
+        "coherence",
+        "descriptors",
+        "drift",
+        "extract",
+        "measures",
+        "neuro",
+        "plot",
+        "sim",
+        "steering",
+        "studies",
+        "transfer",
+    ),
 )
-_LATER = {
-    **dict.fromkeys(
-        ("benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm"), "shesha.calibration"
-    ),
-    **dict.fromkeys(
-        ("compare", "compare_all", "compare_layers", "compare_within", "noise_ceiling"), "shesha.comparison"
-    ),
-}
-"""Names whose modules are imported when they are first asked for: measures take as long to import as all the rest."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in _NAMESPACES:
-        return import_module(f"shesha.{name}")
-    if name not in _LATER:
-        raise AttributeError(f"module 'shesha' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_LATER[name]), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
-
 
 __all__ = [
     "Audit",
@@ -173,6 +215,7 @@ __all__ = [
     "measures",
     "neuro",
     "noise_ceiling",
+    "plot",
     "rdm_drift",
     "rdm_similarity",
     "replicate_stability",

@@ -84,8 +84,10 @@ FIXED: dict[str, Any] = {
 
 def every_class() -> list[type[Result]]:
     """All classes of results of the library, in the order of their names."""
-    for room in _ROOMS:
-        import_module(f"shesha.{room}")
+    for room in (*_ROOMS, "results"):
+        module = import_module(f"shesha.{room}")
+        for name in module.__all__:
+            getattr(module, name)
     return [kind for _, kind in sorted(kinds().items())]
 
 

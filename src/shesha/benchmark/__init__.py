@@ -4,8 +4,9 @@
 them in order; `published` holds the published results. `tests` has the six tests for models of your own.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from shesha._later import later
 
 if TYPE_CHECKING:
     import shesha.benchmark.tests as tests
@@ -23,36 +24,25 @@ if TYPE_CHECKING:
     from shesha.benchmark.suites import Suite, Task, suite, task
     from shesha.benchmark.tables import agreement, table, to_markdown
 
-_PLACES = {
-    "run": "api",
-    **dict.fromkeys(("ranks_beside", "with_published"), "beside"),
-    **dict.fromkeys(("Model", "Outcome", "Setting"), "models"),
-    **dict.fromkeys(("plot_agreement", "plot_ranks"), "pictures"),
-    **dict.fromkeys(("published", "published_runtimes"), "_published"),
-    **dict.fromkeys(("rank", "rank_table"), "ranks"),
-    "report": "_report",
-    **dict.fromkeys(("accuracies", "results", "runtimes"), "_results"),
-    "status": "_status",
-    "MissingDataError": "sources",
-    **dict.fromkeys(("Store", "StoreError"), "store"),
-    **dict.fromkeys(("Suite", "Task", "suite", "task"), "suites"),
-    **dict.fromkeys(("agreement", "table", "to_markdown"), "tables"),
-}
-"""Names and the modules they come from, which are imported when a name is first asked for."""
-
-
-def __getattr__(name: str) -> Any:
-    if name == "tests":
-        return import_module("shesha.benchmark.tests")
-    if name not in _PLACES:
-        raise AttributeError(f"module 'shesha.benchmark' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"shesha.benchmark.{_PLACES[name]}"), name)
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
-
+__getattr__, __dir__ = later(
+    __name__,
+    {
+        "_published": ("published", "published_runtimes"),
+        "_report": ("report",),
+        "_results": ("accuracies", "results", "runtimes"),
+        "_status": ("status",),
+        "api": ("run",),
+        "beside": ("ranks_beside", "with_published"),
+        "models": ("Model", "Outcome", "Setting"),
+        "pictures": ("plot_agreement", "plot_ranks"),
+        "ranks": ("rank", "rank_table"),
+        "sources": ("MissingDataError",),
+        "store": ("Store", "StoreError"),
+        "suites": ("Suite", "Task", "suite", "task"),
+        "tables": ("agreement", "table", "to_markdown"),
+    },
+    ("tests",),
+)
 
 __all__ = [
     "MissingDataError",

@@ -118,9 +118,10 @@ def _below(result: type[Result]) -> list[type[Result]]:
 
 
 def _class(kind: Any) -> type[Result]:
-    room = kind.partition(".")[0] if isinstance(kind, str) else ""
-    if room in _ROOMS:
-        import_module(f"shesha.{room}")
+    room, _, name = kind.rpartition(".") if isinstance(kind, str) else ("", "", "")
+    if (room or "results") in (*_ROOMS, "results"):
+        # Asking for the name imports it where a part of the library does not import it by itself.
+        getattr(import_module(f"shesha.{room or 'results'}"), name, None)
     known = kinds()
     if not isinstance(kind, str) or kind not in known:
         raise ValueError(
