@@ -2,9 +2,12 @@
 
 from typing import TYPE_CHECKING
 
+from shesha import _place
 from shesha._later import later
 from shesha._version import DISTRIBUTION as DISTRIBUTION
 from shesha._version import __version__ as __version__
+
+_place.notice()
 
 if TYPE_CHECKING:
     import shesha.bio as bio

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from functools import cache
 from pathlib import Path
 
 from shesha._version import DISTRIBUTION as DISTRIBUTION
@@ -36,6 +37,7 @@ def remedy(others: list[str]) -> str:
     )
 
 
+@cache
 def notice() -> None:
     """Refuse to go on with files of several distributions that do not fit, and warn where they may.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from shesha import _place
 
-# Here, since nearly every module imports this one, and none of it is of use among another package's files.
+# Also here, where another's first file has taken the place of ours: nearly every module imports this one.
 _place.notice()
 _PACKAGE = str(Path(__file__).parent)
 

@@ -53,7 +53,7 @@ def place(tmp_path):
     """A copy of what is looked at, into which another package is installed."""
     folder = tmp_path / "shesha"
     (folder / "cli").mkdir(parents=True)
-    for name in ("__init__.py", "_version.py", "_place.py", "_warnings.py", "cli/__init__.py"):
+    for name in ("__init__.py", "_version.py", "_later.py", "_place.py", "_warnings.py", "cli/__init__.py"):
         (folder / name).write_text((SOURCE / name).read_text())
     return folder
 
@@ -80,7 +80,6 @@ def test_another_package_laid_over_the_library_is_told(place):
 
 
 def test_what_another_package_left_behind_is_warned_of(place):
-    (place / "__init__.py").write_text("from shesha._version import DISTRIBUTION\nimport shesha._warnings\n")
     assert run(place, "import shesha") == (0, "")
     (place / "_rdm.py").touch()
     status, text = run(place, "import shesha")
