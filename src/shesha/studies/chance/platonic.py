@@ -177,16 +177,19 @@ def _drawn(free: pd.DataFrame) -> Figure:
     """Raw scores dotted, calibrated ones solid, a line per set of models."""
     measures = [name for name in FEW if name in free.measure.unique()]
     made, axes = figure(len(measures), width=3.4)
+    pairs = list(free.groupby(["data", "partner"], sort=False).groups)
     for ax, measure in zip(axes, measures, strict=True):
         own = free[free.measure == measure]
-        for place, ((data, partner), found) in enumerate(own.groupby(["data", "partner"], sort=False)):
+        for (data, partner), found in own.groupby(["data", "partner"], sort=False):
             found = found.assign(rank=found.capability.rank()).sort_values("rank")
-            colour = PALETTE[place % len(PALETTE)]
+            colour = PALETTE[pairs.index((data, partner)) % len(PALETTE)]
             ax.plot(found["rank"], found.raw, ":", color=colour, linewidth=1)
             ax.plot(found["rank"], found.score, "o-", color=colour, markersize=3, label=f"{data}, {partner}")
         ax.set(xlabel="rank of the first model's accuracy", title=measure, ylim=(-0.03, 1.03))
+        ax.xaxis.get_major_locator().set_params(integer=True)
     axes[0].set_ylabel("raw (dotted), calibrated (solid)")
-    axes[-1].legend(
-        frameon=False, fontsize="x-small", title="data, units of the second model", title_fontsize="x-small"
-    )
+    # Some measures are computed for fewer pairs.
+    handles, names = max((ax.get_legend_handles_labels() for ax in axes), key=lambda found: len(found[1]))
+    place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+    axes[-1].legend(handles, names, frameon=False, fontsize="x-small", title="data, second model's units", **place)
     return made

@@ -95,7 +95,7 @@ def _picture(rows: Table, published: Table) -> Picture:
         ax.set(title=name, xlabel="noise", ylim=(0, None))
     axes[0].legend(frameon=False, fontsize="x-small")
     axes[1].legend(frameon=False, fontsize="x-small")
-    _units(axes[3], rows)
+    _units(axes[3], rows, real)
     return Picture(
         "structured_perturbation",
         made,
@@ -117,9 +117,9 @@ def _curves(ax: Axes, lines: Table) -> None:
     ax.set(title="published, 16 models", xlabel="noise", ylabel="drift", ylim=(0, None))
 
 
-def _units(ax: Axes, rows: Table) -> None:
-    own = rows[rows.model == TINY[0]].groupby(["kind", "amount"])[list(SHOWN)].mean()
+def _units(ax: Axes, rows: Table, name: str) -> None:
+    own = rows[rows.model == name].groupby(["kind", "amount"])[list(SHOWN)].mean()
     unit, noise = own.loc[("precision", 16.0)], own.loc["noise"]
     for place, what in enumerate(SHOWN):
         ax.plot(noise.index, noise[what] / unit[what], "o-", markersize=3, color=PALETTE[place])
-    ax.set(yscale="log", title=f"{TINY[0]}, times bfloat16", xlabel="noise")
+    ax.set(yscale="log", title="in units of bfloat16", xlabel="noise")
