@@ -17,7 +17,7 @@ from shesha._offers import offered
 from shesha._warnings import MeasureWarning, warn
 from shesha.cli import _settings
 from shesha.cli._examples import EXAMPLES
-from shesha.cli._files import INTERRUPTED
+from shesha.cli._outputs import INTERRUPTED
 from shesha.cli._words import in_options
 from shesha.cli.audit import audit_command
 from shesha.cli.bench import bench

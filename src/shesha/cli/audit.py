@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shesha.cli import _exchange, _files, _models
+from shesha.cli import _exchange, _files, _models, _outputs
 from shesha.cli._words import in_options
 
 if TYPE_CHECKING:
@@ -77,10 +78,10 @@ def audit_command(
     layer_axis: _files.LayerAxis = "guess",
     by_position: _files.ByPosition = False,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
+    json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the scores to this file.")] = None,
-    html: _files.Html = None,
-    card: _files.Card = None,
+    html: _outputs.Html = None,
+    card: _outputs.Card = None,
 ) -> None:
     """Audit representations: what is wrong with the data, how stable is their geometry, is it above chance?
 
@@ -88,44 +89,24 @@ def audit_command(
     order given is measured. Ends with status 2 if a representation cannot be scored.
     """
     from shesha.auditing import audit
-    from shesha.comparison._index import Files
 
-    _files.require_writable(json)
-    _files.require_writable(plot)
-    _files.require_picture(plot)
-    _files.require_page(html)
-    _files.require_writable(card)
+    outputs = _outputs.Outputs(json, plot, html, card)
     if workers is not None and workers < 1:
         raise ValueError(f"--workers must be at least 1, got {workers}")
     models = _models.FromModels.asked(model, files, texts, layers, pool, batch_size, device)
     files = [models.file] if models is not None else list(files or ())
-    as_needed = store is not None or scheduler is not None or (workers or 1) > 1 or _files.hold_directories(files)
     first = _files.first_of(files)
     exchanged = _exchange.asked([first], blocks, groups, within, shift, block_length, by_position=by_position)
-    if labels is not None and label_column is None and not Path(labels).exists() and not _is_path(labels):
-        labels, label_column = None, labels
+    labels, label_column = _file_and_column(labels, label_column)
     inside = (*exchanged.columns, *((label_column,) if label_column is not None and labels is None else ()))
     y = read_classes(first, None if labels is None else Path(labels), label_column, by_position=by_position)
-    representations: Any
     if models is not None:
         models.require_alone(store=store, scheduler=scheduler, workers=workers, key=key, rdm=rdm)
         representations = models.every_layer()
-    elif as_needed:
-        axis = _files.layer_axis_of(layer_axis)
-        representations = Files(
-            files,
-            key,
-            distances=rdm,
-            layer_axis=axis,
-            no_features=inside,
-            as_it_is=True,
-            by_position=by_position,
-            fewest=0 if rdm else _FEWEST,
-        )
     else:
-        representations = _files.read_representations(
-            files, key, inside, layer_axis, by_position=by_position, fewest=0 if rdm else _FEWEST, distances=rdm
-        )
+        as_needed = store is not None or scheduler is not None or (workers or 1) > 1 or _files.hold_directories(files)
+        read = _as_needed if as_needed else _at_once
+        representations = read(files, key, inside, rdm, layer_axis, by_position)
     if quick:
         bootstrap, permutations = (
             value if _given(context, name) else _QUICK
@@ -146,20 +127,63 @@ def audit_command(
         scheduler=scheduler,
         store=store,
     )
-    if found.labels is not None and label_column is not None:
-        found = replace(found, labels=replace(found.labels, column=label_column))
-    if (
-        models is None
-        and len(found.representations) > 1
-        and not _in_order(files, key, [one.name for one in found.representations])
-    ):
-        found = replace(found, drift=None, drift_reason=_UNORDERED)
+    found = _labelled(found, label_column)
+    if models is None:
+        found = _with_known_order(found, files, key)
     named = [Path(one) for one in (labels, blocks, groups, within) if one is not None]
-    _files.save_page(html, found.page, [*files, *named])
-    _files.save_card(card, found.card, [*files, *named], _files.named(files, model))
-    show(found, json, plot)
+    show(found, outputs, [*files, *named], _outputs.named(files, model))
     if quick:
         typer.echo("shesha: a first look (--quick): without it intervals are firmer and p-values finer", err=True)
+
+
+def _file_and_column(labels: str | None, column: str | None) -> tuple[str | None, str | None]:
+    """Tell a column of the first file, which --labels may name as well, from a file of labels."""
+    if labels is not None and column is None and not Path(labels).exists() and not _is_path(labels):
+        return None, labels
+    return labels, column
+
+
+def _at_once(
+    files: list[Path], keys: list[str] | None, inside: tuple[str, ...], rdm: bool, layer_axis: str, by_position: bool
+) -> Any:
+    """Read every array of every file."""
+    fewest = 0 if rdm else _FEWEST
+    return _files.read_representations(
+        files, keys, inside, layer_axis, by_position=by_position, fewest=fewest, distances=rdm
+    )
+
+
+def _as_needed(
+    files: list[Path], keys: list[str] | None, inside: tuple[str, ...], rdm: bool, layer_axis: str, by_position: bool
+) -> Any:
+    """Return files that are read when they are needed, by whichever process does."""
+    from shesha.comparison._index import Files
+
+    return Files(
+        files,
+        keys,
+        distances=rdm,
+        layer_axis=_files.layer_axis_of(layer_axis),
+        no_features=inside,
+        as_it_is=True,
+        by_position=by_position,
+        fewest=0 if rdm else _FEWEST,
+    )
+
+
+def _labelled(found: Audit, column: str | None) -> Audit:
+    """Say which column the labels come from."""
+    if found.labels is None or column is None:
+        return found
+    return replace(found, labels=replace(found.labels, column=column))
+
+
+def _with_known_order(found: Audit, files: list[Path], keys: list[str] | None) -> Audit:
+    """Take the drift along the order away where nobody gave an order."""
+    names = [one.name for one in found.representations]
+    if len(names) < 2 or _in_order(files, keys, names):
+        return found
+    return replace(found, drift=None, drift_reason=_UNORDERED)
 
 
 def _is_path(text: str) -> bool:
@@ -188,21 +212,19 @@ def read_classes(first: Path, labels: Path | None, label_column: str | None, *, 
     return None if source is None else _files.labels_of(source, label_column, by_position=by_position)
 
 
-def show(found: Audit, json: Path | None, plot: Path | None) -> None:
+def show(found: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = (), data: str = "") -> None:
     """Print the report, write what was asked for, and end with status 2 if something was not scored."""
     from shesha.report import as_text
     from shesha.results._audit_sections import sections
 
     meanings = {name: meaning.line for name, meaning in found.meanings.items()}
-    _files.emit(
-        as_text(sections(found, words=in_options)),
-        {**found.to_dict(), "ranking": found.ranking, "meanings": meanings},
-        json,
+    outputs.write(
+        found,
+        files,
+        report=as_text(sections(found, words=in_options)),
+        content={**found.to_dict(), "ranking": found.ranking, "meanings": meanings},
+        data=data,
     )
-    if plot is not None:
-        _files.save_picture(plot, found.plot())
-    if found.interrupted:
-        raise typer.Exit(_files.INTERRUPTED)
     unscored = [one.name for one in found.representations if one.reason or _without_stability(one)]
     if unscored:
         typer.echo(f"shesha: not scored: {', '.join(unscored)}", err=True)

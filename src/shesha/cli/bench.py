@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from shesha.cli import _files
+from shesha.cli import _outputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +69,7 @@ def run_command(
     keep_checkpoints: Annotated[bool, typer.Option(help="Keep the weights of the trained models.")] = False,
     retry_failed: Annotated[bool, typer.Option(help="Try again what failed in an earlier run.")] = False,
     no_wait: Annotated[bool, typer.Option(help="Fail if another run is writing the same store.")] = False,
-    html: _files.Html = None,
+    html: _outputs.Html = None,
 ) -> None:
     """Train the models of a suite, compare them, and write every number; started again, it goes on where it was.
 
@@ -79,7 +79,7 @@ def run_command(
     from shesha.benchmark import rank, run, status
     from shesha.benchmark._report_page import report_page
 
-    _files.require_page(html)
+    _outputs.require_page(html)
     with _kept_when_interrupted(store):
         found = run(
             suite,
@@ -95,7 +95,7 @@ def run_command(
             retry_failed=retry_failed,
             wait=not no_wait,
         )
-    _files.save_page(html, lambda about: report_page(store, of=_suite(suite), about=about), [])
+    _outputs.save_page(html, lambda about: report_page(store, of=_suite(suite), about=about), [])
     far = status(store, _suite(suite))
     failed, without = int(far["models failed"].sum()), int(far["without value"].sum())
     if failed or without:
@@ -116,7 +116,7 @@ def _kept_when_interrupted(store: Path) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         typer.echo(f"shesha: what is finished is kept in {store}: the same command goes on from there", err=True)
-        raise typer.Exit(_files.INTERRUPTED) from None
+        raise typer.Exit(_outputs.INTERRUPTED) from None
 
 
 def _tell_what_is_not_known(found: pd.DataFrame) -> None:
@@ -191,8 +191,8 @@ def rank_command(
     """Rank the measures, by domain."""
     from shesha.benchmark import plot_ranks, rank, with_published
 
-    _files.require_picture(plot)
-    _files.require_writable(plot)
+    _outputs.require_picture(plot)
+    _outputs.require_writable(plot)
     own = frame = _results(store, published, suite)
     if not published and len(beside := with_published(frame)) > len(frame):
         frame = beside
@@ -201,7 +201,7 @@ def rank_command(
     if not published:
         _tell_what_is_not_known(own)
     if plot is not None:
-        _files.save_picture(plot, plot_ranks(frame, pooling=pooling).flat[0])
+        _outputs.save_picture(plot, plot_ranks(frame, pooling=pooling).flat[0])
 
 
 @bench.command("export")
@@ -215,9 +215,9 @@ def export_command(
     from shesha.benchmark import results
     from shesha.benchmark._results import comparisons as every_comparison
 
-    _files.require_writable(output)
+    _outputs.require_writable(output)
     frame = every_comparison(store) if comparisons else results(store, _suite(suite))
-    _files.write(output, frame.to_csv(index=False))
+    _outputs.write(output, frame.to_csv(index=False))
 
 
 @bench.command("report")
@@ -226,16 +226,16 @@ def report_command(
     store: StoreFile = _DEFAULT,
     title: Annotated[str, typer.Option(help="Its heading.")] = "Benchmark results",
     suite: OwnSuite = None,
-    html: _files.Html = None,
+    html: _outputs.Html = None,
 ) -> None:
     """Write accuracies, tables, ranks, runtimes and the agreement with the published results."""
     from shesha.benchmark import report
     from shesha.benchmark._report_page import report_page
 
-    _files.require_writable(output)
-    _files.require_page(html)
-    _files.write(output, report(store, title=title, of=_suite(suite)))
-    _files.save_page(html, lambda about: report_page(store, title=title, of=_suite(suite), about=about), [])
+    _outputs.require_writable(output)
+    _outputs.require_page(html)
+    _outputs.write(output, report(store, title=title, of=_suite(suite)))
+    _outputs.save_page(html, lambda about: report_page(store, title=title, of=_suite(suite), about=about), [])
 
 
 def _results(store: Path, from_paper: bool, suite: str | None) -> pd.DataFrame:

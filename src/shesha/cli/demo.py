@@ -23,6 +23,7 @@ def demo_command(
 ) -> None:
     """Audit the embedded digits network, to see what a report looks like."""
     from shesha.auditing import audit
+    from shesha.cli._outputs import Outputs
     from shesha.cli.audit import show
     from shesha.data import digits_network
 
@@ -30,4 +31,4 @@ def demo_command(
     chosen = {name: X for name, X in layers.items() if untrained or name.startswith("trained")}
     stage = "before and after training" if untrained else "after training"
     typer.echo(_INTRODUCTION.format(stage=stage, condition="True" if untrained else "name.startswith('trained')"))
-    show(audit(chosen, labels), None, None)
+    show(audit(chosen, labels), Outputs())

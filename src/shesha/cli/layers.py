@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shesha.cli import _exchange, _files
+from shesha.cli import _exchange, _files, _outputs
 
 
 def layers_command(
@@ -26,19 +26,15 @@ def layers_command(
     shift: _exchange.Shift = False,
     block_length: _exchange.BlockLength = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    json: Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")] = None,
+    json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write the grid as a heat map to this file.")] = None,
-    html: _files.Html = None,
-    card: _files.Card = None,
+    html: _outputs.Html = None,
+    card: _outputs.Card = None,
 ) -> None:
     """Compare every layer of one model with every layer of another, and calibrate what is reported of the grid."""
     from shesha.calibration import calibrate_layers
 
-    _files.require_writable(json)
-    _files.require_writable(plot)
-    _files.require_picture(plot)
-    _files.require_page(html)
-    _files.require_writable(card)
+    outputs = _outputs.Outputs(json, plot, html, card)
     exchanged = _exchange.asked([first], blocks, groups, within, shift, block_length, by_position=by_position)
     a, b = (
         _files.read_representations([path], None, exchanged.columns, layer_axis, by_position=by_position, distances=rdm)
@@ -47,10 +43,4 @@ def layers_command(
     found = calibrate_layers(
         a, b, measure, aggregate, n_permutations=permutations, alpha=alpha, **exchanged.design, seed=seed
     )
-    _files.save_page(html, found.page, [first, second])
-    _files.save_card(card, found.card, [first, second], f"{first.name} and {second.name}", first.stem)
-    _files.emit(str(found), found.to_dict(), json)
-    if plot is not None:
-        _files.save_picture(plot, found.plot())
-    if found.interrupted:
-        raise typer.Exit(_files.INTERRUPTED)
+    outputs.write(found, [first, second], data=f"{first.name} and {second.name}", model=first.stem)

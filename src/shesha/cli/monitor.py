@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shesha.cli import _files
+from shesha.cli import _files, _outputs
 
 if TYPE_CHECKING:
     from shesha.results import DriftVerdict
@@ -27,7 +27,6 @@ About = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=TEXT", help="A circumstance to record: revision=abc, batch_size=32 (may be repeated)."),
 ]
-Json = Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")]
 
 
 @monitor.command("init")
@@ -94,22 +93,19 @@ def check_command(
     github_summary: Annotated[
         bool, typer.Option("--github-summary", help="Add the verdict to the file that GITHUB_STEP_SUMMARY names.")
     ] = False,
-    json: Json = None,
-    html: _files.Html = None,
-    card: _files.Card = None,
+    json: _outputs.Json = None,
+    html: _outputs.Html = None,
+    card: _outputs.Card = None,
 ) -> None:
     """Compare canary rows with the reference. Status 0: unchanged (or mere signs), 1: drift, 2: could not tell."""
     from shesha.drift import DriftMonitor
 
-    _files.require_writable(json)
-    _files.require_page(html)
-    _files.require_writable(card)
+    outputs = _outputs.Outputs(json, html=html, card=card)
     summary = _summary_file() if github_summary else None
     verdict = DriftMonitor.load(folder).check(_one(current, key), about=_pairs(about))
     inputs = [current, *(one for one in sorted(folder.iterdir()) if one.suffix in (".json", ".npz"))]
-    _files.save_page(html, verdict.page, inputs)
-    _files.save_card(card, verdict.card, inputs, f"{verdict.n_rows:,} canary rows of {folder.name}", current.stem)
-    _files.emit(str(verdict), verdict.to_dict(), json)
+    rows = f"{verdict.n_rows:,} canary rows of {folder.name}"
+    outputs.write(verdict, inputs, data=rows, model=current.stem)
     if summary is not None:
         with summary.open("a", encoding="utf-8") as file:
             file.write(markdown(verdict))
@@ -121,14 +117,14 @@ def update_command(
     folder: Folder,
     batch: Annotated[Path, typer.Argument(metavar="BATCH", help="Rows of new inputs.", show_default=False)],
     key: Key = None,
-    json: Json = None,
+    json: _outputs.Json = None,
 ) -> None:
     """Let the stream of new inputs go on. Status 0: like the reference so far, 1: changed, 2: could not tell."""
     from shesha.drift import DriftMonitor
 
-    _files.require_writable(json)
+    outputs = _outputs.Outputs(json)
     verdict = DriftMonitor.load(folder).update(_one(batch, key))
-    _files.emit(str(verdict), verdict.to_dict(), json)
+    outputs.write(verdict, [batch])
     _end(verdict.state)
 
 
@@ -136,15 +132,15 @@ def update_command(
 def history_command(
     folder: Folder,
     last: Annotated[int, typer.Option(help="So many checks and updates.")] = 20,
-    json: Json = None,
+    json: _outputs.Json = None,
 ) -> None:
     """Print earlier checks and updates."""
     from shesha.drift import DriftMonitor
 
-    _files.require_writable(json)
+    _outputs.require_writable(json)
     found = DriftMonitor.load(folder)
     checks, updates = found.history("check", last), found.history("update", last)
-    _files.emit("\n".join(_told(checks, updates)), {"checks": checks, "updates": updates}, json)
+    _outputs.emit("\n".join(_told(checks, updates)), {"checks": checks, "updates": updates}, json)
 
 
 @monitor.command("acknowledge")

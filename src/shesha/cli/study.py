@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shesha.cli import _files
-from shesha.cli._files import INTERRUPTED
+from shesha.cli import _outputs
+from shesha.cli._outputs import INTERRUPTED
 
 if TYPE_CHECKING:
     from shesha.studies import StudyRun
@@ -70,7 +70,7 @@ def run_command(
     from shesha.studies._html import study_page
     from shesha.studies._writing import has_page
 
-    _files.require_page(out / "page.html" if html and out.is_dir() else None)
+    _outputs.require_page(out / "page.html" if html and out.is_dir() else None)
     pairs = [text.partition("=") for text in where or ()]
     if unclear := [name for name, equals, _ in pairs if not equals]:
         raise ValueError(f"--where must be NAME=VALUE, got {unclear[0]!r}")
@@ -81,7 +81,7 @@ def run_command(
     for one in found:
         typer.echo("\n".join(_told(one, out)))
         if html and has_page(one.study, out):
-            _files.save_page(out / one.study.name / "page.html", partial(study_page, one), [])
+            _outputs.save_page(out / one.study.name / "page.html", partial(study_page, one), [])
     if any(one.failures for one in found):
         raise typer.Exit(_INCOMPLETE)
 
@@ -111,7 +111,7 @@ def _told(found: StudyRun, out: Path) -> list[str]:
 def page_command(
     name: Annotated[str, typer.Argument(help="Name, or your own module:name.", autocompletion=_names)],
     out: OutFolder = _DEFAULT,
-    html: _files.Html = None,
+    html: _outputs.Html = None,
 ) -> None:
     """Write the page of the rows that are there, and print where."""
     from shesha.studies import write_page
@@ -119,14 +119,14 @@ def page_command(
     from shesha.studies._running import found_of
     from shesha.studies._writing import has_page
 
-    _files.require_page(html)
+    _outputs.require_page(html)
     typer.echo(str(write_page(name, out)))
     if html is None:
         return
     found = found_of(name, out)
     if not has_page(found.study, out):
         raise ValueError(f"--html must be of a study with the cells that its page needs: `shesha study run {name}`")
-    _files.save_page(html, partial(study_page, found), [])
+    _outputs.save_page(html, partial(study_page, found), [])
 
 
 @study.command("index")
