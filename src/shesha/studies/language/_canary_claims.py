@@ -194,8 +194,18 @@ def _text(found: Found, published: Table) -> Iterator[Check]:
 
 
 def _claims(found: Found, published: Table) -> Answers:
+    return {
+        **_of_losses(found, published),
+        **_of_bounds(found),
+        **_of_formula(found, published),
+        **_of_noise(found),
+    }
+
+
+def _of_losses(found: Found, published: Table) -> Answers:
+    """Whether drift foretells what is lost, beyond the noise itself."""
     answers: Answers = {}
-    rho, equal, first = found.correlations.rho, found.within, found.first
+    rho, equal = found.correlations.rho, found.within
     single = found.correlations["last"]
     alike = single[["shesha", "cka", "procrustes"]]
     answers["alike"] = claim(
@@ -216,6 +226,13 @@ def _claims(found: Found, published: Table) -> Answers:
     )
     scores = [number(published, "10.5", "correlation with the drop", name) for name in ("shesha", "cka")]
     answers["highest"] = claim(scores[0] > scores[1], scores[1], "the published numbers themselves say the opposite")
+    return answers
+
+
+def _of_bounds(found: Found) -> Answers:
+    """Which number warns first, under one bound for all and beside chance."""
+    answers: Answers = {}
+    first = found.first
     sees, ties, later = found.contests["bound from chance: shesha cka"]
     answers["earlier"] = claim(
         sees > 2 * later and sees > ties,
@@ -245,6 +262,12 @@ def _claims(found: Found, published: Table) -> Answers:
         "with bounds of equal false alarms (5 % where nothing is lost, set on the other draw) it finds no more losses "
         "than the others",
     )
+    return answers
+
+
+def _of_formula(found: Found, published: Table) -> Answers:
+    """Which formula and which task Table 47 fits."""
+    answers: Answers = {}
     fits = found.beside(published)
     away = {name: float((fits[name] - fits["published procrustes"]).abs().max()) for name in ("procrustes", "squared")}
     answers["formula"] = claim(
@@ -260,6 +283,12 @@ def _claims(found: Found, published: Table) -> Answers:
         + ", ".join(f"losses of {task} lie {value:.1f} points from it" for task, value in off.items())
         + ")"
     )
+    return answers
+
+
+def _of_noise(found: Found) -> Answers:
+    """Whether all numbers rise with the noise."""
+    answers: Answers = {}
     means = found.noise.groupby("level")[["shesha", "cka", "procrustes"]].mean()
     steps = means.diff().dropna()
     answers["steps"] = claim(

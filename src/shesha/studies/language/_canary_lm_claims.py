@@ -62,6 +62,11 @@ def _quotient(published: Table, what: str) -> float:
 
 
 def _claims(own: Table, numbers: Table, published: Table) -> Answers:
+    return {**_of_detection(numbers, published), **_of_scale(own, numbers), **_of_damage(own)}
+
+
+def _of_detection(numbers: Table, published: Table) -> Answers:
+    """What drift foretells, how early and how surely."""
     answers: Answers = {}
     three = numbers.loc[["shesha", "cka", "procrustes"]]
     level = float(numbers.loc["amount", "probe"])
@@ -82,6 +87,13 @@ def _claims(own: Table, numbers: Table, published: Table) -> Answers:
         f"{ours['shesha']:.3f}, CKA {ours['cka']:.3f}, Procrustes {ours['procrustes']:.3f}",
         "a difference of 0.002 in 165 changes is one pair in five hundred; on the stand-in there is none either",
     )
+    return answers
+
+
+def _of_scale(own: Table, numbers: Table) -> Answers:
+    """What is said of Procrustes, whose number is a root."""
+    answers: Answers = {}
+    ours = numbers["area under the curve"]
     alarms = numbers["alarms at 0.05"]
     answers["alarms"] = claim(
         bool(alarms["squared"] > alarms["shesha"]),
@@ -100,6 +112,12 @@ def _claims(own: Table, numbers: Table, published: Table) -> Answers:
         f"{small:.4f} and {shesha:.6f}",
         "the root of a small number is large: 0.015 squared, halved, is 0.0001, below Shesha's 0.0004",
     )
+    return answers
+
+
+def _of_damage(own: Table) -> Answers:
+    """What fewer bits and adapters cost."""
+    answers: Answers = {}
     bits = own[own.kind.isin(["int8", "nf4"])]
     worst = float(bits["p_drop"].min()) if len(bits) else float("nan")
     answers["bits"] = claim(

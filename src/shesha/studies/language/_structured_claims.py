@@ -68,32 +68,33 @@ def _same(key: str, amount: str) -> bool:
 
 
 def _claims(own: Table, name: str, published: Table) -> Answers:
-    answers: Answers = {}
+    return {
+        **_of_noise(own, name),
+        **_of_levels(own, name),
+        **_of_bits(own, name),
+        **_of_adapters(own, name),
+        **_of_tables(published),
+    }
+
+
+def _of_noise(own: Table, name: str) -> Answers:
+    """Whether all numbers rise with the noise, and why not if not."""
     noise = own.loc["noise"].sort_index()
     three = noise[["shesha", "cka", "procrustes"]]
     steps = three.diff().dropna()
     fallen = three.shift().dropna().where(steps <= 0).min(axis=None)
-    answers["rises"] = claim(
-        bool((steps > 0).all(axis=None)),
-        f"smallest step {steps.min(axis=None):+.3f} ({name})",
-        f"not at every step on {name}: "
-        + (
-            f"one falls from {fallen:.2f}, where nothing is left in common and what is measured is chance"
-            if fallen > _NOTHING_LEFT
-            else "draws of noise differ by more than a step"
-        ),
-        DIFFERS,
-    )
-    theirs = of(published, "Table 43").query("number in ('shesha', 'cka', 'procrustes')")
-    falls = (
-        theirs.assign(value=theirs.published.astype(float))
-        .pivot(index="row", columns="number", values="value")
-        .diff()
-        .min()
-    )
-    answers["rises in the table"] = claim(
-        bool(falls.min() > 0), f"smallest step {falls.min():+.3f}", "CKA falls from 0.432 to 0.430 at the last step"
-    )
+    if fallen > _NOTHING_LEFT:
+        why = f"one falls from {fallen:.2f}, where nothing is left in common and what is measured is chance"
+    else:
+        why = "draws of noise differ by more than a step"
+    said = f"smallest step {steps.min(axis=None):+.3f} ({name})"
+    return {"rises": claim(bool((steps > 0).all(axis=None)), said, f"not at every step on {name}: {why}", DIFFERS)}
+
+
+def _of_levels(own: Table, name: str) -> Answers:
+    """Which number leads at little and at much noise, on one scale."""
+    answers: Answers = {}
+    noise = own.loc["noise"]
     low = noise.loc[0.05]
     answers["low noise"] = claim(
         bool(low.squared > low.shesha > low.cka),
@@ -109,6 +110,12 @@ def _claims(own: Table, name: str, published: Table) -> Answers:
         "1 - rho and 1 - CKA are not on one scale: relative to a harmless change (weights in bfloat16) the order is "
         "another",
     )
+    return answers
+
+
+def _of_bits(own: Table, name: str) -> Answers:
+    """What fewer bits move."""
+    answers: Answers = {}
     answers["four bits"] = claim(
         2 <= own.loc[("nf4", 4.0), "shesha"] / own.loc[("int8", 8.0), "shesha"] <= 4,
         float(own.loc[("nf4", 4.0), "shesha"] / own.loc[("int8", 8.0), "shesha"]),
@@ -124,8 +131,30 @@ def _claims(own: Table, name: str, published: Table) -> Answers:
         "Procrustes takes rotations away before it measures, so no rotation can raise it; its printed numbers are "
         "roots",
     )
-    for kind in ("rank", "scale"):
-        answers[f"rises with {kind}"] = _rises(own, name, kind)
+    return answers
+
+
+def _of_adapters(own: Table, name: str) -> Answers:
+    """Whether drift rises with the rank and the scale of random adapters, and which moves more."""
+    answers: Answers = {f"rises with {kind}": _rises(own, name, kind) for kind in ("rank", "scale")}
+    size, rank = own.loc[("rank", 64.0)].shesha, own.loc[("scale", 0.1)].shesha
+    answers["size"] = claim(bool(rank > size), f"{size:.4f} and {rank:.4f} ({name})", f"not on {name}", DIFFERS)
+    return answers
+
+
+def _of_tables(published: Table) -> Answers:
+    """What the published tables say of themselves."""
+    answers: Answers = {}
+    theirs = of(published, "Table 43").query("number in ('shesha', 'cka', 'procrustes')")
+    falls = (
+        theirs.assign(value=theirs.published.astype(float))
+        .pivot(index="row", columns="number", values="value")
+        .diff()
+        .min()
+    )
+    answers["rises in the table"] = claim(
+        bool(falls.min() > 0), f"smallest step {falls.min():+.3f}", "CKA falls from 0.432 to 0.430 at the last step"
+    )
     adapters = of(published, "Table 45")
     four, eight = (
         float(adapters[(adapters.row.astype(str) == row) & (adapters.number == "shesha")].published.iloc[0])
@@ -141,8 +170,6 @@ def _claims(own: Table, name: str, published: Table) -> Answers:
         "the same setting differs in the last digit between the tables (another draw of the adapters)",
         DIFFERS,
     )
-    size, rank = own.loc[("rank", 64.0)].shesha, own.loc[("scale", 0.1)].shesha
-    answers["size"] = claim(bool(rank > size), f"{size:.4f} and {rank:.4f} ({name})", f"not on {name}", DIFFERS)
     return answers
 
 

@@ -170,6 +170,17 @@ def _table_58(published: Table) -> Iterator[Check]:
 
 
 def _claims(found: Table, published: Table) -> Answers:
+    at: Any = {name: found.loc[(name, "accuracy 512")] for name in KEYS.values()}
+    return {
+        **_of_published_models(published),
+        **_of_labels(at),
+        **_of_scores(at),
+        **_of_summary(published),
+    }
+
+
+def _of_published_models(published: Table) -> Answers:
+    """What Table 57 itself says: by families, and at equal size."""
     answers: Answers = {}
     theirs = of_table_57(published)
     one, two = theirs["alignment, accuracy 1"], theirs["alignment, accuracy 2"]
@@ -197,7 +208,12 @@ def _claims(found: Table, published: Table) -> Answers:
         f"families {one.mean_within_families:.2f} and {two.mean_within_families:.2f}",
         "at equal size little is left",
     )
-    at: Any = {name: found.loc[(name, "accuracy 512")] for name in KEYS.values()}
+    return answers
+
+
+def _of_labels(at: Any) -> Answers:
+    """Whether scores with and without labels foretell transfer here, over families."""
+    answers: Answers = {}
     answers["unlabelled"] = claim(
         bool(at["split"].p_families > 0.05),
         f"{at['split'].rho:.2f} (p = {at['split'].p:.3f}), over families {at['split'].rho_families:.2f} (p = "
@@ -210,6 +226,12 @@ def _claims(found: Table, published: Table) -> Answers:
         f"= {at['alignment'].p_families:.3f})",
         f"over the {at['alignment'].families:.0f} families here p is {at['alignment'].p_families:.3f}",
     )
+    return answers
+
+
+def _of_scores(at: Any) -> Answers:
+    """Which score is strongest here, and what it owes to the number of features."""
+    answers: Answers = {}
     best = max((one.rho, name) for name, one in at.items())
     answers["h_score"] = claim(
         best[1] == "h_score",
@@ -231,6 +253,12 @@ def _claims(found: Table, published: Table) -> Answers:
         "unstable ones",
         DIFFERS,
     )
+    return answers
+
+
+def _of_summary(published: Table) -> Answers:
+    """What the text says of the published tables."""
+    answers: Answers = {}
     alone = number(published, "Table 58", "Transfer (SST-2, k = 64)", "unsupervised")
     answers["fails"] = claim(alone < 0.1, alone, "the published value at k = 64 itself is 0.33")
     labelled = number(published, "Table 55", "Label-RDM Align.", "64")
