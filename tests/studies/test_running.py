@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from shesha.cli._app import app
 from shesha.studies import Check, beside, find, judged, run, studies, study, write_index, write_page
+from shesha.studies._index import _part
 
 MINE = "mine:mine"
 
@@ -232,3 +233,16 @@ def test_the_page_of_a_study_is_also_one_file_with_its_pictures(tmp_path):
     verdicts = next(one.cells for one in checks.parts[0].columns if one.head == "verdict")
     assert list(verdicts) == sorted(verdicts, key=VERDICTS.index)
     assert text.count("<svg") == sum(part.kind == "drawing" for part in page.numbers)
+
+
+@pytest.mark.parametrize(
+    ("rows", "absent", "grid", "said"),
+    [
+        (4, 0, "full", ""),
+        (3, 1, "full", " (all 3 cells whose data or weights are at hand, of 4)"),
+        (2, 1, "full", " (2 of 4 cells of the full grid)"),
+        (4, 0, "quick", " (4 of 4 cells of the quick grid)"),
+    ],
+)
+def test_the_index_says_how_much_of_a_grid_is_there(rows, absent, grid, said):
+    assert _part({"rows": rows, "cells": 4, "unreachable": absent, "grid": grid}) == said

@@ -207,17 +207,20 @@ def _numbers(paper: str, checks: pd.DataFrame) -> str:
 def _line(summary: dict[str, Any], checks: pd.DataFrame) -> list[str]:
     name = summary["name"]
     counts = checks[checks.study == name].verdict.value_counts()
-    of = (
-        ""
-        if summary["rows"] == summary["cells"] and summary["grid"] == "full"
-        else (f" ({summary['rows']} of {summary['cells']} cells of the {summary['grid']} grid)")
-    )
     return [
-        f"[{name}]({name}/page.md){of}",
+        f"[{name}]({name}/page.md){_part(summary)}",
         summary["question"],
         first_sentence(summary["answer"]),
         " ".join(f"{_MARKS[one]} {counts[one]}" for one in VERDICTS if counts.get(one, 0)) or "new",
     ]
+
+
+def _part(summary: dict[str, Any]) -> str:
+    """Say how much of the grid is there, if not all of the full one."""
+    rows, cells, absent = (summary.get(name, 0) for name in ("rows", "cells", "unreachable"))
+    if summary["grid"] == "full" and rows + absent == cells:
+        return f" (all {rows:,} cells whose data or weights are at hand, of {cells:,})" if absent else ""
+    return f" ({rows:,} of {cells:,} cells of the {summary['grid']} grid)"
 
 
 def first_sentence(text: str) -> str:

@@ -79,6 +79,7 @@ def write(found: StudyRun, folder: Path) -> Path:
         "grid": "quick" if found.quick else "full",
         "cells": found.n_cells,
         "rows": len(found.rows),
+        "unreachable": len(found.unreachable),
         "seconds": round(sum(found.seconds), 1),
         "days": list(dict.fromkeys((found.days[0], found.days[-1]))) if found.days else [],
     }

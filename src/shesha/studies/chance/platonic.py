@@ -130,10 +130,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "Capability is the accuracy on unseen inputs, by its rank, as published. Twelve first models per "
         "set and partner: few, of two trainings; a correlation of 0.58 is the 5 % level of one.",
         "Procrustes is calibrated on the leading 64 components of each layer.",
-        (
-            "Not all cells of the stand-ins are run: of unbiased CKA, RV, SVCCA, Procrustes, cycle kNN and k = "
-            "100 some sets only."
-        ),
+        "Unbiased CKA, RV, SVCCA, Procrustes, cycle kNN and k = 100 are in the grid for some of the sets only.",
         "The published models by name are cells of the full grid: layers that somebody has exported are compared as "
         "published, with 500 permutations (they are listed below as not reachable).",
     )
