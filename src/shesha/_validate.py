@@ -192,9 +192,22 @@ def by_name(text: Any, known: Iterable[C], name: str, where: str) -> C:
     called = {_plain(one): found for found in known for one in reversed(found.names)}
     if _plain(text) in called:
         return called[_plain(text)]
-    close = close_names(_plain(text), called) or list(called)
-    listed_names = ", ".join(dict.fromkeys(called[one].names[0] for one in close))
-    raise ValueError(f"{name} must be one of {listed_names}, got {text!r} ({where} lists all)")
+    close = [called[one].names[0] for one in close_names(_plain(text), called)]
+    raise unknown(text, name, [found.names[0] for found in called.values()], close, where)
+
+
+def unknown(text: str, name: str, known: Iterable[str], close: Iterable[str], where: str = "") -> ValueError:
+    """Say that a name is not known, and which was meant; many names are not listed where one is close."""
+    meant = did_you_mean(close)
+    expected = f"those that {where} lists" if where and meant else ", ".join(dict.fromkeys(known))
+    lists = f" ({where} lists all)" if where and not meant else ""
+    return ValueError(f"{name} must be one of {expected}, got {text!r}{meant}{lists}")
+
+
+def did_you_mean(close: Iterable[str]) -> str:
+    """Return the end of an error about a name: those that may have been meant, if any."""
+    *others, last = dict.fromkeys(close) or [""]
+    return f"; did you mean {', '.join(others)}{' or ' if others else ''}{last}?" if last else ""
 
 
 def close_names(text: str, known: Iterable[str], *, n: int = 3, cutoff: float = 0.6) -> list[str]:

@@ -119,7 +119,8 @@ def _named(known: list[str], control: str | Sequence[str]) -> Controls:
             close = check.close_names(one, known) or [
                 label for label in known if is_control(label) or _has_keyword(label)
             ]
-            raise ValueError(f"control must be among {check.listed(close or known) or 'no labels'}, got {one!r}")
+            among = check.listed(known) or "no labels"
+            raise ValueError(f"control must be among {among}, got {one!r}{check.did_you_mean(close[:3])}")
     return Controls(tuple(dict.fromkeys(wanted)), "named")
 
 

@@ -127,7 +127,7 @@ def _checked(option: Any, value: Any, path: Path, name: str) -> Any:
 
 def _unknown(expected: str, name: str, known: Collection[str]) -> str:
     close = check.close_names(name, sorted(known))
-    return f"{expected}, such as {close[0]}" if close else expected
+    return f"{expected}{check.did_you_mean(close[:1])}"
 
 
 def said(path: Path, defaults: Mapping[str, Any], words: Sequence[str]) -> str | None:

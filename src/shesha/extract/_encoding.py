@@ -49,7 +49,7 @@ def opened(model: str | os.PathLike[str] | nn.Module, data: Sequence[Any], reade
     kind = "images" if are_images(data) else "texts"
     if isinstance(model, nn.Module):
         said = getattr(getattr(model, "config", None), "name_or_path", "")
-        # With a reader at hand, the folder only adds limits and pooling: one without a configuration (GGUF) may lack them.
+        # With a reader at hand, the folder only adds limits and pooling; one of a GGUF may have no configuration.
         source = source_of(said) if said and (reader is None or (Path(said) / CONFIG).is_file()) else None
         return Opened(network_of(model, kind), model, reader or _reader(source, kind), source, said)
     if not isinstance(model, str | os.PathLike):

@@ -63,7 +63,7 @@ def matching(pattern: str, known: Sequence[str], argument: str, what: str) -> li
     if found:
         return found
     close = _close(pattern, known)
-    offer = f"; close: {', '.join(close)}" if close else f"; there are {', '.join(_families(known)[:_MOST_CLOSE])}"
+    offer = check.did_you_mean(close) or f"; there are {', '.join(_families(known)[:_MOST_CLOSE])}"
     raise ValueError(f"{argument} must match {what} of the model, got {pattern!r}, which matches none{offer}")
 
 

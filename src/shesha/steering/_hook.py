@@ -25,7 +25,7 @@ def module_named(model: Any, layer: str) -> Any:
     if layer in known and layer:
         return known[layer]
     names = [name for name in known if name]
-    raise ValueError(f"layer must be the name of a module of the model, got {layer!r}; {_offered(layer, names)}")
+    raise ValueError(f"layer must be the name of a module of the model, got {layer!r}{_offered(layer, names)}")
 
 
 def _offered(layer: str, names: list[str]) -> str:
@@ -33,8 +33,8 @@ def _offered(layer: str, names: list[str]) -> str:
     ending = [name for name in names if name == layer.strip(".") or name.endswith("." + layer.strip("."))]
     close = list(dict.fromkeys([*ending, *check.close_names(layer, names, n=_CLOSE, cutoff=0.5)]))[:_CLOSE]
     if close:
-        return f"close are {', '.join(map(repr, close))}"
-    return f"it has {', '.join(map(repr, names[:_CLOSE]))}{' and more' if len(names) > _CLOSE else ''}"
+        return check.did_you_mean(close)
+    return f"; it has {', '.join(map(repr, names[:_CLOSE]))}{' and more' if len(names) > _CLOSE else ''}"
 
 
 @contextmanager

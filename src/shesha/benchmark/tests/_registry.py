@@ -86,8 +86,7 @@ def find(test: str | BenchmarkTest) -> BenchmarkTest:
     found = plain.get(test.casefold().replace("_", "").replace("-", "").replace(" ", ""))
     if found is None:
         names = [one.name for one in known()]
-        close = check.close_names(test, names, cutoff=0.4) or names
-        raise ValueError(f"test must be one of {', '.join(close)}, got {test!r}")
+        raise check.unknown(test, "test", names, check.close_names(test, names, cutoff=0.4))
     return found
 
 
