@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Generic, TypeVar
 
-from shesha import _validate as check
+from shesha import _spelling as spelling
 from shesha.benchmark._imported import found_at, is_place
 from shesha.benchmark.hyper import Hyperparameters, require_known
 from shesha.benchmark.models import KINDS, STANDARD, Model, Plain, Setting
@@ -163,7 +163,7 @@ def _part(name: str, table: Mapping[str, P], what: str) -> P:
     if name in table:
         return table[name]
     if not is_place(name):
-        raise check.unknown(name, what, table, check.close_names(name, table))
+        raise spelling.unknown(name, what, table, spelling.close_names(name, table))
     found, kind = found_at(name, what), type(next(iter(table.values())))
     if not isinstance(found, kind):
         raise TypeError(f"{what} must be of class {kind.__name__}, got {name!r}, which is {type(found).__name__}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from shesha import _validate as check
+from shesha import _spelling as spelling
 from shesha._offers import load_marks, offered
 from shesha.measures._own import PlainMeasure, plain
 from shesha.measures._registry import INVARIANCES, Measure, by_alias, registered
@@ -61,7 +61,7 @@ def get(name: str | Measure | Callable[..., float]) -> Measure:
     if found is None:
         if base.casefold() in _together():
             raise ValueError(f"measure must be one measure, got {name!r}, which is several")
-        raise check.unknown(name, "measure", registered(), _close(base), "`shesha measures`")
+        raise spelling.unknown(name, "measure", registered(), _close(base), "`shesha measures`")
     return found.configured(**options)
 
 
@@ -122,7 +122,7 @@ def _together() -> dict[str, list[Measure]]:
 def _close(base: str) -> list[str]:
     """Names near a misspelt one."""
     called = {alias.lower(): m.name for m in registered().values() for alias in (m.name, m.function.__name__)}
-    return [called[alias] for alias in check.close_names(base, called, cutoff=0.5)]
+    return [called[alias] for alias in spelling.close_names(base, called, cutoff=0.5)]
 
 
 def families() -> list[str]:
