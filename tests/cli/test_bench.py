@@ -184,6 +184,26 @@ def test_the_report_is_also_a_page(store, invoke, tmp_path):
     assert "Seconds per comparison" in text
 
 
+def test_a_run_writes_its_page_or_refuses_before_it_starts(toys, invoke, invoke_main, tmp_path):
+    pytest.importorskip("jinja2")
+    run = ("bench", "run", "toy", "--measure", "CKA", "--test", "shortcut", "--store", tmp_path / "a.sqlite", "--html")
+    for place, said in (
+        (tmp_path / "nowhere" / "a.html", "the folder of the file to write must exist, got"),
+        (tmp_path, "the file to write must be a file, got the directory"),
+    ):
+        refused = invoke_main(*run, place)
+        assert (refused.status, refused.out) == (2, "")
+        assert said in refused.err
+    assert not (tmp_path / "a.sqlite").exists()
+    ended = invoke(*run, tmp_path / "a.html")
+    assert ended.status == 0
+    text = (tmp_path / "a.html").read_text()
+    # What is printed is what the page answers: the only measure comes first.
+    assert ended.out.splitlines()[1].split()[1:] == ["CKA", "1.00", "1.00", "1", "1", "0"]
+    assert "Best mean ranks over the domains: CKA" in text
+    assert "toy_domain" in text
+
+
 def test_the_report_goes_to_a_file_or_is_printed(store, invoke, tmp_path):
     ended = invoke("bench", "report", tmp_path / "report.md", "--store", store, "--title", "Toys")
     assert (ended.status, ended.out, ended.err) == (0, "", "")
