@@ -11,13 +11,13 @@ from shesha._version import __version__
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_site"))
-from generated import COPIED, NAMESPACES  # noqa: E402
+from generated import COPIED, NAMESPACES, below_the_first_page  # noqa: E402
 
 project = "shesha"
 author = "The shesha developers"
 copyright = "The shesha developers, MIT licence"
 version = release = __version__
-root_doc = "contents"
+root_doc = "index"
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
@@ -28,7 +28,7 @@ extensions = [
     "links",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-exclude_patterns = ["_site", "_templates", "index.md"]
+exclude_patterns = ["_site", "_templates"]
 templates_path = ["_templates"]
 language = "en"
 
@@ -79,6 +79,12 @@ REPOSITORY = os.environ.get("SHESHA_HOME", "").rstrip("/")
 _OUTSIDE = re.compile(r"(!?)\[([^\]]*)\]\(((?:\.\./)+)([^)#]*)\)")
 _SHOWN = re.compile(r"examples/((?:tutorials|gallery)/\w+)\.py")
 """Scripts that the site executes, and shows with what came out."""
+_FILE = re.compile(r"\[[\w./-]+\.md\]\(([\w./-]+\.md(?:#[\w-]+)?)\)")
+"""A link called by the file that it leads to."""
+_WIDE = ("studies/", "benchmark/", "pitfalls")
+"""Pages whose tables need the place of the column beside them."""
+_STUDY = re.compile(r"\A# ([\w-]+) \((.*)\)$", re.MULTILINE)
+"""The title of a study's page: its name, and what of which paper it repeats."""
 
 
 def _leads_somewhere(app: object, docname: str, source: list[str]) -> None:
@@ -93,13 +99,31 @@ def _leads_somewhere(app: object, docname: str, source: list[str]) -> None:
             return f"[{words}]({'../' * depth}generated/{COPIED[target]})"
         if (shown := _SHOWN.fullmatch(target)) and not picture:
             return f"[{words}]({'../' * depth}generated/{shown[1]}.rst)"
-        return f"{picture}[{words}]({REPOSITORY}/blob/v{release}/{target})" if REPOSITORY else f"{words} (`{target}`)"
+        if REPOSITORY:
+            return f"{picture}[{words}]({REPOSITORY}/blob/v{release}/{target})"
+        return f"`{target}`" if words == target else f"{words} (`{target}`)"
 
     source[0] = _OUTSIDE.sub(replaced, source[0])
-    if not docname.startswith("studies/"):
-        source[0] = source[0].replace("](index.md", "](contents.md")
+
+
+def _fits_the_site(app: object, docname: str, source: list[str]) -> None:
+    """The first page leads to all others, links are called what they lead to, pages of studies have their own look."""
+    source[0] = _FILE.sub(r"[](\1)", source[0])
+    if docname == root_doc:
+        source[0] += below_the_first_page()
+    if docname.startswith("studies/"):
+        source[0] = _STUDY.sub(_named, source[0], count=1)
+    if docname.startswith(_WIDE):
+        source[0] = f"---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n{source[0]}"
+
+
+def _named(title: re.Match[str]) -> str:
+    """The name is the title, since lists of pages show it; what of which paper it repeats stands below."""
+    name, repeats = title.groups()
+    return f"# {name}\n\n*{'Of no paper.' if repeats == 'new' else f'Repeats: {repeats}.'}*"
 
 
 def setup(app: object) -> None:
-    """Mend links as pages are read."""
+    """Mend links and titles as pages are read."""
     app.connect("source-read", _leads_somewhere)  # type: ignore[attr-defined]
+    app.connect("source-read", _fits_the_site)  # type: ignore[attr-defined]

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import _traps
 import numpy as np
+from _traps import FAR, ONCE, D, N, Rng, noise
 
 import shesha
 from shesha._atomic import write_text
@@ -25,7 +27,7 @@ BEGIN, END = "## What each trap does to each score\n", "## Twenty traps\n"
 SPLITS = {"feature split": "feature_split", "basis averaged": "basis_averaged_split"}
 MEASURES = ("CKA", "unbiased CKA", "RSA", "mutual kNN", "Procrustes similarity", "SVCCA")
 SCORES = (*SPLITS, *MEASURES)
-N, D, DONORS, FAR = 200, 32, 20, 7
+DONORS = 20
 N_SHARED = 6
 """Draws where much is shared, which vary little."""
 MANY = 0.2
@@ -35,14 +37,9 @@ Drift and donors are the worst: no score resists them, and they look like a stro
 few rows raise values without raising alarms: a test takes them away, a raw number does not. A far row makes CKA and
 Procrustes 1 and leaves ranks alone; a rogue dimension hides what is shared from every score (SVCCA rises for no
 reason); an offset blinds neighbours by cosine."""
-Rng = np.random.Generator
 Pair = tuple[np.ndarray, np.ndarray]
 Data = tuple[np.ndarray, np.ndarray, dict[str, Any]]
 """X, Y, and what is told of the rows."""
-
-
-def noise(rng: Rng, n: int, d: int) -> np.ndarray:
-    return rng.standard_normal((n, d))
 
 
 def clean(rng: Rng, shared: bool, n: int = N, d: int = D) -> Pair:
@@ -54,23 +51,19 @@ def clean(rng: Rng, shared: bool, n: int = N, d: int = D) -> Pair:
 
 
 def offset(rng: Rng, pair: Pair) -> Pair:
-    return tuple(X + 8 * noise(rng, 1, X.shape[1]) for X in pair)  # type: ignore[return-value]
+    return _traps.offset(rng, pair[0]), _traps.offset(rng, pair[1])
 
 
 def rogue(rng: Rng, pair: Pair) -> Pair:
-    for X in pair:
-        X[:, 3] = 30 * rng.standard_normal(len(X))
-    return pair
+    return _traps.rogue(rng, pair[0]), _traps.rogue(rng, pair[1])
 
 
 def far(_: Rng, pair: Pair) -> Pair:
-    for X in pair:
-        X[FAR] *= 60
-    return pair
+    return _traps.far(pair[0]), _traps.far(pair[1])
 
 
 def twice(_: Rng, pair: Pair) -> Pair:
-    return pair[0][np.r_[0 : N // 2, 0 : N // 2]], pair[1][np.r_[0 : N // 2, 0 : N // 2]]
+    return pair[0][ONCE], pair[1][ONCE]
 
 
 def donors(rng: Rng, pair: Pair) -> Pair:
@@ -78,7 +71,7 @@ def donors(rng: Rng, pair: Pair) -> Pair:
 
 
 def trend(rng: Rng, pair: Pair) -> Pair:
-    return tuple(X + np.linspace(-3, 3, N)[:, None] * noise(rng, 1, X.shape[1]) for X in pair)  # type: ignore[return-value]
+    return _traps.trend(rng, pair[0]), _traps.trend(rng, pair[1])
 
 
 def ties(_: Rng, pair: Pair) -> Pair:

@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import _traps
 import numpy as np
+from _traps import ONCE, D, N, Rng, noise
 from scipy.stats import binom
 
 import shesha
@@ -26,8 +28,6 @@ from shesha.measures import cka, linear_regression, unbiased_cka
 from shesha.report import markdown_line, markdown_table
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "pitfalls.md"
-N, D = 200, 32
-Rng = np.random.Generator
 Data = dict[str, Any]
 
 
@@ -49,10 +49,6 @@ class Trap:
 def split(X: np.ndarray) -> float:
     # Pairs that sparse rows leave undefined within a half are left out.
     return shesha.estimate(X, seed=0, n_bootstrap=0).value
-
-
-def noise(rng: Rng, n: int = N, d: int = D) -> np.ndarray:
-    return rng.standard_normal((n, d))
 
 
 def low_rank(rng: Rng, n: int = N, d: int = D, rank: int = 6) -> np.ndarray:
@@ -93,16 +89,11 @@ def axes(rng: Rng, *, whitened: bool) -> Data:
 
 
 def outlier(rng: Rng) -> Data:
-    X, Y = noise(rng), noise(rng)
-    X[7] *= 60
-    Y[7] *= 60
-    return {"X": X, "Y": Y}
+    return {side: _traps.far(noise(rng)) for side in "XY"}
 
 
 def rogue(rng: Rng, *, mean: float) -> Data:
-    X = low_rank(rng)
-    X[:, 3] = mean + (1 if mean else 30) * rng.standard_normal(N)
-    return {"X": X}
+    return {"X": _traps.rogue(rng, low_rank(rng), mean)}
 
 
 def driven(rng: Rng) -> Data:
@@ -153,7 +144,6 @@ def rsa(X: np.ndarray, Y: np.ndarray) -> float:
 
 
 ROW_NUMBER = 0.05 * np.arange(N)[:, None]
-ONCE = np.r_[0 : N // 2, 0 : N // 2]
 TRAPS = (
     Trap(
         "rows of unequal scale about an offset, all noise",
@@ -183,7 +173,7 @@ TRAPS = (
     Trap(
         "drift over the order",
         ("order",),
-        lambda rng: {"X": noise(rng) + np.linspace(-3, 3, N)[:, None] * noise(rng, 1, D)},
+        lambda rng: {"X": _traps.trend(rng, noise(rng))},
         lambda d: without(d["X"], np.arange(N) - N / 2),
         "trend removed",
     ),
@@ -200,7 +190,7 @@ TRAPS = (
          lambda d: shesha.basis_averaged_split(d["X"], seed=0), "basis-averaged"),
     Trap("whitened rows", ("whitened",), lambda rng: axes(rng, whitened=True), lambda d: split(d["before"]),
          "features from before"),
-    Trap("a common offset (mean cosine 0.98)", ("offset",), lambda rng: {"X": noise(rng) + 8 * noise(rng, 1, D)},
+    Trap("a common offset (mean cosine 0.98)", ("offset",), lambda rng: {"X": _traps.offset(rng, noise(rng))},
          centred, "centred columns"),
     Trap("one far row in both", ("few rows",), outlier, pair(unbiased_cka), "unbiased CKA", pair(cka), "CKA"),
     Trap("each row twice", ("duplicates",), lambda rng: {"X": low_rank(rng)[ONCE]},

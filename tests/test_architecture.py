@@ -20,7 +20,7 @@ ORDER = [
     {"_arrays", "_warnings", "_optional", "_atomic", "_sqlite", "_memory"},
     {"given"},
     {"plots", "report"},
-    {"results", "_validate", "_random", "_progress", "_layers", "_offers"},
+    {"results", "_spelling", "_validate", "_random", "_progress", "_layers", "_offers"},
     {"kernels", "io", "data"},
     {"extract", "runs"},
     {"nulls"},

@@ -10,7 +10,7 @@ import typer
 from shesha.cli._app import app
 
 ROOT = Path(__file__).parents[1]
-MADE = {"generated", "contents.md", "_site"}
+MADE = {"generated", "_site"}
 """What `make docs` writes beside the pages."""
 PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").rglob("*.md") if not MADE & set(page.parts))]
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]

@@ -17,13 +17,14 @@ SECTIONS = {
         "Start",
         "Five minutes for whoever you are, then how to read what comes out.",
         "readme ../start/language_models ../start/vision ../start/single_cells ../start/recordings ../start/monitoring "
-        "../decide ../reading_an_audit ../what_does_0.7_mean ../pitfalls tutorials/index ../migration",
+        "../reading_an_audit ../decide ../what_does_0.7_mean ../pitfalls tutorials/index ../migration",
     ),
     "use": (
         "Guide",
         "One page per capability: what it answers, how, and what would fool it.",
         "../which_measure ../calibration ../files ../activations ../single_cells ../neural_recordings ../steering "
-        "../monitoring ../benchmark ../benchmark/* ../extending ../how_to/* ../command_line ../report gallery/index",
+        "../monitoring ../benchmark ../benchmark/cora ../benchmark/language ../benchmark/vision "
+        "../extending ../how_to/* ../command_line ../report gallery/index",
     ),
     "look_up": (
         "Reference",
@@ -43,6 +44,13 @@ SECTIONS = {
     ),
 }
 """Pages of the bar at the top: title, what they hold, the pages below."""
+CALLED = {
+    "readme": "Overview",
+    "../benchmark/cora": "Results of the benchmark: Cora",
+    "../benchmark/language": "Results of the benchmark: language",
+    "../benchmark/vision": "Results of the benchmark: vision",
+}
+"""Pages that a list calls otherwise than they call themselves."""
 NAMESPACES = {
     "shesha": "What most people need: one import, one function per question.",
     "shesha.measures": "Similarity of two representations.",
@@ -93,9 +101,6 @@ def _make(app: Any) -> None:
     folder.mkdir()
     for name, text in _pages():
         (folder / name).write_text(text, encoding="utf-8")
-    # Where the repository is read, lists of pages would only be noise.
-    first = (Path(app.srcdir) / "index.md").read_text(encoding="utf-8")
-    (Path(app.srcdir) / "contents.md").write_text(first + _tree([f"generated/{name}" for name in SECTIONS], "hidden"))
     for source, name in COPIED.items():
         text = (Path(app.srcdir).parent / source).read_text(encoding="utf-8")
         (folder / name).write_text(_LINK.sub(_from_here, text), encoding="utf-8")
@@ -103,7 +108,7 @@ def _make(app: Any) -> None:
 
 def _from_here(found: re.Match[str]) -> str:
     """Lead a link of a page at the root from the folder of the generated pages."""
-    target = found[1].replace("docs/index.md", "docs/contents.md")
+    target = found[1]
     return (
         f"]({COPIED[target]})"
         if target in COPIED
@@ -111,6 +116,11 @@ def _from_here(found: re.Match[str]) -> str:
         if target.startswith("docs/")
         else f"](../../{target})"
     )
+
+
+def below_the_first_page() -> str:
+    """Return the list of the bar at the top: where the repository is read, lists of pages would only be noise."""
+    return _tree([f"generated/{name}" for name in SECTIONS], "hidden")
 
 
 def _pages() -> Iterator[tuple[str, str]]:
@@ -124,8 +134,9 @@ def _pages() -> Iterator[tuple[str, str]]:
 
 
 def _tree(pages: list[str], option: str) -> str:
+    names = [f"{CALLED[page]} <{page}>" if page in CALLED else page for page in pages]
     return "\n".join(
-        ["", "```{toctree}", f":{option}" if ":" in option else f":{option}:", ":glob:", "", *pages, "```", ""]
+        ["", "```{toctree}", f":{option}" if ":" in option else f":{option}:", ":glob:", "", *names, "```", ""]
     )
 
 
@@ -149,8 +160,8 @@ def _cards(every: Any, card: Any) -> Iterator[str]:
 
 def _reference() -> str:
     lines = [
-        "Reference",
-        "=========",
+        "Functions and classes",
+        "=====================",
         "",
         "Signatures are those of the functions people call.",
         "",

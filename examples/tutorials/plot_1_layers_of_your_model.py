@@ -9,7 +9,9 @@ fool you? Everything here works the same with your own ``torch.nn.Module``.
 # %%
 # A model: three hidden layers on the digits of scikit-learn, trained in seconds. Of the other 900 images 400 are
 # looked at.
+import tempfile
 from itertools import pairwise
+from pathlib import Path
 
 import torch
 from sklearn.datasets import load_digits
@@ -44,7 +46,8 @@ print(f"accuracy on images it has not seen: {right:.1%}")
 
 # %%
 # Which layers are there? Patterns choose among them; ``"*"`` stands for one part of a name.
-print(layers(model, images[:2]))
+for name, shape in layers(model, images[:2]).items():
+    print(name, shape)
 found = {f"trained {name}": rows for name, rows in activations(model, images[kept], layers="[0-2]").items()}
 found |= {f"untrained {name}": rows for name, rows in activations(untrained, images[kept], layers="[0-2]").items()}
 
@@ -76,9 +79,6 @@ audit.plot()
 #   2".
 #
 # **A page to pass on**: one file, with all numbers, what to doubt, and what was run.
-import tempfile  # noqa: E402
-from pathlib import Path  # noqa: E402
-
 with tempfile.TemporaryDirectory() as folder:
     page = audit.save_html(Path(folder) / "audit.html", about={"model": "digits, seed 0"})
     print(f"{page.name}: {page.stat().st_size / 1024:.0f} kB")

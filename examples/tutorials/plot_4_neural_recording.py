@@ -57,9 +57,11 @@ for name, counts in areas.items():
 # **Equal numbers of trials, and no trial with itself.** Rare conditions have noisy means, far from all others in both
 # halves: that alone correlates the distances. Four trials of each condition in a half take that away, and so does
 # ``shesha.neuro.wuc``, in which no trial is multiplied with itself.
-for name, counts in areas.items():
-    equal = trial_split(counts, shown, trials_per_half=4, n_permutations=199, seed=0)
-    print(f"{name:<12} four trials each: {equal.observed:.2f}, chance {equal.null_mean:.2f}, p = {equal.p_value:.3f}")
+equal = {
+    name: trial_split(counts, shown, trials_per_half=4, n_permutations=199, seed=0) for name, counts in areas.items()
+}
+for name, one in equal.items():
+    print(f"{name:<12} four trials each: {one.observed:.2f}, chance {one.null_mean:.2f}, p = {one.p_value:.3f}")
 
 # %%
 # **Does the mean response move along the session?** If it does, halves that lie apart (first and second) are the
@@ -72,16 +74,18 @@ for name, counts in areas.items():
 # circular shifts *and* first and second half agree:
 halves = {"how": "blocks", "n_blocks": 2, "trials_per_half": 4, "n_permutations": 199, "seed": 0}
 rows = [trial_split(counts, shown, **halves) for counts in areas.values()]
+for (name, one), apart in zip(equal.items(), rows, strict=True):
+    print(f"{name:<12} {'a code' if max(one.p_value, apart.p_value) <= 0.05 else 'not told from chance'}")
 figure, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 places = np.arange(len(areas))
 ax.scatter(places, [one.observed for one in rows], color="#0072b2", label="first and second half", zorder=3)
-ax.errorbar(places, [one.null_mean for one in rows], [2 * one.null_sd for one in rows], fmt="_", color="#7f7f7f",
-            label="chance, +- 2 sd")  # fmt: skip
+means, spreads = [one.null_mean for one in rows], [2 * one.null_sd for one in rows]
+ax.errorbar(places, means, spreads, fmt="none", color="#7f7f7f", capsize=4, label="chance, +- 2 sd")
 ax.set_xticks(places, list(areas))
 ax.set(ylabel="agreement of distances", xlim=(-0.5, len(areas) - 0.5))
 ax.axhline(0, color="black", linewidth=0.5)
 ax.spines[["top", "right"]].set_visible(False)
-ax.legend(frameon=False, fontsize="small")
+ax.legend(frameon=False, fontsize="small", ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1))
 
 # %%
 # **What would fool you here**

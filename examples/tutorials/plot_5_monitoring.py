@@ -93,6 +93,10 @@ ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False)
 
 # %%
+# The monitor keeps its checks. The dashes are what re-encodings rarely pass:
+shesha.plot.drift(monitor.history())
+
+# %%
 # **Reading it.** *watch* is certain and small: beyond the re-encodings, within the tolerance. *alert* is beyond both.
 # The model that was trained again is as accurate by itself as the first, and useless to what was trained on the
 # first: the classifier downstream sees other coordinates. Whether that is drift depends on who uses the embeddings;
@@ -118,4 +122,3 @@ for number, part in enumerate(images[rest].split(100)):
 # - *A rotation* leaves all distances as they are, so the canary sees nothing, and every stored vector is wrong.
 #
 # **Next.** :doc:`/monitoring`, and the same in a pipeline: :doc:`/how_to/canary_in_ci`.
-shesha.plot.drift(monitor.history())

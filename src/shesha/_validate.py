@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -173,38 +172,6 @@ def choice(value: str, known: Sequence[str], name: str) -> str:
     if value not in known:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
     return value
-
-
-class _Called(Protocol):
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What it goes by, its own name first."""
-        ...
-
-
-C = TypeVar("C", bound=_Called)
-
-
-def by_name(text: Any, known: Iterable[C], name: str, where: str) -> C:
-    """Return what goes by a name, whatever its case and punctuation, or list those of a close name, or all."""
-    if not isinstance(text, str):
-        raise TypeError(f"{name} must be a name, got {text!r}")
-    called = {_plain(one): found for found in known for one in reversed(found.names)}
-    if _plain(text) in called:
-        return called[_plain(text)]
-    close = close_names(_plain(text), called) or list(called)
-    listed_names = ", ".join(dict.fromkeys(called[one].names[0] for one in close))
-    raise ValueError(f"{name} must be one of {listed_names}, got {text!r} ({where} lists all)")
-
-
-def close_names(text: str, known: Iterable[str], *, n: int = 3, cutoff: float = 0.6) -> list[str]:
-    """Return at most n names like a mistyped one, the closest first, whatever their case."""
-    called = {one.casefold(): one for one in reversed(list(known))}
-    return [called[one] for one in difflib.get_close_matches(text.casefold(), called, n=n, cutoff=cutoff)]
-
-
-def _plain(text: str) -> str:
-    return "".join(c for c in text.casefold() if c.isalnum())
 
 
 CHANGES = ("scaling", "translation", "orthogonal")

@@ -193,7 +193,7 @@ def test_counts_are_warned_about(adata):
         ({"groupby": "target"}, "groupby must be a column of adata.obs, one of gene, batch, donor, type, got 'target'"),
         ({"blocks": "lane"}, "blocks must be a column of adata.obs, .* got 'lane'"),
         ({"groups": ["d1", "d2"]}, r"groups must be a column of adata.obs or one label per cell, got shape \(2,\)"),
-        ({"control": "control"}, "control must be among NT, got 'control'"),
+        ({"control": "control"}, r"control must be among NT, .*, rare, got 'control'; did you mean NT\?"),
         ({"groupby": "donor"}, "control must name the label of the control cells, one of"),
         ({"control": ["NT", "STAT1", "ATF2", "rare"]}, "labels must hold a group besides the controls"),
         ({"min_size": 100}, r"labels must hold a group .* got none \(ATF2: 30 rows, fewer than 100"),

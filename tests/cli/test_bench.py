@@ -184,6 +184,26 @@ def test_the_report_is_also_a_page(store, invoke, tmp_path):
     assert "Seconds per comparison" in text
 
 
+def test_a_run_writes_its_page_or_refuses_before_it_starts(toys, invoke, invoke_main, tmp_path):
+    pytest.importorskip("jinja2")
+    run = ("bench", "run", "toy", "--measure", "CKA", "--test", "shortcut", "--store", tmp_path / "a.sqlite", "--html")
+    for place, said in (
+        (tmp_path / "nowhere" / "a.html", "the folder of the file to write must exist, got"),
+        (tmp_path, "the file to write must be a file, got the directory"),
+    ):
+        refused = invoke_main(*run, place)
+        assert (refused.status, refused.out) == (2, "")
+        assert said in refused.err
+    assert not (tmp_path / "a.sqlite").exists()
+    ended = invoke(*run, tmp_path / "a.html")
+    assert ended.status == 0
+    text = (tmp_path / "a.html").read_text()
+    # What is printed is what the page answers: the only measure comes first.
+    assert ended.out.splitlines()[1].split()[1:] == ["CKA", "1.00", "1.00", "1", "1", "0"]
+    assert "Best mean ranks over the domains: CKA" in text
+    assert "toy_domain" in text
+
+
 def test_the_report_goes_to_a_file_or_is_printed(store, invoke, tmp_path):
     ended = invoke("bench", "report", tmp_path / "report.md", "--store", store, "--title", "Toys")
     assert (ended.status, ended.out, ended.err) == (0, "", "")
@@ -194,12 +214,12 @@ def test_the_report_goes_to_a_file_or_is_printed(store, invoke, tmp_path):
 
 
 BAD = {
-    "a suite that there is not": (("run", "smal"), r"SUITE must be one of small, paper.*\(did you mean 'small'\?\)"),
+    "a suite that there is not": (("run", "smal"), r"SUITE must be one of small, paper.*; did you mean small\?"),
     "a domain": (("run", "small", "--domain", "sound"), "domain must be one of graph, language, vision, got 'sound'"),
     "a data set": (("run", "small", "--dataset", "Corra"), "dataset must be one of Cora, .*, got 'Corra'"),
     "an architecture": (("run", "small", "--architecture", "GNC"), "architecture must be one of GCN, .*, got 'GNC'"),
-    "a test": (("run", "small", "--test", "shortcat"), "test must be one of shortcut, .*got 'shortcat'"),
-    "a measure": (("run", "small", "--measure", "CKAA"), "measure must be one of CKA, .*got 'CKAA'"),
+    "a test": (("run", "small", "--test", "shortcat"), "test must be .*, got 'shortcat'; did you mean shortcut"),
+    "a measure": (("run", "small", "--measure", "CKAA"), "measure must be .*got 'CKAA'; did you mean CKA"),
     "a function": (("run", "small", "--measure", "nowhere_at_all:f"), "measure must be importable as module:name"),
     "a folder of the store": (("run", "small", "--store", "nowhere/a.sqlite"), "the folder of the store must exist"),
     "a folder as store": (("run", "small", "--store", "."), "store must be a file, got the folder"),
@@ -213,7 +233,7 @@ BAD = {
     "no store to report": (("report", "a.md"), "store must be the file of an earlier run"),
     "a text as store": (("status", "--store", "text.sqlite"), "store must be a file written by `shesha bench run`"),
     "a picture": (("rank", "--published", "--plot", "a.txt"), r"--plot must end in one of .png, .pdf, .svg"),
-    "a test of tables": (("table", "--published", "--test", "shortcat"), "test must be one of shortcut"),
+    "a test of tables": (("table", "--published", "--test", "shortcat"), "test must be .*; did you mean shortcut"),
     "a domain of tables": (("table", "--published", "--domain", "sound"), "domain must be one of graph, language"),
     "a folder to write": (("export", "."), r"the file to write must be a file, got the directory \."),
     "a missing folder to write": (("report", "nowhere/a.md"), "the folder of the file to write must exist"),

@@ -227,7 +227,10 @@ BAD = {
     "one array": (["X.npy"], "FILE must hold at least two representations together, got X"),
     "one file twice": (["X.npy", "X.npy"], "FILE must be given once each, got .*X.npy repeatedly"),
     "a missing file": (["X.npy", "nowhere.npy"], "FILE must be an existing file, got .*nowhere.npy"),
-    "an unknown measure": (["X.npy", "Y.npy", "--measures", "jacard"], "must be one of Jaccard, got 'jacard'"),
+    "an unknown measure": (
+        ["X.npy", "Y.npy", "--measures", "jacard"],
+        "must be .*, got 'jacard'; did you mean Jaccard",
+    ),
     "an unknown option": (["X.npy", "Y.npy", "--measures", "CKA(k=3)"], "options of CKA must be among .*, got k"),
     "an open parenthesis": (["X.npy", "Y.npy", "--measures", "Jaccard(k=3"], r"--measures must be a name or name\(opt"),
     "no measure": (["X.npy", "Y.npy", "--measures", " , "], "measures must name at least one measure, got none"),

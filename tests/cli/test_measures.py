@@ -79,8 +79,11 @@ def test_a_card_shows_the_options_asked_for(invoke):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("jacard", r"NAME must be one of Jaccard, got 'jacard' \(`shesha measures` lists all\)"),
-        ("procrustes similarty", r"NAME must be one of Procrustes similarity.*, got 'procrustes similarty'.*"),
+        ("jacard", r"NAME must be one of those that `shesha measures` lists, got 'jacard'; did you mean Jaccard\?"),
+        (
+            "procrustes similarty",
+            r"NAME must be .*, got 'procrustes similarty'; did you mean Procrustes similarity or .*",
+        ),
         ("xyzzy", r"NAME must be one of CCA, SVCCA, .*, got 'xyzzy'.*"),
         ("CKA(k", r"NAME must be a name or name\(option=value, ...\), got 'CKA\(k'"),
         ("CKA(k=3)", r"options of CKA must be among kernel, bandwidth, got k"),

@@ -137,7 +137,7 @@ CASES = {
     ),
     "no such layer": (
         ["audit", "--model", "first", "--texts", "lines.txt", "--layers", "layer.*"],
-        r"layers must match modules of the model, got 'layer.*', which matches none; close: encoder.layer.*",
+        r"layers must match modules of the model, got 'layer.*', which matches none; did you mean encoder.layer.* or",
     ),
     "no such model": (
         ["extract", "no/model", "--texts", "lines.txt", "--out", "x.zarr"],

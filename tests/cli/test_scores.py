@@ -93,8 +93,8 @@ def test_a_card_is_found_by_any_name(invoke, name, meant):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("featuresplt", r"score must be one of feature_split, got 'featuresplt' \(`shesha scores` lists all\)"),
-        ("efective rnk", r"score must be one of effective_rank, got 'efective rnk'.*"),
+        ("featuresplt", r"score must be .* `shesha scores` lists, got 'featuresplt'; did you mean feature_split\?"),
+        ("efective rnk", r"score must be .*, got 'efective rnk'; did you mean effective_rank\?"),
         ("xyzzy", r"score must be one of feature_split, .*, anisotropy, got 'xyzzy'.*"),
     ],
 )

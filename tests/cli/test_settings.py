@@ -43,9 +43,9 @@ def test_values_reach_every_command_that_has_the_option_and_tables_win(tmp_path)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("sed = 1", r"shesha\.toml: sed must be an option, such as seed"),
-        ("[audt]\nseed = 1", r"audt\.seed must be in the table of a command, such as audit"),
-        ("[audit]\npermutation = 9", r"audit\.permutation must be an option, such as permutations"),
+        ("sed = 1", r"shesha\.toml: sed must be an option; did you mean seed\?"),
+        ("[audt]\nseed = 1", r"audt\.seed must be in the table of a command; did you mean audit\?"),
+        ("[audit]\npermutation = 9", r"audit\.permutation must be an option; did you mean permutations\?"),
         ("[audit]\nquick = 1", r"audit\.quick must be true or false, got 1"),
         ("seed = true", "seed must be a value, got True"),
         ("[audit]\nkey = 'x'", r"audit\.key must be a list, got 'x'"),

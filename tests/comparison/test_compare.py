@@ -226,8 +226,8 @@ UNUSABLE = [
     (lambda X: (X, X), {"names": (1, "1")}, r"names must be two different names, got \(1, '1'\)"),
     (lambda X: (X, X), {"names": ("a", "b", "c")}, r"names must be two different names, got \('a', 'b', 'c'\)"),
     (lambda X: (X, X), {"names": "ab"}, "names must be two different names, got 'ab'"),
-    (lambda X: (X, X), {"measures": "jacard"}, r"measure must be one of Jaccard, got 'jacard' .*lists all"),
-    (lambda X: (X, X), {"measures": ["CKA", "RSMDif"]}, "measure must be one of RSMDiff, .*got 'RSMDif'"),
+    (lambda X: (X, X), {"measures": "jacard"}, "measure must be .*, got 'jacard'; did you mean Jaccard"),
+    (lambda X: (X, X), {"measures": ["CKA", "RSMDif"]}, "measure must be .*, got 'RSMDif'; did you mean RSMDiff"),
     (lambda X: (X, X), {"measures": []}, "measures must name at least one measure, got none"),
     (
         lambda X: (X, X),

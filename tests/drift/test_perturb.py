@@ -221,7 +221,7 @@ def test_half_precision_stays_half(model):
 @pytest.mark.parametrize(
     ("targets", "message"),
     [
-        ("queri", r"targets must match parameters of the model, got 'queri', which matches none; close: query"),
+        ("queri", r"targets must match parameters of the model, got 'queri', which matches none; did you mean query, "),
         ("layer.*.weight", "which matches none"),
         ([], "targets must be names of parameters or patterns, got none"),
         ("count", "targets must match parameters of floats with at least 0 axes, got 'count'"),

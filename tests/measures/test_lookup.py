@@ -130,7 +130,9 @@ CLOSE = [
 
 @pytest.mark.parametrize(("text", "near"), CLOSE)
 def test_unknown_names_are_answered_with_close_ones(text, near):
-    with pytest.raises(ValueError, match=rf"measure must be one of .*{near}.*, got '{text}' \(`shesha measures` lists"):
+    with pytest.raises(
+        ValueError, match=rf"measure must be one of those that `shesha measures` lists, got '{text}'; did.*{near}"
+    ):
         measures.get(text)
 
 

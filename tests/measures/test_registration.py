@@ -181,7 +181,7 @@ def test_configured_measures_add_up():
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("CKB", ValueError, "measure must be one of .*CKA.*, got 'CKB'"),
+        ("CKB", ValueError, r"measure must be one of those that .* lists, got 'CKB'; did you mean .*CKA.*\?"),
         ("no such measure", ValueError, "measure must be one of .*, got 'no such measure'"),
         ("", ValueError, "measure must be"),
         ("CKA)", ValueError, r"measure must be a name or name\(option=value, ...\), got"),

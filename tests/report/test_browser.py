@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from shesha.report import as_html
+from shesha.report import Column, Page, Table, as_html
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib").use("agg")
@@ -32,7 +32,11 @@ def browser():
 @pytest.fixture
 def kinds(everything, verdict, study):
     """Pages of several kinds, by name."""
-    return {"everything": everything, "monitor": verdict, "study": study}
+    tables = [
+        Table(tuple(map(str, range(n))), ((Column("value", ("1",) * n, ">"),),), f"{n} rows", "row") for n in (13, 40)
+    ]
+    long = Page("long", "Does it go on?", ("It may.",), tuple(tables))
+    return {"everything": everything, "monitor": verdict, "study": study, "long": long}
 
 
 @pytest.fixture
@@ -122,6 +126,23 @@ def test_no_cell_lies_over_the_next(visit, kind, width):
         return range.getBoundingClientRect().right > cell.getBoundingClientRect().right + 1;
     }).map((cell) => cell.textContent)""")
     assert over == []
+
+
+def test_a_picture_scrolls_only_where_its_letters_would_be_too_small(visit):
+    page = visit(width=390)
+    widths = page.evaluate("""[...document.querySelectorAll('figure svg')].map((one) => [
+        one.getBoundingClientRect().width, parseFloat(one.getAttribute('width')) * 96 / 72,
+        one.closest('.scroll').clientWidth])""")
+    assert widths
+    for shown, own, room in widths:
+        assert shown == pytest.approx(max(0.72 * own, min(own, room)), abs=2)
+
+
+def test_a_table_that_goes_on_below_its_box_says_so(visit):
+    page = visit(kind="long")
+    assert [one.is_visible() for one in page.locator(".down").all()] == [False, True]
+    page.emulate_media(media="print")
+    assert not page.locator(".down").last.is_visible()
 
 
 @pytest.mark.parametrize("kind", ["everything", "monitor", "study"])

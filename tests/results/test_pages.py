@@ -8,10 +8,13 @@ import sys
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import shesha
+from shesha.report import as_html
 from shesha.results import DriftScore, DriftVerdict, Moved
+from shesha.results._shown import as_table
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib").use("agg")
@@ -113,6 +116,36 @@ def test_the_page_of_layers_frames_the_closest_pair():
     row, column = heat.marked
     assert (heat.rows[row], heat.columns[column]) == found.best
     assert heat.values == found.grid
+    # Every map says which number it shows: there may be several on a page.
+    assert f"{heat.title}: " in Parsed(as_html(found.page())).text
+
+
+def test_the_page_of_layers_says_what_the_measure_looks_at():
+    X = np.random.default_rng(0).standard_normal((3, 20, 4))
+    for measure, said in (
+        ("mutual kNN(k=3)", "Whether rows have the same nearest neighbours. Higher is closer."),
+        ("OrthProc", "How far apart the rows stay after the best rotation. Lower is closer."),
+        (lambda x, y: float(x[0] @ y[0]), "Higher is closer."),
+    ):
+        page = shesha.calibrate_layers(list(X), list(X[:2]), measure, n_permutations=19, seed=0).page()
+        assert page.sections[-1].parts[-1].says == said
+
+
+def test_numbers_of_a_column_have_as_many_decimals_unless_that_takes_digits_away():
+    frame = pd.DataFrame({
+        "name": list("abc"), "score": [0.5, 0.59, -0.04], "mixed": [12.3456, 0.1, np.nan],
+        "small": [0.5, 0.00001234, 1], "long": [0.1085, 0.0008386, 2.0], "count": [1, 1200, 3],
+        "text": ["1", "1.5", "x"],
+    })  # fmt: skip
+    cells = {column.head: column.cells for column in as_table(frame, "t").columns}
+    assert cells == {
+        "score": ("0.50", "0.59", "-0.04"),
+        "mixed": ("12.35", "0.10", ""),
+        "small": ("0.5", "1.234e-05", "1"),
+        "long": ("0.1085", "0.0008386", "2"),
+        "count": ("1", "1,200", "3"),
+        "text": ("1", "1.5", "x"),
+    }
 
 
 def test_the_page_of_a_verdict_says_what_to_do():

@@ -95,7 +95,7 @@ def test_a_folder_without_rows_is_told_how_to_get_them(tmp_path):
 
 def test_names_are_found_and_close_ones_offered():
     assert find("Ground Truth").name == "ground-truth"
-    with pytest.raises(ValueError, match=r"study must be one of ground-truth, got 'ground-trut' \(`shesha study list`"):
+    with pytest.raises(ValueError, match=r"study list` lists, got 'ground-trut'; did you mean ground-truth\?"):
         find("ground-trut")
     with pytest.raises(ValueError, match="study must be module:name of a module that can be imported"):
         find("no_such_module:it")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from shesha.benchmark._gathered import Gathered, gathered
 from shesha.benchmark.suites import Suite
-from shesha.report import Item, Lines, Page, Section, Text
+from shesha.report import Explained, Item, Lines, Page, Section, Text
 from shesha.results._shown import as_table, what_was_run
 
 if TYPE_CHECKING:
@@ -20,6 +20,24 @@ _FEW = (
     "A rank rests on the tests, data sets and networks that were run, and on few models of each: intervals of ranks "
     "are wide. A measure that leads here need not lead on other data."
 )
+
+
+_HEADS = {
+    "mean": "mean rank",
+    "median": "median rank",
+    "position": "place",
+    "n": "ranked in",
+    "missing": "without a score",
+}
+_SCORES = (
+    Explained("rank", "Place among the measures in one test on one data set and network: 1 is best.", "benchmark.md"),
+    Explained("spearman", "Rank correlation of how far apart the measure puts two models and how much they differ in "
+              "what the test asks: 1 is best, 0 is chance.", "benchmark.md"),
+    Explained("auprc", "How well the measure tells pairs of models of one group from pairs of two: 1 is best, chance "
+              "is the share of pairs of one group.", "benchmark.md"),
+    Explained("conformity", "Share of comparisons of two pairs in which the one that should be closer is: 1 is best, "
+              "0.5 is chance.", "benchmark.md"),
+)  # fmt: skip
 
 
 def report_page(
@@ -44,10 +62,13 @@ def report_page(
         title=title,
         question="Which measure of similarity does best where the answer is known?",
         answer=(_answer(found.ranks),),
-        numbers=() if found.ranks is None else (as_table(_measure_first(found.ranks), "Mean ranks, 1 is best"),),
+        numbers=()
+        if found.ranks is None
+        else (as_table(_measure_first(found.ranks).rename(columns=_HEADS), "Mean ranks, 1 is best"),),
         doubts=(Text(_FEW), *(Item(f"Not run or not complete: {test.title}") for test in found.lacking)),
         sections=(
             *_tests(found),
+            Section("What the scores mean", _SCORES),
             *_beside(found.beside),
             Section("Models", (as_table(found.models, "Models"),)),
             Section("Seconds per comparison", (as_table(found.runtimes, "Seconds per comparison"),)),

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Generic, TypeVar
 
+from shesha import _spelling as spelling
 from shesha.benchmark._imported import found_at, is_place
 from shesha.benchmark.hyper import Hyperparameters, require_known
 from shesha.benchmark.models import KINDS, STANDARD, Model, Plain, Setting
@@ -162,7 +163,7 @@ def _part(name: str, table: Mapping[str, P], what: str) -> P:
     if name in table:
         return table[name]
     if not is_place(name):
-        raise ValueError(f"{what} must be one of {', '.join(table)}, got {name!r}")
+        raise spelling.unknown(name, what, table, spelling.close_names(name, table))
     found, kind = found_at(name, what), type(next(iter(table.values())))
     if not isinstance(found, kind):
         raise TypeError(f"{what} must be of class {kind.__name__}, got {name!r}, which is {type(found).__name__}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
+from shesha import _spelling as spelling
 from shesha.benchmark._imported import found_at, is_place
 from shesha.benchmark.catalogue import Catalogue
 from shesha.benchmark.models import PLACES, STANDARD, Model, Plain, Setting
@@ -84,7 +84,7 @@ class Suite:
             known = {getattr(task, what).casefold(): getattr(task, what) for task in self.tasks}
             for name in names:
                 if name.casefold() not in known:
-                    raise ValueError(f"{what} must be one of {', '.join(known.values())}, got {name!r}")
+                    raise spelling.unknown(name, what, known.values(), spelling.close_names(name, known.values()))
             plain = {name.casefold() for name in names}
             found = tuple(task for task in found if not plain or getattr(task, what).casefold() in plain)
         return found
@@ -95,7 +95,7 @@ def domain_name(text: str, known: Collection[str] = tuple(PLACES)) -> str:
     for name in known:
         if text.casefold() in (name.casefold(), f"{name}s".casefold()):
             return name
-    raise ValueError(f"domain must be one of {', '.join(known)}, got {text!r}")
+    raise spelling.unknown(text, "domain", known, spelling.close_names(text, known))
 
 
 def test_name(text: str) -> str:
@@ -221,7 +221,5 @@ def suite(name: str) -> Suite:
 def shipped(name: str) -> Suite:
     """Return a suite of the library."""
     if name not in _SUITES:
-        close = difflib.get_close_matches(name, _SUITES, n=1, cutoff=0.3)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
-        raise ValueError(f"suite must be one of {', '.join(_SUITES)}, got {name!r}{hint}")
+        raise spelling.unknown(name, "suite", _SUITES, spelling.close_names(name, _SUITES, n=1, cutoff=0.3))
     return Suite(name, _SUITES[name](), _OPTIONS[name])

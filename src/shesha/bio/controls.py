@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from shesha import _spelling as spelling
 from shesha import _validate as check
 from shesha._warnings import GuessedControlsWarning, warn
 from shesha.results._base import Result
@@ -116,10 +117,11 @@ def _named(known: list[str], control: str | Sequence[str]) -> Controls:
         raise ValueError("control must name at least one label, got an empty sequence")
     for one in wanted:
         if one not in known:
-            close = check.close_names(one, known) or [
+            close = spelling.close_names(one, known) or [
                 label for label in known if is_control(label) or _has_keyword(label)
             ]
-            raise ValueError(f"control must be among {check.listed(close or known) or 'no labels'}, got {one!r}")
+            among = check.listed(known) or "no labels"
+            raise ValueError(f"control must be among {among}, got {one!r}{spelling.did_you_mean(close[:3])}")
     return Controls(tuple(dict.fromkeys(wanted)), "named")
 
 

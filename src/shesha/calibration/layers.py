@@ -104,18 +104,18 @@ def calibrate_layers(
     design = cast(Design, labels_in_order((side.names for side in (*rows.values(), *columns.values())), design))
     orders, exchanged = drawn_orders(n, n_permutations, alpha, design=design, permutations=permutations, seed=seed)
     warn_of_dependence([_middle(side) for side in (rows, columns)], design, permutations)
-    name, closer, bounds, scores = _scores(
-        rows, columns, given, measure, options, truncate, seed, identity_first(orders)
-    )
+    meant, scores = _scores(rows, columns, given, measure, options, truncate, seed, identity_first(orders))
+    name, closer = meant.name, meant.closer
     reduce = reducer(aggregate, closer)
     grids, interrupted = collect(scores, len(orders) + 1)
     _require_scores(grids[0], list(rows), list(columns), name)
     reduced = totals(reduce, grids)
-    best = best_total(reduced, closer, bounds, maximum)
+    best = best_total(reduced, closer, meant.bounds, maximum)
     reported = _reported(reduced, closer, alpha, best)
     require_beyond(maximum, reported["observed"], reported["threshold"], closer)
     return CalibratedLayers(
         measure=name,
+        family=meant.family,
         closer=closer,
         aggregate=aggregate if isinstance(aggregate, str) else getattr(aggregate, "__name__", "function"),
         rows=tuple(rows),
@@ -210,21 +210,21 @@ def _scores(
     truncate: int | float | None,
     seed: Seed,
     orders: list[Index],
-) -> tuple[str, str, tuple[float, float], Iterator[Matrix]]:
+) -> tuple[Measure, Iterator[Matrix]]:
     meant = as_measure(measure)
     if isinstance(meant, PlainMeasure):
         raw = {f"{side}[{place!r}]": layer for side, layers in given.items() for place, layer in layers.items()}
         arrays = for_function(raw, [*rows.values(), *columns.values()], truncate)
         x, y = arrays[: len(rows)], arrays[len(rows) :]
         found = null_kernel.of_function(lambda p, q: meant.function(p, q, **options), x, y, orders)
-        return meant.name, meant.closer, meant.bounds, found
+        return meant, found
     chosen = drawn(meant, options, truncate=truncate, seed=seed)
     require_inputs_as_rows(chosen, *rows.values(), *columns.values())
     layers = together([*rows.values(), *columns.values()], anywhere=chosen.anywhere)
     sides = layers[: len(rows)], layers[len(rows) :]
     parts = _parts(*sides)
     scores = [_part_scores(chosen, sides, part, truncate, orders, [*rows, *columns]) for part in parts]
-    return chosen.name, chosen.closer, chosen.bounds, _put_together(scores, parts, (len(rows), len(columns)))
+    return chosen, _put_together(scores, parts, (len(rows), len(columns)))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shesha import _validate as check
+from shesha import _spelling as spelling
 
 OWN, SHARED = "shesha.toml", "pyproject.toml"
 Settings = Mapping[str, Any]
@@ -126,8 +126,8 @@ def _checked(option: Any, value: Any, path: Path, name: str) -> Any:
 
 
 def _unknown(expected: str, name: str, known: Collection[str]) -> str:
-    close = check.close_names(name, sorted(known))
-    return f"{expected}, such as {close[0]}" if close else expected
+    close = spelling.close_names(name, sorted(known))
+    return f"{expected}{spelling.did_you_mean(close[:1])}"
 
 
 def said(path: Path, defaults: Mapping[str, Any], words: Sequence[str]) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from shesha import _validate as check
+from shesha import _spelling as spelling
 
 if TYPE_CHECKING:
     from torch import nn
@@ -63,7 +63,7 @@ def matching(pattern: str, known: Sequence[str], argument: str, what: str) -> li
     if found:
         return found
     close = _close(pattern, known)
-    offer = f"; close: {', '.join(close)}" if close else f"; there are {', '.join(_families(known)[:_MOST_CLOSE])}"
+    offer = spelling.did_you_mean(close) or f"; there are {', '.join(_families(known)[:_MOST_CLOSE])}"
     raise ValueError(f"{argument} must match {what} of the model, got {pattern!r}, which matches none{offer}")
 
 
@@ -80,7 +80,7 @@ def _close(pattern: str, known: Sequence[str]) -> list[str]:
     offered = _families(known) if is_pattern(pattern) else [*known, *_families(known)]
     # What lies within a wrapper has the right name with a prefix before it.
     inside = [name for name in offered if name.endswith(f".{pattern}")]
-    alike = check.close_names(pattern, offered, n=_MOST_CLOSE, cutoff=0.5)
+    alike = spelling.close_names(pattern, offered, n=_MOST_CLOSE, cutoff=0.5)
     return list(dict.fromkeys([*inside, *alike]))[:_MOST_CLOSE]
 
 

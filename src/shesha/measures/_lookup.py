@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from shesha import _validate as check
+from shesha import _spelling as spelling
 from shesha._offers import load_marks, offered
 from shesha.measures._own import PlainMeasure, plain
 from shesha.measures._registry import INVARIANCES, Measure, by_alias, registered
@@ -61,9 +61,7 @@ def get(name: str | Measure | Callable[..., float]) -> Measure:
     if found is None:
         if base.casefold() in _together():
             raise ValueError(f"measure must be one measure, got {name!r}, which is several")
-        raise ValueError(
-            f"measure must be one of {', '.join(_close(base))}, got {name!r} (`shesha measures` lists all)"
-        )
+        raise spelling.unknown(name, "measure", registered(), _close(base), "`shesha measures`")
     return found.configured(**options)
 
 
@@ -122,10 +120,9 @@ def _together() -> dict[str, list[Measure]]:
 
 
 def _close(base: str) -> list[str]:
-    """Names near a misspelt one, or all."""
+    """Names near a misspelt one."""
     called = {alias.lower(): m.name for m in registered().values() for alias in (m.name, m.function.__name__)}
-    close = check.close_names(base, called, cutoff=0.5)
-    return list(dict.fromkeys(called[alias] for alias in close)) or list(registered())
+    return [called[alias] for alias in spelling.close_names(base, called, cutoff=0.5)]
 
 
 def families() -> list[str]:

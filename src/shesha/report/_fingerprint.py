@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shesha._arrays import to_host
 from shesha.given import parted
@@ -22,7 +24,9 @@ def fingerprint(data: Any) -> str:
     Returns
     -------
     str
-        The hash is of the values in the order of the rows, as little-endian bytes.
+        The hash is of the values in the order of the rows, as little-endian bytes. A sparse matrix is never made dense
+        and says "sparse": its hash is of its values, columns (int64) and starts of rows (int64) in the form of
+        compressed rows without zeros, the same for every format, and not that of the equal dense matrix.
 
     Examples
     --------
@@ -31,11 +35,30 @@ def fingerprint(data: Any) -> str:
     '3 x 2 float64, SHA-256 84a6e8b7'
     """
     values, _ = parted(data, "data")
-    # The values of a sparse matrix are few, and their places belong to them.
-    found = to_host(values.toarray() if hasattr(values, "toarray") else values)
+    if hasattr(values, "tocsr"):
+        return _told(values.shape, f"sparse {_kind(values.dtype)}", _compressed(values))
+    found = to_host(values)
     if found.dtype == object:
         found = found.astype(str)
-    plain = np.ascontiguousarray(found, dtype=found.dtype.newbyteorder("<"))
-    size = " x ".join(f"{n:,}" for n in plain.shape) or "1"
-    kind = "words" if plain.dtype.kind in "US" else str(found.dtype.newbyteorder("="))
-    return f"{size} {kind}, SHA-256 {hashlib.sha256(plain.tobytes()).hexdigest()}"
+    return _told(found.shape, "words" if found.dtype.kind in "US" else _kind(found.dtype), [found])
+
+
+def _told(shape: Iterable[int], kind: str, parts: Iterable[NDArray[Any]]) -> str:
+    """Hash parts one after the other, each as little-endian bytes in the order of its rows."""
+    found = hashlib.sha256()
+    for part in parts:
+        plain = np.ascontiguousarray(part, dtype=part.dtype.newbyteorder("<"))
+        found.update(plain.reshape(-1).view(np.uint8).data)
+    return f"{' x '.join(f'{n:,}' for n in shape) or '1'} {kind}, SHA-256 {found.hexdigest()}"
+
+
+def _kind(dtype: np.dtype[Any]) -> str:
+    return str(dtype.newbyteorder("="))
+
+
+def _compressed(values: Any) -> list[NDArray[Any]]:
+    """Return the one form that a sparse matrix has: rows in order, columns in order, each once, without zeros."""
+    found = values.tocsr(copy=True)
+    found.sum_duplicates()
+    found.eliminate_zeros()
+    return [found.data, found.indices.astype(np.int64), found.indptr.astype(np.int64)]

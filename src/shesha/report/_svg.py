@@ -34,4 +34,5 @@ def drawn(draw: Callable[[], Axes], name: str) -> str:
     found = _NAMED.sub(rf"\g<1>{name}-", _UNWANTED.sub("", text.getvalue())).strip()
     for plain, own in _INKS.items():
         found = found.replace(plain, own)
-    return found
+    # On a phone a picture shrinks until its letters would be too small, and scrolls from there.
+    return found.replace("<svg ", f'<svg style="--natural:{figure.get_figwidth():g}in" ', 1)

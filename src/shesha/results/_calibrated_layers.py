@@ -43,6 +43,8 @@ class CalibratedLayers(BesideNull):
     seed: int | None = None
     interrupted: bool = False
     options: dict[str, Any] = field(default_factory=dict)
+    family: str = ""
+    """The family of the measure, as its mark says."""
 
     @property
     def significant(self) -> bool:

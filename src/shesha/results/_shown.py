@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from shesha.results._base import Result
 
+_DECIMALS = 4
 _MOST = 200
 """Rows of a table that a page shows; `to_frame` has them all."""
 
@@ -78,11 +79,20 @@ def as_table(frame: pd.DataFrame, title: str) -> Table:
     head, *names = map(str, shown.columns)
     columns = []
     for place, name in enumerate(names, 1):
-        cells = tuple(map(_cell, shown.iloc[:, place]))
-        numbers = shown.iloc[:, place].map(lambda one: isinstance(one, float | int)).all()
-        columns.append(Column(name.replace("_", " "), cells, ">" if numbers else "<"))
+        column = shown.iloc[:, place]
+        numbers = bool(column.map(lambda one: isinstance(one, float | int)).all())
+        columns.append(Column(name.replace("_", " "), _cells(column, numbers=numbers), ">" if numbers else "<"))
     # One group: the first columns may together name a row, so none is parted from them.
     return Table(tuple(map(_cell, shown.iloc[:, 0])), (tuple(columns),), title, head.replace("_", " "))
+
+
+def _cells(column: pd.Series[Any], *, numbers: bool) -> tuple[str, ...]:
+    """Write numbers of a column with equally many decimals, where that takes no digit away and adds few."""
+    cells = tuple(map(_cell, column))
+    decimals = max((len(cell.partition(".")[2]) for cell in cells), default=0)
+    if not numbers or not 0 < decimals <= _DECIMALS or any("e" in cell for cell in cells):
+        return cells
+    return tuple(f"{value:.{decimals}f}" if cell else "" for cell, value in zip(cells, column, strict=True))
 
 
 def _cell(value: Any) -> str:

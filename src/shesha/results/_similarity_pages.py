@@ -295,7 +295,7 @@ def calibrated_layers_page(found: CalibratedLayers) -> Page:
         sections=(
             Section("The null", _null(found)),
             Section("Every pair on its own", (p_values,), str(_BEST_OF_MANY.text)),
-            Section("What the numbers mean", (says, measure_explained(found.measure, "", found.closer))),
+            Section("What the numbers mean", (says, measure_explained(found.measure, found.family, found.closer))),
         ),
         ran=what_was_run(found, {"n_rows": found.n_rows, "aggregate": found.aggregate}),
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha import _validate as check
+from shesha import _spelling as spelling
 from shesha._types import Vector
 from shesha._warnings import MeasureWarning, warn
 
@@ -25,16 +25,16 @@ def module_named(model: Any, layer: str) -> Any:
     if layer in known and layer:
         return known[layer]
     names = [name for name in known if name]
-    raise ValueError(f"layer must be the name of a module of the model, got {layer!r}; {_offered(layer, names)}")
+    raise ValueError(f"layer must be the name of a module of the model, got {layer!r}{_offered(layer, names)}")
 
 
 def _offered(layer: str, names: list[str]) -> str:
     """Close names: those spelled alike, and those that end alike, since wrappers put names of their own before."""
     ending = [name for name in names if name == layer.strip(".") or name.endswith("." + layer.strip("."))]
-    close = list(dict.fromkeys([*ending, *check.close_names(layer, names, n=_CLOSE, cutoff=0.5)]))[:_CLOSE]
+    close = list(dict.fromkeys([*ending, *spelling.close_names(layer, names, n=_CLOSE, cutoff=0.5)]))[:_CLOSE]
     if close:
-        return f"close are {', '.join(map(repr, close))}"
-    return f"it has {', '.join(map(repr, names[:_CLOSE]))}{' and more' if len(names) > _CLOSE else ''}"
+        return spelling.did_you_mean(close)
+    return f"; it has {', '.join(map(repr, names[:_CLOSE]))}{' and more' if len(names) > _CLOSE else ''}"
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
 
-from shesha import _validate as check
+from shesha import _spelling as spelling
 from shesha.studies._study import Study
 
 
@@ -39,7 +39,7 @@ def find(name: str) -> Study:
     """
     module, colon, attribute = name.partition(":")
     if not colon:
-        return check.by_name(name, studies(), "study", "`shesha study list`")
+        return spelling.by_name(name, studies(), "study", "`shesha study list`")
     try:
         found = getattr(import_module(module), attribute, None)
     except ModuleNotFoundError as error:

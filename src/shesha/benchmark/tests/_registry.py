@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TypeVar
 
-from shesha import _validate as check
+from shesha import _spelling as spelling
 from shesha.benchmark._imported import found_at, is_place
 from shesha.benchmark.models import add_kind
 from shesha.benchmark.tests._accuracy import ACCURACY
@@ -86,8 +86,7 @@ def find(test: str | BenchmarkTest) -> BenchmarkTest:
     found = plain.get(test.casefold().replace("_", "").replace("-", "").replace(" ", ""))
     if found is None:
         names = [one.name for one in known()]
-        close = check.close_names(test, names, cutoff=0.4) or names
-        raise ValueError(f"test must be one of {', '.join(close)}, got {test!r}")
+        raise spelling.unknown(test, "test", names, spelling.close_names(test, names, cutoff=0.4))
     return found
 
 

@@ -42,6 +42,12 @@ for (const table of all("table.sortable")) {
   });
 }
 
+/* Where a table goes on below its box, that is said. */
+for (const told of all(".down")) {
+  const box = told.previousElementSibling;
+  told.hidden = box.scrollHeight <= box.clientHeight;
+}
+
 /* One representation in all tables: a click on its name marks it everywhere. */
 for (const head of all("table.sortable tbody th")) {
   head.addEventListener("click", () => {
