@@ -121,7 +121,7 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
             for where, found in own.groupby("where", sort=False)
         ]
         lines.sort(key=lambda line: _in_order(line[0]))
-        yield markdown_table(["where", *VERDICTS], lines)
+        yield markdown_table(["where", *VERDICTS], [[_headed(place), *counts] for place, *counts in lines])
 
 
 def _counted(checks: pd.DataFrame) -> str:
@@ -190,6 +190,13 @@ def _place(where: object) -> str:
     return str(where).partition(",")[2].strip() or "text"
 
 
+def _headed(place: str) -> str:
+    """Say that a bare number is a section's."""
+    if not place[:1].isdigit():
+        return place
+    return f"Sections {place}" if " and " in place else f"Section {place}"
+
+
 def _in_order(place: str) -> list[tuple[int, str]]:
     """Sort Table 9 before Table 10."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", place)]
@@ -199,8 +206,9 @@ def _numbers(paper: str, checks: pd.DataFrame) -> str:
     """Return the page of every number of a paper, table by table."""
     parts = [f"# {paper}: every number", "Back to [the index](index.md)."]
     found = {_place(where): own for where, own in checks.groupby("where", sort=False)}
+    columns = ("what", "published", "ours", "verdict", "why", "study")
     for place in sorted(found, key=_in_order):
-        parts += [f"## {place}", _table(found[place], ("what", "published", "ours", "verdict", "why", "study"))]
+        parts += [f"## {_headed(place)}", _table(found[place], columns)]
     return "\n\n".join(parts) + "\n"
 
 
