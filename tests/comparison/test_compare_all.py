@@ -285,7 +285,12 @@ UNUSABLE = [
     (lambda X: {"a": X, "b": X[0]}, {}, ValueError, r"b must be 2-D \(n_samples, n_features\), got shape \(11,\)"),
     (lambda X: {"a": X, "b": X}, {"workers": 0}, ValueError, "workers must be at least 1, got 0"),
     (lambda X: {"a": X, "b": X}, {"workers": 1.5}, TypeError, "workers must be an integer, got 1.5"),
-    (lambda X: {"a": X, "b": X}, {"measures": "RSB"}, ValueError, "measure must be one of .*RSA.*, got 'RSB'"),
+    (
+        lambda X: {"a": X, "b": X},
+        {"measures": "RSB"},
+        ValueError,
+        "measure must be one of .*, got 'RSB'; did you mean RSA",
+    ),
 ]
 
 

@@ -140,7 +140,12 @@ UNUSABLE = [
     (lambda X: (X, [X]), {}, ValueError, r"0.* must be 2-D \(n_samples, n_features\), got shape \(11,\)"),
     (lambda X: ({"a": X}, {"b": X * np.nan}), {}, ValueError, r"b.* must be finite, got NaN or infinity in rows"),
     (lambda X: ([X], [X[:20]]), {}, ValueError, "representations must have the same rows, got different numbers"),
-    (lambda X: ([X], [X]), {"measure": "jacard"}, ValueError, "measure must be one of Jaccard, got 'jacard'"),
+    (
+        lambda X: ([X], [X]),
+        {"measure": "jacard"},
+        ValueError,
+        "measure must be one of .*, got 'jacard'; did you mean Jaccard",
+    ),
     (
         lambda X: ([X], [X]),
         {"measure": "neighbours"},
