@@ -78,6 +78,8 @@ def _as_callable(perturb: Perturbation | float) -> Perturbation:
 
 def _wants_generator(perturb: Perturbation) -> bool:
     """Whether a callable needs, or names, a generator beside its input."""
+    if isinstance(perturb, np.ufunc):  # Older NumPy gives these no readable signature.
+        return perturb.nin > 1
     try:
         parameters = inspect.signature(perturb).parameters.values()
     except ValueError:  # Without a readable signature it is taken to follow the documented one.
