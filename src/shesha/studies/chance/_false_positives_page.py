@@ -12,6 +12,7 @@ from shesha.studies.chance._rate_tables import dots, exact_limits, outside, pool
 if TYPE_CHECKING:
     import pandas as pd
 
+SCALED = ("row scale about an offset", "depth of counts")
 BY = ["score", "data", "design", "n"]
 TOO_FREE = ("free", "blocks", "blocks of 8", "blocks of 25", "stretches of 8", "stretches of 25")
 """Designs that do not allow for what the rows of these data have in common."""
@@ -29,6 +30,8 @@ NOTES = (
     "`within`.",
     "Power is a rate of one strength (a shared part with the variance of the noise, rank 4; for scores and "
     "covariates rank 3), and says nothing of weaker ones: see the study `power`.",
+    "Sparse features without structure: a row with more entries is longer in every direction, so that halves of "
+    "rotated directions agree on which rows are long. Halves of the given features do not.",
     "What would fool a reader: rows that depend on one another in an order that nothing tells. No warning finds "
     "subjects that take turns; only the design does.",
 )
@@ -110,7 +113,7 @@ def _answer(
     )
     clustered = nothing[nothing.data == "clusters of rows"]
     both = [_share(clustered[clustered.design == one]) for one in ("free", "blocks")]
-    scaled = nothing[nothing.data.isin(("row scale about an offset", "depth of counts"))]
+    scaled = nothing[nothing.data.isin(SCALED)]
     scale = [_share(scaled[scaled.design == one]) for one in ("-", "row scale")]
     return (
         f"Where rows are independent, p-values of similarities keep their level: {100 * hits / runs:.1f} % "
@@ -120,8 +123,20 @@ def _answer(
         f"{both[1]}) and {_range(free)} of unrelated series, groups or covariates, over lines; of {len(told)} lines "
         f"with a design for them {len(failing)} stay above the level{' (' + named + ')' if named else ''}. Features "
         f'that share a scale of rows alone are called stable in {scale[0]} of runs, with `keep="row scale"` in '
-        f"{scale[1]}."
+        f"{scale[1]}.{_others_above(scores)}"
     )
+
+
+def _others_above(scores: pd.DataFrame) -> str:
+    """Name the lines of independent features, of no common scale, that are above the level all the same."""
+    others = scores[(scores.design == "-") & ~scores.data.isin(SCALED)]
+    above = others[others.above]
+    named = "; ".join(f"{one.score}, {one.data}, {one.n} rows {100 * one.rate:.0f} %" for _, one in above.iterrows())
+    if not named:
+        return ""
+    kept = scores[(scores.design == "row scale") & scores.data.isin(above.data)]
+    held = f'; with `keep="row scale"` {_range(kept)}' if len(kept) else ""
+    return f" Of {len(others)} lines of other features {len(above)} are above the level ({named}{held})."
 
 
 def _share(own: pd.DataFrame) -> str:

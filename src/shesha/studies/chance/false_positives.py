@@ -14,7 +14,7 @@ from shesha.stability import chance
 from shesha.studies._page import Page
 from shesha.studies._study import study
 from shesha.studies.chance import _unrelated as unrelated
-from shesha.studies.chance._false_positives_page import page_of
+from shesha.studies.chance._false_positives_page import SCALED, page_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,6 @@ PERMUTATIONS = {"measures": 19, "scores": 39, "designs": 39}
 """The smallest numbers at which the level can be reached exactly, and twice that."""
 SPLIT, ROTATED = "feature_split", "basis_averaged_split"
 FEATURES = ("Gaussian", "unequal scales", "heavy tails", "sparse, 10 %", "spike counts, mean 0.06")
-SCALED = ("row scale about an offset", "depth of counts")
 NOTHING, SIGNAL = "nothing", "signal"
 
 
@@ -46,6 +45,8 @@ def _scores() -> Iterator[dict[str, Any]]:
     """Scores of one representation against halves that are matched anew, or permuted features."""
     kinds = [(SPLIT, data, keep) for data in SCALED for keep in ("-", "row scale")]
     kinds += [(score, data, "-") for score in (SPLIT, ROTATED) for data in FEATURES]
+    # Rows with more entries are longer in every rotated direction.
+    kinds += [(ROTATED, "sparse, 10 %", "row scale")]
     for score, data, design in kinds:
         d = 200 if data == SCALED[1] else 64 if data.startswith("sparse") else 128 if data.startswith("spike") else 32
         for n in (20, 50, 200):
