@@ -145,7 +145,9 @@ def _share(own: pd.DataFrame) -> str:
 
 
 def _range(lines: pd.DataFrame) -> str:
-    return f"{100 * lines.rate.min():.0f} to {100 * lines.rate.max():.0f} %" if len(lines) else "an unknown share"
+    if not len(lines):
+        return "an unknown share"
+    return " to ".join(dict.fromkeys(f"{100 * rate:.0f}" for rate in (lines.rate.min(), lines.rate.max()))) + " %"
 
 
 def _pictures(measures: pd.DataFrame, scores: pd.DataFrame, designs: pd.DataFrame, level: float) -> tuple[Picture, ...]:
