@@ -1,4 +1,4 @@
-"""Print the lowest versions that pyproject.toml allows, as constraints of pip: `make versions` runs the tests on them."""
+"""Print the lowest versions that pyproject.toml allows, as constraints of pip: `make versions` tries them."""
 
 from __future__ import annotations
 
