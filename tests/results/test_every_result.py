@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import subprocess
+import sys
 from dataclasses import fields, replace
 
 import numpy as np
@@ -181,3 +183,12 @@ def test_every_picture_says_where_it_is_drawn(kind):
         assert "ax : matplotlib Axes, optional" in lines
         assert lines[-1] == "" or lines[-1] == "matplotlib Axes"
         assert lines[0].startswith("Draw ")
+
+
+def test_a_fresh_process_names_every_kind_where_one_is_unknown(tmp_path):
+    place = tmp_path / "widget.json"
+    place.write_text('{"shesha": "0", "format": 1, "result": {"$result": "Widget", "fields": {}}}')
+    code = f"import shesha; shesha.load({str(place)!r})"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "ValueError: kind must be one that shesha" in ended.stderr
+    assert "Audit, " in ended.stderr and "TwoSample" in ended.stderr

@@ -124,8 +124,11 @@ def _class(kind: Any) -> type[Result]:
         getattr(import_module(f"shesha.{room or 'results'}"), name, None)
     known = kinds()
     if not isinstance(kind, str) or kind not in known:
+        # To name all that there are, those that nobody has asked for yet must be there.
+        package = import_module("shesha.results")
+        _ = [getattr(package, one) for one in package.__all__]
         raise ValueError(
-            f"kind must be one that shesha {__version__} knows ({', '.join(sorted(known))}), got {kind!r}: a newer "
+            f"kind must be one that shesha {__version__} knows ({', '.join(sorted(kinds()))}), got {kind!r}: a newer "
             "version may know it"
         )
     return known[kind]
