@@ -1,5 +1,6 @@
 """Running studies: what is kept, what is told, what is refused."""
 
+import json
 import os
 import subprocess
 import sys
@@ -43,6 +44,20 @@ def test_a_page_holds_answer_table_picture_and_what_was_run(tmp_path):
     assert "2 of the 2 cells of the quick grid" in page
     assert (tmp_path / "mine" / "squares.png").read_bytes()[:4] == b"\x89PNG"
     assert pd.read_csv(tmp_path / "mine" / "rows.csv").square.tolist() == [1, 4]
+
+
+def test_a_page_names_the_machines_of_rows_that_came_from_elsewhere(tmp_path):
+    (found,) = run([MINE], quick=True, out=tmp_path)
+    ((here, n),) = found.places.items()
+    page = (tmp_path / "mine" / "page.md").read_text()
+    assert n == 2 and page.count(here) == 1
+    summary = tmp_path / "mine" / "summary.json"
+    summary.write_text(summary.read_text().replace(json.dumps(here), '"a larger machine"'))
+    # A clone has the table and its summary, not the store.
+    (tmp_path / "studies.sqlite").unlink()
+    run([MINE], out=tmp_path)
+    page = (tmp_path / "mine" / "page.md").read_text()
+    assert "4 of the 4 cells" in page and "2 of the rows: a larger machine." in page
 
 
 def test_failures_and_missing_data_are_told_and_tried_again(tmp_path, monkeypatch):

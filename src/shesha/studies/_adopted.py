@@ -38,13 +38,15 @@ def adopt(study: Study, store: ResultStore, folder: Path, key: Any) -> int:
     names = {name for cell in (*study.full, *study.quick) for name in cell}
     known = {_told(row, names): row for row in rows}
     seconds = about["seconds"] / max(1, len(rows))
+    # The table does not say which of several machines computed a row.
+    places = " or ".join(about.get("places", ()))
     found = {}
     for cell in (*study.full, *study.quick):
         row = known.get(_told({name: _text(value) for name, value in cell.items()}, names))
         if row is not None:
             values = {name: _value(text) for name, text in row.items() if name not in cell}
             kept = {"row": {**cell, **values}, "seconds": seconds, "day": about["days"][-1]}
-            found[key(cell)] = json.dumps(kept)
+            found[key(cell)] = json.dumps({**kept, "place": places} if places else kept)
     store.put(study.kind, found)
     return len(found)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from shesha.runs import Here, Job, Kept, Meter, ResultStore
 from shesha.studies._adopted import adopt
 from shesha.studies._registry import find
 from shesha.studies._study import Study, Unreachable
-from shesha.studies._writing import StudyRun, write
+from shesha.studies._writing import StudyRun, place, write
 
 STORE = "studies.sqlite"
 _MISSING = "unreachable"
@@ -133,7 +134,7 @@ class _Cells(Kept):
         if _MISSING in row:
             self.unreachable[job.key] = row[_MISSING]
             return float(seconds)
-        return super().done(job, (seconds, {"row": row, "seconds": seconds, "day": time.strftime("%Y-%m-%d")}))
+        return super().done(job, (seconds, {**row, "seconds": seconds, "day": time.strftime("%Y-%m-%d")}))
 
 
 def _chosen(study: Study, cells: Sequence[dict[str, Any]], only: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -180,9 +181,9 @@ def _missing_of(study: Study) -> str:
 
 
 def _computed(reference: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Compute a cell in whatever process this is."""
+    """Compute a cell in whatever process this is, and say on what machine."""
     try:
-        return find(reference)(**parameters)
+        return {"row": find(reference)(**parameters), "place": place()}
     except Unreachable as error:
         return {_MISSING: str(error)}
 
@@ -201,6 +202,7 @@ def _as_run(study: Study, store: ResultStore, quick: bool, failures: Mapping[str
     rows = pd.DataFrame([one["row"] for one in found])
     days = sorted({one["day"] for one in found})
     seconds = tuple(float(one["seconds"]) for one in found)
+    places = Counter(one["place"] for one in found if "place" in one)
     missing = dict(store.items(_missing_of(study)))
     unreachable = {_key(one): missing[_key(one)] for one in cells if _key(one) in missing}
-    return StudyRun(study, rows, dict(failures or {}), unreachable, len(cells), quick, seconds, tuple(days))
+    return StudyRun(study, rows, dict(failures or {}), unreachable, len(cells), quick, seconds, tuple(days), places)

@@ -6,8 +6,8 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +42,8 @@ class StudyRun:
     """That each row took."""
     days: tuple[str, ...] = ()
     """On which they were computed."""
+    places: Mapping[str, int] = field(default_factory=dict)
+    """How many were computed by which machine and versions, of those that say it."""
 
     @property
     def complete(self) -> bool:
@@ -82,6 +84,7 @@ def write(found: StudyRun, folder: Path) -> Path:
         "unreachable": len(found.unreachable),
         "seconds": round(sum(found.seconds), 1),
         "days": list(dict.fromkeys((found.days[0], found.days[-1]))) if found.days else [],
+        "places": dict(found.places),
     }
     write_text(own / SUMMARY, json.dumps(summary, indent=1) + "\n")
     return save_page(page, own, f"{study.name} ({study.paper})", study.question, "\n\n".join(_said(found)))
@@ -133,9 +136,11 @@ def _said(found: StudyRun) -> Iterator[str]:
         if cells:
             reasons = sorted(set(cells.values()))
             yield f"{len(cells)} cells {what}: " + "; ".join(reasons[:5]) + "."
-    python = ".".join(map(str, sys.version_info[:3]))
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "pandas"))
-    yield f"This page: shesha {__version__}, Python {python}, {libraries}; {_machine()}."
+    here = place()
+    yield f"This page: shesha {__version__}, {here}."
+    for other, n in sorted(found.places.items()):
+        if other != here:
+            yield f"{n} of the rows: {other}."
 
 
 def _duration(seconds: float) -> str:
@@ -144,8 +149,14 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
+def place() -> str:
+    """Name what computes here: versions, the processor, and how many of its cores there are."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "pandas"))
+    return f"Python {python}, {libraries}; {_machine()}"
+
+
 def _machine() -> str:
-    """Name the processor, and how many of its cores there are."""
     name = platform.processor() or platform.machine()
     facts = Path("/proc/cpuinfo")
     if facts.exists():
