@@ -95,9 +95,28 @@ def test_sampled_draws_are_scores_of_unlinked_rows():
     request = requested(
         rows, None, "basis_averaged_split", {"metric": "euclidean", "n_draws": 3}, n_permutations=9, seed=1
     )
-    found = sampled_null(rows, exchange(80), request, 5000)
+    rotations = np.random.default_rng(1).spawn(3)
+    found = sampled_null(rows, exchange(80), request, 5000, rotations)
     independent = shesha.basis_averaged_split(rng.standard_normal((80, 12)) * scales, 30, metric="euclidean", seed=0)
     assert found.mean() == pytest.approx(independent, abs=0.1)
+
+
+@pytest.mark.parametrize("pairs", [None, 150])
+def test_rotations_that_favour_agreement_favour_it_in_the_null_as_well(pairs, monkeypatch):
+    """Over data sets the chance level is the mean of the score, for each seed on its own."""
+    if pairs:
+        monkeypatch.setattr(module, "PAIRS", pairs)
+    drawn = [np.random.default_rng([16, run]).standard_normal((20, 64)) > 1.28 for run in range(20)]
+    data = [X[X.any(axis=1)].astype(float) for X in drawn]
+    means = []
+    for seed in range(4):
+        options = {"variant": "basis_averaged_split", "n_permutations": 19, "n_rotations": 3, "seed": seed}
+        found = [shesha.chance(X, **options) for X in data]
+        observed, level = (np.array([getattr(one, name) for one in found]) for name in ("observed", "level"))
+        assert abs((observed - level).mean()) < 4 * (observed - level).std(ddof=1) / np.sqrt(len(data))
+        means.append(observed.mean())
+    # Such rotations there are: seeds differ by much more than these means vary.
+    assert np.ptp(means) > 0.03
 
 
 def test_rows_that_a_draw_leaves_empty_take_no_part():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from shesha.stability.matchings import partitions_per_matching
 from shesha.stability.sampled_pairs import pairs_of_partition
 from shesha.stability.unlinked import ROTATIONS, sampled_null
 from shesha.views import SampledHalves
-from shesha.views._split_halves import Draw
+from shesha.views._split_halves import Draw, restarted
 
 NULL_PAIRS = 100_000
 """Pairs per matching when all do not fit the memory budget."""
@@ -27,10 +27,10 @@ _STRATA = 32
 """Strata of which so many fit among the rows that are matched are taken whole."""
 
 
-def null(halves: SampledHalves, request: Request) -> Vector:
+def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> Vector:
     """Correlate the first half of random pairs with the second half of the pairs that they are matched with.
 
-    Halves of random rotations are held against unlinked features instead.
+    Halves of random rotations (those of the score) are held against unlinked features instead.
     """
     if not request.n_permutations:
         return np.empty(0)
@@ -40,7 +40,7 @@ def null(halves: SampledHalves, request: Request) -> Vector:
     if halves.rotated:
         # No more than the score has: its null would spread less than it does.
         n_pairs = (request.pairs or NULL_PAIRS) // ROTATIONS
-        return sampled_null(halves.rows.read(chosen), design, request, n_pairs)
+        return sampled_null(halves.rows.read(chosen), design, request, n_pairs, rotations[: request.options["n_draws"]])
     rows = halves.reader()(chosen)
     next_draw = halves.sampler(request.seed)
     draws = [next_draw() for _ in range(request.options["n_draws"])]
@@ -56,7 +56,7 @@ def null(halves: SampledHalves, request: Request) -> Vector:
     def score(turn: int) -> Vector:
         own = [draws[(turn * together + k) % len(draws)] for k in range(together)]
         matched = orders[turn::n_turns]
-        scores = np.array([halves.matched(rows, _restarted(one), matched, per_draw, streams[turn]) for one in own])
+        scores = np.array([halves.matched(rows, restarted(one), matched, per_draw, streams[turn]) for one in own])
         known = np.isfinite(scores)
         total = np.where(known, scores, 0.0).sum(axis=0)
         return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)
@@ -90,10 +90,3 @@ def _units(design: Exchange) -> Index:
     """
     small = np.bincount(design.block).max() <= NULL_ROWS // _STRATA
     return design.block if small else design.clusters
-
-
-def _restarted(draw: Draw) -> Draw:
-    """Return a generator in its first state: a rotation serves many matchings."""
-    if not isinstance(draw, np.random.Generator):
-        return draw
-    return np.random.default_rng(cast("np.random.SeedSequence", draw.bit_generator.seed_seq))

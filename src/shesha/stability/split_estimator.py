@@ -76,7 +76,7 @@ def _exact(request: Request) -> Evidence:
     next_draw = halves.sampler(request.seed)
     # A generator that stands for its seed gives the documented functions' partitions, so they are drawn first.
     draws: list[Draw] = [next_draw() for _ in range(request.options["n_draws"])]
-    matchings = null_of(request, halves.n_features)
+    matchings = null_of(request, halves.n_features, tuple(draws))
 
     def take(at: int, found: Partition) -> _Found:
         cells = found.cells(thinned) if request.n_bootstrap else None
@@ -152,6 +152,7 @@ def _from_pairs(request: Request) -> Evidence:
     next_draw = halves.sampler(request.seed)
     sample = sample_of(n, request.pairs, request.options["n_draws"], spawn(request.seed, THINNING))
     n_scored = 0
+    draws: list[Draw] = []
 
     def score(task: tuple[Draw, Callable[[], Pairs]]) -> tuple[sampled.SampledScore, int]:
         pairs = task[1]()
@@ -159,15 +160,15 @@ def _from_pairs(request: Request) -> Evidence:
 
     def score_all(_: int, count: int) -> list[sampled.SampledScore]:
         nonlocal n_scored
-        draws = [next_draw() for _ in range(count)]
-        found = list(parallel(score, list(zip(draws, sample.drawn(count), strict=True))))
+        draws.extend(next_draw() for _ in range(count))
+        found = list(parallel(score, list(zip(draws[-count:], sample.drawn(count), strict=True))))
         n_scored += sum(size for _, size in found)
         return [part for part, _ in found]
 
     parts = draw_until(score_all, request)
     scores = np.array([part.score for part in parts])
     defined = [part for part in parts if part.score == part.score]
-    null = sampled_chance.null(halves, request)
+    null = sampled_chance.null(halves, request, draws)
     n_used = sample.distinct or n_scored
     if not defined:
         return Evidence(float("nan"), scores, null=null, reason=CONSTANT, n_pairs=n_used)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from shesha import _validate as check
 from shesha._random import generator
-from shesha._types import Index, Seed, Vector
+from shesha._types import Index, Matrix, Seed, Vector
 from shesha._warnings import NotEstimable
 from shesha.kernels import halves
 from shesha.kernels.distances import METRICS, Metric, rounding_level
@@ -51,10 +51,7 @@ class SplitHalves(View):
         n, d = source.rows.shape
         if d < MIN_FEATURES:
             raise NotEstimable(f"halves of the features need at least {MIN_FEATURES} features, got {d}")
-        rows = source.standard(metric)
-        if rotated and metric == "euclidean":
-            # A rotation moves medians, but not means, along.
-            rows = rows - rows.mean(axis=0)
+        rows = _rotatable(source, metric) if rotated else source.standard(metric)
         with single_threaded_blas():
             frame: Frame = Rotations(rows) if rotated else Axes(rows)
             kernel = halves.halves(rows, metric_within(metric, rotated), frame)
@@ -99,6 +96,21 @@ class SplitHalves(View):
         return float(np.nanmean(found))
 
 
+def _rotatable(source: Representation, metric: Metric) -> Matrix:
+    """Rows in the form that a rotation leaves alone."""
+    rows = source.standard(metric)
+    # A rotation moves medians, but not means, along.
+    return rows - rows.mean(axis=0) if metric == "euclidean" else rows
+
+
+def rotated_rows(source: Representation, metric: Metric, draws: Sequence[Draw]) -> Iterator[Matrix]:
+    """Yield the rows after each rotation; the first half of their columns is the first half of `SplitHalves`."""
+    with single_threaded_blas():
+        frame = Rotations(_rotatable(source, metric))
+    for draw in draws:
+        yield np.ascontiguousarray(np.vstack(frame.halves(draw)).T)
+
+
 def metric_within(metric: Metric, rotated: bool) -> Metric:
     """The metric within halves: correlation rows were centred before the rotation, not within halves."""
     return "cosine" if rotated and metric == "correlation" else metric
@@ -109,3 +121,11 @@ def draw_sampler(n_features: int, rotated: bool, rng: np.random.Generator) -> Ca
     if rotated:
         return lambda: rng.spawn(1)[0]
     return lambda: rng.permutation(n_features)
+
+
+def restarted(draw: Draw) -> Draw:
+    """Return what makes the same partition once more: the generator of a rotation in its first state."""
+    if not isinstance(draw, np.random.Generator):
+        return draw
+    kind = type(draw.bit_generator)
+    return np.random.Generator(kind(cast("np.random.SeedSequence", draw.bit_generator.seed_seq)))

@@ -134,9 +134,7 @@ def _others_above(scores: pd.DataFrame) -> str:
     named = "; ".join(f"{one.score}, {one.data}, {one.n} rows {100 * one.rate:.0f} %" for _, one in above.iterrows())
     if not named:
         return ""
-    kept = scores[(scores.design == "row scale") & scores.data.isin(above.data)]
-    held = f'; with `keep="row scale"` {_range(kept)}' if len(kept) else ""
-    return f" Of {len(others)} lines of other features {len(above)} are above the level ({named}{held})."
+    return f" Of {len(others)} lines of other features {len(above)} are above the level ({named})."
 
 
 def _share(own: pd.DataFrame) -> str:

@@ -45,8 +45,6 @@ def _scores() -> Iterator[dict[str, Any]]:
     """Scores of one representation against halves that are matched anew, or permuted features."""
     kinds = [(SPLIT, data, keep) for data in SCALED for keep in ("-", "row scale")]
     kinds += [(score, data, "-") for score in (SPLIT, ROTATED) for data in FEATURES]
-    # Rows with more entries are longer in every rotated direction.
-    kinds += [(ROTATED, "sparse, 10 %", "row scale")]
     for score, data, design in kinds:
         d = 200 if data == SCALED[1] else 64 if data.startswith("sparse") else 128 if data.startswith("spike") else 32
         for n in (20, 50, 200):
