@@ -15,8 +15,10 @@ from scipy.stats import rankdata
 import shesha
 import shesha.measures as measures
 from shesha import _arrays as arrays
+from shesha._memory import MemoryBudgetError
 from shesha._warnings import NotEstimable, NotEstimableWarning
 from shesha.kernels import devices
+from shesha.kernels.permuted import permuted_grids
 from shesha.measures import Measure
 from shesha.views import Representation
 
@@ -250,3 +252,33 @@ def test_what_only_has_a_device_is_taken_as_before():
             return data()[0]
 
     assert measures.cka(Column(), data()[1]) == measures.cka(*data())
+
+
+@pytest.mark.parametrize("name", ["CKA", "RSA"])
+def test_pairs_that_do_not_fit_the_device_are_refused_beforehand(place, name, monkeypatch):
+    monkeypatch.setattr(devices, "free_memory", lambda array: 40_000)
+    X = data(n=60, d=60)[0]
+    with pytest.raises(MemoryBudgetError, match=r"1,770 pairs of 60 rows must fit the 39 KiB that are free on .*host"):
+        measures.get(name).look(Representation.of(place(X))).symmetric()
+
+
+def test_a_device_without_an_answer_has_no_limit():
+    assert arrays.free_memory(on_strict(np.ones(3))) is None and arrays.free_memory(torch.ones(3)) is None
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+def test_a_gpu_knows_what_is_free():
+    assert 0 < arrays.free_memory(on_gpu(np.ones(3))) <= torch.cuda.get_device_properties(0).total_memory
+
+
+@pytest.mark.parametrize("held", [1, 2 * 60 * 60])
+def test_relabelled_grids_are_those_of_numpy(place, held, monkeypatch):
+    """Some of the second, and some of the orders, at a time."""
+    monkeypatch.setattr(devices, "_HELD", held)
+    monkeypatch.setattr(devices, "_TOGETHER", 3)
+    rng = np.random.default_rng(0)
+    first, second = (list(rng.standard_normal((n_layers, 60 * 59 // 2))) for n_layers in (2, 5))
+    orders = [rng.permutation(60) for _ in range(7)]
+    expected = list(permuted_grids(first, second, 60, orders))
+    found = list(permuted_grids([place(one) for one in first], [place(one) for one in second], 60, orders))
+    np.testing.assert_allclose(found, expected, **CLOSE)

@@ -22,6 +22,8 @@ Result = TypeVar("Result")
 
 _NO_DOUBLES = ("mps", "meta")
 """Kinds of torch devices without double precision, or without numbers."""
+_SMALL = 128
+"""Rows or columns up to which a matrix is decomposed on the host."""
 
 
 def on_host(array: Any) -> bool:
@@ -107,6 +109,20 @@ def elsewhere(other: Callable[..., Any]) -> Callable[[Callable[P, Result]], Call
     return mark
 
 
+def free_memory(array: Any) -> int | None:
+    """Bytes that are free on the device of an array; None where it does not say."""
+    library = type(array).__module__.split(".")[0]
+    if library == "cupy":
+        return int(array.device.mem_info[0])
+    if library != "torch" or array.device.type != "cuda":
+        return None
+    from torch import cuda
+
+    # What torch has reserved and not given to anybody is free as well.
+    reserved = cuda.memory_reserved(array.device) - cuda.memory_allocated(array.device)
+    return int(cuda.mem_get_info(array.device)[0]) + reserved
+
+
 def gathered(array: Any, index: Any) -> Any:
     """Rows of a matrix (or entries of a vector), in the order of the index."""
     if on_host(array):
@@ -166,9 +182,9 @@ def smallest(block: Any, m: int) -> Index:
 
 
 def singular_values(matrix: Any) -> Vector:
-    """Singular values, largest first."""
-    if on_host(matrix):
-        return np.linalg.svd(matrix, compute_uv=False)
+    """Singular values, largest first; those of small matrices come from the host, which is faster there."""
+    if on_host(matrix) or min(matrix.shape) <= _SMALL:
+        return np.linalg.svd(to_host(matrix), compute_uv=False)
     return to_host(namespace(matrix).linalg.svdvals(matrix))
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from shesha._arrays import beside, gathered, namespace, squared_lengths, to_host
+from shesha._arrays import beside, free_memory, gathered, namespace, squared_lengths, to_host
+from shesha._memory import MemoryBudgetError, readable
 from shesha._types import Index, Matrix
 from shesha.kernels.pairs import condensed_index, upper
 from shesha.kernels.precision import CLOSE, MAX_SPAN
@@ -20,11 +21,16 @@ _PANEL = 2048
 """Rows whose distances are computed together."""
 _GATHERED = 1 << 26
 """Numbers gathered at once."""
+_HELD = 1 << 28
+"""Numbers of whole matrices that are held to be relabelled."""
+_TOGETHER = 32
+"""Orders whose results are fetched together."""
 
 
 def condensed(rows: Any, metric: str, *, squared: bool = False) -> Any:
     """Distances of all pairs i < j of standard rows, in the order of SciPy's condensed form."""
     xp = namespace(rows)
+    _require_pairs(rows)
     out = xp.concat([_upper(rows, metric, start) for start in range(0, rows.shape[0], _PANEL)])
     return xp.sqrt(out) if metric == "euclidean" and not squared else out
 
@@ -48,9 +54,22 @@ def _upper(rows: Any, metric: str, start: int) -> Any:
     return xp.where(close, gathered(exact, place), found)
 
 
+def _require_pairs(rows: Any) -> None:
+    """Refuse pairs that would not fit the device, before it runs out of memory with an error of its own library."""
+    n, free = rows.shape[0], free_memory(rows)
+    # Each pair is a number, beside its place and a copy.
+    need = 24 * (n * (n - 1) // 2)
+    if free is not None and need > free:
+        raise MemoryBudgetError(
+            f"the {n * (n - 1) // 2:,} pairs of {n:,} rows must fit the {readable(free)} that are free on "
+            f"{rows.device}, got a need of {readable(need)}: pass fewer rows, or an array in the host's memory"
+        )
+
+
 def inner_products(rows: Any) -> tuple[Any, Any]:
     """Inner products of all pairs i < j of rows, and of each row with itself."""
     n = rows.shape[0]
+    _require_pairs(rows)
     i, j = upper(n, rows)
     return gathered(namespace(rows).reshape(rows @ rows.T, (-1,)), i * n + j), squared_lengths(rows)
 
@@ -143,13 +162,30 @@ def _cut(linked: Any) -> tuple[Any, Any]:
 
 
 def permuted_grids(first: Sequence[Any], second: Sequence[Any], n: int, orders: Sequence[Index]) -> Iterator[Matrix]:
-    """For each order, yield the inner products of every first with every second relabelled: (first, second)."""
+    """For each order, yield the inner products of every first with every second relabelled: (first, second).
+
+    Whole matrices are relabelled, rows before columns: twice the numbers, but read in stretches, and no index of pairs.
+    """
     xp = namespace(first[0])
-    left, right = xp.stack(list(first)), xp.stack(list(second), axis=1)
-    i, j = upper(n, left)
-    for order in orders:
-        moved = beside(order, left)
-        yield to_host(left @ gathered(right, condensed_index(gathered(moved, i), gathered(moved, j), n)))
+    left = xp.reshape(xp.stack([square(one, n) for one in first]), (-1, n * n)) / 2.0
+    moved = beside(np.stack(orders), left)
+    step = max(1, _HELD // (n * n))
+    parts = [_relabelled(left, second[at : at + step], moved, n) for at in range(0, len(second), step)]
+    for found in zip(*parts, strict=True):
+        yield np.concatenate(found, axis=1)
+
+
+def _relabelled(left: Any, second: Sequence[Any], moved: Any, n: int) -> Iterator[Matrix]:
+    """Yield the columns of some of the second; the host waits for the device once in many orders."""
+    xp = namespace(left)
+    right = xp.stack([square(one, n) for one in second])
+    for start in range(0, moved.shape[0], _TOGETHER):
+        found = []
+        for at in range(start, min(start + _TOGETHER, moved.shape[0])):
+            order = moved[at, :]
+            whole = xp.take(xp.take(right, order, axis=1), order, axis=2)
+            found.append(left @ xp.reshape(whole, (-1, n * n)).T)
+        yield from to_host(xp.stack(found))
 
 
 def squared_distances_at(rows: Any, start: int, candidates: Index) -> Matrix:
