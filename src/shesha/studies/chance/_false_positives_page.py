@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from shesha.plots import PALETTE
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
+from shesha.studies._rates import binomial_limits
 from shesha.studies.chance._rate_tables import dots, exact_limits, outside, pooled
 
 if TYPE_CHECKING:
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
 
 SCALED = ("row scale about an offset", "depth of counts")
 BY = ["score", "data", "design", "n"]
+DESIGNS = {"-": "", "row scale": ", keep row scale"}
+"""What a picture calls them, where not by their names."""
 TOO_FREE = ("free", "blocks", "blocks of 8", "blocks of 25", "stretches of 8", "stretches of 25")
 """Designs that do not allow for what the rows of these data have in common."""
 NOTES = (
@@ -30,8 +35,8 @@ NOTES = (
     "`within`.",
     "Power is a rate of one strength (a shared part with the variance of the noise, rank 4; for scores and "
     "covariates rank 3), and says nothing of weaker ones: see the study `power`.",
-    "Sparse features without structure: a row with more entries is longer in every direction, so that halves of "
-    "rotated directions agree on which rows are long. Halves of the given features do not.",
+    "Scores: one seed for all runs, as users have it. Rotations that favour agreement whatever the data would show "
+    "here, if the null were not made of the same ones.",
     "What would fool a reader: rows that depend on one another in an order that nothing tells. No warning finds "
     "subjects that take turns; only the design does.",
 )
@@ -155,23 +160,41 @@ def _pictures(measures: pd.DataFrame, scores: pd.DataFrame, designs: pd.DataFram
     ax.set(
         xlabel="false positives at p <= 0.05, with 95 % limits", xlim=(0, None), title=f"{few.n.min()} independent rows"
     )
-    others, axes = figure(2, width=6.2, height=8.2)
+    others, axes = figure(2, width=6.4, height=7.6)
     for ax, table, title in (
         (axes[0], scores, "scores of one representation"),
         (axes[1], designs, "rows that depend on one another"),
     ):
         if len(table):
-            label = [f"{one.score.split('(')[0]}, {one.data}, {one.design}, {one.n}" for _, one in table.iterrows()]
-            dots(ax, table, label, level, PALETTE[0])
-            ax.plot(
-                table.rate[table.above],
-                (len(table) - 1 - table.index)[table.above],
-                "o",
-                markersize=4.5,
-                color=PALETTE[4],
-            )
+            _by_rows(ax, table, level)
         ax.set(xlabel="false positives at p <= 0.05", xlim=(-0.02, 1.02), title=title)
     return (
         Picture("measures", own, "Rates of false positives of every measure with exact limits, about the level of 5 %"),
-        Picture("designs", others, "Rates of scores and of designs, those above the level in orange"),
+        Picture(
+            "designs",
+            others,
+            "Rates of scores and of designs with exact limits, the fewest rows above in each line and larger dots for "
+            "more; orange lies above the level",
+        ),
     )
+
+
+def _by_rows(ax: Any, table: pd.DataFrame, level: float) -> None:
+    """Draw a line for each score, kind of data and design; in it a dot for each number of rows, growing with it."""
+    low, high = binomial_limits(level, int(table.runs.median()))
+    ax.axvspan(low, high, color="0.9", zorder=0)
+    ax.axvline(level, color="0.5", linewidth=0.8, linestyle="--")
+    named = [
+        f"{one.score.split('(')[0]}: {one.data}{DESIGNS.get(one.design, f', {one.design}')}"
+        for _, one in table.iterrows()
+    ]
+    lines = list(dict.fromkeys(named))
+    for line, (_, own) in enumerate(table.groupby(named, sort=False)):
+        own = own.sort_values("n")
+        # The fewest rows on top, as in the table.
+        places = len(lines) - 1 - line + 0.22 * (np.arange(len(own))[::-1] - (len(own) - 1) / 2)
+        colours = [PALETTE[4] if above else PALETTE[0] for above in own.above]
+        ax.hlines(places, own["from"], own["to"], color=colours, linewidth=1.0)
+        ax.scatter(own.rate, places, s=4 + 2 * np.sqrt(own.n), color=colours, zorder=3)
+    ax.set_yticks(range(len(lines)), lines[::-1], fontsize=8)
+    ax.set_ylim(-0.7, len(lines) - 0.3)
