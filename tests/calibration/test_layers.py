@@ -9,6 +9,7 @@ import pytest
 
 import shesha.measures as measures
 from shesha import calibrate, calibrate_layers, compare_layers
+from shesha._warnings import CalibrationWarning
 
 K = 39
 
@@ -171,3 +172,34 @@ def test_a_grid_of_one_pair_is_worth_what_the_pair_is(rng):
         assert (one.observed, one.score, one.maximum) == (grid.observed, grid.score, grid.maximum)
         assert one.maximum == 1
     assert one.score > 0.5
+
+
+def doubtful(rng):
+    """Rows of which a few are far out, in the second layer only; the second model shares them."""
+    X, Y = rng.standard_normal((2, 60, 6))
+    far = np.zeros((60, 1))
+    far[:2] = 40.0
+    return [rng.standard_normal((60, 6)), X + far], [Y + far]
+
+
+@pytest.mark.parametrize("measure", ["CKA", "OrthProc", lambda X, Y: float(measures.cka(X, Y))])
+def test_the_closest_pair_is_doubted_as_by_itself(measure):
+    a, b = doubtful(np.random.default_rng(0))
+    with pytest.warns(CalibrationWarning):
+        grid = calibrate_layers(a, b, measure, n_permutations=39, seed=0)
+    with pytest.warns(CalibrationWarning):
+        alone = calibrate(a[1], b[0], measure, n_permutations=39, seed=0)
+    assert grid.best == ("1", "0") and grid.doubts.names
+    assert grid.doubts == alone.doubts
+    assert "What could be wrong with the closest pair" in str(grid)
+    for one in grid.doubts:
+        assert one.name in str(grid)
+        assert any(getattr(part, "name", "") == one.name for part in grid._page().doubts)
+
+
+def test_layers_without_faults_are_not_doubted():
+    rng = np.random.default_rng(1)
+    a, b = (list(rng.standard_normal((2, 60, 6))) for _ in range(2))
+    found = calibrate_layers(a, b, n_permutations=19, seed=0)
+    assert found.doubts is not None and not found.doubts
+    assert "could be wrong" not in str(found)

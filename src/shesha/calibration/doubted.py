@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from shesha._types import Index
+from shesha._types import Index, Seed
 from shesha._warnings import CalibrationWarning, NotEstimable, warn
+from shesha.calibration.subject import Subject, prepare
 from shesha.doubting import doubted_pair
 from shesha.doubting.pairs import at_their_best, moved_by, saturated
+from shesha.measures import as_measure
+from shesha.measures._own import PlainMeasure
+from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, asked_for
 from shesha.results import Dependence, Doubts
 from shesha.views import Adjusted, Representation
@@ -58,6 +63,46 @@ def with_measured_rows(
         return replace(doubts, found=others)
     found = (*others, moved_by(measure, rows, observed, left, effect))
     return replace(doubts, found=tuple(sorted(found, key=lambda one: -one.effect)))
+
+
+def scored_without(
+    subject: Subject, measure: Choice, options: dict[str, Any], truncate: int | float | None, seed: Seed
+) -> Callable[[Index], float] | None:
+    """Return what scores the rows that are left when a few are taken out; None for a function of one's own."""
+    if isinstance(as_measure(measure), PlainMeasure):
+        return None
+
+    def score(kept: Index) -> float:
+        first, second = (side.rows_at(kept) for side in subject.sides)
+        few = prepare(first, second, measure, options, truncate=truncate, seed=seed)
+        return float(next(iter(few.scores([np.arange(len(kept))])))[0, 0])
+
+    return score
+
+
+def weighed(
+    doubts: Doubts,
+    subject: Subject,
+    observed: float,
+    null_mean: float,
+    null_sd: float,
+    best: float | None,
+    without: Callable[[Index], float] | None,
+) -> Doubts:
+    """Weigh the doubts about a pair by what stands beside its null, and warn of them."""
+    if best is not None:
+        doubts = with_saturated(doubts, {subject.name: (null_mean, _worst_of(subject), best)}, subject.sides)
+    if without is not None:
+        scale = null_sd * 3 if best is None else abs(best - null_mean)
+        doubts = with_measured_rows(doubts, subject.name, subject.n_rows, observed, scale, without)
+    warn_of_doubts(doubts)
+    return doubts
+
+
+def _worst_of(subject: Subject) -> float:
+    """The bound of the measure on the far side."""
+    low, high = subject.bounds
+    return low if subject.closer == "higher" else high
 
 
 def warn_of_doubts(doubts: Doubts) -> None:

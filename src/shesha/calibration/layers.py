@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -12,21 +11,19 @@ from numpy.typing import ArrayLike
 from shesha import _validate as check
 from shesha._layers import LayerAxis, layer_sequence
 from shesha._random import number
-from shesha._types import Index, Matrix, Seed, Vector
-from shesha._warnings import NotEstimable
-from shesha.calibration import null as null_kernel
+from shesha._types import Matrix, Seed, Vector
 from shesha.calibration.aggregates import Aggregate, best_total, reducer, totals
 from shesha.calibration.dependent import warn_of_dependence
+from shesha.calibration.doubted import doubts_of_pair, scored_without, weighed
+from shesha.calibration.grid_scores import grid_scores
 from shesha.calibration.scalar import collect, recorded
-from shesha.calibration.subject import drawn, for_function, leading, look_at, require_inputs_as_rows
+from shesha.calibration.subject import prepare
 from shesha.given import labels_in_order
-from shesha.measures import Measure, as_measure
-from shesha.measures._own import PlainMeasure
 from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, drawn_orders, identity_first
-from shesha.nulls.summary import require_beyond, summarise
+from shesha.nulls.summary import best_value, require_beyond, summarise
 from shesha.results import CalibratedLayers
-from shesha.views import Rdm, Representation, layers_in_one_order, named, together
+from shesha.views import Rdm, Representation, layers_in_one_order, named
 
 Layers = Mapping[str, ArrayLike | Rdm] | Sequence[ArrayLike | Rdm]
 
@@ -79,8 +76,9 @@ def calibrate_layers(
     Returns
     -------
     CalibratedLayers
-        The aggregate with its threshold, p-value and calibrated score; the best pair; the grid with entry-wise
-        p-values, which are not the answer to "is any pair above chance?".
+        The aggregate with its threshold, p-value and calibrated score; the best pair, and what could be wrong with it
+        (`doubts`, as in `calibrate`); the grid with entry-wise p-values, which are not the answer to "is any pair above
+        chance?".
 
     Examples
     --------
@@ -103,16 +101,27 @@ def calibrate_layers(
     }
     design = cast(Design, labels_in_order((side.names for side in (*rows.values(), *columns.values())), design))
     orders, exchanged = drawn_orders(n, n_permutations, alpha, design=design, permutations=permutations, seed=seed)
-    warn_of_dependence([_middle(side) for side in (rows, columns)], design, permutations)
-    meant, scores = _scores(rows, columns, given, measure, options, truncate, seed, identity_first(orders))
+    dependence = warn_of_dependence([_middle(side) for side in (rows, columns)], design, permutations)
+    meant, scores = grid_scores(rows, columns, given, measure, options, truncate, seed, identity_first(orders))
     name, closer = meant.name, meant.closer
     reduce = reducer(aggregate, closer)
     grids, interrupted = collect(scores, len(orders) + 1)
     _require_scores(grids[0], list(rows), list(columns), name)
     reduced = totals(reduce, grids)
-    best = best_total(reduced, closer, meant.bounds, maximum)
-    reported = _reported(reduced, closer, alpha, best)
+    perfect = best_total(reduced, closer, meant.bounds, maximum)
+    reported = _reported(reduced, closer, alpha, perfect)
     require_beyond(maximum, reported["observed"], reported["threshold"], closer)
+    i, j = _closest(grids[0], closer)
+    best = list(rows)[i], list(columns)[j]
+    pair = prepare(rows[best[0]], columns[best[1]], measure, options, truncate=truncate, seed=seed)
+    doubts = weighed(
+        doubts_of_pair(pair.sides, design, dependence, only_cheap=True),
+        pair,
+        float(grids[0, i, j]),
+        *_moments(grids[1:, i, j]),
+        best_value(closer, pair.bounds, None),
+        scored_without(pair, measure, options, truncate, seed),
+    )
     return CalibratedLayers(
         measure=name,
         family=meant.family,
@@ -120,16 +129,17 @@ def calibrate_layers(
         aggregate=aggregate if isinstance(aggregate, str) else getattr(aggregate, "__name__", "function"),
         rows=tuple(rows),
         columns=tuple(columns),
-        maximum=best,
+        maximum=perfect,
         alpha=float(alpha),
         n_rows=n,
         exchanged=exchanged,
         seed=number(seed),
         interrupted=interrupted,
         options=recorded(options, truncate),
-        best=_closest(grids[0], closer, list(rows), list(columns)),
+        best=best,
         grid=_nested(grids[0]),
         entry_p_values=_nested(_entrywise(grids if closer == "higher" else -grids)),
+        doubts=doubts,
         **reported,
     )
 
@@ -147,10 +157,16 @@ def _require_scores(grid: Matrix, rows: list[str], columns: list[str], measure: 
         )
 
 
-def _closest(grid: Matrix, closer: str, rows: list[str], columns: list[str]) -> tuple[str, str]:
+def _closest(grid: Matrix, closer: str) -> tuple[int, int]:
     place = (grid if closer == "higher" else -grid).argmax()
     i, j = np.unravel_index(int(place), grid.shape)
-    return rows[int(i)], columns[int(j)]
+    return int(i), int(j)
+
+
+def _moments(null: Vector) -> tuple[float, float]:
+    """Mean and standard deviation of the draws that gave a score."""
+    known = null[np.isfinite(null)]
+    return (float(known.mean()), float(known.std(ddof=1))) if len(known) > 1 else (float("nan"), float("nan"))
 
 
 def _reported(found: Vector, closer: str, alpha: float, best: float | None) -> dict[str, Any]:
@@ -199,103 +215,3 @@ def _n_rows(rows: dict[str, Representation], columns: dict[str, Representation])
     if len(counts) > 1:
         raise ValueError(f"layers must all have the same rows, got numbers of rows {sorted(counts)}")
     return counts.pop()
-
-
-def _scores(
-    rows: dict[str, Representation],
-    columns: dict[str, Representation],
-    given: dict[str, Mapping[Any, Any]],
-    measure: Choice,
-    options: dict[str, Any],
-    truncate: int | float | None,
-    seed: Seed,
-    orders: list[Index],
-) -> tuple[Measure, Iterator[Matrix]]:
-    meant = as_measure(measure)
-    if isinstance(meant, PlainMeasure):
-        raw = {f"{side}[{place!r}]": layer for side, layers in given.items() for place, layer in layers.items()}
-        arrays = for_function(raw, [*rows.values(), *columns.values()], truncate)
-        x, y = arrays[: len(rows)], arrays[len(rows) :]
-        found = null_kernel.of_function(lambda p, q: meant.function(p, q, **options), x, y, orders)
-        return meant, found
-    chosen = drawn(meant, options, truncate=truncate, seed=seed)
-    require_inputs_as_rows(chosen, *rows.values(), *columns.values())
-    layers = together([*rows.values(), *columns.values()], anywhere=chosen.anywhere)
-    sides = layers[: len(rows)], layers[len(rows) :]
-    parts = _parts(*sides)
-    scores = [_part_scores(chosen, sides, part, truncate, orders, [*rows, *columns]) for part in parts]
-    return chosen, _put_together(scores, parts, (len(rows), len(columns)))
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Pairs of layers that meet on one grid of positions; all pairs where there are no feature maps."""
-
-    grid: tuple[int, int] | None
-    pairs: tuple[tuple[int, int], ...]
-
-    @property
-    def rows(self) -> list[int]:
-        return sorted({i for i, _ in self.pairs})
-
-    @property
-    def columns(self) -> list[int]:
-        return sorted({j for _, j in self.pairs})
-
-
-def _parts(rows: list[Representation], columns: list[Representation]) -> list[_Part]:
-    """Group the pairs by the grid that their feature maps are pooled to."""
-    found: dict[tuple[int, int] | None, list[tuple[int, int]]] = {}
-    for i, a in enumerate(rows):
-        for j, b in enumerate(columns):
-            maps = [layer.shape for layer in (a, b) if len(layer.shape) == 4]
-            grid = (min(s[2] for s in maps), min(s[3] for s in maps)) if maps else None
-            found.setdefault(grid, []).append((i, j))
-    return [_Part(grid, tuple(pairs)) for grid, pairs in found.items()]
-
-
-def _part_scores(
-    measure: Measure,
-    sides: tuple[list[Representation], list[Representation]],
-    part: _Part,
-    truncate: int | float | None,
-    orders: list[Index],
-    names: list[str],
-) -> Iterator[Matrix]:
-    own, others = part.rows, [len(sides[0]) + k for k in part.columns]
-    layers = [*sides[0], *sides[1]]
-
-    folded = [layers[k].fold("columns", part.grid) for k in (*own, *others)]
-    try:
-        chosen = [leading(layer, truncate) for layer in folded]
-        rows, columns = chosen[: len(own)], chosen[len(own) :]
-        for a in rows:
-            for b in columns:
-                measure.require_comparable(a, b)
-        views = [look_at(measure, side, keep=False) for side in (rows, columns)]
-    except NotEstimable as reason:
-        culprit = _culprit(measure, folded, [names[k] for k in (*own, *others)])
-        raise ValueError(
-            f"every layer must be one that {measure.name} can be computed of, got {culprit}one where {reason}"
-        ) from None
-    return null_kernel.grids(measure, views[0], views[1], orders)
-
-
-def _culprit(measure: Measure, layers: list[Representation], names: list[str]) -> str:
-    """Name the first layer that has no view, if it is one layer's fault."""
-    for name, layer in zip(names, layers, strict=True):
-        try:
-            measure.look(layer)
-        except NotEstimable:
-            return f"{name}, "
-    return ""
-
-
-def _put_together(scores: list[Iterator[Matrix]], parts: list[_Part], shape: tuple[int, int]) -> Iterator[Matrix]:
-    for drawn_parts in zip(*scores, strict=True):
-        whole = np.full(shape, np.nan)
-        for part, grid in zip(parts, drawn_parts, strict=True):
-            row, column = ({k: at for at, k in enumerate(which)} for which in (part.rows, part.columns))
-            for i, j in part.pairs:
-                whole[i, j] = grid[row[i], column[j]]
-        yield whole

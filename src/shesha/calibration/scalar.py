@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -11,14 +11,12 @@ from numpy.typing import ArrayLike
 from shesha import _validate as check
 from shesha._progress import track
 from shesha._random import number
-from shesha._types import Index, Matrix, Seed
+from shesha._types import Matrix, Seed
 from shesha._warnings import NotEstimable
 from shesha.calibration.dependent import warn_of_dependence
-from shesha.calibration.doubted import doubts_of_pair, warn_of_doubts, with_measured_rows, with_saturated
-from shesha.calibration.subject import Subject, keeping_covariates, prepare
+from shesha.calibration.doubted import doubts_of_pair, scored_without, weighed
+from shesha.calibration.subject import keeping_covariates, prepare
 from shesha.given import labels_in_order
-from shesha.measures import as_measure
-from shesha.measures._own import PlainMeasure
 from shesha.measures._registry import Choice
 from shesha.nulls.orders import Design, drawn_orders, identity_first
 from shesha.nulls.summary import best_value, require_beyond, summarise
@@ -158,13 +156,8 @@ def calibrate(
         return without_score("the measure gave NaN for the observed pairing", len(null), common)
     found = summarise(observed, null, subject.closer, alpha, best)
     require_beyond(maximum, observed, found.threshold, subject.closer)
-    if best is not None:
-        doubts = with_saturated(doubts, {subject.name: (found.null_mean, worst_of(subject), best)}, subject.sides)
-    if covariates is None and not isinstance(as_measure(measure), PlainMeasure):
-        scale = found.null_sd * 3 if best is None else abs(best - found.null_mean)
-        without = scored_without(subject, measure, options, truncate, seed)
-        doubts = with_measured_rows(doubts, subject.name, subject.n_rows, observed, scale, without)
-    warn_of_doubts(doubts)
+    without = scored_without(subject, measure, options, truncate, seed) if covariates is None else None
+    doubts = weighed(doubts, subject, observed, found.null_mean, found.null_sd, best, without)
     return Calibrated(
         observed=observed,
         n_permutations=len(null),
@@ -174,25 +167,6 @@ def calibrate(
         **vars(found),
         **common,
     )
-
-
-def scored_without(
-    subject: Subject, measure: Choice, options: dict[str, Any], truncate: int | float | None, seed: Seed
-) -> Callable[[Index], float]:
-    """Return what scores the rows that are left when a few are taken out."""
-
-    def score(kept: Index) -> float:
-        first, second = (side.rows_at(kept) for side in subject.sides)
-        few = prepare(first, second, measure, options, truncate=truncate, seed=seed)
-        return float(next(iter(few.scores([np.arange(len(kept))])))[0, 0])
-
-    return score
-
-
-def worst_of(subject: Subject) -> float:
-    """The bound of the measure on the far side."""
-    low, high = subject.bounds
-    return low if subject.closer == "higher" else high
 
 
 def without_score(reason: str, n_permutations: int, common: dict[str, Any]) -> Calibrated:

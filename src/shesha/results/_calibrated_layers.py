@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shesha.report import Metric, Page
 from shesha.results._base import at_level
 from shesha.results._beside import BesideNull
+from shesha.results._doubts import Doubts
 from shesha.results._drawing import drawing
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class CalibratedLayers(BesideNull):
     options: dict[str, Any] = field(default_factory=dict)
     family: str = ""
     """The family of the measure, as its mark says."""
+    doubts: Doubts | None = None
+    """What could be wrong with the closest pair; None in results that were saved without."""
 
     @property
     def significant(self) -> bool:
@@ -90,7 +93,7 @@ class CalibratedLayers(BesideNull):
         return ax
 
     def _page(self) -> Page:
-        from shesha.results._similarity_pages import calibrated_layers_page
+        from shesha.results._layer_pages import calibrated_layers_page
 
         return calibrated_layers_page(self)
 
@@ -119,4 +122,10 @@ class CalibratedLayers(BesideNull):
             lines.insert(3, f"  {self.n_lost} draws gave no score and count as at least as close")
         if self.interrupted:
             lines.append("Interrupted: fewer permutations than asked for.")
+        if self.doubts:
+            lines += [
+                "",
+                "What could be wrong with the closest pair",
+                *(f"  {line}" for line in str(self.doubts).split("\n")),
+            ]
         return "\n".join(lines)

@@ -211,7 +211,7 @@ class LayerComparison(_Tabled, Result):
         return _heat_map(self.matrix(), self.measure, self.closer, ax)
 
     def _page(self) -> Page:
-        from shesha.results._similarity_pages import layers_page
+        from shesha.results._layer_pages import layers_page
 
         return layers_page(self)
 

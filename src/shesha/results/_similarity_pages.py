@@ -1,4 +1,4 @@
-"""Comparisons as pages: of two representations, of all pairs, and of layers with layers."""
+"""Comparisons as pages: of two representations, and of all pairs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from shesha.report import (
     Column,
-    Drawing,
     Explained,
     HeatMap,
     Item,
@@ -23,10 +22,9 @@ from shesha.report import (
 from shesha.results._shown import what_was_run
 
 if TYPE_CHECKING:
-    from shesha.results._calibrated_layers import CalibratedLayers
     from shesha.results._comparison import Comparison, Score
     from shesha.results._doubts import Doubts
-    from shesha.results._pairwise import LayerComparison, PairwiseComparison
+    from shesha.results._pairwise import PairwiseComparison
 
 _SEES = {
     "canonical correlation": "How well linear combinations of the features of both correlate.",
@@ -42,15 +40,11 @@ _SEES = {
     "statistics": "Whether a statistic of each side, such as the mean length of a row, is the same.",
     "topology": "Whether connected pieces and holes are alike over all scales.",
 }
-_NO_CHANCE = Text(
+NO_CHANCE = Text(
     "No chance level was drawn: values are rarely 0 by chance, and how far from 0 depends on the measure and on the "
     "numbers of rows and features. Calibrate before concluding that something is shared (`--calibrate`)."
 )
 _MANY_TESTS = Text("Many measures are many tests: a few p-values are small by chance.")
-_BEST_OF_MANY = Text(
-    "The closest of many pairs is close by chance alone: the p-value of the largest answers for it, not that of its "
-    "cell."
-)
 _MOST_CELLS = 30_000
 """Of heat maps on one page; a browser takes its time with more."""
 
@@ -70,11 +64,19 @@ def comparison_page(found: Comparison) -> Page:
         numbers=(_scores(first, "First to read"),) if first else (),
         doubts=_doubts(found.doubts, known),
         sections=(
-            *((Section("All measures", (_scores(known, "All measures"), *_measures(known))),) if known else ()),
+            *(
+                (Section("All measures", (_scores(known, "All measures"), *measures_explained(known))),)
+                if known
+                else ()
+            ),
             *((Section("Notes", remarks),) if remarks else ()),
         ),
         ran=(("data", f"{sizes} (rows x features)"), *what_was_run(found)),
     )
+
+
+def _every_measure(known: Sequence[Score]) -> Section:
+    return Section("All measures", (_scores(known, "All measures"), *measures_explained(known)))
 
 
 def comparison_metrics(found: Comparison) -> list[Metric]:
@@ -161,7 +163,7 @@ def _strip(one: Score) -> Strip | None:
     return Strip(one.value, one.interval_low, one.interval_high, one.threshold)
 
 
-def _measures(known: Sequence[Score]) -> list[Part]:
+def measures_explained(known: Sequence[Score]) -> list[Part]:
     return [measure_explained(one.measure, one.family, one.closer) for one in known]
 
 
@@ -184,9 +186,13 @@ def _anchor(title: str) -> str:
 
 def _doubts(doubts: Doubts | None, known: Sequence[Score]) -> tuple[Part, ...]:
     calibrated = any(score.has_null for score in known)
-    found = [Point(one.name, one.evidence, f"{one.text}.", f"{one.advice}.") for one in doubts or ()]
+    found = points(doubts)
     none = (Text(f"{str(doubts).capitalize()}."),) if doubts is not None and not found else ()
-    return (*found, *none, *((_MANY_TESTS,) if calibrated and len(known) > 3 else () if calibrated else (_NO_CHANCE,)))
+    return (*found, *none, *((_MANY_TESTS,) if calibrated and len(known) > 3 else () if calibrated else (NO_CHANCE,)))
+
+
+def points(doubts: Doubts | None) -> tuple[Point, ...]:
+    return tuple(Point(one.name, one.evidence, f"{one.text}.", f"{one.advice}.") for one in doubts or ())
 
 
 def pairwise_page(found: PairwiseComparison) -> Page:
@@ -204,10 +210,10 @@ def pairwise_page(found: PairwiseComparison) -> Page:
         question="Which of these representations have the same geometry?",
         answer=tuple(_extremes(found, name) for name in ordered[:3]),
         numbers=tuple(maps[:1]),
-        doubts=(_NO_CHANCE,),
+        doubts=(NO_CHANCE,),
         sections=(
             *((Section("Other measures", (*maps[1:], *more)),) if maps[1:] else ()),
-            Section("What the measures look at", tuple(_measures(one_each))),
+            Section("What the measures look at", tuple(measures_explained(one_each))),
         ),
         ran=(("data", _shapes(found.names, found.shapes)), *what_was_run(found)),
     )
@@ -236,74 +242,3 @@ def _extremes(found: PairwiseComparison, measure: str) -> str:
     near, far = ordered[0], ordered[-1]
     told = f"{measure}: closest {near.first} and {near.second} ({near.score.value:.3g})"
     return f"{told}." if near is far else f"{told}, farthest {far.first} and {far.second} ({far.score.value:.3g})."
-
-
-def layers_page(found: LayerComparison) -> Page:
-    """Return the page of a grid of layers without a null."""
-    known = any(pair.score.estimated for pair in found.scores)
-    values = tuple(map(tuple, found.matrix().to_numpy(dtype=float).tolist()))
-    best = found.best if known else None
-    at = None if best is None else (found.rows.index(best.first), found.columns.index(best.second))
-    told = (
-        f"No pair of layers has a value: {found.reason}."
-        if best is None
-        else f"The closest layers are {best.first} and {best.second}: {found.measure} {best.score.value:.3g}."
-    )
-    return Page(
-        title=f"{len(found.rows)} x {len(found.columns)} layers by {found.measure}",
-        question="Which layers of one model match which of the other?",
-        answer=(told,),
-        numbers=(HeatMap(found.measure, found.rows, found.columns, values, found.closer, at),),
-        doubts=(_BEST_OF_MANY, _NO_CHANCE),
-        sections=(Section("What the measure looks at", tuple(_measures([found.scores[0].score]))),),
-        ran=what_was_run(found),
-    )
-
-
-def calibrated_layers_page(found: CalibratedLayers) -> Page:
-    """Return the page of a grid of layers, whose best is beside the best of chance."""
-    at = (found.rows.index(found.best[0]), found.columns.index(found.best[1]))
-    beyond = "above" if found.significant else "not above"
-    p_values = HeatMap(
-        "p of each pair, had it been named beforehand",
-        found.rows,
-        found.columns,
-        found.entry_p_values,
-        "lower",
-        None,
-        3,
-        "Smaller is darker.",
-    )
-    says = Explained(
-        found.aggregate, "What is reported of the grid, beside the same of grids whose rows are matched at random.",
-        "calibration.md",
-    )  # fmt: skip
-    return Page(
-        title=f"{len(found.rows)} x {len(found.columns)} layers by {found.measure}",
-        question="Do the two models have layers that match, beyond the best match that chance gives?",
-        answer=(
-            f"The {found.aggregate.replace('_', ' ')} of {found.measure} over the grid is {found.observed:.3g}, "
-            f"{beyond} chance (p = {found.p_value:.2g}).",
-            f"Closest: {found.best[0]} and {found.best[1]}. Rows matched at random give {found.null_mean:.3g} +- "
-            f"{found.null_sd:.2g}, and rarely pass {found.threshold:.3g}; calibrated {found.score:.3g}.",
-        ),
-        numbers=(HeatMap(found.measure, found.rows, found.columns, found.grid, found.closer, at),),
-        doubts=(
-            _BEST_OF_MANY,
-            Text(f"Exchanged under the null: {found.exchanged}. Rows that belong together must be said."),
-        ),
-        sections=(
-            Section("The null", _null(found)),
-            Section("Every pair on its own", (p_values,), str(_BEST_OF_MANY.text)),
-            Section("What the numbers mean", (says, measure_explained(found.measure, found.family, found.closer))),
-        ),
-        ran=what_was_run(found, {"n_rows": found.n_rows, "aggregate": found.aggregate}),
-    )
-
-
-def _null(found: CalibratedLayers) -> tuple[Part, ...]:
-    from shesha.plots import null_distribution
-
-    shows = f"What is reported of {len(found.null)} grids whose rows were matched at random, and of the grid itself."
-    label = f"{found.aggregate} of {found.measure}"
-    return (Drawing(shows, lambda: null_distribution(found.null, found.observed, found.threshold, label=label)),)

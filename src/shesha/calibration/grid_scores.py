@@ -1,0 +1,135 @@
+"""Scores of a grid of layers under permutations of the rows, by a measure or a function of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shesha._types import Index, Matrix, Seed
+from shesha._warnings import NotEstimable
+from shesha.calibration import null as null_kernel
+from shesha.calibration.subject import drawn, for_function, leading, look_at, require_inputs_as_rows
+from shesha.measures import Measure, as_measure
+from shesha.measures._own import PlainMeasure
+from shesha.measures._registry import Choice
+from shesha.views import Representation, together
+
+
+def grid_scores(
+    rows: dict[str, Representation],
+    columns: dict[str, Representation],
+    given: dict[str, Mapping[Any, Any]],
+    measure: Choice,
+    options: dict[str, Any],
+    truncate: int | float | None,
+    seed: Seed,
+    orders: list[Index],
+) -> tuple[Measure, Iterator[Matrix]]:
+    """Return the measure, and what yields the grid of scores under each order of the rows of the columns' model.
+
+    Parameters
+    ----------
+    rows, columns : dict of str to Representation
+        The layers of both models.
+    given : dict of str to mapping
+        The layers as they were given, for a function of one's own; by the name of the argument.
+    measure, options, truncate, seed
+        As for `calibrate_layers`.
+    orders : list of permutations of the rows
+
+    Raises
+    ------
+    NotEstimable
+        If a layer cannot be looked at, with its name.
+    """
+    meant = as_measure(measure)
+    if isinstance(meant, PlainMeasure):
+        raw = {f"{side}[{place!r}]": layer for side, layers in given.items() for place, layer in layers.items()}
+        arrays = for_function(raw, [*rows.values(), *columns.values()], truncate)
+        x, y = arrays[: len(rows)], arrays[len(rows) :]
+        found = null_kernel.of_function(lambda p, q: meant.function(p, q, **options), x, y, orders)
+        return meant, found
+    chosen = drawn(meant, options, truncate=truncate, seed=seed)
+    require_inputs_as_rows(chosen, *rows.values(), *columns.values())
+    layers = together([*rows.values(), *columns.values()], anywhere=chosen.anywhere)
+    sides = layers[: len(rows)], layers[len(rows) :]
+    parts = _parts(*sides)
+    scores = [_part_scores(chosen, sides, part, truncate, orders, [*rows, *columns]) for part in parts]
+    return chosen, _put_together(scores, parts, (len(rows), len(columns)))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Pairs of layers that meet on one grid of positions; all pairs where there are no feature maps."""
+
+    grid: tuple[int, int] | None
+    pairs: tuple[tuple[int, int], ...]
+
+    @property
+    def rows(self) -> list[int]:
+        return sorted({i for i, _ in self.pairs})
+
+    @property
+    def columns(self) -> list[int]:
+        return sorted({j for _, j in self.pairs})
+
+
+def _parts(rows: list[Representation], columns: list[Representation]) -> list[_Part]:
+    """Group the pairs by the grid that their feature maps are pooled to."""
+    found: dict[tuple[int, int] | None, list[tuple[int, int]]] = {}
+    for i, a in enumerate(rows):
+        for j, b in enumerate(columns):
+            maps = [layer.shape for layer in (a, b) if len(layer.shape) == 4]
+            grid = (min(s[2] for s in maps), min(s[3] for s in maps)) if maps else None
+            found.setdefault(grid, []).append((i, j))
+    return [_Part(grid, tuple(pairs)) for grid, pairs in found.items()]
+
+
+def _part_scores(
+    measure: Measure,
+    sides: tuple[list[Representation], list[Representation]],
+    part: _Part,
+    truncate: int | float | None,
+    orders: list[Index],
+    names: list[str],
+) -> Iterator[Matrix]:
+    own, others = part.rows, [len(sides[0]) + k for k in part.columns]
+    layers = [*sides[0], *sides[1]]
+
+    folded = [layers[k].fold("columns", part.grid) for k in (*own, *others)]
+    try:
+        chosen = [leading(layer, truncate) for layer in folded]
+        rows, columns = chosen[: len(own)], chosen[len(own) :]
+        for a in rows:
+            for b in columns:
+                measure.require_comparable(a, b)
+        views = [look_at(measure, side, keep=False) for side in (rows, columns)]
+    except NotEstimable as reason:
+        culprit = _culprit(measure, folded, [names[k] for k in (*own, *others)])
+        raise ValueError(
+            f"every layer must be one that {measure.name} can be computed of, got {culprit}one where {reason}"
+        ) from None
+    return null_kernel.grids(measure, views[0], views[1], orders)
+
+
+def _culprit(measure: Measure, layers: list[Representation], names: list[str]) -> str:
+    """Name the first layer that has no view, if it is one layer's fault."""
+    for name, layer in zip(names, layers, strict=True):
+        try:
+            measure.look(layer)
+        except NotEstimable:
+            return f"{name}, "
+    return ""
+
+
+def _put_together(scores: list[Iterator[Matrix]], parts: list[_Part], shape: tuple[int, int]) -> Iterator[Matrix]:
+    for drawn_parts in zip(*scores, strict=True):
+        whole = np.full(shape, np.nan)
+        for part, grid in zip(parts, drawn_parts, strict=True):
+            row, column = ({k: at for at, k in enumerate(which)} for which in (part.rows, part.columns))
+            for i, j in part.pairs:
+                whole[i, j] = grid[row[i], column[j]]
+        yield whole
