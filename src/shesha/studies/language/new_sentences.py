@@ -98,8 +98,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 
 _CAUSAL_NOTE = (
     "States of a causal model are long beside the published strengths of at most 2, which move its probe little: "
-    "max drop is below the largest there is whatever the accuracy, and below that of shuffled labels, whose probes have "
-    "smaller margins (the study `steering` tells of it)."
+    "max drop is below the largest there is whatever the accuracy, and often below that of shuffled labels, whose "
+    "probes have smaller margins (the study `steering` tells of it)."
 )
 
 
