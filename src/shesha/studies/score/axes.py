@@ -77,9 +77,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     answer = (
         f"In networks and encoders a small one{_but(rows)}: turned to random axes their scores (columns centred) "
         f"change by {_share(learned):.0f} % on average (of the axes: {said}; at most {far.of_axes:+.2f}, "
-        f"{far['name']}, {far.state}), and {_explained(learned):.0f} % of the variance of scores over them is that of the score "
-        f"averaged over bases. Of principal components all of it: {pcs.split_centred.mean():.2f} on their axes, "
-        f"{pcs.averaged_centred.mean():.2f} averaged over bases. {_others(rows)}{_of_causal(rows)}"
+        f"{far['name']}, {far.state}), and {_explained(learned):.0f} % of the variance of scores over them is that of "
+        f"the score averaged over bases. Of principal components all of it: {pcs.split_centred.mean():.2f} on their "
+        f"axes, {pcs.averaged_centred.mean():.2f} averaged over bases. {_others(rows)}{_of_causal(rows)}"
     )
     notes = (
         f"Control: one random rotation gives the average over bases within {control:.3f} everywhere. Chance "
