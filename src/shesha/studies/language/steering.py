@@ -109,7 +109,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     ]
     if own:
         shows = (
-            f"Layers of {CAUSAL}: length of a row against max drop at the published strengths, alignment at relative"
+            f"Layers of {CAUSAL}: length of a row against max drop at the published strengths; alignment against max "
+            "drop at a tenth of a row's length"
         )
         pictures.append(Picture("steering_causal", drawn_causal(own), shows))
     return Page(
