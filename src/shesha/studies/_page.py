@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shesha._atomic import replacing, write_text
 from shesha.report import markdown_table
 from shesha.studies._checks import Check, as_table
+from shesha.studies._decimals import column_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,11 +94,5 @@ def _close(figure: Figure) -> None:
 
 
 def _markdown(table: pd.DataFrame) -> str:
-    rows = [[_cell(value) for value in line] for line in table.itertuples(index=False)]
-    return markdown_table([str(name) for name in table.columns], rows)
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return "-" if value != value else f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
-    return str(value)
+    columns = [column_cells(table.iloc[:, place].tolist()) for place in range(table.shape[1])]
+    return markdown_table([str(name) for name in table.columns], zip(*columns, strict=True))

@@ -9,7 +9,7 @@ import numpy as np
 from shesha._types import Labels, Matrix
 
 if TYPE_CHECKING:
-    from shesha.studies.language._perturbed_models import Model
+    from shesha.studies._language_models import Model
 
 _MOST_AT_ONCE = 1024
 """Tokens whose scores of all words are in memory at a time: 200 MB for 50,000 words."""

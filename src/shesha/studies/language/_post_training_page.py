@@ -14,10 +14,13 @@ from shesha.studies._pictures import figure, logarithmic
 from shesha.studies._published import Answers, Found, Table, against, apart, claim, derived, models, of, stand_ins
 from shesha.studies.language._drift_texts import SETS
 from shesha.studies.language._drifts import NAMES
+from shesha.studies.language._perturbed_models import stand_in
 from shesha.studies.language._tuning import TASKS
 
 SHOWN = ("shesha", "cka", "procrustes", "squared")
 _LEVEL = 0.05
+_LEAST = 32
+"""Rows of a model that is told of: one training on each task."""
 OTHER = "23 pairs of causal models are not at hand"
 FAMILIES = (
     "SmolLM2",
@@ -70,6 +73,8 @@ def page_of(rows: Table, lines: Table) -> Page:
         'which is the larger depends on the representation and on the kind of change. "noise, times CKA" reads both '
         "as the "
         "amount of Gaussian noise in the rows that gives the same number for the same model and sentences.",
+        "SmolLM2-135M-Instruct is the second half of a published pair, whose first half is not at hand: it is trained "
+        "further here, as the others are, and 32 steps are little beside a training on instructions.",
         "Pythia-1B to Deduped is listed as base and instruct: it is the same training on other data.",
         "The published prompts are not at hand: sentences of news, captions, forums (STS-B) and reviews (SST-2) are.",
     )
@@ -126,11 +131,12 @@ def _numbers(trained: Table, theirs: Table, published: Table) -> Iterator[Check]
     lines = of(published, "10.1", "3.3", "Figure 21", "Figure 22")
     kinds = lines[lines.row.isin(["factual", "descriptive", "conversational", "instructions"])]
     stands = {"factual": "news", "descriptive": "captions", "conversational": "forums", "instructions": "reviews"}
-    medians = trained.groupby("prompts")["times CKA"].median()
+    real = stand_in(trained, _LEAST)
+    medians = trained[trained.model == real].groupby("prompts")["times CKA"].median()
     yield from stand_ins(
         kinds,
         lambda row, _: float(medians[stands[row]]),
-        f"{OTHER}; ours: other models and sentences ({', '.join(SETS)})",
+        f"{OTHER}; ours: {real}, other sentences ({', '.join(SETS)})",
     )
     own = {
         "mean": theirs,
@@ -165,12 +171,14 @@ def _claims(trained: Table, theirs: Table) -> Answers:
         "is " + ", ".join(f"{value:.2f} times CKA's in {name}" for name, value in doses.items()),
     )
     means = trained.groupby(["model", "change", "amount"])[["shesha", "cka", "procrustes"]].mean()
-    smallest = float(means.groupby(level=[0, 1]).diff().min(axis=None))
+    steps = means.groupby(level=[0, 1]).diff().min(axis=1).groupby(level=0).min()
+    real = stand_in(trained, _LEAST)
     answers["grows"] = claim(
-        smallest > 0,
-        f"smallest step {smallest:+.3f}",
-        "drift falls at a step of a stand-in: training also comes back",
+        bool(steps[real] > 0),
+        "smallest step " + ", ".join(f"{value:+.4f} ({name})" for name, value in steps.items()),
+        "drift falls at a step: training also comes back",
         DIFFERS,
+        note="" if steps.min() > 0 else "in others it falls at a step: training also comes back",
     )
     order = float(theirs.shesha.corr(theirs.cka, method="spearman"))
     answers["underestimates"] = claim(
@@ -223,10 +231,15 @@ def _picture(trained: Table, theirs: Table) -> Picture:
     for place, (name, own) in enumerate(trained.groupby("model", sort=False)):
         axes[1].boxplot([own["times CKA"], own["noise, times CKA"]], positions=[3 * place, 3 * place + 1], widths=0.7)
         axes[1].text(
-            3 * place + 0.5, 1.02, str(name), ha="center", fontsize="x-small", transform=axes[1].get_xaxis_transform()
+            3 * place + 0.5,
+            1.02,
+            str(name).replace("-", "-\n", 1),
+            ha="center",
+            fontsize="x-small",
+            transform=axes[1].get_xaxis_transform(),
         )
     ticks = [3 * place + i for place in range(trained.model.nunique()) for i in (0, 1)]
-    axes[1].set(xticks=ticks, xticklabels=["drift", "as noise"] * trained.model.nunique(), ylabel="Shesha, times CKA")
+    axes[1].set(xticks=ticks, xticklabels=["drift", "as\nnoise"] * trained.model.nunique(), ylabel="Shesha, times CKA")
     axes[1].axhline(1, color="0.7", linewidth=0.8)
     axes[2].plot(theirs.weights, theirs.relative, "o", color=PALETTE[2], label=f"{NAMES['procrustes']} / CKA")
     axes[2].plot(theirs.weights, theirs.shesha / theirs.cka, "^", color=PALETTE[0], label=f"{NAMES['shesha']} / CKA")

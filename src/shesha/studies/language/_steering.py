@@ -10,6 +10,7 @@ import numpy as np
 
 from shesha.plots import PALETTE, pyplot
 from shesha.steering import partial_correlations
+from shesha.studies._causal_rows import CAUSAL, CAUSAL_FAMILIES
 from shesha.studies._encoders import FAMILIES
 
 if TYPE_CHECKING:
@@ -60,7 +61,35 @@ def correlations(table: pd.DataFrame, target: str, *, whole: bool = False) -> An
 def tables_of(
     tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any], whole: Mapping[str, Any]
 ) -> tuple[tuple[str, pd.DataFrame], ...]:
-    """Tables of the page: correlations, those at small strengths, what max drop is, controls."""
+    """Tables of encoders: correlations, those at small strengths, what max drop is, controls."""
+    import pandas as pd
+
+    return (
+        ("Rank correlations with max drop over encoders", _correlated(found, small, whole)),
+        ("What max drop is, and controls (means over encoders)", pd.DataFrame(_controls(tables))),
+        ("The seven mean-pooled layers of MiniLM alone", pd.DataFrame(_layers(tables, FAMILIES[0]))),
+    )
+
+
+def tables_of_causal(
+    tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]
+) -> tuple[tuple[str, pd.DataFrame], ...]:
+    """The same tables of the layers of the causal model, which is one network."""
+    import pandas as pd
+
+    if not tables:
+        return ()
+    alone = [{"rows": family, **line} for family in CAUSAL_FAMILIES for line in _layers(tables, family, "small_drop")]
+    return (
+        (f"{CAUSAL}: rank correlations over ten layers, three ways each", _correlated(found, small)),
+        (f"{CAUSAL}: what max drop is, and controls (means over layers)", pd.DataFrame(_controls(tables))),
+        (f"{CAUSAL}: rank correlations with max drop at a tenth of a row's length, way by way", pd.DataFrame(alone)),
+    )
+
+
+def _correlated(
+    found: Mapping[str, Any], small: Mapping[str, Any], whole: Mapping[str, Any] | None = None
+) -> pd.DataFrame:
     import pandas as pd
 
     lines = [
@@ -72,19 +101,17 @@ def tables_of(
             "p": one.raw_p,
             "partial": one.partial,
             "p of partial": one.partial_p,
-            "p of partial, networks whole": whole[name][metric].partial_p,
+            **({"p of partial, networks whole": whole[name][metric].partial_p} if whole else {}),
             "raw, small strengths": small[name][metric].raw,
+            **({} if whole else {"p, small strengths": small[name][metric].raw_p}),
             "partial, small strengths": small[name][metric].partial,
+            **({} if whole else {"p of partial, small strengths": small[name][metric].partial_p}),
         }
         for name, result in found.items()
         for metric, label in METRICS.items()
         for one in (result[metric],)
     ]
-    return (
-        ("Rank correlations with max drop over encoders", pd.DataFrame(lines)),
-        ("What max drop is, and controls (means over encoders)", pd.DataFrame(_controls(tables))),
-        ("The seven mean-pooled layers of MiniLM alone", pd.DataFrame(_layers(tables))),
-    )
+    return pd.DataFrame(lines)
 
 
 def _controls(tables: Tables) -> list[dict[str, object]]:
@@ -95,7 +122,9 @@ def _controls(tables: Tables) -> list[dict[str, object]]:
             "largest possible": table.largest_drop.mean(),
             "shuffled labels": table.max_drop_chance.mean(),
             "random directions": table.random_drop.mean(),
-            "accuracy and max drop, Spearman": table.accuracy.corr(table.max_drop, "spearman"),
+            "max drop, small strengths": table.small_drop.mean(),
+            "accuracy and max drop, Spearman": _ranked(table.accuracy, table.max_drop),
+            "length and max drop, Spearman": _ranked(table.length, table.max_drop),
             "alignment": table.supervised_alignment.mean(),
             "alignment, shuffled": table.alignment_chance.mean(),
             "flips": table.to_target.mean(),
@@ -105,18 +134,23 @@ def _controls(tables: Tables) -> list[dict[str, object]]:
     ]
 
 
-def _layers(tables: Tables) -> list[dict[str, object]]:
-    """Rank correlations of seven numbers, of which chance passes 0.75 in 5 %; equal max drops have none."""
+def _layers(tables: Tables, family: str, target: str = "max_drop") -> list[dict[str, object]]:
+    """Rank correlations over the layers of one family; equal drops have none.
+
+    Chance passes 0.75 over seven layers in 5 %, 0.64 over ten.
+    """
     made = []
     for name, table in tables.items():
-        own = table[table.family == FAMILIES[0]]
-        varies = len(own) > 2 and float(np.ptp(own.max_drop)) > 1e-9
-        told = {
-            label: own[metric].corr(own.max_drop, "spearman") if varies else math.nan
-            for metric, label in METRICS.items()
-        }
-        made.append({"sentences": name, **told})
+        own = table[table.family == family]
+        told = {label: _ranked(own[metric], own[target]) for metric, label in METRICS.items()}
+        made.append({"sentences": name, **told, "accuracy of the probe": _ranked(own.accuracy, own[target])})
     return made
+
+
+def _ranked(a: Any, b: Any) -> float:
+    """Rank correlation; NaN where all are equal, or nearly none are there."""
+    varies = len(a) > 2 and min(float(np.ptp(one)) for one in (a, b)) > 1e-9
+    return float(a.corr(b, "spearman")) if varies else math.nan
 
 
 def drawn(tables: Tables) -> Figure:
@@ -143,4 +177,31 @@ def drawn(tables: Tables) -> Figure:
     figure.legend(
         handles.values(), handles.keys(), loc="outside lower center", ncols=4, frameon=False, fontsize="small"
     )
+    return figure
+
+
+def drawn_causal(tables: Tables) -> Figure:
+    """Draw the length of a row against max drop at published strengths, and alignment against it in that unit."""
+    figure: Figure
+    figure, axes = pyplot().subplots(
+        2, len(tables), figsize=(3.6 * len(tables), 6.6), layout="constrained", squeeze=False
+    )
+    for (above, below), (name, table) in zip(axes.T, tables.items(), strict=True):
+        for place, (family, own) in enumerate(table.groupby("family", sort=False)):
+            depth = own.encoder.str.split().str[-1].astype(int)
+            way = str(family).partition(", ")[2]
+            for ax, x, y in ((above, "length", "max_drop"), (below, "supervised_alignment", "small_drop")):
+                ax.plot(own[x], own[y], color=PALETTE[place], linewidth=0.6, alpha=0.5)
+                ax.scatter(own[x], own[y], s=6 + 2 * depth, color=PALETTE[place], marker="os^"[place], label=way)
+        for ax, by_chance in ((above, table.max_drop_chance.mean()), (below, None)):
+            ax.spines[["top", "right"]].set_visible(False)
+            if by_chance is not None:
+                ax.axhline(by_chance, color="0.5", linestyle=":", label="shuffled labels (mean)")
+        above.set(title=name, xlabel="mean length of a row", xscale="log")
+        below.set(xlabel="supervised alignment")
+    axes[0, 0].set_ylabel("max drop, strengths up to 2")
+    axes[1, 0].set_ylabel("max drop, up to 0.1 row lengths")
+    handles = dict(zip(*reversed(axes[0, 0].get_legend_handles_labels()), strict=True))
+    told = [name if name.startswith("shuffled") else f"{name} (larger: deeper)" for name in handles]
+    figure.legend(handles.values(), told, loc="outside lower center", ncols=4, frameon=False, fontsize="small")
     return figure

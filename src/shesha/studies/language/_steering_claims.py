@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.studies._checks import AGREES, DIFFERS, HOLDS_NOT
+from shesha.studies._causal_rows import CAUSAL
+from shesha.studies._checks import AGREES, DIFFERS, HOLDS_NOT, UNREACHABLE
 from shesha.studies._published import Found, claim, unreachable
 from shesha.studies._sentences import SETS
 
@@ -21,28 +23,61 @@ SAME = 0.95
 """Correlation of accuracy and max drop from which one is taken for the other."""
 
 
-def found_of(
-    tables: Tables, found: Mapping[str, Any], whole: Mapping[str, Any], published: pd.DataFrame | None
-) -> dict[str, Found]:
-    """Judge claims on stand-ins, and what follows from the published tables themselves."""
+@dataclass(frozen=True)
+class Collection:
+    """Encoders, and their correlations with max drop by set of sentences.
+
+    Attributes
+    ----------
+    whole : mapping
+        Networks exchanged with all their layers; of one network alone as `found`.
+    called : str
+        How they are spoken of.
+    """
+
+    tables: Tables
+    found: Mapping[str, Any]
+    whole: Mapping[str, Any]
+    called: str
+
+
+def found_of(encoders: Collection, causal: Collection, published: pd.DataFrame | None) -> dict[str, Found]:
+    """Judge claims on encoders and on the causal model, and what follows from the published tables themselves."""
     assert published is not None
-    made = _arithmetic(published)
-    if tables:
-        made |= _predicts(tables, found, whole) | _against_controls(tables) | _max_drop(tables)
-    if set(tables) != set(SETS):
-        # What is said of all three sets is not asked of two.
-        made = {key: one for key, one in made.items() if key not in _OF_ALL}
-    return made
+    also = _claims(causal)
+    return _arithmetic(published) | {key: _both(one, also.get(key)) for key, one in _claims(encoders).items()}
 
 
-def _predicts(tables: Tables, found: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Found]:
-    rho = {name: float(table.accuracy.corr(table.max_drop, "spearman")) for name, table in tables.items()}
+def _claims(some: Collection) -> dict[str, Found]:
+    if not some.tables:
+        return {}
+    made = _predicts(some) | _against_controls(some.tables) | _max_drop(some.tables)
+    # What is said of all three sets is not asked of two.
+    return made if set(some.tables) == set(SETS) else {key: one for key, one in made.items() if key not in _OF_ALL}
+
+
+def _both(one: Found, other: Found | None) -> Found:
+    """Join what is found on encoders and in the causal model: a claim agrees where it does on both."""
+    if other is None or one.verdict in (None, UNREACHABLE):
+        return one
+    held = [found.verdict == AGREES for found in (one, other)]
+    told = (
+        "" if held[0] else one.why,
+        f"In {CAUSAL} it is found." if held[1] and not held[0] else "" if held[1] else f"{CAUSAL}: {other.why}",
+    )
+    joined = f"{one.ours}; {CAUSAL}: {other.ours}"
+    return replace(
+        one, ours=joined, verdict=other.verdict if held[0] else one.verdict, why=" ".join(filter(None, told))
+    )
+
+
+def _predicts(some: Collection) -> dict[str, Found]:
     return (
-        _alone(found, rho)
-        | _given_separability(found, whole)
-        | _beside_fisher(found)
-        | _unsupervised(found)
-        | _inconsistent(found)
+        _alone(some)
+        | _given_separability(some)
+        | _beside_fisher(some)
+        | _unsupervised(some)
+        | _inconsistent(some.found)
     )
 
 
@@ -51,14 +86,16 @@ def _clear(one: Any) -> bool:
     return bool(one.raw > 0 and one.raw_p < 0.05)
 
 
-def _alone(found: Mapping[str, Any], rho: Mapping[str, float]) -> dict[str, Found]:
+def _alone(some: Collection) -> dict[str, Found]:
     """Whether supervised alignment foretells max drop, and whether max drop is more than accuracy."""
-    raw = {name: result["supervised_alignment"] for name, result in found.items()}
+    raw = {name: result["supervised_alignment"] for name, result in some.found.items()}
+    rho = {name: float(table.accuracy.corr(table.max_drop, "spearman")) for name, table in some.tables.items()}
     made = {}
     for name, one in raw.items():
         accuracy = f"accuracy of the probe alone correlates with max drop at {rho[name]:.2f} there"
         taken = f"{accuracy[0].upper()}{accuracy[1:]}: at these strengths max drop is accuracy."
-        absent = f"Not found on these stand-ins; {accuracy}."
+        turned = one.raw < 0 and one.raw_p < 0.05
+        absent = f"{'The other way round' if turned else 'Not found'} on {some.called}; {accuracy}."
         made[f"claim/raw/{name}"] = claim(
             _clear(one) and rho[name] < SAME,
             f"{one.raw:.2f} (p = {one.raw_p:.3f})",
@@ -69,19 +106,22 @@ def _alone(found: Mapping[str, Any], rho: Mapping[str, float]) -> dict[str, Foun
     made["claim/all"] = claim(
         len(clear) == len(raw) and max(rho.values()) < SAME,
         ", ".join(f"{one.raw:.2f} ({name}, p = {one.raw_p:.3f})" for name, one in raw.items()),
-        f"Clear in {len(clear)} of {len(raw)} sets of these stand-ins, and accuracy of the probe alone correlates with "
-        f"max drop at {', '.join(f'{one:.2f}' for one in rho.values())}: at these strengths max drop is accuracy.",
+        f"Clear in {len(clear)} of {len(raw)} sets on {some.called}, and accuracy of the probe alone correlates with "
+        f"max drop at {', '.join(f'{one:.2f}' for one in rho.values())}"
+        + (": at these strengths max drop is accuracy." if max(rho.values()) >= SAME else "."),
     )
     return made
 
 
-def _given_separability(found: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Found]:
+def _given_separability(some: Collection) -> dict[str, Found]:
     """Whether anything is left given Fisher and silhouette, once the layers of a network are exchanged together."""
-    raw = {name: result["supervised_alignment"] for name, result in found.items()}
-    together = {name: float(result["supervised_alignment"].partial_p) for name, result in whole.items()}
+    raw = {name: result["supervised_alignment"] for name, result in some.found.items()}
+    together = {name: float(result["supervised_alignment"].partial_p) for name, result in some.whole.items()}
     beyond = {name: bool(one.partial > 0 and together[name] < 0.05) for name, one in raw.items()}
+    several = some.whole is not some.found
     told = {
-        name: f"{one.partial:.2f} (p = {one.partial_p:.3f}, networks whole {together[name]:.3f})"
+        name: f"{one.partial:.2f} (p = {one.partial_p:.3f}"
+        + (f", networks whole {together[name]:.3f})" if several else ")")
         for name, one in raw.items()
     }
     made = {}
@@ -93,40 +133,40 @@ def _given_separability(found: Mapping[str, Any], whole: Mapping[str, Any]) -> d
             "No more than chance given Fisher and silhouette, once layers of one network are exchanged together; few "
             "networks cannot rule it out for others."
             if apart
-            else "Not found on these stand-ins, whose layers are even taken as independent.",
+            else f"Not found on {some.called}, where layers are even taken as independent.",
             HOLDS_NOT if apart else DIFFERS,
         )
     made["claim/unique"] = claim(
         all(beyond.values()),
         "; ".join(f"{name} {one}" for name, one in told.items()),
-        f"Beyond chance in {sum(beyond.values())} of {len(beyond)} sets of these stand-ins, once layers of one network "
-        "are exchanged together.",
+        f"Beyond chance in {sum(beyond.values())} of {len(beyond)} sets on {some.called}"
+        + (", once layers of one network are exchanged together." if several else "."),
     )
     return made
 
 
-def _beside_fisher(found: Mapping[str, Any]) -> dict[str, Found]:
+def _beside_fisher(some: Collection) -> dict[str, Found]:
     made = {}
-    for name, result in found.items():
+    for name, result in some.found.items():
         ours, fisher = result["supervised_alignment"], result["fisher"]
         either = _clear(ours) or _clear(fisher)
         made[f"claim/fisher/{name}"] = claim(
             either and ours.raw >= fisher.raw,
             f"{ours.raw:.2f} against {fisher.raw:.2f} (Fisher)",
-            "Fisher's ratio does better on these stand-ins." if either else "Neither predicts on these stand-ins.",
+            f"Fisher's ratio does better on {some.called}." if either else f"Neither predicts on {some.called}.",
             DIFFERS,
         )
     return made
 
 
-def _unsupervised(found: Mapping[str, Any]) -> dict[str, Found]:
-    split = {name: result["feature_split"] for name, result in found.items()}
+def _unsupervised(some: Collection) -> dict[str, Found]:
+    split = {name: result["feature_split"] for name, result in some.found.items()}
     said = ", ".join(f"{one.raw:.2f} ({name}, p = {one.raw_p:.3f})" for name, one in split.items())
     made = {
         "claim/unsupervised/real": claim(
             not any(_clear(one) for name, one in split.items() if name != "Synthetic"),
             said,
-            "On these stand-ins it predicts.",
+            f"On {some.called} it predicts.",
             DIFFERS,
         )
     }
@@ -136,9 +176,9 @@ def _unsupervised(found: Mapping[str, Any]) -> dict[str, Found]:
         made["claim/unsupervised/synthetic"] = claim(
             _clear(one),
             said,
-            "The correlation has the other sign on these stand-ins: encoders of a lower feature split drop more."
+            f"The correlation has the other sign on {some.called}: those of a lower feature split drop more."
             if turned
-            else "Not found on these stand-ins.",
+            else f"Not found on {some.called}.",
             DIFFERS,
         )
     return made
@@ -172,15 +212,19 @@ def _against_controls(tables: Tables) -> dict[str, Found]:
 def _max_drop(tables: Tables) -> dict[str, Found]:
     rhos = {name: table.accuracy.corr(table.max_drop, "spearman") for name, table in tables.items()}
     said = ", ".join(f"{value:.2f} ({name})" for name, value in rhos.items())
-    full = ", ".join(
-        f"{(t.max_drop >= 0.95 * t.largest_drop - 1e-6).sum()} of {len(t)} ({name})" for name, t in tables.items()
-    )
+    reached = {name: (int((t.max_drop >= 0.95 * t.largest_drop - 1e-6).sum()), len(t)) for name, t in tables.items()}
+    full = ", ".join(f"{n} of {of} ({name})" for name, (n, of) in reached.items())
+    all_of_one = sum(n for n, _ in reached.values()) > sum(of for _, of in reached.values()) / 2
     return {
         "claim/regardless of accuracy": claim(
-            max(rhos.values()) < 0.5,
+            max(map(abs, rhos.values())) < 0.5,
             f"accuracy and max drop: {said}",
-            f"Encoders that reach 95 % of the largest drop there is: {full}. Max drop is then the accuracy less the "
-            "share of one class.",
+            f"Those that reach 95 % of the largest drop there is: {full}. "
+            + (
+                "Max drop is then the accuracy less the share of one class."
+                if all_of_one
+                else "Strengths of 2 are small beside their rows, and more accurate layers drop less."
+            ),
         ),
         "claim/causal": unreachable(
             "Correlations over encoders, of a target that is the accuracy of the probe at these strengths, name no "
@@ -190,7 +234,7 @@ def _max_drop(tables: Tables) -> dict[str, Found]:
             all(t.to_target.mean() > t.to_target_chance.mean() + 0.1 for t in tables.values()),
             "; ".join(f"{t.to_target.mean():.2f}, shuffled {t.to_target_chance.mean():.2f}" for t in tables.values()),
             "Rates are not published; at a strength of 2 vectors of shuffled labels flip nearly as many rows of their "
-            "probe, so that a rate says nothing of the labels.",
+            "probe, or more, so that a rate says nothing of the labels.",
         ),
     }
 

@@ -15,7 +15,7 @@ from shesha._types import Labels
 from shesha.studies._files import table
 
 if TYPE_CHECKING:
-    from shesha.studies.language._perturbed_models import Model
+    from shesha.studies._language_models import Model
 
 TINY = ("tiny GPT", "tiny GPT, untrained")
 WORDS, LONGEST, WIDTH, DEPTH, HEADS = 1500, 24, 64, 3, 4
@@ -52,7 +52,7 @@ def tiny(name: str, seed: int = 0) -> Model:
 
 @cache
 def _made(name: str, seed: int) -> Model:
-    from shesha.studies.language._perturbed_models import Model
+    from shesha.studies._language_models import Model
 
     network = _new(seed)
     if name == TINY[0]:

@@ -1,14 +1,16 @@
-"""Thirty representations of sentences: layers of encoders, changed and untrained ones, and features of words."""
+"""Representations of sentences: layers of a causal model and of encoders, changed and untrained, and words."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
 from shesha._types import Labels, Matrix
+from shesha.studies._causal_rows import CAUSAL, POOLINGS, pooled_layers
 from shesha.studies._files import sklearn, table
-from shesha.studies.language._perturbed_models import MINILM, Model, embedded, load, perturbed
+from shesha.studies._language_models import Model
+from shesha.studies.language._perturbed_models import MINILM, embedded, load, perturbed
 from shesha.studies.language._tiny_gpt import TINY
 
 SOURCE, TRAIN, TEST = 300, 600, 300
@@ -21,6 +23,8 @@ FAMILIES: dict[str, tuple[int, ...]] = {
     "MiniLM, noise 0.2": (2, 4),
     "MiniLM, noise 0.4": (2, 4, 6),
     "MiniLM, untrained": (2, 4, 6),
+    CAUSAL: (6, 18, 30),
+    f"{CAUSAL}, {POOLINGS[1]}": (6, 18, 30),
 }
 """Parts: numbers of features, or layers."""
 _FILES = {"source": "train_phrases_8000.csv", "train": "train_sentences.csv", "test": "validation.csv"}
@@ -36,6 +40,9 @@ def features(family: str, part: int) -> dict[str, Matrix]:
     """Return the rows of the three sets, of length 1."""
     if family in ("random features", "words"):
         return _of_words(family, part)
+    if family.startswith(CAUSAL):
+        pooling = family.partition(", ")[2] or POOLINGS[0]
+        return {which: _unit(_causal(which)[pooling, part]) for which in _FILES}
     return {which: rows[part] for which, rows in _layers(family).items()}
 
 
@@ -63,6 +70,11 @@ def _unit(rows: Matrix) -> Matrix:
     # A sentence without a known word has no direction: the mean one takes its place.
     rows = np.where(np.linalg.norm(rows, axis=1, keepdims=True) > 0, rows, rows.mean(axis=0))
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+@cache
+def _causal(which: str) -> dict[tuple[str, int], Matrix]:
+    return pooled_layers(_chosen(which)[0], FAMILIES[CAUSAL])
 
 
 @lru_cache(maxsize=1)

@@ -82,7 +82,7 @@ def by_metric(rows: Table) -> Table:
     import pandas as pd
 
     # Scores at their limit are ties, whatever their last digits.
-    rows = rows.round(4)
+    rows = rows.round(5)
     lines = []
     for accuracy in (name for name in rows.columns if name.startswith("accuracy ")):
         for name in NUMBERS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shesha.plots import PALETTE
+from shesha.studies._causal_rows import CAUSAL, SINK
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
 from shesha.studies._published import Table, apart
@@ -26,7 +27,7 @@ def page_of(rows: Table, lines: Table) -> Page:
         f"over {align.families:.0f} families p is {align.p_families:.3f} instead of {align.p:.4f}. H-Score, published "
         f"as the "
         f"strongest, is {h.rho:.2f} here and {h.width:.2f} correlated with the width alone. Stability without labels: "
-        f"{split.rho:.2f} (p over families {split.p_families:.2f}); published 0.26."
+        f"{split.rho:.2f} (p over families {split.p_families:.2f}); published 0.26.{_of_causal(rows)}"
     )
     tables = (
         ("Scores of the source against accuracy with 512 examples", all_of.reset_index().drop(columns="accuracy")),
@@ -46,6 +47,7 @@ def page_of(rows: Table, lines: Table) -> Page:
         "out.",
         "Few rows and many features fit any labels: H-Score and LDA follow the width whatever they are, hence the "
         "correlation at equal width.",
+        *([SINK] if CAUSAL in set(rows.family) else []),
         "NCE needs labels of a source classifier, which no sentence encoder has; groups of KMeans take their place, as "
         "the "
         "paper does not say what it took.",
@@ -54,6 +56,22 @@ def page_of(rows: Table, lines: Table) -> Page:
         "source is the same for both experiments, as in the paper.",
     )
     return Page(answer, tables, (_picture(rows, found, theirs),), notes, tuple(checks(rows, published, claims)))
+
+
+def _of_causal(rows: Table) -> str:
+    """Say where the causal model stands by accuracy and by alignment, its tokens taken as published and otherwise."""
+    if CAUSAL not in set(rows.family):
+        return ""
+    ranks = rows[["accuracy 512", "alignment"]].rank(ascending=False, method="min").astype(int)
+    told = []
+    for family in (name for name in dict.fromkeys(rows.family) if str(name).startswith(CAUSAL)):
+        best = rows[rows.family == family]["accuracy 512"].idxmax()
+        line, place = rows.loc[best], ranks.loc[best]
+        told.append(
+            f"{family} (layer {line.part:.0f}; {line['accuracy 512']:.0f} %) is no. {place['accuracy 512']} of "
+            f"{len(rows)} by accuracy and no. {place.alignment} by alignment"
+        )
+    return f" The causal model: {', '.join(told)}."
 
 
 def _by_shots(found: Table) -> Table:
@@ -72,7 +90,7 @@ def _picture(rows: Table, found: Table, theirs: dict[str, Table]) -> Picture:
     made, axes = figure(3, width=3.9, height=3.7)
     for ax, name in zip(axes[:2], ("alignment", "split"), strict=True):
         for place, (family, own) in enumerate(rows.groupby("family", sort=False)):
-            mark = "os^Dv<>P"[place % 8]
+            mark = "os^Dv<>PX*"[place % 10]
             ax.plot(
                 own[name],
                 own["accuracy 512"],

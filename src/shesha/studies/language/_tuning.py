@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from shesha.studies._files import table
-from shesha.studies.language._perturbed_models import Model, load
+from shesha.studies._language_models import Model
+from shesha.studies.language._perturbed_models import load
 
 TASKS = ("sentiment", "contradiction")
 KEPT = (4, 8, 16, 32)

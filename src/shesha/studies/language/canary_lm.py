@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shesha.studies._language_models import SMOLLM2
 from shesha.studies._study import study
 from shesha.studies.language._canary_lm_page import page_of
 from shesha.studies.language._drift_texts import sst2
 from shesha.studies.language._drifts import answers, drifts, fewer_right
 from shesha.studies.language._next_words import next_words, rows_of
-from shesha.studies.language._perturbed_models import SMOLLM2, last_states, load, perturbed
+from shesha.studies.language._perturbed_models import last_states, load, perturbed
 from shesha.studies.language._tiny_gpt import TINY, right_verdicts
 from shesha.studies.language.structured_perturbation import PUBLISHED, RANKS
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha._types import Matrix
+from shesha.studies._language_models import SMOLLM2, Model
 from shesha.studies._study import study
 from shesha.studies.language._drift_texts import SETS, prompts
 from shesha.studies.language._drifts import drifts
-from shesha.studies.language._perturbed_models import MINILM, Model, embedded, load
+from shesha.studies.language._perturbed_models import MINILM, embedded, load
 from shesha.studies.language._post_training_page import page_of
 from shesha.studies.language._tiny_gpt import TINY
 from shesha.studies.language._tuning import TASKS, tuned
@@ -68,6 +69,9 @@ def _cells(model: str, change: str, amounts: tuple[float, ...], seed: int = 0) -
             for seed in range(2)
             for cell in _cells(model, task, STEPS, seed)
         ),
+        *_cells(SMOLLM2, "noise in rows", NOISE),
+        *_cells(SMOLLM2, "shuffled rows", (0,)),
+        *(cell for task in TASKS for cell in _cells(SMOLLM2, task, STEPS)),
         *(cell for base, tuned_to in PAIRS for cell in _cells(base, tuned_to, (0,))),
     ],
     quick=[
@@ -76,7 +80,8 @@ def _cells(model: str, change: str, amounts: tuple[float, ...], seed: int = 0) -
         *_cells(TINY[0], TASKS[0], STEPS),
     ],
     published="post_training.csv",
-    stand_ins="fine-tuned copies of MiniLM-L6 and of a small model trained here for 23 published pairs",
+    stand_ins="SmolLM2-135M-Instruct, MiniLM-L6 and a small model trained here, before and after more training, for 23 "
+    "published pairs",
     own_numbers=(
         "mean:",
         "Llama:",
@@ -91,9 +96,10 @@ def _cells(model: str, change: str, amounts: tuple[float, ...], seed: int = 0) -
 def post_training(model: str, change: str, amount: float, seed: int, prompts: str) -> dict[str, float]:
     """Does Shesha see twice the change that CKA sees when a model is trained further, or is that the scale of the two?
 
-    Published: 23 pairs of a model and its version for instructions, four sets of 50 prompts. Stand-ins: MiniLM and the
-    GPT-2 trained here, before and after 4 to 32 steps of training on the sentiment of reviews or on whether one
-    sentence of MNLI contradicts another. The common scale: Gaussian noise added to the rows themselves, `amount` times
+    Published: 23 pairs of a model and its version for instructions, four sets of 50 prompts. Stand-ins:
+    SmolLM2-135M-Instruct (one of the 46, from a file of four bits; its base is not at hand), MiniLM and the GPT-2
+    trained here, before and after 4 to 32 steps of training on the sentiment of reviews or on whether one sentence of
+    MNLI contradicts another. The common scale: Gaussian noise added to the rows themselves, `amount` times
     their spread; and rows in another order, which share nothing.
     """
     before = _rows(model)[prompts]

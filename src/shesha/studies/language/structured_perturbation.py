@@ -6,10 +6,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from shesha._types import Matrix
+from shesha.studies._language_models import SMOLLM2
 from shesha.studies._study import study
 from shesha.studies.language._drift_texts import SETS, prompts
 from shesha.studies.language._drifts import drifts
-from shesha.studies.language._perturbed_models import MINILM, SMOLLM2, embedded, load, perturbed
+from shesha.studies.language._perturbed_models import MINILM, embedded, load, perturbed
 from shesha.studies.language._structured_page import page_of
 from shesha.studies.language._tiny_gpt import TINY
 

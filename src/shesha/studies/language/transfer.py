@@ -31,7 +31,7 @@ CHEAP = ("random features", "words", "tiny GPT, untrained")
     full=CELLS,
     quick=[cell for cell in CELLS if cell["family"] in CHEAP],
     published="transfer.csv",
-    stand_ins="thirty layers and variants of sentence encoders and features of words for 30 published encoders",
+    stand_ins="layers of SmolLM2 and of MiniLM, changed and untrained, and features of words for 30 published encoders",
     own_numbers=(
         " stars",
         "lowest",
@@ -64,7 +64,7 @@ CHEAP = ("random features", "words", "tiny GPT, untrained")
 def transfer(family: str, part: int) -> dict[str, float]:
     """Do scores of a model's features and labels foretell its few-shot accuracy, and does stability without labels?
 
-    Published: 30 sentence encoders, from IMDB to SST-2 (k examples) and to Yelp (all). Here: 30 representations of
+    Published: 30 sentence encoders, from IMDB to SST-2 (k examples) and to Yelp (all). Here: 36 representations of
     words and sentences (`FAMILIES`), from 300 labelled SST-2 phrases to k of 512 whole sentences, tested on 300. The
     probe is the best of seven on 88 other sentences, as published; k: means of two draws.
     """

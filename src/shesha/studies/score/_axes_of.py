@@ -8,6 +8,7 @@ import numpy as np
 
 from shesha._types import Matrix
 from shesha.data import digits_network
+from shesha.studies._causal_rows import CAUSAL, POOLINGS, rows_by
 from shesha.studies._data import mixture, noise
 from shesha.studies._encoders import encoded
 from shesha.studies._files import opened
@@ -24,6 +25,10 @@ CELLS = {
 }
 NETWORKS = tuple(f"{data}, {architecture}" for architecture in ("dense", "plain") for data in IMAGES)
 LAYERS = (0, 2, 4, 6)
+STANDARDISED = ", columns standardised"
+CAUSAL_LAYERS = tuple(
+    f"{pooling}, layer {layer}{how}" for how in ("", STANDARDISED) for pooling in POOLINGS[:2] for layer in (6, 18, 30)
+)
 Cells = list[dict[str, object]]
 
 
@@ -35,6 +40,7 @@ def every(seeds: range) -> Cells:
         *_cells("cells", CELLS, ("-",)),
         *_cells("neurons", SESSIONS, ("-",)),
         *_cells("MiniLM", (f"layer {layer}" for layer in LAYERS), ("untrained", "trained")),
+        *_cells(CAUSAL, CAUSAL_LAYERS, ("trained",)),
         *(one for seed in seeds for one in _cells("network", NETWORKS, _epochs(), range(seed, seed + 1))),
     ]
 
@@ -98,6 +104,11 @@ def _sentences(name: str, state: str, seed: int) -> Matrix:
     return encoded("SST-2", f"{kind}, mean: {name}")
 
 
+def _causal(name: str, state: str, seed: int) -> Matrix:
+    X = rows_by("SST-2", f"{CAUSAL}, {name.removesuffix(STANDARDISED).replace(', layer', ': layer')}")
+    return X / X.std(axis=0) if name.endswith(STANDARDISED) else X
+
+
 def _network(name: str, state: str, seed: int) -> Matrix:
     data, architecture = name.split(", ")
     return trained(data, architecture, seed)[_epochs().index(state)].features
@@ -109,5 +120,6 @@ _FAMILIES: dict[str, Callable[[str, str, int], Matrix]] = {
     "cells": _single_cells,
     "neurons": _neurons,
     "MiniLM": _sentences,
+    CAUSAL: _causal,
     "network": _network,
 }

@@ -8,16 +8,18 @@ import numpy as np
 
 from shesha.plots import PALETTE
 from shesha.stability import basis_averaged_split, chance, feature_split
+from shesha.studies._causal_rows import CAUSAL, SINK
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
 from shesha.studies._study import study
-from shesha.studies.score._axes_of import every, rows_of
+from shesha.studies.score._axes_of import STANDARDISED, every, rows_of
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
 _CHEAP = ("synthetic", "digits", "cells", "neurons")
+_LARGE = 0.1
 PARTS = ("score", "without the mean row", "averaged over bases", "turned once")
 
 
@@ -73,11 +75,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     pcs = rows[rows.name.str.contains("principal")]
     far: Any = learned.iloc[int(np.argmax(learned.of_axes.abs().to_numpy()))]
     answer = (
-        f"In networks and encoders a small one: turned to random axes their scores (columns centred) change by "
-        f"{_share(learned):.0f} % on average (of the axes: {said}; at most {far.of_axes:+.2f}, {far['name']}, "
-        f"{far.state}), and {_explained(learned):.0f} % of the variance of scores over them is that of the score "
-        f"averaged over bases. Of principal components all of it: {pcs.split_centred.mean():.2f} on their axes, "
-        f"{pcs.averaged_centred.mean():.2f} averaged over bases. {_others(rows)}"
+        f"In networks and encoders a small one{_but(rows)}: turned to random axes their scores (columns centred) "
+        f"change by {_share(learned):.0f} % on average (of the axes: {said}; at most {far.of_axes:+.2f}, "
+        f"{far['name']}, {far.state}), and {_explained(learned):.0f} % of the variance of scores over them is that of "
+        f"the score averaged over bases. Of principal components all of it: {pcs.split_centred.mean():.2f} on their "
+        f"axes, {pcs.averaged_centred.mean():.2f} averaged over bases. {_others(rows)}{_of_causal(rows)}"
     )
     notes = (
         f"Control: one random rotation gives the average over bases within {control:.3f} everywhere. Chance "
@@ -88,6 +90,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "A mean row that all share is in every half and raises cosine scores on any axes: it is taken away first. "
         f"It makes {rows.mean_row.mean():+.2f} of the score averaged over bases on average.",
         "Layers and epochs of one network are not independent of one another.",
+        *([SINK] if CAUSAL in set(rows.family) else []),
     )
     picture = Picture(
         "axes", _drawn(rows, learned), "Score on the axes against that averaged over bases; over training"
@@ -116,13 +119,39 @@ def _others(rows: pd.DataFrame) -> str:
     return f"Recorded: {'; '.join(parts)} averaged over bases." if parts else "No recorded data are at hand."
 
 
+def _but(rows: pd.DataFrame) -> str:
+    """Say so where the axes of the causal model make more than those of networks and encoders."""
+    own = rows[(rows.family == CAUSAL) & ~rows["name"].str.endswith(STANDARDISED)]
+    return ", in a causal model a large one" if own.of_axes.abs().mean() > _LARGE else ""
+
+
+def _of_causal(rows: pd.DataFrame) -> str:
+    """Say what the axes of the causal model make, as they are and with columns of equal variance."""
+    own = rows[rows.family == CAUSAL]
+    standardised = own["name"].str.endswith(STANDARDISED)
+    plain, equal = own[~standardised], own[standardised]
+    if not len(plain) or not len(equal):
+        return ""
+    told = [
+        f"{some.split_centred.min():.2f} to {some.split_centred.max():.2f} on its axes against "
+        f"{some.averaged_centred.min():.2f} to {some.averaged_centred.max():.2f}"
+        for some in (plain, equal)
+    ]
+    return (
+        f" {CAUSAL}: {told[0]} averaged over bases, which single coordinates of "
+        f"large variance make; with columns standardised {told[1]} (of the axes: {equal.of_axes.abs().max():.2f} at "
+        "most)."
+    )
+
+
 def _drawn(rows: pd.DataFrame, learned: pd.DataFrame) -> Figure:
     made, (left, right) = figure(2, width=4.8)
-    for colour, (family, own) in zip(PALETTE, rows.groupby("family", sort=False), strict=False):
+    kinds = rows.family.where(~rows["name"].str.endswith(STANDARDISED), f"{CAUSAL}, standardised")
+    for colour, (family, own) in zip(PALETTE, rows.groupby(kinds, sort=False), strict=False):
         left.scatter(own.averaged_centred, own.split_centred, s=16, color=colour, label=str(family))
     left.plot([-0.1, 1], [-0.1, 1], color="0.7", linewidth=0.8)
     left.set(xlabel="averaged over bases", ylabel="feature split on the given axes")
-    left.legend(frameon=False, fontsize="small")
+    left.legend(frameon=False, fontsize="small", loc="upper left")
     states = list(dict.fromkeys(learned.state.sort_values(key=_order)))
     networks = learned[learned.family == ("network" if "network" in set(learned.family) else "digits")]
     for colour, (name, own) in zip(PALETTE, networks.groupby("name", sort=False), strict=False):

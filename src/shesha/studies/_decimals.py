@@ -1,0 +1,71 @@
+"""How the cells of a table's column are written: numbers of one quantity with as many decimals each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+_WIDER = 2
+"""Decimals more than the largest number asks for, at most, so that the smallest does not read as zero."""
+_FEW = 1 / 3
+"""Share of the numbers that may still read as zero, and are written on their own, before each is."""
+_EXACT = 1e-9
+"""Share of the largest number that a decimal may be away from one, and still be that number."""
+
+
+def column_cells(values: Sequence[Any]) -> list[str]:
+    """Write the cells of a column.
+
+    Numbers get four digits or three decimals by the largest of them, fewer where all are exact with fewer (so integers
+    stay integers), and more where the smallest would read as zero. One that is far smaller is written with a power of
+    ten. Columns of which that is a third or more, and those that hold words beside numbers (of another quantity in each
+    line), are written cell by cell with four digits.
+
+    Examples
+    --------
+    >>> column_cells([0.9, 0.873, float("nan")])
+    ['0.900', '0.873', '-']
+    >>> column_cells([8.0, 0.02]), column_cells([128.0, 64.0]), column_cells([3e-7, 0.5])
+    (['8.00', '0.02'], ['128', '64'], ['3e-07', '0.5'])
+    """
+    numbers = [float(value) for value in values if _is_number(value) and math.isfinite(value)]
+    alike = all(value is None or _is_number(value) for value in values)
+    decimals = _decimals(numbers) if alike else None
+    return [_cell(value, decimals) for value in values]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _decimals(numbers: Sequence[float]) -> int | None:
+    """How many decimals all of them are written with; None where no number of decimals does."""
+    sizes = sorted(abs(value) for value in numbers if value)
+    if not sizes:
+        return 0
+    exponent = math.floor(math.log10(sizes[-1]))
+    enough = max(0, (3 if exponent >= 0 else 2) - exponent)
+    asked = [max(enough, -math.floor(math.log10(size))) for size in sizes]
+    possible = [one for one in asked if one <= enough + _WIDER]
+    if len(asked) - len(possible) >= _FEW * len(asked):
+        return None
+    wanted = max(possible)
+    return next(n for n in range(wanted + 1) if n == wanted or _exact(numbers, n, sizes[-1]))
+
+
+def _exact(numbers: Sequence[float], decimals: int, largest: float) -> bool:
+    return all(abs(value - round(value, decimals)) <= _EXACT * largest for value in numbers)
+
+
+def _cell(value: Any, decimals: int | None) -> str:
+    if value is None or value != value:
+        return "-"
+    if not _is_number(value) or math.isinf(value) or (decimals is None and isinstance(value, Integral)):
+        return str(value)
+    if decimals is None:
+        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+    # Zero has no sign.
+    written = f"{value + 0.0:.{decimals}f}"
+    return written if float(written) or not value else f"{value:.3g}"
