@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         NotEstimable,
         NotEstimableWarning,
         NotIdentifiableWarning,
+        PoolingWarning,
         RowNamesWarning,
     )
     from shesha.auditing.audit import audit
@@ -92,6 +93,7 @@ __getattr__, __dir__ = later(
             "NotEstimable",
             "NotEstimableWarning",
             "NotIdentifiableWarning",
+            "PoolingWarning",
             "RowNamesWarning",
         ),
         "auditing.audit": ("audit",),
@@ -183,6 +185,7 @@ __all__ = [
     "NotEstimableWarning",
     "NotIdentifiableWarning",
     "PairwiseComparison",
+    "PoolingWarning",
     "Rdm",
     "RowNamesWarning",
     "anchor_profile_stability",

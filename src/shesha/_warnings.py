@@ -41,6 +41,10 @@ class GuessedControlsWarning(UserWarning):
     """Control cells were told by how their label reads, since nobody named it; the message says which."""
 
 
+class PoolingWarning(UserWarning):
+    """Rows that were pooled from tokens say something else than the inputs; the message says in which layers."""
+
+
 class RowNamesWarning(UserWarning):
     """Rows were put in another order by their names, or names could not tell which row is which."""
 

@@ -149,7 +149,7 @@ CASES = {
     ),
     "no such pool": (
         ["extract", "first", "--texts", "lines.txt", "--out", "x.zarr", "--pool", "max"],
-        "--pool must be one of 'mean', 'cls', 'last', 'gap', None or callable, got 'max'",
+        "--pool must be one of 'mean', 'cls', 'last', 'later', 'gap', None or callable, got 'max'",
     ),
     "no such file to write": (
         ["extract", "first", "--texts", "lines.txt", "--out", "x.npz"],

@@ -79,7 +79,9 @@ def test_feature_maps_are_averaged_over_their_places():
     assert found["2"].shape == (4, 2)
     with pytest.raises(ValueError, match=r"layer 0: pool must be 'gap', None or callable .*\(4, 5, 2, 2\), got 'mean'"):
         activations(model, x, "0")
-    with pytest.raises(ValueError, match=r"pool must be 'mean', 'cls' or 'last' for tokens .*, got 'gap'"):
+    with pytest.raises(
+        ValueError, match=r"pool must be one of 'mean', 'cls', 'last', 'later' for tokens .*, got 'gap'"
+    ):
         activations(nn.Sequential(nn.Identity()), torch.zeros(2, 3, 4), "0", pool="gap")
 
 
@@ -145,7 +147,11 @@ def test_inputs_that_are_none_are_refused(tower, inputs, error, message):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"pool": "max"}, ValueError, "pool must be one of 'mean', 'cls', 'last', 'gap', None or callable, got 'max'"),
+        (
+            {"pool": "max"},
+            ValueError,
+            "pool must be one of 'mean', 'cls', 'last', 'later', 'gap', None or callable, got 'max'",
+        ),
         ({"pool": 3}, TypeError, "pool must be a name, None or callable, got 3"),
         ({"batch_size": 0}, ValueError, "batch_size must be at least 1, got 0"),
         ({"out": "x.npz"}, ValueError, r"out must end in one of \.zarr, \.safetensors, got 'x\.npz'"),

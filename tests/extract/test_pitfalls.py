@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 nn = torch.nn
 
+from shesha import PoolingWarning  # noqa: E402
 from shesha.extract import activations, layers  # noqa: E402
 
 
@@ -213,3 +215,50 @@ def test_numbers_of_a_broken_model_come_through(tower):
     with torch.no_grad():
         tower.encoder.layer[1].map.weight[0, 0] = torch.nan
     assert np.isnan(activations(tower, np.ones((2, 4)))["encoder.layer.1"]).any()
+
+
+class Sinking(nn.Module):
+    """Blocks of which the second makes the state of the first token long, as causal models do."""
+
+    def __init__(self, times: float) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(20, 8)
+        self.early, self.deep = nn.Identity(), nn.Identity()
+        self.times = times
+
+    def forward(self, input_ids, attention_mask):
+        states = self.early(self.embedding(input_ids))
+        first = attention_mask.argmax(dim=1)
+        long = torch.ones(*states.shape[:2], 1)
+        long[torch.arange(len(states)), first] = self.times
+        return self.deep(states * long)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_first_token_that_rules_the_mean_is_told(side):
+    torch.manual_seed(0)
+    rows = [list(np.random.default_rng(n).integers(0, 20, n)) for n in (1, 2, 3, 9, 7, 5)]
+    model, given = Sinking(60.0), left_and_right(None, rows)[side]
+    given.pop("position_ids")
+    with pytest.warns(PoolingWarning, match=r"in deep: the first is \d\d times as long .* in deep, .* pool='later'"):
+        activations(model, given, ["early", "deep"], batch_size=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        activations(Sinking(3.0), given, ["early", "deep"], batch_size=2)
+        for pool in ("last", "later", None):
+            activations(model, given, ["early", "deep"], pool=pool, batch_size=2)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_later_is_the_mean_of_what_comes_after_the_first_token(side):
+    torch.manual_seed(0)
+    rows = [[3], [4, 5], [6, 7, 8, 9, 1]]
+    model, given = Sinking(60.0), left_and_right(None, rows)[side]
+    given.pop("position_ids")
+    found = activations(model, given, ["early"], pool="later")["early"]
+    for row, tokens in zip(found, rows, strict=True):
+        expected = model.embedding.weight[tokens[1:] or tokens].mean(dim=0)
+        np.testing.assert_allclose(row, expected.detach().numpy(), rtol=1e-6)
+    whole = torch.randn(4, 5, 3)
+    plain = activations(nn.Sequential(nn.Identity()), whole, "0", pool="later")["0"]
+    np.testing.assert_allclose(plain, whole[:, 1:].mean(dim=1).numpy(), rtol=1e-6)

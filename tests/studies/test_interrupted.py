@@ -28,7 +28,14 @@ def started(out, log, workers, seconds=SECONDS):
     place = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     own = {"PYTHONPATH": place, "MINE_LOG": str(log), "MINE_SECONDS": seconds, "MPLBACKEND": "Agg"}
     command = [sys.executable, "-m", "shesha", "study", "run", MANY, "--out", str(out), "--workers", str(workers)]
-    return subprocess.Popen(command, env={**os.environ, **own}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        command,
+        env={**os.environ, **own},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # Tests that run in the background of a shell ignore Ctrl-C, and would hand that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
 
 
 def computed(log):

@@ -39,7 +39,7 @@ Layers = Annotated[
 ]
 Pool = Annotated[
     str,
-    typer.Option("--pool", help="How tokens become a row: auto (as the model was made for), mean, cls, last."),
+    typer.Option("--pool", help="How tokens become a row: auto (as the model was made for), mean, cls, last, later."),
 ]
 BatchSize = Annotated[int, typer.Option("--batch-size", help="Texts per pass of the model.")]
 Device = Annotated[str | None, typer.Option("--device", help="Where the model runs, such as cuda; default: processor.")]

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-Named = Literal["mean", "cls", "last", "gap"]
+Named = Literal["mean", "cls", "last", "later", "gap"]
 Pool = Named | Callable[..., Tensor] | None
 Pooled = Callable[[Tensor, Tensor | None], Tensor]
 """From an output (n, ...) and a mask (n, n_tokens), true where there is a token, to (n, ...)."""
@@ -23,6 +23,15 @@ def mean(states: Tensor, mask: Tensor | None) -> Tensor:
     weights = mask.unsqueeze(-1)
     # Zeros instead of a product: what stands at padding may be infinite.
     return states.masked_fill(~weights, 0).sum(dim=1) / weights.sum(dim=1).to(states.dtype)
+
+
+def later(states: Tensor, mask: Tensor | None) -> Tensor:
+    """Average the tokens after the first; of a single token take that."""
+    if mask is None:
+        return mean(states[:, 1:] if states.shape[1] > 1 else states, None)
+    first = mask.int().argmax(dim=1, keepdim=True)
+    alone = mask.sum(dim=1, keepdim=True) < 2
+    return mean(states, mask.scatter(1, first, False) | (mask & alone))
 
 
 def cls(states: Tensor, mask: Tensor | None) -> Tensor:
@@ -97,7 +106,8 @@ def _maps(states: Tensor, mask: Tensor | None) -> Tensor:
     if states.ndim == 2:
         return states
     if states.ndim == 3:
-        raise ValueError(f"pool must be 'mean', 'cls' or 'last' for tokens of shape {tuple(states.shape)}, got 'gap'")
+        known = ", ".join(map(repr, _TOKENS))
+        raise ValueError(f"pool must be one of {known} for tokens of shape {tuple(states.shape)}, got 'gap'")
     return gap(states, mask)
 
 
@@ -105,6 +115,7 @@ _TOKENS: dict[str, Pooled] = {
     "mean": _over_tokens("mean", mean),
     "cls": _over_tokens("cls", cls),
     "last": _over_tokens("last", last),
+    "later": _over_tokens("later", later),
 }
 
 

@@ -22,6 +22,7 @@ from shesha.extract._pooling import Pooled
 from shesha.extract._recording import REPEAT, on_host, recorded
 from shesha.extract._result import Activations
 from shesha.extract._rows import Batch, Rows
+from shesha.extract._sinks import FirstTokens
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,7 @@ def _fill(work: Work, sink: _Sink, device: torch.device) -> None:
             if list(first) != list(values):
                 raise ValueError(f"layers must run alike for every batch, got {list(values)} after {list(first)}")
             sink.put(chosen, {name: _filled(rows, first[name], name) for name, rows in values.items()}, first)
+    recorder.first_tokens.warn()
 
 
 class Recorder:
@@ -116,6 +118,7 @@ class Recorder:
     def __init__(self, work: Work) -> None:
         self._work = work
         self._batch = Batch()
+        self.first_tokens = FirstTokens()
         self._dtype = next((one.dtype for one in work.model.parameters() if one.is_floating_point()), torch.float32)
 
     def hooks(self) -> ExitStack:
@@ -149,6 +152,8 @@ class Recorder:
         return int(lengths.max()), *row_shape[1:]
 
     def _pool(self, name: str, value: Tensor) -> Tensor:
+        if self._work.told.get("pool") == "mean":
+            self.first_tokens.see(self._called(name), value, self._batch.mask)
         try:
             return self._work.pooled(value, self._batch.mask)
         except (ValueError, IndexError, RuntimeError) as error:

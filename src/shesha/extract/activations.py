@@ -44,8 +44,9 @@ def activations(
     layers : str or sequence of str
         Names of modules, or patterns: ``*`` stands for one part between dots, ``**`` for any number. A name that ends
         in ``:input`` stands for what enters the module. A module that runs twice gives ``name`` and ``name#2``.
-    pool : {'mean', 'cls', 'last', 'gap'}, callable or None
-        How tokens become a row: their mean, the first or the last of those that are no padding; ``'gap'`` is the mean
+    pool : {'mean', 'cls', 'last', 'later', 'gap'}, callable or None
+        How tokens become a row: their mean, the first or the last of those that are no padding, or the mean of those
+        after the first (a `PoolingWarning` says where a mean is ruled by the first token); ``'gap'`` is the mean
         of feature maps (n, channels, height, width) over their places. Outputs of shape (n, d) stay as they are. A
         callable gets the output, and the mask (n, n_tokens) if it takes two arguments. None keeps everything, with NaN
         in place of padding.

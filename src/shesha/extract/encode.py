@@ -50,7 +50,7 @@ def encode(
         Texts; or images: arrays (height, width, 3) of bytes, Pillow's, or `pathlib.Path` of files.
     layers : 'all', str or sequence of str
         Patterns as in `activations`; ``'all'``: every block, and what enters the first one as ``embeddings``.
-    pool : 'auto', {'mean', 'cls', 'last', 'gap'}, callable or None
+    pool : 'auto', {'mean', 'cls', 'last', 'later', 'gap'}, callable or None
         ``'auto'``: as the makers of a sentence encoder say; the last token where tokens see only what is before them;
         else the mean of the tokens. Of images the class token if there is one, and the mean of feature maps.
     reader : tokenizer, image processor or callable, optional
