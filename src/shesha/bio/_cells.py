@@ -25,7 +25,8 @@ def column(adata: Any, key: str, name: str) -> Array:
     if key not in adata.obs:
         known = check.listed(map(str, adata.obs))
         raise ValueError(f"{name} must be a column of adata.obs, one of {known or 'none'}, got {key!r}")
-    values = np.asarray(adata.obs[key], dtype=object)
+    # A copy: the values may be those of adata itself, which pandas lends for reading alone since 3.0.
+    values = np.array(adata.obs[key], dtype=object)
     values[np.asarray(isna(values), dtype=bool)] = None
     return values
 
