@@ -44,7 +44,9 @@ def matrix_of(adata: Any, layer: str | None) -> Any:
             raise ValueError("layer must name a matrix of adata, which has no X, got None")
         return adata.X
     if layer not in adata.layers:
-        raise ValueError(f"layer must be among {check.listed(adata.layers) or 'none'}, got {layer!r}")
+        # Since 0.13 anndata has X among the layers, under None.
+        known = check.listed(name for name in adata.layers if name is not None)
+        raise ValueError(f"layer must be among {known or 'none'}, got {layer!r}")
     return adata.layers[layer]
 
 
