@@ -16,8 +16,12 @@ if [ "$which" = lowest ]; then
 else
     : > "$place/constraints.txt"
 fi
+# On Linux torch comes with gigabytes for GPUs; where PIP_EXTRA_INDEX_URL or PIP_FIND_LINKS offer its builds for
+# processors, pip prefers them.
 "$place/bin/python" -m pip install --quiet --editable ".[files,plot]" --group dev --constraint "$place/constraints.txt"
+# As in the Makefile: a torchvision that was built for another torch breaks transformers.
+"$place/bin/python" -m pip install --quiet --upgrade --no-deps --target "$place/torchvision" torchvision==0.28.0
 "$place/bin/python" --version
 "$place/bin/python" -m pip list | grep -iE "^(numpy|scipy|pandas|torch|typer|rich|matplotlib|anndata|zarr|pyarrow) "
-# Old libraries use what newer ones of their own dependencies have deprecated.
-"$place/bin/pytest" -n auto -W ignore::DeprecationWarning "$@"
+# Libraries use what newer ones of their own dependencies have deprecated; what this one does is an error.
+"$place/bin/pytest" -n auto -o filterwarnings=$'error\nignore::DeprecationWarning\nerror::DeprecationWarning:shesha' "$@"

@@ -33,7 +33,7 @@ def later(
     >>> get("chnace")
     Traceback (most recent call last):
         ...
-    AttributeError: module 'shesha' has no attribute 'chnace'
+    AttributeError: module 'shesha' has no attribute 'chnace'...
     """
     homes = {name: home for home, names in places.items() for name in names}
 

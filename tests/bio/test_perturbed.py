@@ -150,6 +150,15 @@ def test_cells_without_a_label_take_no_part(adata):
     assert bio.coherence_table(adata, "gene", blocks="batch", n_draws=0).notes[-1].startswith(f"{len(some)} cells")
 
 
+def test_gaps_in_the_labels_are_left_as_they_are(adata):
+    genes = adata.obs["gene"].astype(object)
+    genes.iloc[3] = np.nan
+    adata.obs["gene"] = genes
+    found = bio.coherence_table(adata, "gene", n_draws=0)
+    assert found.notes[-1] == "1 cells without a label are left out"
+    assert isinstance(adata.obs["gene"].iloc[3], float)
+
+
 def test_batches_and_donors_are_columns_or_labels(adata):
     genes = adata.obs["gene"].astype(str).to_numpy()
     found = bio.coherence_table(adata, "gene", blocks="batch", groups=adata.obs["donor"], n_draws=19)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha import compare
+from shesha import RowNamesWarning, compare
 
 BATCH = np.tile(["a", "b", "c"], 10)
 
@@ -46,6 +46,25 @@ def test_the_null_exchanges_rows_of_like_covariates(invoke, files):
     )
     assert ended.status == 0, ended.err
     assert "rows of like covariates" in ended.out
+
+
+def test_rows_with_names_are_matched_by_them(invoke, files):
+    folder, X, Y, depth = files
+    names = pd.Index([f"row {i}" for i in range(30)], name="row")
+    table = pd.DataFrame(X, index=names, columns=["f0", "f1", "f2"]).assign(batch=BATCH)
+    table.to_csv(folder / "x.csv")
+    pd.DataFrame(Y, index=names).iloc[::-1].to_csv(folder / "y.csv")
+    pd.DataFrame({"label": depth}, index=names).iloc[::-1].to_csv(folder / "depth.csv")
+    out = folder / "out.json"
+    with pytest.warns(RowNamesWarning, match="stand in another order"):
+        ended = invoke(
+            *("compare", folder / "x.csv", folder / "y.csv", "--measures", "CKA", "--json", out),
+            *("--covariates", "batch", "--covariates", folder / "depth.csv"),
+        )
+    assert ended.status == 0, ended.err
+    expected = compare(X, Y, "CKA", covariates=pd.DataFrame({"batch": BATCH, "depth": depth}))
+    found = json.loads(out.read_text())
+    assert found["scores"][0]["value"] == pytest.approx(expected["CKA"].value, abs=1e-10)
 
 
 REFUSED = {

@@ -109,6 +109,16 @@ def test_texts_are_read_as_they_stand(place, tmp_path):
         read_texts(tmp_path / "gap.parquet", None)
 
 
+@pytest.mark.parametrize("rows", ["good,1,0\nbad, but long,1\n", "0,good,\n1,bad,\n"])
+def test_texts_with_commas_that_are_not_quoted_are_refused(tmp_path, rows):
+    """pandas would take what stands before the first comma for the name of the row."""
+    (tmp_path / "rows.csv").write_text("text,label\n" + rows)
+    with pytest.raises(
+        ValueError, match=r"rows.csv must have a name for every column, got 2 names and 3 fields in line 2"
+    ):
+        read_texts(tmp_path / "rows.csv", "text")
+
+
 CASES = {
     "no texts": (["audit", "--model", "first"], "--texts must be given with --model, got none"),
     "no model": (["audit", "--texts", "lines.txt"], "--texts must come with --model, got --texts alone"),

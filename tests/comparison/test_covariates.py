@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom, rankdata
 
 import shesha.measures as measures
-from shesha import Rdm, calibrate, compare
+from shesha import Rdm, RowNamesWarning, calibrate, chance, compare, estimate
 from shesha.views import Adjusted, Covariates, RankedRdm, Representation
 
 N, D = 30, 6
@@ -46,6 +46,25 @@ def test_what_only_the_covariate_shares_is_found_no_more_often_than_alpha(covari
 def test_what_else_is_shared_is_found(covariate):
     assert positive(covariate, "CKA", shared=1.0, runs=10) >= 9
     assert positive(covariate, "RSA(metric=euclidean)", shared=2.0, runs=10) >= 7
+
+
+def test_rows_with_names_are_matched_by_them():
+    rng = np.random.default_rng(3)
+    X, Y, _ = of_covariate(rng, "labels")
+    names = [f"row {i}" for i in range(N)]
+    table = pd.DataFrame({"class": LABELS, "depth": rng.standard_normal(N)}, index=names)
+    mixed = table.iloc[rng.permutation(N)]
+    named = pd.DataFrame(X, index=names)
+    with pytest.warns(RowNamesWarning, match="rows of covariates stand in another order than those of X"):
+        assert measures.cka(named, Y, covariates=mixed) == measures.cka(X, Y, covariates=table)
+    with pytest.warns(RowNamesWarning, match="rows of covariates stand in another order than those of X"):
+        found = estimate(named, covariates=mixed, seed=0)
+    assert found.value == estimate(X, covariates=table, seed=0).value
+    with pytest.warns(RowNamesWarning, match="rows of covariates stand in another order than those of X"):
+        drawn = chance(named, covariates=mixed, n_permutations=19, seed=0)
+    assert drawn.p_value == chance(X, covariates=table, n_permutations=19, seed=0).p_value
+    with pytest.raises(ValueError, match="rows of covariates must be named as those of X"):
+        measures.cka(named, Y, covariates=table.set_index(table.index + "?"))
 
 
 def test_many_covariates_take_their_degrees_of_freedom():

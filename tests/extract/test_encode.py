@@ -276,10 +276,13 @@ def test_what_cannot_be_encoded_is_refused(tmp_path, monkeypatch, model, data, e
 
 
 def test_texts_must_be_texts(bert, tokenizer):
-    with pytest.raises(TypeError, match="data must hold texts only, got NoneType in row 1"):
-        encode(bert(), ["a", None], reader=tokenizer)
-    with pytest.raises(TypeError, match="data must hold texts only, got NoneType in row 0"):
-        encode(bert(), pd.Series([None, "a"], index=[7, 8]), reader=tokenizer)
+    for given, told in ((None, "none"), (np.nan, "none"), (pd.NA, "none"), (2.5, "float"), (["b", "c"], "list")):
+        with pytest.raises(TypeError, match=f"data must hold texts only, got {told} in row 1"):
+            encode(bert(), ["a", given], reader=tokenizer)
+    # What pandas has for None is NaN since 3.0, and was None.
+    for kind in (None, object, "string"):
+        with pytest.raises(TypeError, match="data must hold texts only, got none in row 0"):
+            encode(bert(), pd.Series([None, "a"], index=[7, 8], dtype=kind), reader=tokenizer)
 
 
 def test_a_real_encoder_gives_what_was_computed_elsewhere():

@@ -161,3 +161,20 @@ def test_arrays_are_matched_in_a_store_and_by_workers(tmp_path):
     with told("b"):
         audits = shesha.audit({"a": A, "b": B}, n_bootstrap=0, n_permutations=19, store=tmp_path / "store.sqlite")
     assert str(audits) == str(shesha.audit({"a": X, "b": Y}, n_bootstrap=0, n_permutations=19))
+
+
+def test_times_name_rows_whatever_they_are_counted_in():
+    """Counted in nanoseconds by pandas before 3.0, in microseconds since."""
+    start = np.datetime64("2020-01-01T00:00:10", "ns") + np.arange(N) * np.timedelta64(1_500_000_000, "ns")
+    for units in (("datetime64[ns]", "datetime64[us]"), ("datetime64[ms]", "datetime64[ns]")):
+        named, mixed = (
+            pd.DataFrame(one, index=pd.Index(start.astype(unit))) for one, unit in zip((X, Y), units, strict=True)
+        )
+        with told():
+            assert sim.cka(named, mixed.iloc[MIXED]) == sim.cka(X, Y)
+    since = [Names.of((start - start[0]).astype(unit)) for unit in ("timedelta64[ns]", "timedelta64[ms]")]
+    assert since[0].same_order(since[1])
+    days = [
+        Names.of(np.array(["2020-01-01", "2020-02-01"], dtype=unit)) for unit in ("datetime64[D]", "datetime64[ns]")
+    ]
+    assert days[0].same_order(days[1])

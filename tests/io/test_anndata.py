@@ -34,9 +34,10 @@ def write(data, path, zarr_format=3):
     if path.suffix == ".h5ad":
         data.write_h5ad(path)
     else:
-        with warnings.catch_warnings(), anndata.settings.override(zarr_write_format=zarr_format):
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # announcements about formats of the future, on writing only
-            data.write_zarr(path)
+            with anndata.settings.override(zarr_write_format=zarr_format):
+                data.write_zarr(path)
     return path
 
 

@@ -92,10 +92,12 @@ def zarr_array(folder, mark, **changes):
 
 @pytest.fixture
 def trusting_zarr(monkeypatch):
-    """Zarr as it was before numcodecs asked for consent: the refusal must be ours."""
+    """Zarr as it was before numcodecs, and then zarr itself, asked for consent: the refusal must be ours."""
     pickles = pytest.importorskip("numcodecs.pickles")
     monkeypatch.setattr(pickles, "ALLOW_UNSAFE_PICKLE_DECODE", True, raising=False)
-    return pytest.importorskip("zarr")
+    zarr = pytest.importorskip("zarr")
+    with zarr.config.set({"array.allow_unsafe_pickle_decode": True}):
+        yield zarr
 
 
 def test_the_zarr_payload_is_live(tmp_path, trusting_zarr):

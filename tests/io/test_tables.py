@@ -151,10 +151,22 @@ def test_csv_from_elsewhere(tmp_path):
     np.testing.assert_array_equal(files.read(tmp_path / "gap.csv")["gap"], [[1, 1], [np.nan, 2], [0, 3]])
 
 
-def test_csv_with_more_fields_than_names(tmp_path):
-    (tmp_path / "t.csv").write_text("a,b\n1,2,\n3,4,\n")
-    with pytest.raises(files.UnreadableFileError, match="must have a name for every column"):
-        files.read(tmp_path / "t.csv")
+@pytest.mark.parametrize("rows", ["0,2,\n1,4,\n", "1,2,\n3,4,\n", "1,2,\n3,4\n", "0,5,6\n1,7,8\n", "x,5,6\ny,7,8\n"])
+@pytest.mark.parametrize("start", ["a,b\n", "\ufeffa,b\r\n", "\n  \na,b\n\n", '"a\n,",b\n'])
+def test_csv_with_more_fields_than_names(tmp_path, start, rows):
+    (tmp_path / "t.csv").write_text(start + rows)
+    for read in (files.read, lambda path: files.read_labels(path, "b")):
+        with pytest.raises(
+            files.UnreadableFileError, match=r"must have a name for every column, got 2 names and 3 fields in l"
+        ):
+            read(tmp_path / "t.csv")
+
+
+def test_csv_with_a_long_field_and_with_one_line(tmp_path):
+    (tmp_path / "t.csv").write_text(f"a,b\n{'x' * 200_000},2\ny,3\n")
+    assert files.read(tmp_path / "t.csv")["t"].tolist() == [[2], [3]]
+    (tmp_path / "one.csv").write_text("1,2.5,3\n")
+    assert files.read(tmp_path / "one.csv")["one"].tolist() == [[1, 2.5, 3]]
 
 
 @pytest.mark.parametrize("text", ["hello world", "a,b\n", "a,b\nx,y\n"])

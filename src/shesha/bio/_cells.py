@@ -25,7 +25,8 @@ def column(adata: Any, key: str, name: str) -> Array:
     if key not in adata.obs:
         known = check.listed(map(str, adata.obs))
         raise ValueError(f"{name} must be a column of adata.obs, one of {known or 'none'}, got {key!r}")
-    values = np.asarray(adata.obs[key], dtype=object)
+    # A copy: the values may be those of adata itself, which pandas lends for reading alone since 3.0.
+    values = np.array(adata.obs[key], dtype=object)
     values[np.asarray(isna(values), dtype=bool)] = None
     return values
 
@@ -43,7 +44,9 @@ def matrix_of(adata: Any, layer: str | None) -> Any:
             raise ValueError("layer must name a matrix of adata, which has no X, got None")
         return adata.X
     if layer not in adata.layers:
-        raise ValueError(f"layer must be among {check.listed(adata.layers) or 'none'}, got {layer!r}")
+        # Since 0.13 anndata has X among the layers, under None.
+        known = check.listed(name for name in adata.layers if name is not None)
+        raise ValueError(f"layer must be among {known or 'none'}, got {layer!r}")
     return adata.layers[layer]
 
 

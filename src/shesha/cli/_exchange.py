@@ -96,15 +96,23 @@ def labels_named(option: str, value: str | None, first: Path, *, by_position: bo
 
 
 def _table(covariates: Sequence[str], first: Path, by_position: bool) -> Any:
+    """Put the columns beside each other, with the names of the rows where a file has some."""
     if not covariates:
         return None
+    from numpy import asarray
     from pandas import DataFrame
+
+    from shesha.given import NamedRows, in_order_of
 
     found = {value: _read("covariates", value, first, by_position) for value in covariates}
     counts = {value: len(column) for value, column in found.items()}
     if len(set(counts.values())) > 1:
         raise ValueError(f"--covariates must all have the same rows, got {counts}")
-    return DataFrame(found)
+    names = next((one.known for one in found.values() if isinstance(one, NamedRows)), None)
+    if names is None:
+        return DataFrame(found)
+    ordered = {value: asarray(in_order_of(names, one, value, "covariates")) for value, one in found.items()}
+    return DataFrame(ordered, index=names.values)
 
 
 def _read(option: str, value: str, first: Path, by_position: bool) -> Any:

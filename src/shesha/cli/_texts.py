@@ -66,12 +66,13 @@ def _table(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     from shesha._optional import require
+    from shesha.io._csv import csv_frame
 
     if path.suffix.lower() == ".parquet":
         require("pyarrow.parquet", "files")
         return pd.read_parquet(path, engine="pyarrow")
     # "None" and "NA" are words here.
-    return pd.read_csv(path, sep="\t" if path.suffix.lower() == ".tsv" else ",", keep_default_na=False)
+    return csv_frame(path, "\t" if path.suffix.lower() == ".tsv" else ",", keep_default_na=False)
 
 
 def _column(path: Path, table: pd.DataFrame, column: str | None) -> str:

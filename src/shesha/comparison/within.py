@@ -91,6 +91,8 @@ def compare_within(
     """
     check.count(min_rows, "min_rows", minimum=5)
     check.count(min_group, "min_group", minimum=2)
+    if str(names[0]) == str(names[1]):
+        raise ValueError(f"names must be two different names, got {names!r}")
     arrays, asked = _in_one_order(X, Y, names, {"labels": labels, "blocks": blocks, "groups": groups})
     n = len(arrays[0])
     own = _named(asked["labels"], n, "labels")

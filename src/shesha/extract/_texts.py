@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from shesha.extract._loading import Source, stored
 from shesha.extract._rows import IDS, TokenRows, rows_of
 
@@ -20,8 +22,15 @@ def texts_of(data: Any) -> list[str]:
     texts = list(data)
     bad = next((number for number, text in enumerate(texts) if not isinstance(text, str)), None)
     if bad is not None:
-        raise TypeError(f"data must hold texts only, got {type(texts[bad]).__name__} in row {bad}")
+        raise TypeError(f"data must hold texts only, got {_what(texts[bad])} in row {bad}")
     return [str(text) for text in texts]
+
+
+def _what(value: Any) -> str:
+    """Name what is no text; a gap is None, NaN or NA, depending on the library and its version."""
+    from pandas import isna
+
+    return "none" if np.ndim(value) == 0 and isna(value) else type(value).__name__
 
 
 def token_rows(

@@ -55,7 +55,7 @@ class Names:
         if array.dtype.kind in "iu":
             return array
         if array.dtype.kind in "mM":
-            array = array.astype(str)
+            array = _told_times(array)
         text = [str(one) for one in array.tolist()]
         if text and all(one.isascii() and one.isdigit() and len(one) < _DIGITS for one in text):
             return np.array(text, dtype=np.int64)
@@ -109,6 +109,15 @@ class Names:
             return "text"
         # Stretches of a table keep its numbers: whoever compares two of them pairs them by position.
         return "counted" if len(values) == 0 or (np.diff(values) == 1).all() else "numbered"
+
+
+def _told_times(times: NDArray[Any]) -> NDArray[Any]:
+    """Return times as text, the same in whatever they are counted: nanoseconds in pandas, microseconds since 3.0."""
+    if times.dtype.kind == "m":
+        return np.asarray((times / np.timedelta64(1, "s")).astype(str))
+    whole = times.astype("datetime64[s]")
+    exact = times if np.datetime_data(times.dtype)[0] in ("ms", "us", "ns", "ps", "fs", "as") else whole
+    return np.array([one.rstrip("0").rstrip(".") if "." in one else one for one in exact.astype(str)])
 
 
 _DIGITS = 18

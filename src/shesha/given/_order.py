@@ -84,14 +84,20 @@ def _example(names: Names, reference: Names) -> str:
 
 def in_order_of(X: Any, y: Any, name: str = "y", other: str = "X") -> Any:
     """Return labels in the order of a representation's rows, where both have names."""
+    if hasattr(y, "iloc") and hasattr(y, "columns"):
+        # A table keeps its columns, of which some may be text.
+        order = orders({other: _names_of(X, other), name: Names.of(y.index)}).get(name)
+        return y if order is None else y.iloc[order]
     values, own = parted(y, name)
     if own is None:
         return y
-    names = X if isinstance(X, Names) else getattr(X, "names", None)
-    if not isinstance(names, Names):
-        names = parted(X, other)[1]
-    order = orders({other: names, name: own}).get(name)
+    order = orders({other: _names_of(X, other), name: own}).get(name)
     return y if order is None else np.asarray(values)[order]
+
+
+def _names_of(X: Any, name: str) -> Names | None:
+    names = X if isinstance(X, Names) else getattr(X, "names", None)
+    return names if isinstance(names, Names) else parted(X, name)[1]
 
 
 def labels_in_order(rows: Iterable[Names | None], labels: Mapping[str, Any]) -> dict[str, Any]:

@@ -53,5 +53,7 @@ def from_anndata(adata: Any, *, obsm: str | None = None, layer: str | None = Non
 def _chosen(matrices: Mapping[str, Any], key: str, name: str, folder: str | None = None) -> Any:
     short = key.removeprefix(f"{folder or name}/") if isinstance(key, str) else key
     if short not in matrices:
-        raise ValueError(f"{name} must be among {listed(map(str, matrices))}, got {key!r}")
+        # Since 0.13 anndata has X among the layers, under None.
+        known = listed(str(one) for one in matrices if one is not None)
+        raise ValueError(f"{name} must be among {known}, got {key!r}")
     return matrices[short]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -17,6 +16,7 @@ import numpy as np
 from shesha._types import Array
 from shesha.given import NamedRows, Names, is_numeric, numbers
 from shesha.io._contents import Contents, Keys, choose
+from shesha.io._csv import RAGGED, csv_frame
 from shesha.io._files import UnreadableFileError, listed, optional, reading, require_memory, require_plausible
 from shesha.io._labels import named_as_labels, pick
 
@@ -29,7 +29,6 @@ _UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 _DECIMAL_COMMA = re.compile(r"(?:^|;)-?\d+,\d")
 _WIDTH = 8
 """Bytes of a number once it is read."""
-_RAGGED = "{} must have {} fields in every line, as in the first, got {} in line {}"
 _LOOKED_AT = 20
 """So many lines tell how a file is written."""
 _NUMBERS_ROWS = "has no name and numbers the rows"
@@ -113,27 +112,10 @@ def as_labels(column: pd.Series[Any]) -> Array:
 
 def csv_table(path: Path, separator: str) -> Table:
     """Read a table of text, with a line of column names or without."""
-    import pandas as pd
-
     with reading(path):
         separator, decimal, note = _as_written(path, separator)
         named = has_names(path, separator)
-        with path.open("rb") as stream, _told_where(path):
-            frame = pd.read_csv(
-                stream,
-                sep=separator,
-                decimal=decimal,
-                header="infer" if named else None,
-                encoding="utf-8-sig",
-                # Without these a column's type may change halfway, and numbers lose their last digit.
-                low_memory=False,
-                float_precision="round_trip",
-            )
-    # pandas takes surplus fields for row names and shifts every column by one, as after a separator at line ends.
-    if not isinstance(frame.index, pd.RangeIndex):
-        raise UnreadableFileError(
-            f"{path} must have a name for every column, got lines with more fields than the first"
-        )
+        frame = csv_frame(path, separator, named=named, decimal=decimal)
     _require_full_lines(path, separator, frame)
     frame.columns = frame.columns.map(str)
     skipped = {
@@ -159,19 +141,6 @@ def _as_written(path: Path, separator: str) -> tuple[str, str, dict[str, str]]:
     return separator, ".", {}
 
 
-@contextmanager
-def _told_where(path: Path) -> Iterator[None]:
-    """Say in which line there are too many fields."""
-    try:
-        yield
-    except ValueError as error:
-        found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
-        if found is None:
-            raise
-        expected, line, saw = found.groups()
-        raise UnreadableFileError(_RAGGED.format(path, expected, saw, line)) from error
-
-
 def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None:
     """Refuse lines that end early, which pandas fills with missing values."""
     if frame.shape[1] < 2 or not frame.iloc[:, -1].isna().any():
@@ -180,7 +149,7 @@ def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None
         rows = csv.reader(stream, delimiter=separator)
         short = next(((rows.line_num, len(row)) for row in rows if 0 < len(row) < frame.shape[1]), None)
     if short is not None:
-        raise UnreadableFileError(_RAGGED.format(path, frame.shape[1], short[1], short[0]))
+        raise UnreadableFileError(RAGGED.format(path, frame.shape[1], short[1], short[0]))
 
 
 def has_names(path: Path, separator: str) -> bool:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._types import Seed
+from shesha.given import in_order_of
 from shesha.nulls.orders import Design, asked_for
 from shesha.nulls.series import warn_of_series
 from shesha.nulls.summary import summarise
@@ -131,7 +132,7 @@ def chance(
         covariates=covariates,
     )
     if covariates is not None and not set(asked_for(design)) - {"blocks"}:
-        like = Covariates.of(covariates, request.n_rows).design(blocks)
+        like = Covariates.of(in_order_of(X, covariates, "covariates"), request.n_rows).design(blocks)
         request = replace(request, design=like)
     if not request.variant.has_chance:
         raise ValueError(

@@ -65,7 +65,7 @@ def requested(
     n_rows = len(source) if isinstance(source, Rows) else source.n_rows
     ordered = in_order_of(source, y)
     if covariates is not None:
-        source = _less(source, Covariates.of(covariates, n_rows))
+        source = _less(source, Covariates.of(in_order_of(source, covariates, "covariates"), n_rows))
     classes = found.classes_of(ordered, n_rows) if found.needs_labels else None
     number = int(seed) if isinstance(seed, np.integer) else seed
     return Request(

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from shesha._types import Index, Matrix, Vector
 from shesha._warnings import NotEstimable
+from shesha.given import labels_in_order
 from shesha.kernels.distances import Metric
 from shesha.views._covariates import Covariates
 from shesha.views._given import Rdm
@@ -92,7 +93,8 @@ def adjusted(sides: list[Representation], covariates: ArrayLike | Rdm | None) ->
     for side in sides:
         if len(side.shape) > 2:
             raise ValueError(f"covariates must come with one row per input, got data of shape {side.shape}")
-    found = Covariates.of(covariates, sides[0].n_rows)
+    ordered = labels_in_order((side.names for side in sides), {"covariates": covariates})["covariates"]
+    found = Covariates.of(ordered, sides[0].n_rows)
     for side in sides:
         if side.n_rows != found.n_rows:
             raise ValueError(f"covariates must be of the {side.n_rows} rows compared, got {found.n_rows} rows")

@@ -48,6 +48,12 @@ def test_words_that_look_like_missing_values_stay_words(data_folder: Path) -> No
     assert data.load("SST2", Hyper())[1].first == ("None", "NA")
 
 
+def test_texts_with_commas_that_are_not_quoted_are_refused(data_folder: Path) -> None:
+    (data_folder / "sst2" / "validation.csv").write_text("sentence,label\ngood, at last,0\n")
+    with pytest.raises(ValueError, match=r"validation.csv must have a name for every column, got 2 names and 3 fields"):
+        data.load("SST2", Hyper())
+
+
 def test_another_training_file(data_folder: Path) -> None:
     pd.DataFrame({"sentence": ["bad"], "label": [0]}).to_csv(data_folder / "sst2" / "phrases.csv", index=False)
     assert len(data.load("SST2", Hyper(train_file="phrases.csv"))[0]) == 1

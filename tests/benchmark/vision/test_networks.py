@@ -15,7 +15,8 @@ torch = pytest.importorskip("torch")
 
 from shesha.benchmark.vision import paper  # noqa: E402
 from shesha.benchmark.vision.maps import chosen_blocks, read_layers  # noqa: E402
-from shesha.benchmark.vision.networks import build  # noqa: E402
+from shesha.benchmark.vision.networks import Classifier, build  # noqa: E402
+from shesha.benchmark.vision.parts import Parts  # noqa: E402
 
 
 def layers_of(architecture: str, hyper: Hyper, side: int) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
@@ -75,6 +76,15 @@ def test_maps_of_the_papers_networks(
     assert logits.shape == (2, 7)
     assert [tuple(layer.shape) for layer in layers[:-1]] == [(2, 2, 2, width) for width in widths]
     assert layers[-1].shape == (2, widths[-1])
+
+
+def test_blocks_are_chosen_wherever_the_network_is() -> None:
+    strides = [torch.nn.Conv2d(3, 3, 1, stride) for stride in (4, 2, 2)]
+    body = torch.nn.Sequential(*strides, torch.nn.Flatten(), torch.nn.Linear(108, 2))
+    network = Classifier(Parts(body, ("0", "1", "2"), "4"), image_size=96, tokens=False)
+    # On this device nothing can meet a tensor of another one.
+    for device in ("cpu", "meta"):
+        assert chosen_blocks(network.to(device), 96) == ("body.1", "body.2")
 
 
 @pytest.mark.usefixtures("torchvision")

@@ -51,9 +51,12 @@ class _Product(torch.autograd.Function):
 
 
 def _rows(matrix: sparse.csr_array) -> Tensor:
+    """Copy a matrix of SciPy, whose sorted indices within its shape are all that torch could check."""
     matrix.sort_indices()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta", category=UserWarning)
+        # torch 2.11 and 2.12 say that the checks are left out *implicitly* even where the argument leaves them out.
+        for message in ("Sparse CSR tensor support is in beta", "Sparse invariant checks are implicitly disabled"):
+            warnings.filterwarnings("ignore", message=message, category=UserWarning)
         return torch.sparse_csr_tensor(
             torch.from_numpy(matrix.indptr.astype(np.int64)),
             torch.from_numpy(matrix.indices.astype(np.int64)),

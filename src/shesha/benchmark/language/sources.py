@@ -14,6 +14,7 @@ from shesha._optional import require
 from shesha.benchmark.language.hyper import Hyper
 from shesha.benchmark.language.parts import TextData, Texts
 from shesha.benchmark.sources import local_folder, missing
+from shesha.io._csv import csv_frame
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def _table(file: Path, columns: list[str]) -> pd.DataFrame:
         table = pd.read_parquet(file, engine="pyarrow")
     else:
         # "None" and "NA" are words here.
-        table = pd.read_csv(file, keep_default_na=False)
+        table = csv_frame(file, ",", keep_default_na=False)
     if not set(columns) <= set(table.columns):
         raise ValueError(f"{file.name} must have the columns {', '.join(columns)}, got {', '.join(table.columns)}")
     return table[columns]

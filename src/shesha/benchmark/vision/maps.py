@@ -87,6 +87,6 @@ def chosen_blocks(network: Classifier, side: int) -> tuple[str, ...]:
         return network.blocks[-MOST_MAPS:]
 
     with recorded(network, network.blocks, lambda _, output: torch.tensor(output.shape[-1])) as sides:
-        network(torch.zeros(1, 3, side, side, device=device()))
+        network(torch.zeros(1, 3, side, side, device=next(network.parameters()).device))
     reduced = [name for name in network.blocks if sides.found[name] * LEAST_STRIDE <= network.image_size]
     return tuple(reduced[-MOST_MAPS:])
