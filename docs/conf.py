@@ -120,7 +120,8 @@ def _fits_the_site(app: object, docname: str, source: list[str]) -> None:
 def _named(title: re.Match[str]) -> str:
     """The name is the title, since lists of pages show it; what of which paper it repeats stands below."""
     name, repeats = title.groups()
-    return f"# {name}\n\n*{'A question of this project: no paper asks it.' if repeats == 'new' else f'Repeats: {repeats}.'}*"
+    origin = "A question of this project: no paper asks it." if repeats == "new" else f"Repeats: {repeats}."
+    return f"# {name}\n\n*{origin}*"
 
 
 def setup(app: object) -> None:

@@ -29,6 +29,18 @@ def test_one_far_row_is_told_with_what_is_left_without_it(far):
     assert "few rows" in str(found)
 
 
+@pytest.mark.parametrize(("n_rows", "n_far"), [(60, 3), (80, 2), (200, 8)])
+def test_far_rows_that_hide_one_another_are_told_together(n_rows, n_far):
+    X, Y = np.random.default_rng(1).standard_normal((2, n_rows, 10))
+    chosen = np.arange(n_far) * 5
+    X[chosen], Y[chosen] = X[chosen] + 40, Y[chosen] + 40
+    with pytest.warns(shesha.CalibrationWarning, match="few rows"):
+        doubt = shesha.calibrate(X, Y, "CKA", seed=0).doubts["few rows"]
+    assert sorted(doubt.rows) == chosen.tolist()
+    assert f"{cka(*(np.delete(side, chosen, axis=0) for side in (X, Y))):.2f}" in doubt.text
+    assert sorted(shesha.doubts(X)["few rows"].rows)[0] in chosen
+
+
 def test_measures_that_a_far_row_does_not_move_have_no_such_doubt(far):
     assert shesha.calibrate(*far, "Jaccard", seed=0).doubts.names == ()
 

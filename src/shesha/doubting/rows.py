@@ -27,7 +27,10 @@ _SHARED = 0.3
 _WIDE, _FEW_ROWS = 12, 40
 """Features and rows from which on the scale of a row is one thing and its place another."""
 _LONGEST = 3
-"""Rows that may decide alone."""
+"""Rows that may decide alone, however near the others."""
+_FAR, _MOST_FAR = 3.0, 10
+"""Times the median distance from the middle from which on a row is far, and how many of these are looked at: rows that
+are far together hide one another as long as any of them is left."""
 
 
 @doubt("order", of="both", cheap=True)
@@ -107,15 +110,21 @@ def few_rows(subject: Subject) -> Doubt | None:
 
 def with_far_rows(subject: Subject) -> tuple[Index, int]:
     """The longest rows of all, farthest first, and then those that are looked at; with the number of the former."""
-    n_far = min(_LONGEST, max(1, subject.n_rows // 50))
     far: list[int] = []
     for side, sample in enumerate(subject.samples):
         middle = np.median(sample, axis=0)
         lengths = np.concatenate([np.linalg.norm(block - middle, axis=1) for block in subject.blocks(side)])
-        longest = np.argsort(-lengths, kind="stable")[:n_far]
+        longest = np.argsort(-lengths, kind="stable")[: _n_far(lengths)]
         far += [row for row in longest.tolist() if row not in far]
     first = np.array(far, dtype=np.intp)
     return np.concatenate([first, np.setdiff1d(subject.places, first)]), len(first)
+
+
+def _n_far(lengths: Vector) -> int:
+    """How many of the longest rows may decide: one in fifty, and all that are far, up to a tenth."""
+    n = len(lengths)
+    outlying = int((lengths > _FAR * np.median(lengths)).sum())
+    return max(min(_LONGEST, max(1, n // 50)), min(_MOST_FAR, outlying, n // 10))
 
 
 @doubt("row scale", of="both")
