@@ -12,6 +12,7 @@ from shesha import _validate as check
 from shesha._types import Index, Labels, Vector
 from shesha.doubting._registry import raised
 from shesha.doubting.subject import Subject
+from shesha.given import all_in_order_of, in_order_of
 from shesha.kernels.distances import METRICS, Metric, undirected_rows
 from shesha.results import Dependence, Doubts
 from shesha.views import Rdm, Representation, Rows, rows_or_distances
@@ -84,6 +85,8 @@ def doubts(
     if not isinstance(found, Rows):
         raise TypeError("X must be features, of which halves can be taken, got distances between rows")
     source, n = found, len(found)
+    y, groups = all_in_order_of(found, {"y": y, "groups": groups}).values()
+    covariates = _in_order(found, covariates)
     classes = None if y is None else check.labels(y, n)[0]
     about = known_of(covariates, groups, n)
     for start, block in source.blocks(1 << 20):
@@ -94,6 +97,16 @@ def doubts(
         classes = None if classes is None else classes[kept]
         about = {name: quantity[kept] for name, quantity in about.items()}
     return doubted(source, metric, classes=classes, known=about, order=order, seed=seed, numbers=kept)
+
+
+def _in_order(
+    rows: Rows, covariates: ArrayLike | Mapping[str, ArrayLike] | None
+) -> ArrayLike | Mapping[str, ArrayLike] | None:
+    """Return columns, or each of several, in the order of the rows."""
+    if isinstance(covariates, Mapping):
+        return all_in_order_of(rows, covariates)
+    found: ArrayLike | None = in_order_of(rows, covariates, "covariates")
+    return found
 
 
 def doubted(

@@ -3,11 +3,12 @@
 from shesha.given._frames import in_memory, is_numeric, numbers, parted
 from shesha.given._labelled import along, in_order, is_labelled, labelled
 from shesha.given._names import NamedRows, Names
-from shesha.given._order import in_order_of, labels_in_order, orders
+from shesha.given._order import all_in_order_of, in_order_of, labels_in_order, orders
 
 __all__ = [
     "NamedRows",
     "Names",
+    "all_in_order_of",
     "along",
     "in_memory",
     "in_order",

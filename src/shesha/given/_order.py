@@ -100,6 +100,11 @@ def _names_of(X: Any, name: str) -> Names | None:
     return names if isinstance(names, Names) else parted(X, name)[1]
 
 
+def all_in_order_of(X: Any, labels: Mapping[str, Any]) -> dict[str, Any]:
+    """Return several labels in the order of a representation's rows; what has no names, or is none, stays as it is."""
+    return {name: in_order_of(X, y, name) for name, y in labels.items()}
+
+
 def labels_in_order(rows: Iterable[Names | None], labels: Mapping[str, Any]) -> dict[str, Any]:
     """Return several labels in the order of representations that were put in one order."""
     known = sorted((one for one in rows if one is not None), key=lambda one: one.kind != "text")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._types import Seed
-from shesha.given import in_order_of
+from shesha.given import all_in_order_of, in_order_of
 from shesha.nulls.orders import Design, asked_for
 from shesha.nulls.series import warn_of_series
 from shesha.nulls.summary import summarise
@@ -120,6 +120,7 @@ def chance(
         "shift": shift,
         "block_length": block_length,
     }
+    design = cast(Design, all_in_order_of(X, cast(dict[str, Any], design)))
     request = requested(
         X,
         y,
@@ -132,7 +133,7 @@ def chance(
         covariates=covariates,
     )
     if covariates is not None and not set(asked_for(design)) - {"blocks"}:
-        like = Covariates.of(in_order_of(X, covariates, "covariates"), request.n_rows).design(blocks)
+        like = Covariates.of(in_order_of(X, covariates, "covariates"), request.n_rows).design(design["blocks"])
         request = replace(request, design=like)
     if not request.variant.has_chance:
         raise ValueError(
@@ -140,7 +141,7 @@ def chance(
             f"{request.variant.name!r}, which has neither"
         )
     _warn_of_series(request, design)
-    candidates = [request] if keep is None else _keeping(request, keep, design)
+    candidates = [request] if keep is None else _keeping(request, in_order_of(X, keep, "keep"), design)
     for one in candidates:
         if one.design is not None:
             one.design.require_enough(n_permutations, alpha)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._types import Seed
+from shesha.given import all_in_order_of
 from shesha.kernels.repeats import hashes_of, repeats
 from shesha.nulls.orders import Design
 from shesha.results import Estimate
@@ -108,6 +109,7 @@ def estimate(
         "shift": shift,
         "block_length": block_length,
     }
+    design = cast(Design, all_in_order_of(X, cast(dict[str, Any], design)))
     request = requested(
         X,
         y,
