@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 
 import shesha
+from shesha.coherence import coherence_by_group, coherence_of_differences
 
 N = 60
 NAMES = [f"cell {number}" for number in range(N)]
 GROUP = np.repeat(np.arange(12), 5)
+LABEL = np.repeat(["control", "a", "b"], [30, 16, 14])
 
 
 def frame() -> pd.DataFrame:
@@ -36,6 +38,14 @@ CASES = {
         frame(), covariates=label(GROUP.astype(float)), blocks=label(GROUP % 2), n_permutations=19, **SPLIT
     ),
     "audit groups": lambda label: shesha.audit(frame(), groups=label(GROUP), n_bootstrap=20, n_permutations=19),
+    "coherence labels": lambda label: coherence_by_group(frame(), label(LABEL), "control", n_draws=50, seed=0),
+    "coherence blocks": lambda label: coherence_by_group(
+        frame(), LABEL, "control", blocks=label(np.arange(N) % 2), n_draws=50, seed=0
+    ),
+    "coherence groups": lambda label: coherence_by_group(
+        frame(), LABEL, "control", groups=label(np.arange(N) // 2), n_draws=50, seed=0
+    ),
+    "differences": lambda label: coherence_of_differences(frame(), groups=label(GROUP), n_draws=50),
     "doubts labels": lambda label: shesha.doubts(frame(), label(GROUP % 2)),
     "doubts groups": lambda label: shesha.doubts(frame(), groups=label(GROUP)),
     "doubts covariates": lambda label: shesha.doubts(frame(), covariates=label((GROUP % 2) + 0.0)),

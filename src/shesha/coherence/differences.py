@@ -17,6 +17,7 @@ from shesha.coherence.layout import Layout
 from shesha.coherence.lines import lines
 from shesha.coherence.rows import RowPieces
 from shesha.coherence.scores import NO_DIRECTION
+from shesha.given import in_order_of
 from shesha.results import Coherence
 
 _TOGETHER = 1 << 22
@@ -65,6 +66,7 @@ def coherence_of_differences(
     """
     v = check.matrix(differences, "differences", min_rows=2)
     n = len(v)
+    groups = in_order_of(differences, groups, "groups", "differences")
     unit = np.arange(n) if groups is None else check.labels(groups, n, "groups", min_classes=2)[0]
     layout = Layout(
         ("differences",), np.zeros(n, np.intp), np.zeros(n, np.intp), None if groups is None else unit, {}, ""

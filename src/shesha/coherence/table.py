@@ -18,6 +18,7 @@ from shesha.coherence.links import links
 from shesha.coherence.matched import matched_shifts
 from shesha.coherence.rows import RowPieces
 from shesha.coherence.whitening import whitening
+from shesha.given import all_in_order_of
 from shesha.results import CoherenceTable
 
 Method = Literal["standard", "whitened", "knn"]
@@ -114,7 +115,8 @@ def coherence_by_group(
     check.fraction(alpha, "alpha", closed=False)
     check.fraction(confidence, "confidence", closed=False)
     rows = RowPieces(X)
-    found = layout(labels, control, rows.shape[0], blocks=blocks, groups=groups, min_size=min_size)
+    said = all_in_order_of(X, {"labels": labels, "blocks": blocks, "groups": groups})
+    found = layout(control=control, n_rows=rows.shape[0], min_size=min_size, **said)
     matched = None if method != "knn" else check.count(k, "k")
     if matched and null == "pooled":
         raise ValueError("null must be 'controls' for method='knn': pooled rows have no fixed neighbours, got 'pooled'")
