@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import shesha
+from shesha import neuro
 from shesha.coherence import coherence_by_group, coherence_of_differences
 
 N = 60
@@ -46,6 +47,13 @@ CASES = {
         frame(), LABEL, "control", groups=label(np.arange(N) // 2), n_draws=50, seed=0
     ),
     "differences": lambda label: coherence_of_differences(frame(), groups=label(GROUP), n_draws=50),
+    "coupling": lambda label: neuro.behaviour_coupling(frame(), label(np.arange(N) ** 0.5), n_permutations=19),
+    "blocks of trials": lambda label: neuro.centroid_drift(
+        frame(), n_permutations=19, blocks=label(np.arange(N) // 30)
+    ),
+    "conditions": lambda label: neuro.discriminability(
+        frame(), pd.DataFrame({"left": label(np.arange(N) % 2), "right": label(np.arange(N) % 3)}), n_permutations=19
+    ),
     "doubts labels": lambda label: shesha.doubts(frame(), label(GROUP % 2)),
     "doubts groups": lambda label: shesha.doubts(frame(), groups=label(GROUP)),
     "doubts covariates": lambda label: shesha.doubts(frame(), covariates=label((GROUP % 2) + 0.0)),

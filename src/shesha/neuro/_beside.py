@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from shesha import _validate as check
 from shesha._random import generator, number
 from shesha._types import Index, Seed, Vector
+from shesha.given import in_order_of
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trials import Trials
 from shesha.nulls import drawn_orders, identity_first, summarise
@@ -39,11 +40,15 @@ class Orders:
         null: Null = "shift",
         *,
         blocks: ArrayLike | None = None,
+        of: Any = None,
         block_length: int | None = None,
         alpha: float = 0.05,
         seed: Seed = 0,
     ) -> Orders:
-        """Draw them; none but the one recorded where no permutations are asked for."""
+        """Draw them; none but the one recorded where no permutations are asked for.
+
+        Blocks with names are put in the order of the trials of what they are blocks of.
+        """
         check.choice(null, NULLS, "null")
         generator(seed)
         if check.count(n_permutations, "n_permutations", minimum=0) == 0:
@@ -51,6 +56,7 @@ class Orders:
         if (null == "stretches") != (block_length is not None):
             got = "none" if block_length is None else f"null={null!r}"
             raise ValueError(f"block_length must come with null='stretches', and only then, got {got}")
+        blocks = in_order_of(of, blocks, "blocks")
         design: Design = {"blocks": blocks, "shift": null == "shift", "block_length": block_length}
         drawn, text = drawn_orders(n_trials, n_permutations, alpha, design=design, seed=seed)
         return cls(tuple(identity_first(drawn)), text, alpha, number(seed))

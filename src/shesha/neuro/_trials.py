@@ -94,7 +94,7 @@ def responses(X: Any, name: str = "X", *, min_trials: int = 2) -> tuple[Array, A
 
 def condition_codes(X: Any, conditions: Conditions, n_trials: int, name: str = "X") -> tuple[Labels, tuple[str, ...]]:
     """Number the conditions of the trials; several columns (contrast left, contrast right) are one condition each."""
-    given = _of_coordinates(X, conditions, name)
+    given = in_order_of(X, _of_coordinates(X, conditions, name), "conditions", name)
     columns = np.asarray(parted(given, "conditions")[0])
     if columns.ndim == 2:
         if len(columns) != n_trials:
@@ -103,7 +103,7 @@ def condition_codes(X: Any, conditions: Conditions, n_trials: int, name: str = "
         codes, seen = np.unique(np.stack([code for code, _ in parts]), axis=1, return_inverse=True)[::-1]
         names = [" ".join(str(part[1][at]) for part, at in zip(parts, line, strict=True)) for line in seen.T]
         return codes.ravel().astype(np.intp), tuple(names)
-    found, classes = check.labels(in_order_of(X, given, "conditions", name), n_trials, "conditions", min_classes=1)
+    found, classes = check.labels(given, n_trials, "conditions", min_classes=1)
     return found, tuple(map(str, classes))
 
 

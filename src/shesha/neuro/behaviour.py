@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 from shesha import _validate as check
 from shesha._arrays import to_host
 from shesha._types import Seed, Vector
-from shesha.given import parted
+from shesha.given import in_order_of, parted
 from shesha.neuro._beside import Null, Orders, over_orders
 from shesha.neuro._trials import Trials, responses
 from shesha.results import TrialScore
@@ -60,9 +60,9 @@ def behaviour_coupling(
     values, source = responses(X)
     trials = Trials(values, np.zeros(len(values), dtype=np.intp), ("",), source)
     orders = Orders.of(
-        len(values), n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
+        len(values), n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
     )
-    return coupling_score(trials, numbers_of(outcome, len(values)), orders)
+    return coupling_score(trials, numbers_of(in_order_of(X, outcome, "outcome"), len(values)), orders)
 
 
 def coupling_score(trials: Trials, outcome: Vector, orders: Orders) -> TrialScore:

@@ -187,7 +187,7 @@ def discriminability(
     trials = Trials.of(X, conditions, min_trials=1)
     crossed = Crossed.of(trials, _runs(X, trials, runs), noise)
     orders = Orders.of(
-        trials.n_trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
+        trials.n_trials, n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
     )
     upper = np.triu_indices(trials.n_conditions, k=1)
 

@@ -63,7 +63,7 @@ def centroid_drift(
     """
     rows, trials = _rows(X, normalize)
     orders = Orders.of(
-        len(rows), n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
+        len(rows), n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
     )
     return drift_score(rows, trials, orders)
 
@@ -117,7 +117,7 @@ def tertiles(
     """
     rows, trials = _rows(X, normalize, min_trials=6)
     orders = Orders.of(
-        len(rows), n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
+        len(rows), n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
     )
     both = np.array([steps(rows[order], 3) for order in orders.orders])
     told: dict[str, Any] = {"reason": "a third of the session has no response", "best": None}
@@ -174,7 +174,7 @@ def permutation_null(
     values, source = responses(X)
     trials = Trials(values, np.zeros(len(values), dtype=np.intp), ("",), source)
     orders = Orders.of(
-        len(values), n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
+        len(values), n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
     )
     told = name or getattr(statistic, "__name__", "statistic")
 

@@ -168,7 +168,7 @@ def trial_split(
     trials = Trials.of(X, conditions, min_trials=check.count(min_trials, "min_trials"))
     halves = Halves.of(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
     orders = Orders.of(
-        trials.n_trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
+        trials.n_trials, n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
     )
     options = {"how": how, "metric": metric, "normalize": bool(normalize), "null": null}
     equal = EqualTrials.of(trials_per_half, halves, n_splits, seed)

@@ -81,7 +81,7 @@ def over_time(
         raise ValueError(f"X must be (n_trials, n_neurons, n_times), got shape {trials.values.shape}")
     halves = Halves.of(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
     orders = Orders.of(
-        trials.n_trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
+        trials.n_trials, n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
     )
     named = _times(times, trials)
     told: dict[str, Any] = {

@@ -116,7 +116,7 @@ def wuc(
     trials = Trials.of(X, conditions, min_trials=check.count(min_trials, "min_trials", minimum=2))
     halves = Halves.of(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
     orders = Orders.of(
-        trials.n_trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
+        trials.n_trials, n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
     )
     options = {"how": how, "normalize": bool(normalize), "shrinkage": shrinkage, "null": null}
     return wuc_score(trials, halves, orders, normalize, intensity, options)
