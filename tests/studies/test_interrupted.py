@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -84,7 +85,7 @@ def test_ten_kills_change_no_row(tmp_path):
     times = Counter(computed(log))
     assert 0 < len(done) < 400
     assert sum(times.values()) - 400 <= in_flight
-    with sqlite3.connect(out / "studies.sqlite") as connection:
+    with closing(sqlite3.connect(out / "studies.sqlite")) as connection, connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
@@ -111,13 +112,13 @@ def test_ctrl_c_keeps_what_was_computed_and_says_how_to_go_on(tmp_path, workers)
 def test_a_store_of_another_layout_is_refused_and_stays_as_it_is(tmp_path):
     run([MINE], quick=True, out=tmp_path)
     place = tmp_path / "studies.sqlite"
-    with sqlite3.connect(place) as connection:
+    with closing(sqlite3.connect(place)) as connection, connection:
         connection.execute("UPDATE about SET value = '99' WHERE name = 'schema'")
     expected = r"store must have layout 1, got 99 in .*: it was written by another version of shesha; .*--out\), or use"
     for asked in (lambda: run([MINE], out=tmp_path), lambda: write_page(MINE, tmp_path)):
         with pytest.raises(ValueError, match=expected):
             asked()
-    with sqlite3.connect(place) as connection:
+    with closing(sqlite3.connect(place)) as connection, connection:
         assert connection.execute("SELECT count(*) FROM result").fetchone() == (2,)
 
 
