@@ -26,6 +26,7 @@ def test_one_far_row_is_told_with_what_is_left_without_it(far):
     without = cka(*(np.delete(side, 7, axis=0) for side in far))
     assert f"without row 7 CKA is {without:.2f}" in doubt.text
     assert doubt.rows == (7,)
+    assert "unbiased CKA" in doubt.advice and shesha.measures.unbiased_cka(*far) < 0.2
     assert "few rows" in str(found)
 
 
@@ -39,6 +40,10 @@ def test_far_rows_that_hide_one_another_are_told_together(n_rows, n_far):
     assert sorted(doubt.rows) == chosen.tolist()
     assert f"{cka(*(np.delete(side, chosen, axis=0) for side in (X, Y))):.2f}" in doubt.text
     assert sorted(shesha.doubts(X)["few rows"].rows)[0] in chosen
+    # The advice holds: what it names is not moved, and what would be is not named.
+    kept = np.setdiff1d(np.arange(n_rows), chosen)
+    assert abs(shesha.measures.rsa(X, Y) - shesha.measures.rsa(X[kept], Y[kept])) < 0.2
+    assert shesha.measures.unbiased_cka(X, Y) > 0.9 and "unbiased" not in doubt.advice
 
 
 def test_measures_that_a_far_row_does_not_move_have_no_such_doubt(far):

@@ -44,7 +44,9 @@ def moved_by(measure: str, rows: tuple[int, ...], whole: float, without: float, 
     names = f"row {rows[0]}" if len(rows) == 1 else f"rows {', '.join(map(str, rows))}"
     it = "it" if len(rows) == 1 else "them"
     text = f"without {names} {measure} is {without:.2f}, with {it} {whole:.2f}"
-    advice = f"Look at {it}; leave {it} out, or use ranks (RSA, neighbours) or unbiased CKA"
+    # Leaving out each row's product with itself takes away one far row; several have products with one another.
+    unbiased = " or unbiased CKA" if len(rows) == 1 else ""
+    advice = f"Look at {it}; leave {it} out, or use ranks (RSA, neighbours){unbiased}"
     return Doubt("few rows", min(1.0, effect), None, text, advice, rows)
 
 

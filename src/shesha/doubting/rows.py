@@ -103,7 +103,9 @@ def few_rows(subject: Subject) -> Doubt | None:
             named = subject.called(rows[:few])
             names = f"row {named[0]} holds" if few == 1 else f"rows {', '.join(map(str, named))} hold"
             text = f"{names} {100 * share:.0f} % of what linear measures (CKA, RV, regression) compare"
-            advice = "Look at them; leave them out, or use ranks (RSA, metric='cosine', neighbours) or unbiased CKA"
+            # Unbiased CKA leaves out products of a row with itself: that of one far row, not those of several.
+            unbiased = " or unbiased CKA" if few == 1 else ""
+            advice = f"Look at them; leave them out, or use ranks (RSA, metric='cosine', neighbours){unbiased}"
             return Doubt("few rows", share, None, text, advice, named)
     return None
 
