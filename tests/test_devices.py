@@ -233,6 +233,13 @@ def test_a_copy_for_another_process_is_numpys(place):
     assert np.array_equal(again.rows, X)
 
 
+def test_what_comes_to_the_host_may_be_written_into(place):
+    X, _ = data()
+    found = arrays.to_host(place(X))
+    found.sort(axis=0)
+    assert np.array_equal(found, np.sort(X, axis=0))
+
+
 def test_single_precision_is_known_as_such(place):
     X, _ = data()
     assert Representation.of(place(X.astype(np.float32))).precision == np.finfo(np.float32).eps

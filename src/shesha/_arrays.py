@@ -74,7 +74,9 @@ def to_host(array: Any) -> NDArray[Any]:
     if hasattr(array, "get") and hasattr(array, "__cuda_array_interface__"):
         return np.asarray(array.get())
     if hasattr(array, "__array_namespace__") and hasattr(array, "__dlpack__") and stays(array):
-        return np.from_dlpack(array, device="cpu", copy=True)
+        found = np.from_dlpack(array, device="cpu", copy=True)
+        # NumPy 2.1 and 2.2 let nobody write into it, copy or not.
+        return found if found.flags.writeable else found.copy()
     return np.asarray(array)
 
 
