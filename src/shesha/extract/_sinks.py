@@ -39,8 +39,8 @@ class FirstTokens:
         if not ruled:
             return
         longest = max(ruled, key=lambda layer: ruled[layer])
-        first, *_, last = [*ruled, *ruled]
-        named = first if len(ruled) == 1 else f"{len(ruled)} of {len(found)} layers ({first} to {last})"
+        layers = list(ruled)
+        named = layers[0] if len(layers) == 1 else f"{len(layers)} of {len(found)} layers ({layers[0]} to {layers[-1]})"
         warn(
             f"pool='mean' averages tokens of unlike length in {named}: the first is {ruled[longest]:.0f} times as long "
             f"as the others in {longest}, a sink of attention that hardly knows the input, so that rows are this token "

@@ -108,4 +108,4 @@ def all_in_order_of(X: Any, labels: Mapping[str, Any]) -> dict[str, Any]:
 def labels_in_order(rows: Iterable[Names | None], labels: Mapping[str, Any]) -> dict[str, Any]:
     """Return several labels in the order of representations that were put in one order."""
     known = sorted((one for one in rows if one is not None), key=lambda one: one.kind != "text")
-    return {name: in_order_of(known[0], y, name) if known else y for name, y in labels.items()}
+    return all_in_order_of(known[0], labels) if known else dict(labels)

@@ -82,13 +82,10 @@ def pooled_layers(texts: Sequence[str], depths: Sequence[int]) -> dict[tuple[str
 
 def pooled(states: Array) -> dict[str, Matrix]:
     """Make one row of each text in three ways, of states (n, n_tokens, d) that are NaN where a text has ended."""
-    states = np.asarray(states, dtype=np.float64)
-    n_tokens = (~np.isnan(states[..., 0])).sum(axis=1)
-    sums, first = np.nansum(states, axis=1), states[:, 0]
-    # A text of one token has no later ones: it is its own row.
-    later = np.where(n_tokens > 1, n_tokens - 1, 1)[:, None]
-    return {
-        POOLINGS[0]: sums / n_tokens[:, None],
-        POOLINGS[1]: np.where((n_tokens > 1)[:, None], sums - first, first) / later,
-        POOLINGS[2]: states[np.arange(len(states)), n_tokens - 1],
-    }
+    import torch
+
+    from shesha.extract._pooling import last, later, mean
+
+    given = torch.from_numpy(np.asarray(states, dtype=np.float64))
+    mask = ~given[..., 0].isnan()
+    return {name: pool(given, mask).numpy() for name, pool in zip(POOLINGS, (mean, later, last), strict=True)}

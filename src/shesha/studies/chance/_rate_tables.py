@@ -67,13 +67,13 @@ def in_words(rate: float, runs: int, hits: int | None = None) -> str:
     return f"{100 * rate:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
 
 
-def dots(ax: Any, table: pd.DataFrame, label: Sequence[str], level: float, colour: str = PALETTE[0]) -> None:
+def dots(ax: Any, table: pd.DataFrame, label: Sequence[str], level: float) -> None:
     """Draw each line's rate with its limits, over the band in which rates of so many runs lie by chance."""
     places = np.arange(len(table))[::-1]
     low, high = binomial_limits(level, int(table.runs.median()))
     ax.axvspan(low, high, color="0.9", zorder=0)
     ax.axvline(level, color="0.5", linewidth=0.8, linestyle="--")
-    ax.hlines(places, table["from"], table["to"], color=colour, linewidth=1.2)
-    ax.plot(table.rate, places, "o", markersize=3.5, color=colour)
+    ax.hlines(places, table["from"], table["to"], color=PALETTE[0], linewidth=1.2)
+    ax.plot(table.rate, places, "o", markersize=3.5, color=PALETTE[0])
     ax.set_yticks(places, list(label), fontsize=6.5)
     ax.set_ylim(-0.7, len(table) - 0.3)
