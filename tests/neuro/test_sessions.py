@@ -149,3 +149,13 @@ def test_it_prints_within_the_page_and_draws(monkeypatch) -> None:
         found.pairs[0]["size"]
     pytest.importorskip("matplotlib").use("agg")
     assert len(found.plot().get_xticklabels()) == 3
+
+
+@pytest.mark.parametrize("level", [0.3, 1e8 + 0.1, 1e-200])
+def test_neurons_that_never_vary_have_no_tuning(level: float) -> None:
+    days = {"a": day(TUNING), "b": day(np.roll(TUNING, 2, axis=0), 1)}
+    expected = session_drift(days).pairs[0]
+    fixed = {name: (np.column_stack([X, np.full((len(X), 20), level)]), shown) for name, (X, shown) in days.items()}
+    found = session_drift(fixed).pairs[0]
+    assert found["tuning"].between == pytest.approx(expected["tuning"].between, abs=1e-12)
+    assert found["tuning"].within == pytest.approx(expected["tuning"].within, abs=1e-12)

@@ -14,6 +14,9 @@ from shesha.nulls.corrections import benjamini_hochberg
 from shesha.nulls.summary import summarise
 from shesha.results import Coherence
 
+_NO_SPREAD = 1e-7
+"""Spreads below this share of the magnitude are the rounding of squared distances."""
+
 
 def lines(found: Layout, told: Evidence, drawn: Fakes, alpha: float, confidence: float) -> list[Coherence]:
     """Return one result per group: its scores with their intervals, beside those of its fakes.
@@ -40,7 +43,7 @@ def lines(found: Layout, told: Evidence, drawn: Fakes, alpha: float, confidence:
             magnitude=float(told.magnitude[g]),
             unbiased_magnitude=_signed_root(told.magnitude[g] ** 2 - told.noise[g]),
             spread=float(told.spread[g]),
-            snr=float(told.magnitude[g] / told.spread[g]) if told.spread[g] > 0 else float("nan"),
+            snr=_ratio(float(told.magnitude[g]), float(told.spread[g])),
             n_controls=len(found.controls),
             n_draws=len(drawn.scores[g]),
             alpha=alpha,
@@ -81,6 +84,11 @@ def _margin(error: Vector, degrees: Vector, confidence: float) -> Vector:
 
     with np.errstate(invalid="ignore"):
         return np.asarray(error * stdtrit(np.where(degrees > 0, degrees, np.nan), 0.5 + confidence / 2))
+
+
+def _ratio(magnitude: float, spread: float) -> float:
+    """Magnitude over spread; NaN where rows are equal."""
+    return magnitude / spread if spread > _NO_SPREAD * magnitude else float("nan")
 
 
 def _signed_root(square: float) -> float:

@@ -118,8 +118,8 @@ def snr(shifts: ArrayLike) -> float:
     >>> snr([[3, 3], [3, 5], [3, 3], [3, 5]])
     5.0
     """
-    wide = spread(shifts)
-    return magnitude(shifts) / wide if wide > 0 else check.not_estimable("the shifts must differ")
+    wide, long = spread(shifts), magnitude(shifts)
+    return long / wide if wide > NO_DIRECTION * long else check.not_estimable("the shifts must differ")
 
 
 def _shifts(shifts: ArrayLike) -> Matrix:

@@ -7,6 +7,7 @@ import numpy as np
 from shesha._types import Index, Matrix, Vector
 from shesha.doubting._registry import doubt
 from shesha.doubting.subject import Subject
+from shesha.kernels.standardisation import is_constant, z_scores
 from shesha.results import Doubt
 
 _MOST = 0.5
@@ -61,9 +62,7 @@ def _shares(sample: Matrix, metric: str) -> Vector:
 
 
 def _standardised(sample: Matrix) -> Matrix:
-    spread = sample.std(axis=0)
-    varied = spread > 1e-12 * (spread.max(initial=0.0) or 1.0)
-    return np.asarray((sample[:, varied] - sample[:, varied].mean(axis=0)) / spread[varied])
+    return z_scores(sample[:, ~is_constant(sample)])
 
 
 @doubt("offset")
@@ -169,8 +168,8 @@ def whitened(subject: Subject) -> Doubt | None:
 def _covariance(subject: Subject, columns: Index) -> tuple[Matrix, int]:
     """Sums of products of centred columns over all rows, which may lie on disk."""
     middle = subject.sample[:, columns].mean(axis=0)
-    scale = subject.sample[:, columns].std(axis=0)
-    scale[scale == 0] = 1.0
+    sample = subject.sample[:, columns]
+    scale = np.where(is_constant(sample), 1.0, sample.std(axis=0))
     total, sums = np.zeros((len(columns), len(columns))), np.zeros(len(columns))
     for block in subject.blocks(0):
         rows = (block[:, columns] - middle) / scale

@@ -9,6 +9,8 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from shesha._types import Labels, Matrix, Vector
 
+_EPS = float(np.finfo(np.float64).eps)
+
 
 @dataclass(frozen=True, eq=False)
 class Noise:
@@ -37,6 +39,8 @@ def residuals(rows: Matrix, codes: Labels) -> tuple[Matrix, int]:
     counts = np.diff(starts, append=len(rows))
     means = np.add.reduceat(rows[order], starts, axis=0) / counts[:, None]
     found = rows[order] - np.repeat(means, counts, axis=0)
+    # What is left of a channel that never varies within conditions is rounding, and would be divided by.
+    found[:, np.abs(found).max(axis=0, initial=0.0) <= 4 * _EPS * len(rows) * np.abs(rows).max(axis=0, initial=0.0)] = 0
     return found, len(rows) - len(starts)
 
 

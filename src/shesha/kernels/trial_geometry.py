@@ -9,6 +9,7 @@ from scipy.stats import rankdata
 
 from shesha._types import Index, Labels, Mask, Matrix, Vector
 from shesha.kernels.distances import Metric
+from shesha.kernels.standardisation import is_constant
 
 Cube = NDArray[np.float64]
 
@@ -30,7 +31,7 @@ def compressed(rows: Matrix) -> Matrix:
 def directed(rows: Matrix, *, unit: bool, centred: bool) -> Matrix:
     """Return rows less their means, if so, and of unit length, if so; rows without a direction stay zero."""
     if centred:
-        rows = rows - rows.mean(axis=1, keepdims=True)
+        rows = np.where(is_constant(rows, 1)[:, None], 0.0, rows - rows.mean(axis=1, keepdims=True))
     if unit:
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         rows = rows / np.where(lengths > 0, lengths, 1.0)[:, None]

@@ -13,6 +13,7 @@ from shesha import _validate as check
 from shesha._random import generator, number
 from shesha._types import Index, Seed, Vector
 from shesha.given import in_order_of
+from shesha.kernels.standardisation import is_constant
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trials import Trials
 from shesha.nulls import drawn_orders, identity_first, summarise
@@ -103,7 +104,7 @@ def _summary(observed: float, null: Vector, closer: str, alpha: float, best: flo
     middle = float(np.nanmean(null)) if not np.isnan(null).all() else 0.0
     found = summarise(abs(observed - middle), np.abs(null - middle), "higher", alpha, None)
     spread = float(np.nanstd(null)) if not np.isnan(null).all() else np.nan
-    z = (observed - middle) / spread if spread > 0 else float("nan")
+    z = (observed - middle) / spread if len(null) and not is_constant(null) else float("nan")
     told = {name: getattr(found, name) for name in found.to_dict()}
     return {**told, "null_mean": middle, "null_sd": spread, "centred": observed - middle, "z": z}
 

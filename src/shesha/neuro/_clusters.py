@@ -9,6 +9,7 @@ from scipy.stats import rankdata
 from scipy.stats import t as student
 
 from shesha._types import Matrix, Vector
+from shesha.kernels.standardisation import is_constant
 
 Interval = tuple[float, float]
 UNKNOWN: Interval = (float("nan"), float("nan"))
@@ -53,7 +54,7 @@ def jackknifed(score: Callable[[Vector], float], clusters: Sequence[str], confid
         return UNKNOWN, float("nan")
     rest = np.array([_fisher(score(codes != code)) for code in range(n)])
     error = float(np.sqrt((n - 1) / n * ((rest - rest.mean()) ** 2).sum()))
-    if not error > 0:
+    if is_constant(rest, n_terms=len(codes)):
         return UNKNOWN, float("nan")
     margin = float(student.ppf((1 + confidence) / 2, n - 1)) * error
     return (float(np.tanh(whole - margin)), float(np.tanh(whole + margin))), float(

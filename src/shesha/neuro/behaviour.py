@@ -12,6 +12,7 @@ from shesha import _validate as check
 from shesha._arrays import to_host
 from shesha._types import Seed, Vector
 from shesha.given import in_order_of, parted
+from shesha.kernels.trial_geometry import centred_ranks
 from shesha.neuro._beside import Null, Orders, over_orders
 from shesha.neuro._trials import Trials, responses
 from shesha.results import TrialScore
@@ -67,7 +68,8 @@ def behaviour_coupling(
 
 def coupling_score(trials: Trials, outcome: Vector, orders: Orders) -> TrialScore:
     """Score trials that are checked."""
-    size, other = (_ranks(one) for one in (np.linalg.norm(trials.rates, axis=1), outcome))
+    # Sizes that differ by rounding alone, as of responses of unit length, tie.
+    size, other = centred_ranks(np.linalg.norm(trials.rates, axis=1)[None])[0], _ranks(outcome)
     return orders.scored(
         "coupling of response and outcome",
         over_orders(lambda order: float(size @ other[order]), orders),

@@ -13,6 +13,7 @@ from shesha import _validate as check
 from shesha._types import Matrix, Vector
 from shesha.given import parted
 from shesha.kernels.distances import METRICS, Metric
+from shesha.kernels.standardisation import centred_units
 from shesha.kernels.trial_geometry import centred_ranks, directed, distances_of, half_sums
 from shesha.neuro._trials import Conditions, Trials, condition_codes
 from shesha.results import NoiseCeiling
@@ -102,7 +103,7 @@ def noise_ceiling(
 
 
 def _centred(values: Matrix) -> Matrix:
-    return _unit(values - values.mean(axis=1, keepdims=True))
+    return centred_units(values, 1, constant=np.nan)
 
 
 def _unit(values: Matrix) -> Matrix:

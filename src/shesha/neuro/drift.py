@@ -198,5 +198,7 @@ def steps(rows: Matrix, n_parts: int) -> Vector:
     edges = np.arange(n_parts + 1) * len(rows) // n_parts
     sums = np.add.reduceat(rows, edges[:-1], axis=0)
     lengths = np.linalg.norm(sums, axis=1)
-    lengths = np.where(lengths > 0, lengths, np.nan)
+    # Rows that cancel leave the rounding of their sum, which has no direction.
+    rounding = np.finfo(np.float64).eps * len(rows) * float(np.abs(rows).max(initial=0.0))
+    lengths = np.where(lengths > rounding, lengths, np.nan)
     return np.array([float(sums[a] @ sums[b] / (lengths[a] * lengths[b])) for a, b in pairwise(range(n_parts))])

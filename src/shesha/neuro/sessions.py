@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha import _validate as check
 from shesha._random import generator, number
 from shesha._types import Index, Matrix, Seed, Vector
+from shesha.kernels.standardisation import centred_units
 from shesha.kernels.trial_geometry import agreement, distances_of, half_sums
 from shesha.neuro._trials import Trials
 from shesha.neuro.tracked import MISSING, tracked_table
@@ -21,6 +22,8 @@ from shesha.nulls import summarise
 from shesha.results import SessionDrift, SessionPair, SessionPart
 
 _FEWEST = 3
+_TRIALS = 1000
+"""Mean responses that agree to the rounding of so many trials are the same."""
 Cube = NDArray[np.float64]
 """Halves of the trials of a session: (n_halves, n_conditions, n_neurons)."""
 Score = Callable[[Cube, Cube], Matrix]
@@ -187,10 +190,7 @@ def _part(name: str, between: float, within: float, null: Vector, alpha: float) 
 
 def _standard(values: Cube, axis: int) -> Cube:
     """Centred, of unit length along an axis; NaN where nothing varies."""
-    values = values - values.mean(axis=axis, keepdims=True)
-    lengths = np.sqrt((values**2).sum(axis=axis, keepdims=True))
-    found: Cube = values / np.where(lengths > 0, lengths, np.nan)
-    return found
+    return centred_units(values, axis, constant=np.nan, n_terms=_TRIALS)
 
 
 def _summary(values: Cube, summary: Callable[..., Any], of_known: Callable[..., Any]) -> Matrix:

@@ -20,6 +20,9 @@ from shesha.neuro.halves import Halves, How
 from shesha.neuro.split import FEWEST_CONDITIONS
 from shesha.results import TrialScore
 
+_ROUNDING = 1e-12
+"""Share of the squared products that rounding leaves of equal ones when they are centred."""
+
 
 @dataclass(frozen=True, eq=False)
 class WhitenedScore:
@@ -51,12 +54,12 @@ def _cosine(first: Matrix, second: Matrix) -> float:
     kept = (first[:, -1] > 1) & (second[:, -1] > 1)
     if kept.sum() < FEWEST_CONDITIONS:
         return float("nan")
-    one, other = (
-        centred_products(unbiased_products(half[kept, :-2], half[kept, :-2], half[kept, -2], half[kept, -1]))
-        for half in (first, second)
-    )
-    length = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return float(np.einsum("ij,ij->", one, other)) / length if length > 0 else float("nan")
+    products = [
+        unbiased_products(half[kept, :-2], half[kept, :-2], half[kept, -2], half[kept, -1]) for half in (first, second)
+    ]
+    one, other = (centred_products(both) for both in products)
+    length, whole = (float(np.prod([np.linalg.norm(both) for both in pair])) for pair in ((one, other), products))
+    return float(np.einsum("ij,ij->", one, other)) / length if length > _ROUNDING * whole else float("nan")
 
 
 def wuc(

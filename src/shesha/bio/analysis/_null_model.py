@@ -11,6 +11,7 @@ from shesha import _validate as check
 from shesha._random import generator
 from shesha._types import Seed
 from shesha.bio._shifted import mean_cosine
+from shesha.coherence.scores import NO_DIRECTION
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,5 +101,5 @@ def _simulated(
         "unbiased": float((together @ together - n) / (n * (n - 1))),
         "magnitude": magnitude,
         "spread": spread,
-        "snr": magnitude / spread,
+        "snr": magnitude / spread if spread > NO_DIRECTION * magnitude else float("nan"),
     }

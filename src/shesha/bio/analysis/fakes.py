@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from shesha import _validate as check
 from shesha._random import generator
 from shesha._types import Matrix, Seed
+from shesha.coherence.scores import NO_DIRECTION
 from shesha.results._base import Result
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _fake(rows: Matrix, total: Matrix, n: int, rng: np.random.Generator) -> dict
         "unbiased": float((together @ together - n) / (n * (n - 1))),
         "magnitude": magnitude,
         "spread": spread,
-        "snr": magnitude / spread if spread > 0 else float("nan"),
+        "snr": magnitude / spread if spread > NO_DIRECTION * magnitude else float("nan"),
     }
 
 

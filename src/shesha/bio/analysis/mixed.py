@@ -13,6 +13,7 @@ from shesha._optional import require
 from shesha._types import Matrix, Vector
 from shesha.bio.analysis._correlations import Correlation, correlation, parts
 from shesha.bio.reproducibility import complete
+from shesha.kernels.standardisation import z_scores
 from shesha.results._base import Result
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def mixed_model(
     if small:
         raise ValueError(f"table must hold at least two perturbations of each data set, got one of {small[0]}")
     codes = np.repeat(np.arange(len(sets)), [len(part) for part in sets])
-    columns = [np.concatenate([_z(part[name].to_numpy(dtype=float)) for part in sets]) for name in predictors]
+    columns = [np.concatenate([z_scores(part[name].to_numpy(dtype=float)) for part in sets]) for name in predictors]
     y = np.concatenate([part[response].to_numpy(dtype=float) - centre * part[response].mean() for part in sets])
     design = np.column_stack([np.ones(len(y)), *columns])
     found, how = _fit(y, design, codes)
@@ -136,12 +137,6 @@ def _with_logarithm(table: pd.DataFrame, predictors: Sequence[str]) -> pd.DataFr
     if "log n" not in predictors or "log n" in table:
         return table
     return table.assign(**{"log n": np.log(complete(table, ["n"], "table")["n"].astype(float))})
-
-
-def _z(values: Vector) -> Vector:
-    spread = values.std()
-    scaled: Vector = (values - values.mean()) / (spread if spread > 0 else 1.0)
-    return scaled
 
 
 def _fit(y: Vector, design: Matrix, codes: Any) -> tuple[Any, str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 
 from shesha.bio.analysis._correlations import correlation, parts, seed_of
 from shesha.bio.reproducibility import complete
+from shesha.kernels.standardisation import z_scores
 
 
 def pooled_correlations(
@@ -59,7 +58,7 @@ def pooled_correlations(
     2  magnitude -0.03
     """
     kept = complete(table, [x, y, by, *given], "table")
-    scaled = pd.concat([part.assign(**{name: _z(part[name]) for name in (x, y)}) for _, part in parts(kept, by)])
+    scaled = pd.concat([_standardised(part, (x, y)) for _, part in parts(kept, by)])
     lines = []
     for name, one in (("raw", kept), ("both", scaled), (x, scaled.assign(**{y: kept[y]}))):
         own = seed_of(seed, name, x, y, *given)
@@ -68,10 +67,6 @@ def pooled_correlations(
     return pd.DataFrame(lines)
 
 
-if TYPE_CHECKING:
-    Column = pd.Series[float]
-
-
-def _z(values: Column) -> Column:
-    spread = values.std(ddof=0)
-    return (values - values.mean()) / (spread if spread > 0 else 1.0)
+def _standardised(part: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
+    """Bring columns of one data set to mean 0 and variance 1; constant ones become 0."""
+    return part.assign(**{name: z_scores(part[name].to_numpy(dtype=float)) for name in names})

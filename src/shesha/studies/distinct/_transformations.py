@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shesha._types import Matrix
+from shesha.kernels.standardisation import is_constant
 
 COMPONENTS = (5, 10, 20, 30, 50, 75, 100, 125, 150, 200, 250, 300)
 """Twelve ranks between the published ends: 948 configurations of PCA are twelve for each of the 79 bases."""
@@ -92,8 +93,7 @@ def components(X: Matrix, k: int) -> Matrix:
 
 def standardised(X: Matrix) -> Matrix:
     """Columns of mean 0 and variance 1; constant ones become 0."""
-    spread = X.std(axis=0)
-    return np.asarray((X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
+    return np.asarray((X - X.mean(axis=0)) / np.where(is_constant(X), np.inf, X.std(axis=0)))
 
 
 def directions(X: Matrix) -> Matrix:

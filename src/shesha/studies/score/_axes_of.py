@@ -8,6 +8,7 @@ import numpy as np
 
 from shesha._types import Matrix
 from shesha.data import digits_network
+from shesha.kernels.standardisation import is_constant
 from shesha.studies._causal_rows import CAUSAL, POOLINGS, rows_by
 from shesha.studies._data import mixture, noise
 from shesha.studies._encoders import encoded
@@ -70,7 +71,7 @@ def rows_of(family: str, name: str, state: str, seed: int) -> Matrix:
     order = np.random.default_rng(seed).permutation(len(X))[:N_ROWS]
     X = X[order]
     # Features that never change have no place in either half.
-    return np.asarray(X[:, X.std(axis=0) > 0])
+    return np.asarray(X[:, ~is_constant(X)])
 
 
 def _synthetic(name: str, state: str, seed: int) -> Matrix:

@@ -1,0 +1,58 @@
+"""Scale that is divided by: which columns vary at all, and columns brought to one scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shesha._types import Array, Mask
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def is_constant(values: Any, axis: int = 0, *, n_terms: int = 1) -> Mask:
+    """Whether numbers along an axis differ by no more than rounding.
+
+    A standard deviation does not tell: that of 0.3 repeated is about 1e-17, and dividing by it makes +-1 of rounding.
+    The range is exactly zero there, whatever the magnitude of the numbers.
+
+    Parameters
+    ----------
+    values : array
+    axis : int
+    n_terms : int
+        How many numbers each value is the sum or mean of: rounding grows with them.
+
+    Returns
+    -------
+    array of bool
+        Without the axis.
+    """
+    low, high = np.min(values, axis=axis), np.max(values, axis=axis)
+    # Halves, so that the range of the largest numbers stays finite.
+    magnitude = np.maximum(np.abs(low), np.abs(high)) / 2
+    return np.asarray(high / 2 - low / 2 <= 4 * _EPS * n_terms * magnitude)
+
+
+def z_scores(values: Array, axis: int = 0, *, constant: float = 0.0, n_terms: int = 1) -> Array:
+    """Centre along an axis and divide by the standard deviation; `constant` where the numbers do not vary."""
+    deviations = centred_units(values, axis, constant=constant, n_terms=n_terms)
+    return np.asarray(deviations * np.sqrt(np.shape(values)[axis]))
+
+
+def centred_units(values: Array, axis: int = 0, *, constant: float = 0.0, n_terms: int = 1) -> Array:
+    """Centre along an axis and divide by the length; `constant` where the numbers do not vary."""
+    if not np.size(values):
+        return np.asarray(values, dtype=np.float64)
+    fixed = np.expand_dims(is_constant(values, axis, n_terms=n_terms), axis)
+    # Divided by the largest entry first, so that squares stay within range and nothing tiny becomes zero.
+    scaled = values / _or_one(np.abs(values).max(axis=axis, keepdims=True))
+    centred = scaled - scaled.mean(axis=axis, keepdims=True)
+    centred = centred / _or_one(np.abs(centred).max(axis=axis, keepdims=True))
+    lengths = np.sqrt((centred**2).sum(axis=axis, keepdims=True))
+    return np.asarray(np.where(fixed, constant, centred / _or_one(lengths)))
+
+
+def _or_one(sizes: Array) -> Array:
+    return np.where(sizes > 0, sizes, 1.0)
