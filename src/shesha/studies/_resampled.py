@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha._types import Matrix, Vector
+from shesha.bio.analysis._random_intercept import random_intercept as fit_random_intercept
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,35 +110,10 @@ class MixedModel:
 
 def random_intercept(x: Vector, y: Vector, groups: ArrayLike) -> MixedModel:
     """Fit by restricted maximum likelihood over the ratio of the two variances."""
-    from scipy.optimize import minimize_scalar
-
-    _, own = np.unique(np.asarray(groups), return_inverse=True)
-    sizes = np.bincount(own)
-
-    def fitted(log_ratio: float) -> tuple[float, Vector, Matrix, float]:
-        ratio = np.exp(log_ratio)
-        # Taking this share of the group's mean away makes the errors independent.
-        share = 1 - 1 / np.sqrt(1 + sizes * ratio)
-        design, target = (
-            one - share[own, None] * (_sums(one, own) / sizes[:, None])[own]
-            for one in (np.column_stack([np.ones(len(x)), x]), y[:, None])
-        )
-        inverse = np.linalg.inv(design.T @ design)
-        weights = (inverse @ design.T @ target)[:, 0]
-        variance = float(((target[:, 0] - design @ weights) ** 2).sum() / (len(x) - 2))
-        cost = (len(x) - 2) * np.log(variance) + np.log1p(sizes * ratio).sum() - np.linalg.slogdet(inverse)[1]
-        return float(cost), weights, inverse, variance
-
-    best = minimize_scalar(lambda log: fitted(log)[0], bounds=(-12, 8), method="bounded", options={"xatol": 1e-8})
-    _, weights, inverse, variance = fitted(best.x)
-    ratio = float(np.exp(best.x))
-    return MixedModel(float(weights[1]), float(np.sqrt(variance * inverse[1, 1])), ratio / (1 + ratio))
-
-
-def _sums(values: Matrix, own: NDArray[np.intp]) -> Matrix:
-    found = np.zeros((own.max() + 1, values.shape[1]))
-    np.add.at(found, own, values)
-    return found
+    _, codes = np.unique(np.asarray(groups), return_inverse=True)
+    found = fit_random_intercept(np.column_stack([np.ones(len(x)), x]), y, codes.astype(np.intp))
+    shared = found.between / (found.between + found.residual)
+    return MixedModel(float(found.betas[1]), float(found.errors[1]), shared)
 
 
 def as_kept(rows: pd.DataFrame) -> pd.DataFrame:

@@ -9,7 +9,6 @@ from shesha.bio.analysis import (
     correlation,
     discordance_quartiles,
     discordances,
-    mixed,
     mixed_model,
     null_model,
     single_against_combined,
@@ -40,8 +39,10 @@ def test_slopes_are_those_within_data_sets(centre):
     assert [one.beta for one in found.effects[1:]] == pytest.approx(slopes.tolist(), abs=1e-6)
     if centre:
         # What the paper reports: nothing is left between data sets, and the intercept is zero.
-        assert found.effects[0].beta == pytest.approx(0, abs=1e-9)
-        assert found.dataset_variance == pytest.approx(0, abs=1e-4)
+        assert found.effects[0].beta == 0
+        assert np.isnan([found.effects[0].low, found.effects[0].high, found.effects[0].p_value]).all()
+        assert found.residual_variance == pytest.approx(squares[0] / (120 - 3 - 3))
+        assert found.dataset_variance == 0
     else:
         # Balanced, one way: variance components in closed form.
         within = squares[0] / (120 - 3 - 3)
@@ -57,29 +58,45 @@ def test_slopes_are_those_within_data_sets(centre):
     assert "magnitude" in str(found)
 
 
-def test_a_model_that_does_not_converge_leaves_the_partial_correlation(monkeypatch):
-    monkeypatch.setattr(mixed, "_fit", lambda *_: (None, "none converged"))
-    table = two_sets()
+def test_the_model_is_that_of_statsmodels():
+    api = pytest.importorskip("statsmodels.api")
+    table = two_sets().sample(80, random_state=1).sort_values("dataset")
     found = mixed_model(table)
-    assert found.fitted == "none converged"
-    assert np.isnan([one.beta for one in found.effects]).all()
-    logged = table.assign(**{"log n": np.log(table["n"])})
-    assert found.partial.rho == correlation(logged, given=["log n", "spread"], n_bootstrap=10).rho
-    assert "rho(magnitude, coherence given log n, spread)" in str(found)
+    z = table.assign(**{"log n": np.log(table["n"])})
+    names = ["magnitude", "log n", "spread"]
+    design = api.add_constant(np.column_stack([z.groupby("dataset")[name].transform(stats.zscore) for name in names]))
+    expected = api.MixedLM(z["coherence"].to_numpy(), design, groups=z["dataset"]).fit(reml=True)
+    assert [one.beta for one in found.effects] == pytest.approx(list(expected.fe_params), rel=1e-5)
+    assert [one.z for one in found.effects] == pytest.approx(list(expected.fe_params / expected.bse_fe), rel=1e-3)
+    assert found.dataset_variance == pytest.approx(float(np.ravel(expected.cov_re)[0]), rel=1e-3)
+    assert found.residual_variance == pytest.approx(expected.scale, rel=1e-4)
 
 
-def test_optimisers_follow_one_another(monkeypatch):
-    import statsmodels.api as api
+@pytest.mark.parametrize("seed", range(8))
+def test_a_variance_on_its_boundary_is_least_squares(seed):
+    # Nothing lies between the data sets, so about half of the tables have their best variance at 0.
+    rng = np.random.default_rng(seed)
+    sizes = (25, 70, 12, 40)
+    table = pd.DataFrame(rng.random((sum(sizes), 3)), columns=["magnitude", "spread", "coherence"])
+    table["n"], table["dataset"] = rng.integers(10, 400, len(table)), np.repeat(list("abcd"), sizes)
+    found = mixed_model(table)
+    assert found.fitted == "REML"
+    assert (found.dataset_variance == 0) == any("boundary" in note for note in found.notes)
+    widths = [one.high - one.low for one in found.effects]
+    assert 0 < min(widths) <= max(widths) < 1
+    centred = mixed_model(table, centre=True)
+    assert [one.z for one in centred.effects[1:]] == pytest.approx([one.z for one in found.effects[1:]], rel=0.05)
 
-    asked = []
 
-    def fit(self, **options):
-        asked.append(options)
-        raise np.linalg.LinAlgError("singular")
-
-    monkeypatch.setattr(api.MixedLM, "fit", fit)
-    assert mixed._fit(np.arange(4.0), np.ones((4, 1)), np.array([0, 0, 1, 1])) == (None, "none converged")
-    assert [one.get("method", "REML") for one in asked] == ["REML", "lbfgs", "powell", "cg", "bfgs"]
+@pytest.mark.parametrize("centre", [False, True])
+def test_a_predictor_that_is_constant_within_data_sets_has_no_slope(centre):
+    table = two_sets()
+    table["n"] = table["dataset"].map({"a": 7, "b": 301, "c": 43})
+    found = mixed_model(table, centre=centre)
+    assert np.isnan(found.effects[2].beta)
+    assert any("log n is the same" in note for note in found.notes)
+    others = mixed_model(table, predictors=("magnitude", "spread"), centre=centre)
+    assert [found.effects[1], found.effects[3]] == list(others.effects[1:])
 
 
 def test_single_and_combined_perturbations():

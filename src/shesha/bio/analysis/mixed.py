@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha._optional import require
-from shesha._types import Matrix, Vector
-from shesha.bio.analysis._correlations import Correlation, correlation, parts
+from shesha._types import Vector
+from shesha.bio.analysis._correlations import parts
+from shesha.bio.analysis._random_intercept import RandomIntercept, random_intercept
 from shesha.bio.reproducibility import complete
 from shesha.kernels.standardisation import z_scores
 from shesha.results._base import Result
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_OPTIMISERS = ("lbfgs", "powell", "cg", "bfgs")
-_NONE = "none converged"
 
 
 @dataclass(frozen=True)
@@ -42,14 +38,14 @@ class MixedModel(Result):
     response: str
     effects: tuple[Effect, ...]
     dataset_variance: float
-    """Of the intercepts; 0 by construction where the response was centred within data sets."""
+    """Of the intercepts; 0 on the boundary, and by construction where the response was centred within data sets."""
     residual_variance: float
     fitted: str
-    """How it was fitted: REML, else ML with the optimiser that converged."""
+    """How it was fitted: by restricted maximum likelihood."""
     n: int
     n_datasets: int
-    partial: Correlation | None = None
-    """Where no fit converged: the rank correlation of response and first predictor, given the others."""
+    notes: tuple[str, ...] = ()
+    """What these data do not let the model estimate, and why."""
 
     def __str__(self) -> str:
         """Print one line per predictor."""
@@ -58,12 +54,10 @@ class MixedModel(Result):
             f"  {one.predictor:<12} {one.beta:+.4f} [{one.low:+.4f}, {one.high:+.4f}]  z {one.z:.1f}, "
             f"p {one.p_value:.2g}"
             for one in self.effects
+            if one.z == one.z
         ]
-        if self.partial is not None:
-            lines.append(f"  {self.partial}")
-        return "\n".join(
-            [*lines, f"  variance: data sets {self.dataset_variance:.4g}, rest {self.residual_variance:.4g}"]
-        )
+        lines.append(f"  variance: data sets {self.dataset_variance:.4g}, rest {self.residual_variance:.4g}")
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
 
 def mixed_model(
@@ -76,9 +70,9 @@ def mixed_model(
 ) -> MixedModel:
     """Fit score = b0 + slopes . predictors + an intercept of each data set, predictors z-scored within data sets.
 
-    REML, and where that does not converge maximum likelihood with four optimisers in turn, as the paper has it. Its
-    published intercept (0.000) and variance between data sets (0) follow from a response that is centred within data
-    sets (``centre=True``): nothing is left between them to be found.
+    By restricted maximum likelihood, as the paper has it. Its published intercept (0.000) and variance between data
+    sets (0) follow from a response that is centred within data sets (``centre=True``): nothing is left between them to
+    be found. Where the best variance between data sets is 0, the fit is that of least squares.
 
     Parameters
     ----------
@@ -96,7 +90,8 @@ def mixed_model(
     Returns
     -------
     MixedModel
-        Intervals are at 95 %, from the normal distribution.
+        Intervals are at 95 %, from the normal distribution. NaN, with a note, for what cannot be estimated: a
+        predictor that is the same for all perturbations of each data set, and the intercept of a centred response.
 
     Examples
     --------
@@ -120,17 +115,37 @@ def mixed_model(
     if small:
         raise ValueError(f"table must hold at least two perturbations of each data set, got one of {small[0]}")
     codes = np.repeat(np.arange(len(sets)), [len(part) for part in sets])
-    columns = [np.concatenate([z_scores(part[name].to_numpy(dtype=float)) for part in sets]) for name in predictors]
-    y = np.concatenate([part[response].to_numpy(dtype=float) - centre * part[response].mean() for part in sets])
-    design = np.column_stack([np.ones(len(y)), *columns])
-    found, how = _fit(y, design, codes)
-    names = ("intercept", *predictors)
-    partial = None
-    if found is None:
-        partial = correlation(kept, predictors[0], response, given=predictors[1:])
-    effects = _effects(found, names)
-    variances = (float(np.ravel(found.cov_re)[0]), float(found.scale)) if found is not None else (np.nan, np.nan)
-    return MixedModel(response, effects, *variances, how, len(y), len(sets), partial)
+    columns = {name: np.concatenate([z_scores(_numbers(part, name)) for part in sets]) for name in predictors}
+    varied = [name for name in predictors if columns[name].any()]
+    y = np.concatenate([_numbers(part, response) - centre * part[response].mean() for part in sets])
+    design = np.column_stack([np.ones(len(y)), *(columns[name] for name in varied)])
+    # Centring has taken a mean of each data set, of which the design has one.
+    found = random_intercept(design, y, codes, n_taken=len(sets) - 1 if centre else 0)
+    known = _effects(found, ("intercept", *varied))
+    if centre:
+        known["intercept"] = Effect("intercept", 0.0, *[float("nan")] * 4)
+    effects = tuple(known.get(name, Effect(name, *[float("nan")] * 5)) for name in ("intercept", *predictors))
+    between = 0.0 if centre else found.between
+    notes = _notes(response, [name for name in predictors if name not in varied], centre, between)
+    return MixedModel(response, effects, between, found.residual, "REML", len(y), len(sets), notes)
+
+
+def _numbers(part: pd.DataFrame, name: str) -> Vector:
+    found: Vector = part[name].to_numpy(dtype=float)
+    return found
+
+
+def _notes(response: str, fixed: Sequence[str], centre: bool, between: float) -> tuple[str, ...]:
+    notes = [
+        f"{name} is the same for all perturbations of each data set: it has no slope within them" for name in fixed
+    ]
+    if centre:
+        notes.append(
+            f"{response} is centred within data sets: intercept and variance between them are 0, not estimates"
+        )
+    elif between == 0:
+        notes.append("the variance between data sets is at its boundary, 0: its own error cannot be estimated")
+    return tuple(notes)
 
 
 def _with_logarithm(table: pd.DataFrame, predictors: Sequence[str]) -> pd.DataFrame:
@@ -139,32 +154,10 @@ def _with_logarithm(table: pd.DataFrame, predictors: Sequence[str]) -> pd.DataFr
     return table.assign(**{"log n": np.log(complete(table, ["n"], "table")["n"].astype(float))})
 
 
-def _fit(y: Vector, design: Matrix, codes: Any) -> tuple[Any, str]:
-    """Return the first fit that converges, and what it was."""
-    api = require("statsmodels.api", "bio", "the mixed-effects model needs statsmodels")
-    model = api.MixedLM(y, design, groups=codes)
-    attempts: list[tuple[str, Mapping[str, Any]]] = [("REML", {"reml": True})]
-    attempts += [(f"ML, {one}", {"reml": False, "method": one}) for one in _OPTIMISERS]
-    for name, options in attempts:
-        # Whether it converged is asked of the result; a variance on its boundary, which warns, is a finding.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                found = model.fit(**options)
-            except np.linalg.LinAlgError:
-                continue
-        if found.converged and np.isfinite(found.bse_fe).all():
-            return found, name
-    return None, _NONE
-
-
-def _effects(found: Any, names: Sequence[str]) -> tuple[Effect, ...]:
+def _effects(found: RandomIntercept, names: Sequence[str]) -> dict[str, Effect]:
     from scipy.special import ndtr
 
-    if found is None:
-        return tuple(Effect(name, *[float("nan")] * 5) for name in names)
-    betas, errors = np.asarray(found.fe_params), np.asarray(found.bse_fe)
-    return tuple(
-        Effect(name, b, b - 1.959964 * e, b + 1.959964 * e, b / e, float(2 * ndtr(-abs(b / e))))
-        for name, b, e in zip(names, betas.tolist(), errors.tolist(), strict=True)
-    )
+    return {
+        name: Effect(name, b, b - 1.959964 * e, b + 1.959964 * e, b / e, float(2 * ndtr(-abs(b / e))))
+        for name, b, e in zip(names, found.betas.tolist(), found.errors.tolist(), strict=True)
+    }

@@ -1,0 +1,72 @@
+"""A linear model with a random intercept for each group, by restricted maximum likelihood."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha._types import Labels, Matrix, Vector
+
+_LOG_RATIOS = (-18.0, 18.0)
+"""Logarithms of the ratio of the two variances between which the best is sought, beside the ratio 0."""
+
+
+@dataclass(frozen=True)
+class RandomIntercept:
+    """Coefficients of the columns of the design, their standard errors, and the two variances."""
+
+    betas: Vector
+    errors: Vector
+    between: float
+    """Of the intercepts: exactly 0 where the likelihood is best there."""
+    residual: float
+
+
+def random_intercept(design: Matrix, y: Vector, codes: Labels, *, n_taken: int = 0) -> RandomIntercept:
+    """Fit by restricted maximum likelihood over the ratio of the two variances.
+
+    One number is sought, within bounds and beside zero, so that a variance on its boundary is found as one: there the
+    fit is that of least squares.
+
+    Parameters
+    ----------
+    design : array of shape (n, n_columns)
+        With a column of ones; of full rank.
+    y : array of shape (n,)
+    codes : array of shape (n,)
+        Numbers of the groups, from 0.
+    n_taken : int
+        Degrees of freedom that y has lost beforehand.
+    """
+    from scipy.optimize import minimize_scalar
+
+    sizes = np.bincount(codes)
+    freedom = len(y) - design.shape[1] - n_taken
+
+    def fit(ratio: float) -> tuple[float, RandomIntercept]:
+        # Taking this share of the group's mean away makes the errors independent.
+        share = 1 - 1 / np.sqrt(1 + sizes * ratio)
+        columns, target = (
+            one - share[codes, None] * (_sums(one, codes) / sizes[:, None])[codes] for one in (design, y[:, None])
+        )
+        inverse = np.linalg.inv(columns.T @ columns)
+        betas = (inverse @ columns.T @ target)[:, 0]
+        variance = float(((target[:, 0] - columns @ betas) ** 2).sum() / freedom)
+        cost = freedom * np.log(max(variance, np.finfo(float).tiny)) + np.log1p(sizes * ratio).sum()
+        cost -= np.linalg.slogdet(inverse)[1]
+        errors = np.sqrt(variance * np.diagonal(inverse))
+        return float(cost), RandomIntercept(betas, errors, ratio * variance, variance)
+
+    inner = minimize_scalar(
+        lambda log: fit(np.exp(log))[0], bounds=_LOG_RATIOS, method="bounded", options={"xatol": 1e-8}
+    )
+    (at_zero, on_boundary), (best, within) = fit(0.0), fit(float(np.exp(inner.x)))
+    return within if best < at_zero else on_boundary
+
+
+def _sums(values: Matrix, codes: Labels) -> NDArray[np.float64]:
+    found = np.zeros((codes.max() + 1, values.shape[1]))
+    np.add.at(found, codes, values)
+    return found
