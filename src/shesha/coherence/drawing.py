@@ -55,21 +55,23 @@ class Tally:
         return np.asarray(scores_of_sums(self.units[None], self.shifts[None], *numbers)[0])
 
 
-def fake_reference(mean: Matrix, others: Matrix, share: float | Vector) -> Matrix:
+def fake_reference(mean: Matrix, others: Matrix, n: int | Index, n_apart: int | Index, n_controls: int) -> Matrix:
     """Where the shifts of a fake group start, so that they vary as those of a group beside all controls.
 
-    A fake leaves fewer controls, whose mean is noisier: its mean shift has variance 1/n + 1/(N - n) instead of
-    1/n + 1/N. Moving the reference towards the fake's mean by the root of their ratio, sqrt(1 - (n/N)^2), makes up
-    for it, exactly where the noise is Gaussian: deviations from a mean do not depend on it.
+    A fake leaves fewer controls, whose mean is noisier: its mean shift has variance 1/n + 1/(N - a) instead of
+    1/n + 1/N. Moving the reference towards the fake's mean by the root of their ratio makes up for it, exactly where
+    the noise is Gaussian: deviations from a mean do not depend on it.
 
     Parameters
     ----------
     mean, others : arrays of shape (d,) or (n_groups, d)
         Means of the fake group, and of the controls left.
-    share : float, or array of shape (n_groups, 1)
-        Of the controls that were taken out.
+    n, n_apart : int, or arrays of shape (n_groups, 1)
+        Rows of the fake group, and of all that are no controls of it (the rest of its units).
+    n_controls : int
     """
-    return np.asarray(mean - np.sqrt(1 - share**2) * (mean - others))
+    step = np.sqrt((1 / n + 1 / n_controls) / (1 / n + 1 / (n_controls - n_apart)))
+    return np.asarray(mean - step * (mean - others))
 
 
 def windows(pools: Sequence[Pool], sizes: Index, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -115,7 +117,7 @@ def _windows_of(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Mat
     used = np.flatnonzero(sizes)
     n = np.maximum(sizes, 1)[:, None]
     others = (pool.total - totals) / (len(pool) - sizes)[:, None]
-    references = fake_reference(totals / n, others, sizes[:, None] / len(pool))
+    references = fake_reference(totals / n, others, n, sizes[:, None], len(pool))
     # Products go stretch by stretch, all else over the rows of all stretches at once: calls cost as much as numbers.
     ends = np.cumsum(sizes)
     along = np.empty(int(ends[-1]))
@@ -167,7 +169,7 @@ def members(
             total, n_left = rows.sum(axis=0), len(pool) - len(left)
             reference = (pool.total - pool.rows[left].sum(axis=0)) / n_left
             if beside_all:
-                reference = fake_reference(total / len(own), reference, len(left) / len(pool))
+                reference = fake_reference(total / len(own), reference, len(own), len(left), len(pool))
             noise = pool.scatter / (len(pool) if beside_all else n_left)
             tally.add(rows, pool.squared[own], total, reference, noise)
     return tally.scores()

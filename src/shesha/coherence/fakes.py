@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import _progress as progress
-from shesha._types import Index, Vector
+from shesha._types import Index, Mask, Vector
 from shesha.coherence.drawing import members, windows
 from shesha.coherence.layout import FEWEST_CONTROLS, Layout
 from shesha.coherence.matched import MatchedPool, matched_members
@@ -19,6 +19,8 @@ from shesha.coherence.pool import Pool, pool
 from shesha.coherence.rows import RowPieces
 from shesha.kernels.threads import parallel
 
+LARGE = 0.15
+"""Share of the controls from which on the labels of group and controls are shuffled instead."""
 Chosen = tuple[list[Index], list[Index]]
 """Places of a fake group in each pool, and the places that are not its controls."""
 
@@ -32,6 +34,8 @@ class Fakes:
     reasons: tuple[str, ...]
     """For each group, why it has no fakes, or nothing."""
     exchanged: str
+    shuffled: tuple[bool, ...] = ()
+    """For each group, whether labels were shuffled because too few controls would be left beside its fakes."""
 
 
 def fakes(rows: RowPieces, layout: Layout, *, null: str, k: int | None, n_draws: int, seed: int) -> Fakes:
@@ -55,7 +59,7 @@ def fakes(rows: RowPieces, layout: Layout, *, null: str, k: int | None, n_draws:
         return _collected(layout, lambda g: _of_units(layout, pools, score, g, n_draws, seed), "units of controls")
     pools = _control_pools(rows, layout)
     if k is None:
-        return _of_windows(layout, pools, n_draws, seed)
+        return _of_windows(rows, layout, pools, n_draws, seed)
     score = _scorer(pools, k, layout)
     return _collected(layout, lambda g: _of_rows(layout, pools, score, g, n_draws, seed), "controls")
 
@@ -81,18 +85,31 @@ def _too_many(sizes: Index, pools: list[Pool]) -> str:
     return ""
 
 
-def _of_windows(layout: Layout, pools: list[Pool], n_draws: int, seed: int) -> Fakes:
+def _of_windows(rows: RowPieces, layout: Layout, pools: list[Pool], n_draws: int, seed: int) -> Fakes:
     sizes = layout.part_sizes()
-    reasons = tuple(_too_many(own, pools) for own in sizes)
-    drawn = np.flatnonzero([not reason for reason in reasons])
-    scores = [np.empty((0, 4))] * len(sizes)
+    large = _large(layout)
+    none = np.empty((0, 4))
+    scores = [
+        _pooled(rows, layout, g, n_draws, seed, moved_back=True)[0] if one else none for g, one in enumerate(large)
+    ]
+    drawn = np.flatnonzero(~large)
     if len(drawn):
         kept = [_every(pools[0], int(sizes[g, 0]), n_draws) if len(pools) == 1 else None for g in drawn]
         found = np.stack(list(_draws(lambda rng: windows(pools, sizes[drawn], rng), n_draws, seed)))
         for place, g in enumerate(drawn):
             every = kept[place]
             scores[g] = found[:, place] if every is None else np.stack([members(pools, *one) for one in every])
-    return Fakes(tuple(scores), reasons, "controls")
+    return Fakes(tuple(scores), ("",) * len(sizes), "controls", tuple(large.tolist()))
+
+
+def _large(layout: Layout) -> Mask:
+    """Which groups have so many rows, in any block, that their fakes would leave too few of the controls.
+
+    The shift of a fake group is scaled as that of a group beside all controls, its composition is not: of controls of
+    several kinds, groups of half the controls were called coherent in 7 %, of nearly as many in 12 % (at 5 %).
+    """
+    counts = np.bincount(layout.block[layout.controls], minlength=layout.n_blocks)
+    return np.asarray((layout.part_sizes() > LARGE * counts).any(axis=1))
 
 
 def _draws(score: Callable[[np.random.Generator], Vector], n_draws: int, seed: int) -> Iterator[NDArray[np.float64]]:
@@ -141,12 +158,19 @@ def _of_rows(
     return _scored(draw, score, n_draws, (seed, g)), ""
 
 
-def _pooled(rows: RowPieces, layout: Layout, g: int, n_draws: int, seed: int) -> tuple[NDArray[np.float64], str]:
-    """Fakes from the controls and the group together: exact where the group is like the controls."""
+def _pooled(
+    rows: RowPieces, layout: Layout, g: int, n_draws: int, seed: int, *, moved_back: bool = False
+) -> tuple[NDArray[np.float64], str]:
+    """Fakes from the controls and the group together: exact where the group is like the controls.
+
+    Moved back by its mean shift, a group with an effect adds nothing of it to the chance level.
+    """
     sizes = layout.part_sizes()[g]
     used = [b for b in range(layout.n_blocks) if sizes[b]]
     numbers = [np.flatnonzero(np.isin(layout.group, (-1, g)) & (layout.block == b)) for b in used]
     pools = [pool(rows, one, int(sizes[b])) for one, b in zip(numbers, used, strict=True)]
+    if moved_back:
+        pools = [one.less_shift(layout.group[one.numbers] == g) for one in pools]
     wanted = [int(sizes[b]) for b in used]
     every = _every(pools[0], wanted[0], n_draws) if len(pools) == 1 else None
     if every is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha._types import Index, Matrix, Vector
+from shesha._types import Index, Mask, Matrix, Vector
 from shesha.coherence.rows import RowPieces
 
 _ENTRIES = 1 << 24
@@ -42,6 +42,12 @@ class Pool:
         """Variance of a row, summed over features."""
         centred = self.squared.sum() - self.total @ self.total / len(self)
         return float(centred / max(1, len(self) - 1))
+
+    def less_shift(self, inside: Mask) -> Pool:
+        """Return the same rows, those inside moved so that their mean is that of the others."""
+        rows = self.rows.copy()
+        rows[inside] -= rows[inside].mean(axis=0) - rows[~inside].mean(axis=0)
+        return Pool(rows - rows.mean(axis=0), self.numbers)
 
     def __len__(self) -> int:
         """Return the number of rows."""

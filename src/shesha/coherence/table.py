@@ -11,7 +11,7 @@ from shesha import _validate as check
 from shesha._random import drawn_number, number
 from shesha._types import Matrix, Seed
 from shesha.coherence.evidence import evidence
-from shesha.coherence.fakes import Fakes, fakes
+from shesha.coherence.fakes import LARGE, Fakes, fakes
 from shesha.coherence.layout import Layout, layout
 from shesha.coherence.lines import lines
 from shesha.coherence.links import links
@@ -69,7 +69,9 @@ def coherence_by_group(
     null : {"controls", "pooled"}
         Fakes are controls; or rows drawn from the controls and the group together (shuffled labels), which is exact
         where the group is like the controls, needs no more controls than rows, and takes the group's own effect into
-        the chance level.
+        the chance level. For groups of more rows than 15 % of their controls (but for
+        "knn" and whole units) fakes of controls alone leave too few controls: these groups are moved back to the mean
+        of the controls, and then labels are shuffled; a note names them.
     blocks : array of shape (n,), optional
         Batch, replicate or session of each row: shifts start from the controls of the same block, and fakes have as
         many rows of each block as the group. Without it, a group from one batch looks coherent against controls of all.
@@ -193,7 +195,14 @@ def _notes(found: Layout, drawn: Fakes) -> tuple[str, ...]:
     without = [reason for reason in drawn.reasons if reason]
     if without and drawn.exchanged != "nothing":
         notes.append(f"{len(without)} groups have no chance level ({without[0]})")
-    if found.unit is not None and drawn.exchanged == "controls":
+    large = [name for name, shuffled in zip(found.names, drawn.shuffled, strict=False) if shuffled]
+    if large:
+        notes.append(
+            f"{check.listed(large)}: more than {100 * LARGE:.0f} % of their number of controls; fakes of controls "
+            "alone would leave too few to compare them with, and p-values would be too small: these groups are moved back to "
+            "the mean of the controls, and labels are shuffled"
+        )
+    if found.unit is not None and "unit" not in drawn.exchanged:
         notes.append(
             "the units of `groups` lie on both sides, so fakes exchange single rows: where a unit was treated as a "
             "whole, p-values are too small; pass it as `blocks` as well, and look at the interval"
