@@ -126,7 +126,7 @@ def test_stretches_of_a_permutation_score_as_their_rows():
         chosen = np.append(order, order)[start % 40 :][:n]
         others = np.setdiff1d(np.arange(40), chosen)
         mean = pool.rows[chosen].mean(axis=0)
-        v = pool.rows[chosen] - fake_reference(mean, pool.rows[others].mean(axis=0), n / 40)
+        v = pool.rows[chosen] - fake_reference(mean, pool.rows[others].mean(axis=0), n, n, 40)
         noise = v.var(axis=0, ddof=1).sum() / n + pool.rows.var(axis=0, ddof=1).sum() / 40
         expected = [mean_cosine(v), pairwise_cosine(v), magnitude(v), magnitude(v) / np.sqrt(noise)]
         assert line == pytest.approx(expected, abs=1e-12)
@@ -189,11 +189,24 @@ def test_units_of_controls_play_whole_groups_and_every_choice_is_taken_once():
     labels = np.where(guide < 6, "control", "g")
     table = coherence_by_group(X, labels, "control", groups=guide, n_draws=99)
     assert table.exchanged == "units of controls"
-    assert table["g"].n_draws == 15
+    # Two of the eight guides of controls and group, but for the real ones.
+    assert table["g"].n_draws == 27
     assert table["g"].p_value > 0.06, "guides that differ at random are no effect"
     assert coherence_by_group(X, labels, "control", n_draws=99)["g"].p_value == 0.01
     wide, narrow = table["g"], coherence_by_group(X, labels, "control", n_draws=0)["g"]
     assert wide.ci_high - wide.ci_low > 2 * (narrow.ci_high - narrow.ci_low)
+
+
+def test_few_rows_of_several_guides_keep_their_level():
+    guide = np.repeat(np.arange(13), [60] * 9 + [4, 3, 2, 1])
+    hits = 0
+    for seed in range(120):
+        X = np.random.default_rng(seed).normal(size=(len(guide), 15)) * np.linspace(0.3, 2, 15)
+        labels = np.where(guide < 9, "control", "g")
+        found = coherence_by_group(X, labels, "control", groups=guide, n_draws=39, seed=seed)["g"]
+        hits += found.p_value <= 0.05
+    # 120 runs at 5 %: more than 14 happen in one of a thousand; with guides of controls alone it was 18 %.
+    assert hits <= 14
 
 
 def test_intervals_hold_the_mean_score():
@@ -260,7 +273,7 @@ def test_chance_of_a_group_nearly_as_large_as_the_controls_holds_nothing_of_its_
     )
     assert moved["g0"].null_mean == pytest.approx(still["g0"].null_mean, abs=1e-9)
     assert pooled["g0"].threshold > 2 * moved["g0"].threshold
-    assert moved["g1"] == still["g1"]
+    assert moved["g1"].null_mean == pytest.approx(still["g1"].null_mean, abs=1e-9)
     assert any(note.startswith("g0: more than 15 %") for note in moved.notes)
 
 

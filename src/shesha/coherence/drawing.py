@@ -149,7 +149,12 @@ def scores_of_sums(units: Matrix, shifts: Matrix, directed: Vector, square: Vect
 
 
 def members(
-    pools: Sequence[Pool], chosen: Sequence[Index], apart: Sequence[Index], *, beside_all: bool = True
+    pools: Sequence[Pool],
+    chosen: Sequence[Index],
+    apart: Sequence[Index],
+    *,
+    beside_all: bool = True,
+    stretches: Sequence[float] | None = None,
 ) -> Vector:
     """Score one fake group, given by its places in each pool and by the places that are not its controls.
 
@@ -161,15 +166,20 @@ def members(
         The chosen ones, and those that belong with them (the rest of their unit).
     beside_all : bool
         Whether the real group stands beside all rows of the pools, not beside those that are left.
+    stretches : one number per block, optional
+        Of the mean shifts, where it does not.
     """
     tally = Tally.empty(pools[0].rows.shape[1])
-    for pool, own, left in zip(pools, chosen, apart, strict=True):
+    stretches = stretches or [1.0] * len(pools)
+    for pool, own, left, stretch in zip(pools, chosen, apart, stretches, strict=True):
         if len(own):
             rows = pool.rows[own]
             total, n_left = rows.sum(axis=0), len(pool) - len(left)
             reference = (pool.total - pool.rows[left].sum(axis=0)) / n_left
             if beside_all:
                 reference = fake_reference(total / len(own), reference, len(own), len(left), len(pool))
+            else:
+                reference = total / len(own) - stretch * (total / len(own) - reference)
             noise = pool.scatter / (len(pool) if beside_all else n_left)
             tally.add(rows, pool.squared[own], total, reference, noise)
     return tally.scores()

@@ -13,16 +13,12 @@ from numpy.typing import NDArray
 from shesha import _progress as progress
 from shesha._types import Index, Mask, Vector
 from shesha.coherence.drawing import members, windows
-from shesha.coherence.layout import FEWEST_CONTROLS, Layout
+from shesha.coherence.layout import FEWEST_CONTROLS, LARGE, Layout
 from shesha.coherence.matched import MatchedPool, matched_members
 from shesha.coherence.pool import Pool, pool
 from shesha.coherence.rows import RowPieces
+from shesha.coherence.units import Chosen, Scorer, draws_of_units, large_by_units
 from shesha.kernels.threads import parallel
-
-LARGE = 0.15
-"""Share of the controls from which on the labels of group and controls are shuffled instead."""
-Chosen = tuple[list[Index], list[Index]]
-"""Places of a fake group in each pool, and the places that are not its controls."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +49,16 @@ def fakes(rows: RowPieces, layout: Layout, *, null: str, k: int | None, n_draws:
     """
     if null == "pooled":
         return _collected(layout, lambda g: _pooled(rows, layout, g, n_draws, seed), "rows of controls and group")
-    if _nested(layout):
-        pools = _control_pools(rows, layout)
-        score = _scorer(pools, k, layout)
-        return _collected(layout, lambda g: _of_units(layout, pools, score, g, n_draws, seed), "units of controls")
     pools = _control_pools(rows, layout)
+    if _nested(layout):
+        score = _scorer(pools, k, layout)
+        large = np.zeros(layout.n_groups, dtype=bool) if k else large_by_units(layout)
+
+        def of_group(g: int) -> tuple[NDArray[np.float64], str]:
+            draws = draws_of_units(rows, layout, pools, g, shuffled=bool(large[g]))
+            return draws.scores(score, n_draws, (seed, g))
+
+        return _collected(layout, of_group, "units of controls", large)
     if k is None:
         return _of_windows(rows, layout, pools, n_draws, seed)
     score = _scorer(pools, k, layout)
@@ -118,13 +119,15 @@ def _draws(score: Callable[[np.random.Generator], Vector], n_draws: int, seed: i
     return progress.track(found, n_draws, "draws")
 
 
-def _collected(layout: Layout, of_group: Callable[[int], tuple[NDArray[np.float64], str]], exchanged: str) -> Fakes:
+def _collected(
+    layout: Layout,
+    of_group: Callable[[int], tuple[NDArray[np.float64], str]],
+    exchanged: str,
+    large: Mask | None = None,
+) -> Fakes:
     found = list(progress.track(map(of_group, range(layout.n_groups)), layout.n_groups, "groups"))
     scores, reasons = zip(*found, strict=True)
-    return Fakes(scores, reasons, exchanged)
-
-
-Scorer = Callable[[list[Index], list[Index]], Vector]
+    return Fakes(scores, reasons, exchanged, () if large is None else tuple(large.tolist()))
 
 
 def _scorer(pools: list[Pool], k: int | None, layout: Layout) -> Scorer:
@@ -191,43 +194,3 @@ def _every(one: Pool, n: int, n_draws: int) -> list[Chosen] | None:
         return None
     found = [np.array(chosen) for chosen in combinations(range(len(one)), n)]
     return [([chosen], [chosen]) for chosen in found]
-
-
-def _of_units(
-    layout: Layout, pools: list[Pool], score: Scorer, g: int, n_draws: int, seed: int
-) -> tuple[NDArray[np.float64], str]:
-    """Fakes of whole units: as many units of controls as the group has, cut to the sizes of its units."""
-    assert layout.unit is not None
-    sizes: list[Index] = []
-    places: list[list[Index]] = []
-    for block, one in enumerate(pools):
-        own = layout.unit[(layout.group == g) & (layout.block == block)]
-        sizes.append(np.sort(np.unique(own, return_counts=True)[1])[::-1] if len(own) else np.empty(0, dtype=np.intp))
-        unit = layout.unit[one.numbers]
-        places.append([np.flatnonzero(unit == code) for code in np.unique(unit)])
-        if len(sizes[-1]) >= len(places[-1]):
-            n = len(places[-1])
-            return np.empty((0, 4)), f"the controls must have more units than the group ({len(sizes[-1])}), got {n}"
-    ways = [_ways(len(own), len(of_block), n_draws) for own, of_block in zip(sizes, places, strict=True)]
-    few = len(pools) == 1 and ways[0] is not None
-    n_scored = len(ways[0] or ()) if few else n_draws
-
-    def score_one(k: int) -> Vector:
-        rng = np.random.default_rng([seed, g, k])
-        chosen, apart = [], []
-        for own, of_block, every in zip(sizes, places, ways, strict=True):
-            picked = every[k] if few and every else rng.choice(len(of_block), len(own), replace=False)
-            units = [of_block[u] for u in rng.permutation(picked)]
-            cut = [rng.choice(rows, min(n, len(rows)), replace=False) for rows, n in zip(units, own, strict=True)]
-            chosen.append(np.concatenate([np.empty(0, dtype=np.intp), *cut]))
-            apart.append(np.concatenate([np.empty(0, dtype=np.intp), *units]))
-        return score(chosen, apart)
-
-    return np.stack(list(parallel(score_one, range(n_scored)))), ""
-
-
-def _ways(n: int, n_units: int, n_draws: int) -> list[Index] | None:
-    """Every choice of n units, if there are no more than draws."""
-    if n == 0 or comb(n_units, n) > n_draws:
-        return None
-    return [np.array(one) for one in combinations(range(n_units), n)]

@@ -13,6 +13,8 @@ from shesha._types import Index, Mask
 
 FEWEST_CONTROLS = 5
 """Fewer rows make no reference."""
+LARGE = 0.15
+"""Share of the controls from which on the labels of group and controls are shuffled instead."""
 
 
 @dataclass(frozen=True)

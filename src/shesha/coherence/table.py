@@ -11,8 +11,8 @@ from shesha import _validate as check
 from shesha._random import drawn_number, number
 from shesha._types import Matrix, Seed
 from shesha.coherence.evidence import evidence
-from shesha.coherence.fakes import LARGE, Fakes, fakes
-from shesha.coherence.layout import Layout, layout
+from shesha.coherence.fakes import Fakes, fakes
+from shesha.coherence.layout import LARGE, Layout, layout
 from shesha.coherence.lines import lines
 from shesha.coherence.links import links
 from shesha.coherence.matched import matched_shifts
@@ -199,8 +199,8 @@ def _notes(found: Layout, drawn: Fakes) -> tuple[str, ...]:
     if large:
         notes.append(
             f"{check.listed(large)}: more than {100 * LARGE:.0f} % of their number of controls; fakes of controls "
-            "alone would leave too few to compare them with, and p-values would be too small: these groups are moved back to "
-            "the mean of the controls, and labels are shuffled"
+            "alone would leave too few to compare them with, and p-values would be too small: these groups are moved "
+            "back to the mean of the controls, and labels are shuffled"
         )
     if found.unit is not None and "unit" not in drawn.exchanged:
         notes.append(
