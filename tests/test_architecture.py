@@ -17,7 +17,7 @@ SOURCE = Path(shesha.__file__).parent
 ORDER = [
     {"_types", "_version", "_later"},
     {"_place"},
-    {"_arrays", "_warnings", "_optional", "_atomic", "_sqlite", "_memory"},
+    {"_kinds", "_arrays", "_warnings", "_optional", "_atomic", "_sqlite", "_memory"},
     {"given"},
     {"plots", "report"},
     {"results", "_spelling", "_validate", "_random", "_progress", "_layers", "_offers"},

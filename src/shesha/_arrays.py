@@ -63,10 +63,11 @@ def namespace(array: Any) -> Any:
     return array_namespace(array)
 
 
-def to_host(array: Any) -> NDArray[Any]:
+def to_host(array: Any, name: str = "X") -> NDArray[Any]:
     """Return anything like an array as one of NumPy: tensors from whatever device, without their gradients."""
     if isinstance(array, np.ndarray):
-        return array
+        # A product of np.matrix is another one than that of arrays, and it never has one axis.
+        return np.asarray(array) if isinstance(array, np.matrix) else array
     if hasattr(array, "detach") and hasattr(array, "cpu"):
         tensor = array.detach().cpu()
         # NumPy has no bfloat16; single precision holds it exactly.
@@ -77,7 +78,20 @@ def to_host(array: Any) -> NDArray[Any]:
         found = np.from_dlpack(array, device="cpu", copy=True)
         # NumPy 2.1 and 2.2 let nobody write into it, copy or not.
         return found if found.flags.writeable else found.copy()
-    return np.asarray(array)
+    try:
+        return np.asarray(array)
+    except (ValueError, TypeError) as error:
+        if hasattr(array, "dtype"):
+            raise TypeError(f"{name} must be an array, got {type(array).__name__} that is none: {error}") from error
+        raise ValueError(f"{name} must be an array, got lists of several lengths: {error}") from error
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """Return the shape of anything like an array; lists of several lengths have one axis."""
+    try:
+        return np.shape(value)
+    except ValueError:
+        return (len(value),)
 
 
 def beside(host: NDArray[Any] | float, array: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha import _memory as memory
-from shesha._arrays import doubles, namespace, stays, to_host
+from shesha._arrays import doubles, namespace, shape_of, stays, to_host
 from shesha._types import Index, Labels, Matrix, Vector
 from shesha._warnings import NotEstimableWarning, warn
 from shesha.given import parted
@@ -35,19 +35,23 @@ def dense(X: Any, name: str = "X") -> NDArray[Any]:
         need = float(np.prod(array.shape)) * array.dtype.itemsize
         memory.require(need, f"{name}, a {type(array).__name__} that must become dense", "pass fewer features")
         return np.asarray(array.toarray())
-    return to_host(array)
+    return to_host(array, name)
 
 
 def raw_matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> NDArray[Any]:
     """Check kind and shape without reading or copying the values (memory-mapped files stay on disk)."""
     array = dense(X, name)
-    if np.ma.is_masked(array):
-        hidden = int(np.ma.count_masked(array))  # type: ignore[no-untyped-call]
-        raise ValueError(f"{name} must not be masked, got {hidden} masked entries: fill them or leave out their rows")
+    _refuse_masked(array, name)
     if array.dtype.kind not in "fiub":
         raise TypeError(_NOT_REAL.format(name, array.dtype))
     shape(array.shape, name, min_rows, min_columns)
     return array
+
+
+def _refuse_masked(array: NDArray[Any], name: str) -> None:
+    if np.ma.is_masked(array):
+        hidden = int(np.ma.count_masked(array))  # type: ignore[no-untyped-call]
+        raise ValueError(f"{name} must not be masked, got {hidden} masked entries: fill them or leave out their rows")
 
 
 _NOT_REAL = "{} must be a matrix of real numbers, got an array of dtype {}"
@@ -110,7 +114,7 @@ def _on_device(X: Any, name: str, *, min_rows: int = 4, min_columns: int = 1) ->
 
 def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
     """Return condensed distances between rows and the number of rows."""
-    array = to_host(parted(D, name)[0])
+    array = to_host(parted(D, name)[0], name)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must be distances, real numbers, got an array of dtype {array.dtype}")
     square = array.ndim == 2 and array.shape[0] == array.shape[1]
@@ -132,6 +136,15 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
     return values[np.triu_indices(n, k=1)], n
 
 
+def real(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return numbers of any shape as float64; nothing is said of NaN."""
+    array = to_host(parted(values, name)[0], name)
+    if hasattr(array, "toarray") or array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be real numbers, got an array of dtype {array.dtype}")
+    _refuse_masked(array, name)
+    return np.asarray(array, dtype=np.float64)
+
+
 def paired(
     X: ArrayLike, Y: ArrayLike, names: tuple[str, str] = ("X", "Y"), *, min_columns: int = 1
 ) -> tuple[Matrix, Matrix]:
@@ -145,7 +158,7 @@ def paired(
 
 def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) -> tuple[Labels, NDArray[Any]]:
     """Return class codes from 0 and the class names they stand for."""
-    array = to_host(parted(y, name)[0] if hasattr(y, "shape") else y)
+    array = to_host(parted(y, name)[0] if hasattr(y, "shape") else y, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-D, one label per row, got shape {array.shape}")
     if len(array) != n_rows:
@@ -156,6 +169,10 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
         )
     if array.dtype.kind in "OMm":
         from pandas import isna
+
+        lists = [row for row, one in enumerate(array) if shape_of(one) or isinstance(one, list | tuple | dict | set)]
+        if lists:
+            raise TypeError(f"{name} must be one label per row, got {array[lists[0]]!r} in row {lists[0]}")
 
         missing = np.flatnonzero(isna(array))
         if len(missing):
@@ -169,7 +186,7 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
 
 def choice(value: str, known: Sequence[str], name: str) -> str:
     """Return the value if it is one of the known ones, or list them."""
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
     return value
 
@@ -183,59 +200,73 @@ def changes(names: Collection[str]) -> frozenset[str]:
     return frozenset(choice(one, CHANGES, "invariant") for one in names)
 
 
+_MOST = 2**31 - 1
+"""No count is larger: it would overflow where NumPy counts, or never end."""
+
+
 def count(value: int, name: str, *, minimum: int = 1) -> int:
     """Return a whole number of things."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an integer, got {value!r}")
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {value}")
+    if value > _MOST:
+        raise ValueError(f"{name} must be at most {_MOST:,}, got {value}")
     return int(value)
 
 
 def optional_count(value: int | None, name: str, *, minimum: int = 1) -> int | None:
     """Return a whole number of things, or None for no limit."""
-    return None if value is None else count(value, name, minimum=minimum)
+    return (
+        None if value is None else count(min(value, _MOST) if isinstance(value, int) else value, name, minimum=minimum)
+    )
+
+
+def _number(value: Any, name: str) -> float:
+    """Return one number as a float of Python; what is too large for one is infinite."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
 
 
 def fraction(value: float, name: str, *, closed: bool = True) -> float:
     """Return a share of the whole, in (0, 1] or, if not closed, in (0, 1)."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a number, got {value!r}")
+    value = _number(value, name)
     if not (0 < value < 1 or (closed and value == 1)):
         raise ValueError(f"{name} must be in (0, 1{']' if closed else ')'}, got {value}")
-    return float(value)
+    return value
 
 
 def positive(value: float, name: str) -> float:
     """Return a positive number."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a number, got {value!r}")
+    value = _number(value, name)
     if not (np.isfinite(value) and value > 0):
         raise ValueError(f"{name} must be positive and finite, got {value}")
-    return float(value)
+    return value
 
 
 def at_least(value: float, name: str, minimum: float) -> float:
     """Return a finite number that is not below the minimum."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a number, got {value!r}")
+    value = _number(value, name)
     if not (np.isfinite(value) and value >= minimum):
         raise ValueError(f"{name} must be finite and at least {minimum:g}, got {value}")
-    return float(value)
+    return value
 
 
 def finite_number(value: float, name: str) -> float:
     """Return a finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a number, got {value!r}")
+    value = _number(value, name)
     if not np.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value}")
-    return float(value)
+    return value
 
 
 def real_number(value: Any, name: str) -> float:
     """Return what a user's function gave, if it is one real number: of Python, NumPy or another library."""
-    array = to_host(value)
+    array = to_host(value, name)
     if array.ndim or array.dtype.kind not in "fiub":
         what = f"an array of shape {array.shape}" if array.ndim else repr(value)
         raise TypeError(f"{name} must be one real number, got {what}")
@@ -257,7 +288,7 @@ def not_estimable(reason: str) -> float:
 
 def row_ids(ids: ArrayLike, n_rows: int, name: str) -> Index:
     """Return distinct row numbers."""
-    array = np.asarray(ids)
+    array = to_host(ids, name)
     if array.ndim != 1 or array.dtype.kind not in "iu" or len(array) == 0:
         raise ValueError(f"{name} must be a non-empty sequence of row numbers, got {ids!r}")
     outside = array[(array < 0) | (array >= n_rows)]

@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from shesha import _kinds as kinds
 from shesha.plots import curves, frame_cell, heat_map, leaf_order, similarity_map
 from shesha.plots import spectra as _spectra
+from shesha.results import Audit, CalibratedLayers, CoherenceTable, DriftPath, OverTime, PairwiseComparison
+from shesha.results._beside import BesideNull
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-    from shesha.results import Audit, CalibratedLayers, CoherenceTable, DriftPath, OverTime, PairwiseComparison
-    from shesha.results._beside import BesideNull
 
 __all__ = [
     "coherence",
@@ -49,6 +49,7 @@ def stability(audit: Audit, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
+    kinds.instance(audit, Audit, "audit", "an Audit")
     return audit.plot(ax=ax)
 
 
@@ -82,6 +83,7 @@ def similarity(
     -------
     matplotlib Axes
     """
+    kinds.instance(pairs, PairwiseComparison, "pairs", "a PairwiseComparison")
     table = pairs.matrix(measure)
     name = _full_name(pairs, measure)
     closer = next(pair.score.closer for pair in pairs.scores if pair.score.measure == name)
@@ -90,7 +92,7 @@ def similarity(
     values = table.loc[order, order].to_numpy(dtype=float)
     ax = heat_map(values, order, order, title=f"{name} ({closer} is closer)", closer=closer, ax=ax)
     place = {one: number for number, one in enumerate(order)}
-    for first, second in _above_chance(p_values or {}, place, level):
+    for first, second in _above_chance({} if p_values is None else p_values, place, level):
         frame_cell(ax, place[first], place[second])
         if pairs.symmetric[name]:
             frame_cell(ax, place[second], place[first])
@@ -110,7 +112,7 @@ def null(found: BesideNull, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
-    drawn: Any = found
+    drawn: Any = kinds.instance(found, BesideNull, "found", "a result that keeps its null")
     return drawn.plot(ax=ax)  # type: ignore[no-any-return]
 
 
@@ -127,6 +129,7 @@ def layer_grid(found: CalibratedLayers, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
+    kinds.instance(found, CalibratedLayers, "found", "a CalibratedLayers")
     return found.plot(ax=ax)
 
 
@@ -145,14 +148,12 @@ def drift(path: DriftPath | Sequence[Mapping[str, Any]], measure: str | None = N
     -------
     matplotlib Axes
     """
-    from shesha.results import DriftPath
-
     if isinstance(path, DriftPath):
         values = {"from the first": path.from_first, "from the previous": path.from_previous}
         ax = curves(range(len(path.names)), values, labels=("", "drift (0: the same geometry)"), ax=ax)
         ax.set_xticks(range(len(path.names)), path.names, rotation=40, ha="right")
         return ax
-    scores = [_score_of(check, measure) for check in path]
+    scores = [_score_of(check, measure) for check in kinds.several(path, dict, "path", "checks, or a DriftPath")]
     if not scores:
         raise ValueError("path must hold at least one check, got none")
     over = {name: [float(one[name]) for one in scores] for name in ("drift", "threshold")}
@@ -174,6 +175,7 @@ def coherence(table: CoherenceTable, *, unbiased: bool = False, ax: Axes | None 
     -------
     matplotlib Axes
     """
+    kinds.instance(table, CoherenceTable, "table", "a CoherenceTable")
     return table.plot(ax, unbiased=unbiased)
 
 
@@ -216,6 +218,7 @@ def representations(
     matplotlib Axes
         Its label says which share of the distances the plane shows.
     """
+    kinds.instance(pairs, PairwiseComparison, "pairs", "a PairwiseComparison")
     placed = pairs.embed(measure)
     explained = float(placed.attrs["explained"])
     title = _full_name(pairs, measure)
@@ -239,6 +242,7 @@ def spectra(representations: Mapping[str, Any], ax: Axes | None = None) -> Axes:
     """
     from shesha.views import Representation, Variances
 
+    kinds.mapping(representations, "representations")
     return _spectra({name: Variances.of(Representation.of(X)).shares for name, X in representations.items()}, ax=ax)
 
 
@@ -256,6 +260,7 @@ def times(found: OverTime, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
+    kinds.instance(found, OverTime, "found", "an OverTime")
     return found.plot(ax=ax)
 
 
@@ -272,7 +277,7 @@ def _above_chance(
     """Return the pairs whose corrected p-values reach a level; NaN is no test."""
     from shesha.nulls import benjamini_hochberg
 
-    if strange := [name for pair in p_values for name in pair if name not in known]:
+    if strange := [name for pair in kinds.mapping(p_values, "p_values") for name in pair if name not in known]:
         raise ValueError(f"p_values must name representations that were compared, got {strange[0]!r}")
     tested = {pair: p for pair, p in p_values.items() if p == p}
     if not tested:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha import runs
+from shesha._arrays import shape_of
 from shesha._layers import LayerAxis, split_layers
 from shesha._progress import muted, track
 from shesha._random import generator
@@ -205,7 +206,7 @@ def _classes(y: ArrayLike) -> LabelClasses:
 
 
 def _named(representations: Data | Mapping[str, Data], layer_axis: LayerAxis) -> dict[str, Rows | Rdm]:
-    if isinstance(representations, list | tuple) and all(np.ndim(one) == 2 for one in representations):
+    if isinstance(representations, list | tuple) and all(len(shape_of(one)) == 2 for one in representations):
         raise TypeError(f"representations must be a mapping of names to matrices, got a list of {len(representations)}")
     if not isinstance(representations, Mapping):
         representations = {"X": representations}
@@ -241,7 +242,8 @@ def _require_usable(y: ArrayLike | None, settings: Settings, sizes: Sequence[int
 def _require_usable_labels(y: ArrayLike, sizes: Sequence[int]) -> None:
     """Refuse labels that fit no representation, or are as many as the rows, before the long work."""
     n_rows = dict.fromkeys(sizes)
-    length = len(np.asarray(y)) if np.ndim(y) == 1 else -1
+    shape = shape_of(y)
+    length = shape[0] if len(shape) == 1 else -1
     codes, classes = check.labels(y, length if length in n_rows else next(iter(n_rows)))
     if len(classes) > max(2, _MANY_CLASSES * len(codes)):
         raise ValueError(f"y must hold classes, got {len(classes)} different labels for {len(codes)} rows")

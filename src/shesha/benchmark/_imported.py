@@ -10,7 +10,7 @@ from typing import Any
 
 def is_place(text: str) -> bool:
     """Whether a name is that of a place, rather than of something that ships."""
-    return ":" in text.split("(")[0]
+    return isinstance(text, str) and ":" in text.split("(")[0]
 
 
 def found_at(place: str, what: str) -> Any:

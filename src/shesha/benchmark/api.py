@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shesha import _kinds as kinds
 from shesha._version import __version__
 from shesha.benchmark._results import results
 from shesha.benchmark.archive import Archive
@@ -91,7 +92,7 @@ def run(
         raise ValueError("tests must include one that the chosen networks and data take part in, got none")
     taking_part = entries(_listed(measures), chosen.options)
     models = models_of(some)
-    path = Path(store)
+    path = kinds.path(store, "store")
     require_place(path)
     require_workers(workers, scheduler)
     # Missing data show here, and leave no file; a store that is there may refuse the run before they are looked for.

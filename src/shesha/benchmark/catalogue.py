@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Generic, TypeVar
 
+from shesha import _kinds as kinds
 from shesha import _spelling as spelling
 from shesha.benchmark._imported import found_at, is_place
 from shesha.benchmark.hyper import Hyperparameters, require_known
@@ -160,7 +161,7 @@ P = TypeVar("P", bound=Part)
 
 
 def _part(name: str, table: Mapping[str, P], what: str) -> P:
-    if name in table:
+    if kinds.text(name, what) in table:
         return table[name]
     if not is_place(name):
         raise spelling.unknown(name, what, table, spelling.close_names(name, table))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 
+from shesha import _validate as check
 from shesha._types import Matrix
 
 _SUM = 1e-3
@@ -31,7 +32,7 @@ def disagreement(p: ArrayLike, q: ArrayLike) -> float:
 def accuracy_difference(p: ArrayLike, q: ArrayLike, labels: ArrayLike) -> float:
     """Absolute difference of the shares of rows whose most probable class is the label (a column number)."""
     first, second = _probabilities(p, q)
-    true = np.asarray(labels)
+    true = check.dense(labels, "labels")
     if true.shape != (len(first),):
         raise ValueError(f"labels must have one label for each of the {len(first)} rows, got shape {true.shape}")
     if true.dtype.kind not in "iu" or (true < 0).any() or (true >= first.shape[1]).any():
@@ -48,7 +49,7 @@ def _probabilities(p: ArrayLike, q: ArrayLike) -> tuple[Matrix, Matrix]:
 
 def probabilities(values: ArrayLike, name: str) -> Matrix:
     """Return rows of probabilities as float64, or say what is wrong with them."""
-    rows = np.asarray(values, dtype=np.float64)
+    rows = check.real(values, name)
     if rows.ndim != 2 or 0 in rows.shape:
         raise ValueError(f"{name} must be 2-D (n_rows, n_classes) and not empty, got shape {rows.shape}")
     if not np.isfinite(rows).all() or (rows < 0).any():

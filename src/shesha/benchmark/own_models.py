@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shesha import _kinds as kinds
 from shesha import _validate as check
-from shesha._arrays import to_host
 from shesha._progress import track
 from shesha._random import drawn_number
 from shesha._types import Seed
@@ -118,10 +118,10 @@ def _named(models: Models, argument: str, label: str, minimum: int) -> dict[str,
     """Return the arrays by name; numbers name those of a sequence."""
     if isinstance(models, Mapping):
         found = {str(name): model for name, model in models.items()}
-    elif isinstance(models, str) or not hasattr(models, "__len__") or not hasattr(models, "__getitem__"):
-        raise ValueError(f"{argument} must be a sequence or mapping of arrays, got {_kind(models)}")
     else:
-        found = {f"{label} {place}": models[place] for place in range(len(models))}
+        if not kinds.is_sequence(models):
+            raise ValueError(f"{argument} must be a sequence or mapping of arrays, got {_kind(models)}")
+        found = {f"{label} {place}": model for place, model in enumerate(models)}
     if len(found) < minimum:
         raise ValueError(f"{argument} must hold at least {minimum}, got {len(found)}")
     return found
@@ -132,7 +132,10 @@ def _kind(given: Any) -> str:
 
 
 def _require_same_rows(models: Mapping[str, ArrayLike], argument: str) -> None:
-    counts = {name: model.n_rows if isinstance(model, Rdm) else len(to_host(model)) for name, model in models.items()}
+    for name, model in models.items():
+        if not isinstance(model, Rdm) and np.ndim(check.dense(model, name)) == 0:
+            raise ValueError(f"{argument} must hold arrays of rows, got {model!r} as {name}")
+    counts = {name: m.n_rows if isinstance(m, Rdm) else len(check.dense(m, name)) for name, m in models.items()}
     if len(set(counts.values())) > 1:
         listed = check.listed(f"{name} ({n})" for name, n in counts.items())
         raise ValueError(f"{argument} must have the same rows, got different numbers: {listed}")

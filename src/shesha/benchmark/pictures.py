@@ -44,6 +44,8 @@ def plot_ranks(results: pd.DataFrame, axes: Any = None, *, pooling: Pooling = "c
         size = (3.4 * len(domains) + 0.4, _ROW * rows + 1.5)
         _, axes = plt.subplots(1, len(domains), figsize=size, layout="constrained", squeeze=False)
     panels = np.asarray(axes, dtype=object).ravel()
+    if not all(hasattr(one, "boxplot") for one in panels):
+        raise TypeError(f"axes must be Axes of matplotlib, got {axes!r}")
     if len(panels) != len(domains):
         raise ValueError(f"axes must be one per domain ({len(domains)}), got {len(panels)}")
     for ax, domain in zip(panels, domains, strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Literal, get_args
 
+from shesha import _kinds as kinds
 from shesha import _validate as check
 from shesha.benchmark.tests import TESTS
 from shesha.benchmark.tests._registry import counted, main_qualities
@@ -106,7 +107,7 @@ def rank_table(
 def _counts(results: pd.DataFrame, tests: Collection[str] | None, qualities: Collection[str] | None) -> pd.Series[bool]:
     """Tell which rows count."""
     for name, wanted, column in (("tests", tests, "test"), ("qualities", qualities, "quality")):
-        unknown = sorted({*(wanted or ())} - {*results[column]})
+        unknown = sorted({*([] if wanted is None else kinds.names(wanted, name))} - {*results[column]})
         if unknown:
             raise ValueError(f"{name} must be among those of the results, got {check.listed(unknown)}")
     by_test = results["test"].isin(list(counted()) if tests is None else list(tests))
@@ -124,6 +125,6 @@ def _pooled(results: pd.DataFrame, pooling: Pooling) -> pd.Series[bool]:
 
 def require_columns(results: pd.DataFrame, columns: Collection[str], name: str) -> None:
     """Refuse a table that lacks some of the columns."""
-    missing = [column for column in columns if column not in results.columns]
+    missing = [column for column in columns if column not in kinds.frame(results, name).columns]
     if missing:
         raise ValueError(f"{name} must have the columns {', '.join(columns)}, got none called {', '.join(missing)}")

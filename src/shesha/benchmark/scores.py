@@ -250,7 +250,7 @@ def value_of(values: Mapping[Any, float], pair: tuple[Any, Any], symmetric: bool
 
 
 def _vector(values: ArrayLike, name: str) -> Vector:
-    found = np.asarray(values, dtype=np.float64)
+    found = check.real(values, name)
     if found.ndim != 1:
         raise ValueError(f"{name} must be 1-D, one value per pair, got shape {found.shape}")
     return found

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Protocol
 
+from shesha import _kinds as kinds
+from shesha import _validate as check
 from shesha._types import Seed
 from shesha.benchmark import scores
 from shesha.benchmark.scores import Correlation, Quality, value_of
@@ -57,8 +59,15 @@ class ScoreRow:
     """Why there is no value, or what is left out."""
 
 
+def _require_measure(measure: Compared) -> None:
+    if not (hasattr(measure, "closer") and hasattr(measure, "symmetric")):
+        raise TypeError(f"measure must be a Measure, as `shesha.measures.get` returns, got {type(measure).__name__}")
+
+
 def pairs_prediction(names: Sequence[str], symmetric: bool) -> list[Pair]:
     """Return the pairs of models that the tests by prediction compare, in both orders for asymmetric measures."""
+    check.boolean(symmetric, "symmetric")
+    kinds.iterable(names, "names")
     return list(combinations(names, 2) if symmetric else permutations(names, 2))
 
 
@@ -67,7 +76,11 @@ def pairs_groups(groups: Mapping[str, Sequence[str]], symmetric: bool) -> list[P
 
     Each pair once, in the order listed; for asymmetric measures those between groups in both orders.
     """
-    group_of = {member: group for group, members in groups.items() for member in members}
+    check.boolean(symmetric, "symmetric")
+    for members in kinds.mapping(groups, "groups").values():
+        for member in kinds.iterable(members, "groups"):
+            kinds.label(member, "groups")
+    group_of = {member: group for group, members in groups.items() for member in kinds.iterable(members, "groups")}
     if len(group_of) < sum(map(len, groups.values())):
         raise ValueError("groups must name each model once, got a model again")
     if symmetric:
@@ -78,7 +91,10 @@ def pairs_groups(groups: Mapping[str, Sequence[str]], symmetric: bool) -> list[P
 
 def pairs_layers(models: Sequence[Sequence[str]], symmetric: bool) -> list[Pair]:
     """Return the pairs of layers of each model, in both orders for asymmetric measures."""
-    return [pair for layers in models for pair in pairs_prediction(layers, symmetric)]
+    check.boolean(symmetric, "symmetric")
+    return [
+        pair for layers in kinds.iterable(models, "models", "models") for pair in pairs_prediction(layers, symmetric)
+    ]
 
 
 def score_prediction(
@@ -105,13 +121,15 @@ def score_prediction(
     seed : int, Generator or None
         For the relabellings.
     """
+    _require_measure(measure)
+    kinds.mapping(values, "values")
     pairs = pairs_prediction(names, measure.symmetric)
     places = {name: place for place, name in enumerate(names)}
     sign = -1.0 if measure.closer == "higher" else 1.0
     distances = [sign * value_of(values, pair, measure.symmetric) for pair in pairs]
     numbers = [(places[a], places[b]) for a, b in pairs]
     rows = []
-    for test, known in differences.items():
+    for test, known in kinds.mapping(differences, "differences").items():
         outputs = [value_of(known, pair, True) for pair in pairs]
         found = scores.spearman(distances, outputs, len(names), numbers, n_permutations, seed)
         rows.append(_row(test, "spearman", measure, found))
@@ -132,6 +150,10 @@ def score_groups(
         The measure's values of the `pairs_groups`; NaN where there is none.
     groups : mapping of group name to names of models
     """
+    _require_measure(measure)
+    kinds.mapping(values, "values")
+    for members in kinds.mapping(groups, "groups").values():
+        kinds.iterable(members, "groups")
     both = scores.groups(values, groups, measure.closer, measure.symmetric)
     return [_row(test_name, quality, measure, found) for quality, found in zip(BY_GROUPS, both, strict=True)]
 
@@ -154,8 +176,11 @@ def score_layers(
     test_name : str
         How the scores call the test.
     """
+    _require_measure(measure)
+    kinds.mapping(values, "values")
     parts: dict[str, list[Quality]] = {"conformity": [], "spearman": [], "spearman_pooled": []}
-    for layers in models:
+    for layers in kinds.iterable(models, "models", "models"):
+        kinds.iterable(layers, "models", "layers")
         places = {name: place for place, name in enumerate(layers)}
         wanted = pairs_prediction(layers, measure.symmetric)
         own = {(places[a], places[b]): value_of(values, (a, b), measure.symmetric) for a, b in wanted}

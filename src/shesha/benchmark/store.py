@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from shesha import _kinds as kinds
 from shesha import _sqlite as sqlite
 from shesha import runs
 from shesha.benchmark._layout import LAYOUT
@@ -73,7 +74,7 @@ class Store:
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
         """Open a file; unless `create`, it must be there and is only read."""
-        self.path = Path(path)
+        self.path = kinds.path(path, "store")
         self._connection = sqlite.connect(self.path, LAYOUT, create=create)
 
     def __enter__(self) -> Self:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
+from shesha import _kinds as kinds
 from shesha import _spelling as spelling
 from shesha.benchmark._imported import found_at, is_place
 from shesha.benchmark.catalogue import Catalogue
@@ -93,7 +94,7 @@ class Suite:
 def domain_name(text: str, known: Collection[str] = tuple(PLACES)) -> str:
     """Return the name of a domain, whether given in the singular or the plural."""
     for name in known:
-        if text.casefold() in (name.casefold(), f"{name}s".casefold()):
+        if kinds.text(text, "domain").casefold() in (name.casefold(), f"{name}s".casefold()):
             return name
     raise spelling.unknown(text, "domain", known, spelling.close_names(text, known))
 
@@ -220,6 +221,6 @@ def suite(name: str) -> Suite:
 
 def shipped(name: str) -> Suite:
     """Return a suite of the library."""
-    if name not in _SUITES:
+    if kinds.text(name, "suite") not in _SUITES:
         raise spelling.unknown(name, "suite", _SUITES, spelling.close_names(name, _SUITES, n=1, cutoff=0.3))
     return Suite(name, _SUITES[name](), _OPTIONS[name])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shesha import _kinds as kinds
 from shesha import _validate as check
 from shesha.benchmark.mantel import rank_correlation
 from shesha.benchmark.ranks import CELL, require_columns
@@ -91,7 +92,10 @@ def to_markdown(frame: pd.DataFrame, stars: pd.DataFrame | None = None) -> str:
     stars : DataFrame, optional
         As the function `stars` returns it for the same results.
     """
-    if stars is not None and not (stars.index.equals(frame.index) and stars.columns.equals(frame.columns)):
+    kinds.frame(frame, "frame")
+    if stars is not None and not (
+        kinds.frame(stars, "stars").index.equals(frame.index) and stars.columns.equals(frame.columns)
+    ):
         raise ValueError("stars must have the rows and columns of frame, got others")
     values = frame.to_numpy(dtype=float)
     marks = np.full(values.shape, "", dtype=object) if stars is None else stars.to_numpy()

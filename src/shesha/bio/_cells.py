@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha import _kinds as kinds
 from shesha import _validate as check
 from shesha._types import Array, Mask, Matrix
 
@@ -22,7 +23,7 @@ def column(adata: Any, key: str, name: str) -> Array:
     """Return a column of obs as objects; a cell without a label has None."""
     from pandas import isna
 
-    if key not in adata.obs:
+    if kinds.label(key, name) not in adata.obs:
         known = check.listed(map(str, adata.obs))
         raise ValueError(f"{name} must be a column of adata.obs, one of {known or 'none'}, got {key!r}")
     # A copy: the values may be those of adata itself, which pandas lends for reading alone since 3.0.
@@ -43,7 +44,7 @@ def matrix_of(adata: Any, layer: str | None) -> Any:
         if adata.X is None:
             raise ValueError("layer must name a matrix of adata, which has no X, got None")
         return adata.X
-    if layer not in adata.layers:
+    if kinds.label(layer, "layer") not in adata.layers:
         # Since 0.13 anndata has X among the layers, under None.
         known = check.listed(name for name in adata.layers if name is not None)
         raise ValueError(f"layer must be among {known or 'none'}, got {layer!r}")
@@ -65,7 +66,7 @@ def perturbed(adata: Any, key: str, control: str, layer: str | None) -> Iterator
     require_anndata(adata)
     values, matrix = column(adata, key, "perturbation_key"), matrix_of(adata, layer)
     known = list(dict.fromkeys(one for one in values if one is not None))
-    if control not in known:
+    if kinds.label(control, "control_label") not in set(known):
         raise ValueError(
             f"control_label must be a label of adata.obs[{key!r}], one of {check.listed(known) or 'none'}, "
             f"got {control!r}"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from shesha import _kinds as kinds
 from shesha import _spelling as spelling
 from shesha import _validate as check
 from shesha._warnings import GuessedControlsWarning, warn
@@ -84,7 +85,7 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
     Traceback (most recent call last):
     ValueError: control must be named where several labels read like controls: DMSO, control
     """
-    known = list(dict.fromkeys(str(one) for one in labels))
+    known = list(dict.fromkeys(str(one) for one in kinds.instance(labels, Iterable, "labels", "labels")))
     if control is not None:
         return _named(known, control)
     stages: tuple[tuple[str, Callable[[str], bool]], ...] = (
@@ -112,7 +113,7 @@ def is_control(label: str) -> bool:
 
 
 def _named(known: list[str], control: str | Sequence[str]) -> Controls:
-    wanted = [control] if isinstance(control, str) else [str(one) for one in control]
+    wanted = [control] if isinstance(control, str) else [str(one) for one in kinds.sequence(control, "control")]
     if not wanted:
         raise ValueError("control must name at least one label, got an empty sequence")
     for one in wanted:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha import _kinds as kinds
 from shesha import _validate as check
 from shesha._types import Index
 from shesha._warnings import MeasureWarning, warn
@@ -106,7 +107,7 @@ def _matrix(adata: Any, obsm: str | None, layer: str | None) -> tuple[Any, str]:
         name = "X" if layer is None else f"layers[{layer!r}]"
         _tell_counts(matrix, name)
         return matrix, name
-    key = obsm.removeprefix("obsm/")
+    key = kinds.text(obsm, "obsm").removeprefix("obsm/")
     if key not in adata.obsm:
         raise ValueError(
             f"obsm must be among {check.listed(adata.obsm) or 'none'}, or None for X, got {obsm!r}: compute the "
@@ -135,7 +136,7 @@ def _labels(adata: Any, value: str | Sequence[Any], name: str) -> NDArray[Any]:
         return labels(adata, value, name)
     from pandas import isna
 
-    found = np.asarray(value, dtype=object)
+    found = check.dense(value, name).astype(object)
     if found.shape != (adata.n_obs,):
         raise ValueError(f"{name} must be a column of adata.obs or one label per cell, got shape {found.shape}")
     return np.array([None if isna(one) else str(one) for one in found], dtype=object)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shesha import _validate as check
 from shesha._types import Seed
 from shesha.bio.design import CellDesign, cell_design
 from shesha.coherence.table import Method, Null, coherence_by_group
@@ -214,7 +215,7 @@ def coherence(
     >>> bool(np.isclose(adata.obs["coherence_cosine"].mean(), adata.uns["coherence"]["table"].coherence["STAT1"]))
     True
     """
-    if copy and getattr(adata, "isbacked", False):
+    if check.boolean(copy, "copy") and getattr(adata, "isbacked", False):
         raise ValueError("copy must be False for backed AnnData, got True: call adata.to_memory() first")
     changed = adata.copy() if copy else adata
     asked = {"control": control, "obsm": obsm, "layer": layer, "per": per, "blocks": blocks, "groups": groups}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shesha import _kinds as kinds
 from shesha import _validate as check
 from shesha._types import Matrix
 from shesha.bio._cells import dense_rows, labels, matrix_of, require_anndata
@@ -182,11 +184,10 @@ def _within(name: str, part: pd.DataFrame, names: list[str]) -> dict[str, Any]:
     }
 
 
-def complete(table: pd.DataFrame, names: list[str], name: str) -> pd.DataFrame:
+def complete(table: pd.DataFrame, names: Sequence[str], name: str) -> pd.DataFrame:
     """Return the lines of a table that have all of some columns."""
-    if not hasattr(table, "columns"):
-        raise TypeError(f"{name} must be a DataFrame, got {type(table).__name__}")
-    missing = [one for one in names if one not in table]
+    kinds.frame(table, name)
+    missing = [one for one in names if kinds.label(one, "a column") not in table]
     if missing:
         raise ValueError(f"{name} must have the columns {check.listed(names)}, got none called {missing[0]!r}")
     return table.dropna(subset=names)

@@ -203,7 +203,12 @@ def named_layers(layers: Layers, name: str) -> dict[str, Representation]:
 def _mapping(layers: Layers, name: str) -> Mapping[Any, Any]:
     if isinstance(layers, Mapping):
         return layers
-    if isinstance(layers, str | Rdm) or hasattr(layers, "columns") or not isinstance(layers, Iterable):
+    if (
+        isinstance(layers, str | Rdm)
+        or hasattr(layers, "columns")
+        or not isinstance(layers, Iterable)
+        or getattr(layers, "shape", None) == ()
+    ):
         raise TypeError(
             f"{name} must be a mapping of names to arrays, or a sequence of arrays, got a {type(layers).__name__}"
         )

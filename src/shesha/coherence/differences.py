@@ -64,6 +64,8 @@ def coherence_of_differences(
     >>> round(found.coherence, 2), round(found.null_mean, 2), found.p_value
     (0.39, 0.18, 0.001)
     """
+    check.fraction(alpha, "alpha", closed=False)
+    check.fraction(confidence, "confidence", closed=False)
     v = check.matrix(differences, "differences", min_rows=2)
     n = len(v)
     groups = in_order_of(differences, groups, "groups", "differences")

@@ -87,7 +87,9 @@ def magnitude(shifts: ArrayLike) -> float:
     >>> magnitude([[3, 3], [3, 5], [3, 4], [3, 4]])
     5.0
     """
-    return float(np.linalg.norm(_shifts(shifts).mean(axis=0)))
+    v = _shifts(shifts)
+    unit = _unit(v)
+    return float(np.linalg.norm((v / unit).mean(axis=0))) * unit
 
 
 def spread(shifts: ArrayLike) -> float:
@@ -103,7 +105,9 @@ def spread(shifts: ArrayLike) -> float:
     1.0
     """
     v = _shifts(shifts)
-    return float(np.linalg.norm(v - v.mean(axis=0), axis=1).mean())
+    unit = _unit(v)
+    v = v / unit
+    return float(np.linalg.norm(v - v.mean(axis=0), axis=1).mean()) * unit
 
 
 def snr(shifts: ArrayLike) -> float:
@@ -129,9 +133,15 @@ def _shifts(shifts: ArrayLike) -> Matrix:
 def _directed(shifts: ArrayLike) -> tuple[Matrix, Matrix]:
     """Return the shifts and the unit vectors of those that have a length."""
     v = _shifts(shifts)
+    v = v / _unit(v)
     lengths = np.linalg.norm(v, axis=1)
     there = lengths > NO_DIRECTION * lengths.max()
     return v, v[there] / lengths[there, None]
+
+
+def _unit(v: Matrix) -> float:
+    """A power of two near the largest number: what is divided by it loses no digit, and its squares do not overflow."""
+    return float(np.ldexp(0.5, np.frexp(np.abs(v).max() or 1.0)[1]))
 
 
 def _longest(v: Matrix) -> float:

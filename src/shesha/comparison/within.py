@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,8 @@ def compare_within(
     """
     check.count(min_rows, "min_rows", minimum=5)
     check.count(min_group, "min_group", minimum=2)
+    if not isinstance(names, Sequence) or isinstance(names, str) or len(names) != 2:
+        raise TypeError(f"names must be two names, got {names!r}")
     if str(names[0]) == str(names[1]):
         raise ValueError(f"names must be two different names, got {names!r}")
     arrays, asked = _in_one_order(X, Y, names, {"labels": labels, "blocks": blocks, "groups": groups})

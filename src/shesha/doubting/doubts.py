@@ -159,10 +159,10 @@ def known_of(
     found: dict[str, Vector | Labels] = {}
     if isinstance(covariates, Mapping):
         for name, one in covariates.items():
-            found[str(name)] = _quantity(np.asarray(one), n, f"covariates[{name!r}]")
+            found[str(name)] = _quantity(check.dense(one, f"covariates[{name!r}]"), n, f"covariates[{name!r}]")
     elif covariates is not None:
         names = [str(name) for name in getattr(covariates, "columns", ())]
-        table = np.asarray(covariates)
+        table = check.dense(covariates, "covariates") if not names else np.asarray(covariates)
         if table.ndim == 1:
             found["the covariate"] = _quantity(table, n, "covariates")
         elif table.ndim == 2:

@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
+from shesha._arrays import shape_of
 from shesha._random import drawn_number
 from shesha._sqlite import StoreError
 from shesha._types import Seed
@@ -97,7 +97,7 @@ class DriftMonitor:
         n_resamples: int = RESAMPLES,
         seed: Seed = 0,
     ) -> None:
-        n_rows = next(iter(getattr(reference, "shape", None) or np.shape(reference)), 4)
+        n_rows = next(iter(getattr(reference, "shape", None) or shape_of(reference)), 4)
         found = chosen(measures, n_rows)
         held = Reference.of(reference, labels, found)
         unchanged = None

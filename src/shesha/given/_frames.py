@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shesha._arrays import shape_of
 from shesha._types import Array
 from shesha.given._names import NamedRows, Names
 
@@ -74,7 +75,7 @@ def _kind(column: pd.Series[Any]) -> str:
 
 def _stacked(lists: Any, name: str) -> Array:
     """Return lists of equal length as the rows of a matrix."""
-    rows = [None if one is None or np.ndim(one) == 0 else np.asarray(one) for one in lists]
+    rows = [None if one is None or shape_of(one) == () else np.asarray(one) for one in lists]
     missing = next((at for at, row in enumerate(rows) if row is None), None)
     if missing is not None:
         raise ValueError(f"{name} must hold a list in every row, got none in row {missing}")

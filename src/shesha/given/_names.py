@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shesha._arrays import shape_of, to_host
 from shesha._types import Array
 
 Kind = Literal["text", "numbered", "counted"]
@@ -154,11 +155,11 @@ class NamedRows:
     """
 
     def __init__(self, values: Any, names: ArrayLike | Names) -> None:
-        self.values = values if hasattr(values, "shape") else np.asarray(values)
-        self.known = names if isinstance(names, Names) else Names.of(np.asarray(names))
+        self.values = values if hasattr(values, "shape") else to_host(values, "values")
+        self.known = names if isinstance(names, Names) else Names.of(to_host(names, "names"))
         """The names; of a file they are read only if they are needed."""
-        if not isinstance(names, Names) and (not self.shape or np.shape(names) != self.shape[:1]):
-            raise ValueError(f"names must be one per row ({(self.shape or (0,))[0]}), got shape {np.shape(names)}")
+        if not isinstance(names, Names) and (not self.shape or shape_of(names) != self.shape[:1]):
+            raise ValueError(f"names must be one per row ({(self.shape or (0,))[0]}), got shape {shape_of(names)}")
 
     @property
     def names(self) -> Array:

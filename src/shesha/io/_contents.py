@@ -171,8 +171,10 @@ def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[st
 
 
 def _check_names(keys: Iterable[str]) -> list[str]:
+    if isinstance(keys, str) or not isinstance(keys, Iterable):
+        raise TypeError(f"keys must be a sequence of names, got {keys!r}")
     names = list(keys)
-    if isinstance(keys, str) or not all(isinstance(name, str) for name in names):
+    if not all(isinstance(name, str) for name in names):
         raise TypeError(f"keys must be a sequence of names, got {keys!r}")
     if not names:
         raise ValueError("keys must hold at least one name, got none; leave keys out to read everything")

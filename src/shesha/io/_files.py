@@ -11,6 +11,7 @@ from types import ModuleType
 
 import numpy as np
 
+from shesha import _kinds as kinds
 from shesha._memory import memory_budget, readable
 from shesha._optional import require
 
@@ -39,7 +40,7 @@ def existing(path: str | os.PathLike[str]) -> Path:
     """Return the path of something that exists."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a string or a path, got {type(path).__name__}")
-    found = Path(path)
+    found = kinds.path(path, "path")
     if not found.exists():
         raise FileNotFoundError(f"path must be an existing file, got {found}")
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from shesha import _kinds as kinds
 from shesha.given import NamedRows, Names, in_memory, parted
 from shesha.io._files import listed
 
@@ -52,7 +53,7 @@ def from_anndata(adata: Any, *, obsm: str | None = None, layer: str | None = Non
 
 def _chosen(matrices: Mapping[str, Any], key: str, name: str, folder: str | None = None) -> Any:
     short = key.removeprefix(f"{folder or name}/") if isinstance(key, str) else key
-    if short not in matrices:
+    if kinds.label(short, name) not in matrices:
         # Since 0.13 anndata has X among the layers, under None.
         known = listed(str(one) for one in matrices if one is not None)
         raise ValueError(f"{name} must be among {known}, got {key!r}")

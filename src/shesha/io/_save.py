@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import _arrays
+from shesha import _kinds as kinds
 from shesha._types import Array
 from shesha.io._replacing import replacing
 from shesha.io._writers import WRITERS, Content
@@ -71,9 +72,8 @@ def save(
     target = _target(path, overwrite)
     numbers = {_name(name): _numbers(array, name) for name, array in _mapping(arrays).items()}
     given = None if labels is None else _labels(labels, list(numbers.values()))
-    if isinstance(columns, str):
-        raise TypeError(f"columns must be a sequence of names, got {columns!r}")
-    content = Content(target, numbers, given, _name(label_column), None if columns is None else list(columns))
+    names = None if columns is None else kinds.names(columns, "columns")
+    content = Content(target, numbers, given, _name(label_column), names)
     if given is not None and label_column in numbers:
         raise ValueError(f"label_column must differ from the names of the arrays, got {label_column!r}")
     ending = target.suffix.lower()
@@ -83,9 +83,7 @@ def save(
 
 def _target(path: str | os.PathLike[str], overwrite: bool) -> Path:
     """Return a path that may be written."""
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"path must be a string or a path, got {type(path).__name__}")
-    found = Path(path)
+    found = kinds.path(path, "path")
     ending = found.suffix.lower()
     if ending == ".h5ad":
         raise ValueError(

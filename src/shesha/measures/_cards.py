@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable
 
+from shesha import _kinds as kinds
 from shesha.measures._lookup import load_entry_points
 from shesha.measures._registry import IMPLIED, Measure, registered
 from shesha.report import (
@@ -29,6 +30,7 @@ _COSTS = {
 
 def card(measure: Measure) -> str:
     """Return what a reader must know of a measure, as text."""
+    kinds.instance(measure, Measure, "measure", "a Measure, as `shesha.measures.get` returns")
     return as_card(f"{measure.name}: {meaning(measure)}", facts(measure))
 
 
@@ -64,8 +66,8 @@ def facts(measure: Measure) -> list[tuple[str, str]]:
 def overview(of: Iterable[Measure] | None = None) -> str:
     """Return the list of all measures by family, or of some."""
     load_entry_points()
-    measures = list(registered().values() if of is None else of)
-    side = max(len(one.name) for one in measures)
+    measures = list(registered().values() if of is None else kinds.several(of, Measure, "of", "measures"))
+    side = max((len(one.name) for one in measures), default=0)
     lines = []
     for family in dict.fromkeys(measure.family for measure in measures):
         lines.append(family)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from shesha import _kinds as kinds
 from shesha import _spelling as spelling
 from shesha._offers import load_marks, offered
 from shesha.measures._own import PlainMeasure, plain
@@ -89,7 +90,7 @@ def choose(
     """Return the measures meant by 'standard', 'all', a family, a group ('ReSi'), a name, a function, or several."""
     if isinstance(chosen, str | Measure) or callable(chosen):
         chosen = [chosen]
-    if not isinstance(chosen, Iterable):
+    if not isinstance(chosen, Iterable) or not kinds.has_entries(chosen):
         raise TypeError(f"measures must be names or functions, got {chosen!r}")
     found: dict[str, Measure] = {}
     for one in chosen:

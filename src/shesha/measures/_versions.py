@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shesha import _kinds as kinds
 from shesha.measures._registry import Measure
 
 
@@ -19,6 +20,7 @@ def version_of(measure: Measure) -> str:
     >>> len(version_of(get("CKA")))
     12
     """
+    kinds.instance(measure, Measure, "measure", "a Measure, as `shesha.measures.get` returns")
     # What starts processes takes longer to import than all measures.
     from shesha.runs import version_of_code
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._types import Array, Index, Labels, Mask, Matrix
-from shesha.given import along, in_order, in_order_of, is_labelled, parted
+from shesha.given import along, in_order, in_order_of, is_labelled
 
 ROLES = (
     ("trial", "presentation", "event", "stimulus"),
@@ -85,7 +85,7 @@ class Trials:
 def responses(X: Any, name: str = "X", *, min_trials: int = 2) -> tuple[Array, Any]:
     """Return finite responses (trials, neurons[, times]) as float64, and the labelled array they came in."""
     source = in_order(X, ROLES) if is_labelled(X) else None
-    array = np.asarray(parted(X if source is None else source, name)[0])
+    array = check.dense(X if source is None else source, name)
     if array.ndim not in (2, 3) or 0 in array.shape:
         raise ValueError(f"{name} must be (n_trials, n_neurons) or (n_trials, n_neurons, n_times), got {array.shape}")
     flat = check.raw_matrix(array.reshape(len(array), -1), name, min_rows=min_trials)
@@ -95,7 +95,7 @@ def responses(X: Any, name: str = "X", *, min_trials: int = 2) -> tuple[Array, A
 def condition_codes(X: Any, conditions: Conditions, n_trials: int, name: str = "X") -> tuple[Labels, tuple[str, ...]]:
     """Number the conditions of the trials; several columns (contrast left, contrast right) are one condition each."""
     given = in_order_of(X, _of_coordinates(X, conditions, name), "conditions", name)
-    columns = np.asarray(parted(given, "conditions")[0])
+    columns = check.dense(given, "conditions")
     if columns.ndim == 2:
         if len(columns) != n_trials:
             raise ValueError(f"conditions must have one line for each of the {n_trials} trials, got {len(columns)}")

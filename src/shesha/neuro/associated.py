@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import spearmanr
 from scipy.stats import t as student
 
+from shesha import _kinds as kinds
 from shesha import _validate as check
 from shesha._types import Array
 from shesha.neuro._clusters import jackknifed, partial_rank_correlation
@@ -62,9 +63,9 @@ def association(
     """
     check.choice(clusters, CLUSTERS, "clusters")
     check.fraction(confidence, "confidence", closed=False)
-    frame = table.to_frame()
+    frame = kinds.instance(table, SessionTable, "table", "a SessionTable, as `session_table` returns").to_frame()
     numeric = tuple(str(name) for name in frame.columns if frame[name].dtype.kind in "fi")
-    columns = [check.choice(name, numeric, "columns") for name in (first, second, *given)]
+    columns = [check.choice(name, numeric, "columns") for name in (first, second, *kinds.sequence(given, "given"))]
     known = frame.dropna(subset=columns)
     values = known[columns].to_numpy(dtype=np.float64)
     if len(values) < 4:

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from shesha import _validate as check
 from shesha._types import Matrix, Vector
-from shesha.given import parted
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.standardisation import centred_units
 from shesha.kernels.trial_geometry import centred_ranks, directed, distances_of, half_sums
@@ -131,7 +130,7 @@ def _ceiling(repeats: Matrix, scaled: Callable[[Matrix], Matrix]) -> tuple[tuple
 
 
 def _given(rdms: ArrayLike) -> tuple[Matrix, int]:
-    array = np.asarray(parted(rdms, "rdms")[0])
+    array = check.dense(rdms, "rdms")
     square = array.ndim == 3 and array.shape[1] == array.shape[2]
     if not (square or array.ndim == 2) or array.dtype.kind not in "fiu":
         raise ValueError(
@@ -142,7 +141,7 @@ def _given(rdms: ArrayLike) -> tuple[Matrix, int]:
         raise ValueError(f"rdms must hold at least 2 repeats, got {len(array)}")
     if np.isinf(array).any():
         raise ValueError("rdms must be finite, or NaN where there is no distance, got infinity")
-    found = np.asarray(array, dtype=np.float64)
+    found = check.real(array, "rdms")
     if square:
         return found[:, *np.triu_indices(found.shape[1], k=1)], int(found.shape[1])
     n = round((1 + np.sqrt(1 + 8 * found.shape[1])) / 2)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha import _kinds as kinds
 from shesha import _validate as check
 from shesha._types import Array, Index, Matrix, Seed, Vector
 from shesha.kernels.trial_geometry import directed
@@ -171,6 +172,7 @@ def permutation_null(
     True
     """
     check.choice(closer, ("higher", "lower", "either"), "closer")
+    kinds.function(statistic, "statistic")
     values, source = responses(X)
     trials = Trials(values, np.zeros(len(values), dtype=np.intp), ("",), source)
     orders = Orders.of(

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
+from shesha import _kinds as kinds
+
 
 @dataclass(frozen=True)
 class Area:
@@ -48,7 +50,7 @@ def region_of(area: str) -> str:
     >>> region_of("CA1"), region_of("root")
     ('Hippocampus', 'Other')
     """
-    return allen_areas()[area].region if area in allen_areas() else OTHER
+    return allen_areas()[area].region if kinds.text(area, "area") in allen_areas() else OTHER
 
 
 def division_of(area: str) -> str:
@@ -59,4 +61,4 @@ def division_of(area: str) -> str:
     >>> division_of("LSr"), division_of("root")
     ('Striatum', 'Other')
     """
-    return allen_areas()[area].division if area in allen_areas() else OTHER
+    return allen_areas()[area].division if kinds.text(area, "area") in allen_areas() else OTHER

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shesha import _kinds as kinds
 from shesha import _validate as check
 from shesha._random import generator, number
 from shesha._types import Index, Matrix, Seed, Vector
@@ -58,6 +59,10 @@ class _Session:
 
     def of_shared(self, conditions: Index, neurons: Index) -> Cube:
         return self.halves[:, conditions][:, :, neurons]
+
+
+def _numbered(sessions: Any) -> dict[str, Any]:
+    return {str(at): one for at, one in enumerate(kinds.sequence(sessions, "sessions", "pairs (X, conditions)"))}
 
 
 def session_drift(
@@ -116,7 +121,7 @@ def session_drift(
     """
     check.count(n_permutations, "n_permutations", minimum=19)
     check.fraction(alpha, "alpha", closed=False)
-    named = sessions if isinstance(sessions, Mapping) else {str(at): one for at, one in enumerate(sessions)}
+    named = sessions if isinstance(sessions, Mapping) else _numbered(sessions)
     if len(named) < 2:
         raise ValueError(f"sessions must be at least 2, got {len(named)}")
     found = [_Session.of(str(name), *_pair(one, name)) for name, one in named.items()]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shesha import _kinds as kinds
 from shesha import _validate as check
 
 
@@ -42,9 +43,12 @@ def spike_counts(
     [[2, 0], [1, 1]]
     """
     check.count(n_bins, "n_bins")
+    if len(kinds.sequence(window, "window", "two numbers")) != 2:
+        raise ValueError(f"window must be a beginning and an end, got {window!r}")
     start, end = (check.finite_number(value, "window") for value in window)
     if end <= start:
         raise ValueError(f"window must end after it begins, got {start:g} to {end:g}")
+    kinds.instance(spikes, Iterable, "spikes", "spike times, one array per neuron")
     trains = list(spikes.values()) if isinstance(spikes, Mapping) or hasattr(spikes, "keys") else list(spikes)
     if not trains:
         raise ValueError("spikes must be those of at least one neuron, got none")
@@ -61,7 +65,7 @@ def _times(given: Any, name: str) -> NDArray[np.float64]:
         if type(given).__module__.partition(".")[0] == "pynapple" and hasattr(given, attribute):
             given = getattr(given, attribute)
             break
-    times = np.asarray(given, dtype=np.float64)
+    times = check.real(given, name)
     if times.ndim != 1 or not np.isfinite(times).all():
         raise ValueError(f"{name} must be finite times, one after the other, got shape {times.shape}")
     return np.sort(times) if name == "spikes" else times

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from shesha import _kinds as kinds
 from shesha import _validate as check
 from shesha._progress import track
 from shesha._random import drawn_number
@@ -116,7 +117,8 @@ def session_table(
     CA1       3  -0.382 [-0.67, -0.09]  -0.101     0/3
     """
     options = _options(locals())
-    named = sessions if isinstance(sessions, Mapping) else {str(at): one for at, one in enumerate(sessions)}
+    listed = sessions if isinstance(sessions, Mapping) else kinds.sequence(sessions, "sessions", "Session")
+    named = listed if isinstance(listed, Mapping) else {str(at): one for at, one in enumerate(listed)}
     if not named:
         raise ValueError("sessions must be at least one, got none")
     grouped = _grouping(by)

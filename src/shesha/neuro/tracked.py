@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shesha import _kinds as kinds
 from shesha import _validate as check
 from shesha._types import Index
-from shesha.given import parted
 
 MISSING = -1
 
@@ -42,7 +42,7 @@ def tracked_table(
     >>> tracked_table([[0, 3], [1, -1]], n_neurons=[2, 4]).tolist()
     [[0, 3], [1, -1]]
     """
-    table = np.asarray(parted(tracked, "tracked")[0])
+    table = check.dense(tracked, "tracked")
     if table.dtype.kind == "f" and table.size and (table == np.round(table)).all():
         table = table.astype(np.intp)
     if table.ndim != 2 or table.dtype.kind not in "iu":
@@ -50,6 +50,10 @@ def tracked_table(
             f"tracked must be whole numbers of shape (n_tracked, n_sessions), -1 where a session lacks a neuron, got "
             f"{table.dtype} of shape {table.shape}"
         )
+    if n_neurons is not None:
+        kinds.sequence(n_neurons, "n_neurons", "whole numbers")
+    if names is not None and len(kinds.sequence(names, "names")) != table.shape[1]:
+        raise ValueError(f"names must be one per column of tracked ({table.shape[1]}), got {len(names)}")
     if n_neurons is not None and table.shape[1] != len(n_neurons):
         raise ValueError(f"tracked must have one column per session ({len(n_neurons)}), got {table.shape[1]}")
     table = table.astype(np.intp)

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha import _validate as check
 from shesha._types import Vector
 
 Correction = Literal["holm", "benjamini-hochberg"]
@@ -53,7 +54,7 @@ def benjamini_hochberg(p_values: ArrayLike) -> Vector:
 
 def _adjusted(p_values: ArrayLike, rule: Callable[[Vector], Vector]) -> Vector:
     """Apply a rule to the p-values that are there."""
-    p = np.asarray(p_values, dtype=np.float64)
+    p = check.real(p_values, "p_values")
     if p.ndim != 1:
         raise ValueError(f"p_values must be 1-D, got shape {p.shape}")
     known = np.flatnonzero(~np.isnan(p))

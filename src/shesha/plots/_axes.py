@@ -25,6 +25,8 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
     plt = pyplot()
     if ax is None:
         _, ax = plt.subplots(figsize=size, layout="constrained")
+    if not hasattr(ax, "get_figure") or not hasattr(ax, "imshow"):
+        raise TypeError(f"ax must be Axes of matplotlib, got {type(ax).__name__}")
     return ax
 
 

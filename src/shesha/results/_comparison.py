@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from shesha import _kinds as kinds
 from shesha.report import Metric, Page, page_width, wrapped
 from shesha.results._base import Result
 from shesha.results._beside import BesideNull
@@ -236,6 +237,6 @@ def _size(shape: tuple[int, ...]) -> str:
 
 def plain_name(name: str) -> str:
     """Return a measure's name as lookup compares it."""
-    base, bracket, options = name.lower().partition("(")
+    base, bracket, options = kinds.text(name, "measure").lower().partition("(")
     # Among options signs count: 1e-16 is not 1e16.
     return "".join(c for c in base if c.isalnum()) + bracket + "".join(c for c in options if not c.isspace())

@@ -17,6 +17,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
+from shesha import _kinds
 from shesha._atomic import write_text
 from shesha._version import __version__
 from shesha.results._base import Result
@@ -68,7 +69,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     shesha.load(found.save(f"{folder}/found.json")) == found
     True
     """
-    content = _read(Path(path))
+    content = _read(_kinds.path(path, "path"))
     if content["format"] != FORMAT:
         raise ValueError(
             f"path must hold a result of format {FORMAT}, which shesha {__version__} reads, got format "
@@ -83,6 +84,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _read(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refused)
+    except IsADirectoryError as error:
+        raise ValueError(f"path must be a file, got the folder {path}") from error
     except (ValueError, RecursionError) as error:
         raise ValueError(f"path must hold a result that `save` wrote, got no such JSON in {path}: {error}") from error
     if not isinstance(content, dict) or not {"format", "result"} <= content.keys():

@@ -13,6 +13,7 @@ from multiprocessing import connection, get_context, parent_process
 from types import ModuleType
 from typing import Any, Protocol
 
+from shesha import _kinds as kinds
 from shesha import _validate as check
 from shesha._optional import require
 
@@ -170,7 +171,7 @@ def require_workers(workers: int | None, scheduler: str | None) -> None:
 
 def _require_listener(address: str) -> None:
     """Refuse an address where nothing answers; a client that could not connect would linger."""
-    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    host, _, port = kinds.text(address, "scheduler").removeprefix("tcp://").rpartition(":")
     if not host or not port.isdigit() or "/" in host:
         if "://" in address and not address.startswith("tcp://"):
             return

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from shesha import _kinds as kinds
 from shesha import _sqlite as sqlite
 from shesha.runs.locks import only_writer
 
@@ -108,6 +109,7 @@ def writing(path: str | os.PathLike[str] | None, *, wait: bool = True) -> Iterat
         with ResultStore() as store:
             yield store
         return
-    sqlite.require_place(Path(path), LAYOUT.writer)
-    with only_writer(Path(path), wait=wait), ResultStore(path) as store:
+    place = kinds.path(path, "store")
+    sqlite.require_place(place, LAYOUT.writer)
+    with only_writer(place, wait=wait), ResultStore(place) as store:
         yield store

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shesha import _kinds as kinds
 from shesha import _memory as memory
 from shesha import _validate as check
 from shesha._warnings import NotEstimable
@@ -164,7 +165,7 @@ def drift_path(
     if isinstance(representations, Mapping):
         names, arrays = tuple(map(str, representations)), list(representations.values())
     else:
-        arrays = list(representations)
+        arrays = list(kinds.sequence(representations, "representations", "matrices"))
         names = tuple(map(str, range(len(arrays))))
     if len(arrays) < 2:
         raise ValueError(f"representations must hold at least 2 matrices, got {len(arrays)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from shesha import _memory as memory
 from shesha import _validate as check
 from shesha._random import generator, spawn
 from shesha._types import Index, Matrix, Seed, Vector
@@ -157,6 +158,7 @@ def class_separation_ratio(
     share = check.fraction(subsample_frac, "subsample_frac")
     rng = generator(seed)
     size = int(rows.n_rows * share)
+    memory.require(8 * rows.n_rows * n_bootstrap, f"{n_bootstrap:,} subsamples of {rows.n_rows:,} rows", "draw fewer")
     chosen = np.zeros((rows.n_rows, n_bootstrap))
     for draw in range(n_bootstrap):
         chosen[rng.choice(rows.n_rows, size, replace=False), draw] = 1.0

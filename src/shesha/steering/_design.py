@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import _validate as check
-from shesha._arrays import to_host
 from shesha._random import generator
 from shesha._types import Index, Labels, Mask, Seed
 from shesha.given import in_order_of
@@ -193,6 +192,9 @@ def halves(y: ArrayLike, groups: ArrayLike | None = None, *, seed: Seed = None) 
     >>> a.tolist(), b.tolist()
     ([0, 1, 4, 5], [2, 3, 6, 7])
     """
-    found = labelled(y, y, groups, len(to_host(y)))
+    classes = check.dense(y, "y")
+    if classes.ndim != 1:
+        raise ValueError(f"y must be 1-D, one label per row, got shape {classes.shape}")
+    found = labelled(y, y, groups, len(classes))
     first = found.halves(found.codes, generator(seed))
     return np.flatnonzero(first), np.flatnonzero(~first)

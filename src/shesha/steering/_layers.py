@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha import _kinds as kinds
 from shesha import _validate as check
 from shesha._layers import LayerAxis, layer_sequence
 from shesha._progress import track
@@ -147,7 +148,8 @@ def _named(layers: object, layer_axis: LayerAxis) -> dict[str, ArrayLike]:
     if isinstance(layers, Mapping):
         found = {str(name): X for name, X in layers.items()}
     else:
-        found = {str(number): X for number, X in enumerate(layer_sequence(layers, "layers", layer_axis))}
+        several = kinds.sequence(layer_sequence(layers, "layers", layer_axis), "layers", "arrays")
+        found = {str(number): X for number, X in enumerate(several)}
     if not found:
         raise ValueError("layers must hold at least one layer, got none")
     return found

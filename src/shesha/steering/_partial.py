@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha import _kinds as kinds
 from shesha import _validate as check
+from shesha._arrays import to_host
 from shesha._random import generator
 from shesha._types import Index, Mask, Matrix, Seed, Vector
 from shesha.nulls import Exchange, exchange
@@ -62,6 +64,7 @@ def partial_correlations(
     (0.77, 0.91)
     """
     columns = _columns(table)
+    kinds.sequence(given, "given")
     for name, one in (("target", target), *(("given", one) for one in given)):
         check.choice(one, tuple(columns), name)
     if target in given:
@@ -107,7 +110,9 @@ def _same_order(names: list[str], tested: Mask, given: Sequence[str]) -> tuple[s
 
 def _columns(table: Any) -> dict[str, Vector]:
     """Columns of numbers, by name."""
-    found = {str(name): np.asarray(table[name]) for name in table}
+    if not isinstance(table, Mapping) and not hasattr(table, "columns"):
+        raise TypeError(f"table must be a DataFrame or a mapping of names to numbers, got {type(table).__name__}")
+    found = {str(name): to_host(table[name], f"table[{name!r}]") for name in table}
     return {name: one.astype(np.float64) for name, one in found.items() if one.dtype.kind in "fiub"}
 
 

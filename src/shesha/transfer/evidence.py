@@ -63,6 +63,7 @@ def logme(X: ArrayLike, y: ArrayLike, *, published: bool = False) -> float:
     >>> round(logme(X, y), 3), round(logme(X + 2 * np.eye(5)[y], y), 3)
     (-0.867, -0.558)
     """
+    check.boolean(published, "published")
     matrix = check.matrix(X)
     codes, names = check.labels(y, len(matrix))
     memory.require(
@@ -105,7 +106,8 @@ def logme_regression(X: ArrayLike, Y: ArrayLike, *, published: bool = False) -> 
     >>> round(logme_regression(X, noise), 3), round(logme_regression(X, X[:, 0] + 0.1 * noise), 3)
     (-1.274, 0.719)
     """
-    targets = np.asarray(Y)
+    check.boolean(published, "published")
+    targets = check.dense(Y, "Y")
     matrix, targets = check.paired(X, targets[:, None] if targets.ndim == 1 else targets)
     constant = np.flatnonzero((targets == targets[0]).all(axis=0))
     if len(constant):

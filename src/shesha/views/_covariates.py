@@ -119,7 +119,7 @@ def _columns(covariates: Any, n_rows: int) -> Iterator[tuple[str, NDArray[Any]]]
     if hasattr(covariates, "columns") and hasattr(covariates, "iloc"):
         found = [(f"covariates[{str(name)!r}]", np.asarray(covariates[name])) for name in covariates.columns]
     else:
-        array = to_host(covariates)
+        array = to_host(covariates, "covariates")
         if array.ndim not in (1, 2) or 0 in array.shape:
             raise ValueError(f"covariates must be of shape (n,) or (n, n_covariates), got shape {array.shape}")
         if array.ndim == 1:

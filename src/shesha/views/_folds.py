@@ -34,7 +34,7 @@ class Groups:
     """
 
     def __init__(self, labels: ArrayLike) -> None:
-        given = np.asarray(labels)
+        given = check.dense(labels, "labels")
         if given.ndim != 1:
             raise ValueError(f"labels must be 1-D (n_samples,), got shape {given.shape}")
         self.codes: tuple[int, ...] = tuple(np.unique(given, return_inverse=True)[1].tolist())

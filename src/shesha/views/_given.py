@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from shesha import _arrays as arrays
 from shesha import _validate as check
+from shesha._arrays import shape_of
 from shesha._types import Index
 from shesha._warnings import MeasureWarning, NotEstimable, warn
 from shesha.given import Names, parted
@@ -56,7 +57,7 @@ class Rdm:
         self.condensed, self.n_rows = check.rdm(values, name)
         self.precision = stored_precision(values)
         # A condensed triangle has a name per pair, if any.
-        self.names: Names | None = names if len(np.shape(values)) == 2 else None
+        self.names: Names | None = names if len(shape_of(values)) == 2 else None
 
     @classmethod
     def stack(cls, D: ArrayLike, name: str = "D") -> list[Rdm]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha import _arrays as arrays
+from shesha import _kinds as kinds
 from shesha import _validate as check
 from shesha._types import Index, Matrix, Vector
 from shesha._warnings import NotEstimable
@@ -180,6 +181,8 @@ class Representation:
 
     def view(self, kind: type[V], **options: Any) -> V:
         """Return the view, making it if it has not been made."""
+        for name, value in options.items():
+            kinds.label(value, name)
         return cast(V, self.once((kind, *sorted(options.items())), lambda: kind.of(self, **options)))
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shesha import _validate as check
 from shesha._types import Index, Vector
 from shesha.kernels.spectrum import centred_variances
 from shesha.views._representation import Representation, View
 
 if TYPE_CHECKING:
     from shesha.views._rows import Rows
+
+
+_ENTRIES = 1 << 20
+"""Numbers looked at together."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,8 @@ class Variances(View):
     @classmethod
     def of_rows(cls, source: Rows) -> Variances:
         """Decompose rows from wherever they are, in blocks."""
+        for start, block in source.blocks(_ENTRIES):
+            check.finite(block, source.name, first_row=start)
         return cls(centred_variances(source))
 
     def permuted(self, order: Index) -> Variances:

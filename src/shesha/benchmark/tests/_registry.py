@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TypeVar
 
+from shesha import _kinds as kinds
 from shesha import _spelling as spelling
 from shesha.benchmark._imported import found_at, is_place
 from shesha.benchmark.models import add_kind
@@ -83,7 +84,7 @@ def find(test: str | BenchmarkTest) -> BenchmarkTest:
     if is_place(test):
         return find(_test_at(test))
     plain = {one.name.replace("_", ""): one for one in known()}
-    found = plain.get(test.casefold().replace("_", "").replace("-", "").replace(" ", ""))
+    found = plain.get(kinds.text(test, "test").casefold().replace("_", "").replace("-", "").replace(" ", ""))
     if found is None:
         names = [one.name for one in known()]
         raise spelling.unknown(test, "test", names, spelling.close_names(test, names, cutoff=0.4))

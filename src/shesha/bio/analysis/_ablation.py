@@ -82,9 +82,8 @@ def ablation(
     rank of coherence between settings: 0.955 +- 0.000, at least 0.955
     """
     if not isinstance(tables, Mapping) or len(tables) < 2:
-        raise ValueError(
-            f"tables must map at least two settings to tables, got {type(tables).__name__} of {len(tables)}"
-        )
+        size = f" of {len(tables)}" if isinstance(tables, Mapping) else ""
+        raise ValueError(f"tables must map at least two settings to tables, got {type(tables).__name__}{size}")
     consistency = {score: _consistency(list(tables.values()), score) for score in (x, y)}
     found: dict[str, dict[str, float]] = {}
     for name, table in tables.items():

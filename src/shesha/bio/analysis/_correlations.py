@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shesha import _kinds as kinds
 from shesha import _validate as check
 from shesha._random import generator
 from shesha._types import Matrix, Seed
@@ -106,7 +107,7 @@ def correlation(
     """
     check.count(n_bootstrap, "n_bootstrap", minimum=0)
     level = check.fraction(confidence, "confidence", closed=False)
-    columns = numbers(table, [x, y, *given])
+    columns = numbers(table, [x, y, *kinds.sequence(given, "given")])
     n, k = len(columns), len(given)
     if n < k + 4:
         raise ValueError(f"table must hold at least {k + 4} perturbations with all values, got {n}")
@@ -177,10 +178,10 @@ def correlations(
     """
     import pandas as pd
 
-    sets = [tuple(one) for one in given]
+    sets = [tuple(kinds.sequence(one, "given")) for one in kinds.sequence(given, "given", "lists of columns")]
     lines = []
     for name, part in parts(table, by):
-        for score in scores:
+        for score in kinds.sequence(scores, "scores"):
             for covariates in sets:
                 own = seed_of(seed, name, x, score, *covariates)
                 options: dict[str, Any] = {"n_bootstrap": n_bootstrap, "confidence": confidence, "seed": own}

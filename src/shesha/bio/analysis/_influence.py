@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shesha import _kinds as kinds
 from shesha.bio.analysis._correlations import numbers
 from shesha.bio.analysis._resampled import rank_correlations
 from shesha.bio.reproducibility import complete
@@ -49,7 +50,7 @@ def influence(
     """
     import pandas as pd
 
-    columns = numbers(table, [x, y, *given])
+    columns = numbers(table, [x, y, *kinds.sequence(given, "given")])
     n = len(columns)
     if n < len(given) + 4:
         raise ValueError(f"table must hold at least {len(given) + 4} perturbations with all values, got {n}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shesha import _kinds as kinds
 from shesha import _validate as check
 from shesha._random import generator
 from shesha._types import Seed
@@ -72,7 +73,7 @@ def null_model(
     check.count(n_controls, "n_controls")
     effects = [check.at_least(one, "effect", 0.0) for one in np.atleast_1d(effect).tolist()]
     sizes = [check.count(one, "n_cells", minimum=2) for one in np.atleast_1d(n_cells).tolist()]
-    levels = [check.positive(one, "noise") for one in noise]
+    levels = [check.positive(one, "noise") for one in kinds.sequence(noise, "noise", "numbers")]
     rng = generator(seed)
     return pd.DataFrame(
         [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shesha import _kinds
 from shesha._types import Matrix, Vector
 from shesha.bio.analysis._correlations import correlation, numbers, seed_of
 from shesha.bio.reproducibility import complete
@@ -84,7 +85,8 @@ def single_against_combined(
     """
     from scipy.stats import mannwhitneyu
 
-    kept = complete(table, [x, y, *given, *([label] if label else [])], "table")
+    kept = complete(table, [x, y, *_kinds.sequence(given, "given"), *([] if label is None else [label])], "table")
+    _kinds.text(separator, "separator")
     names = kept.index if label is None else kept[label]
     combined = np.array([_genes(str(name), separator) > 1 for name in names], dtype=bool)
     if min(combined.sum(), (~combined).sum()) < 4:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shesha import _kinds as kinds
 from shesha._types import Vector
 from shesha.bio.analysis._correlations import parts
 from shesha.bio.discordances import as_deviations
@@ -55,7 +56,7 @@ def discordances(
     """
     import pandas as pd
 
-    kept = complete(table, [x, y, *given, *([by] if by else [])], "table")
+    kept = complete(table, [x, y, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table")
     found = []
     for _, part in parts(kept, by):
         a, b = (_without(part, name, given) for name in (x, y))
@@ -112,7 +113,7 @@ def discordance_quartiles(
     import pandas as pd
 
     found = discordances(table, x, y, by=by, given=given)
-    kept = complete(table, [x, y, size, *given, *([by] if by else [])], "table")
+    kept = complete(table, [x, y, size, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table")
     if not kept.index.is_unique or len(found) < 8:
         raise ValueError(f"table must hold at least 8 perturbations, each with a name of its own, got {len(found)}")
     codes: Any = pd.qcut(found.rank(method="first"), 4, labels=False)

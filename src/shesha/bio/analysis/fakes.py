@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha import _kinds as kinds
 from shesha import _validate as check
 from shesha._random import generator
 from shesha._types import Matrix, Seed
@@ -75,8 +76,9 @@ def fake_tables(
     import pandas as pd
 
     rows = check.matrix(controls, "controls")
+    kinds.mapping(sizes, "sizes")
     check.count(n_tables, "n_tables")
-    counts = {str(name): check.count(int(n), "sizes", minimum=2) for name, n in sizes.items()}
+    counts = {str(name): check.count(n, "sizes", minimum=2) for name, n in sizes.items()}
     if max(counts.values(), default=0) > len(rows) - _FEWEST:
         raise ValueError(
             f"sizes must leave at least {_FEWEST} of the {len(rows)} controls, got a group of {max(counts.values())}"
@@ -131,7 +133,8 @@ def beside_fakes(
     >>> found.chance > 0.95  # Nothing moved.
     True
     """
-    if not fakes:
+    kinds.function(statistic, "statistic")
+    if not kinds.sequence(fakes, "fakes", "tables"):
         raise ValueError("fakes must hold at least one table, got none")
     value, drawn = float(statistic(table)), np.array([statistic(one) for one in fakes], dtype=np.float64)
     low, high = np.nanquantile(drawn, [0.025, 0.975])

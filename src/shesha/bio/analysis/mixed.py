@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shesha import _kinds as kinds
 from shesha._types import Vector
 from shesha.bio.analysis._correlations import parts
 from shesha.bio.analysis._random_intercept import RandomIntercept, random_intercept
@@ -149,7 +150,8 @@ def _notes(response: str, fixed: Sequence[str], centre: bool, between: float) ->
 
 
 def _with_logarithm(table: pd.DataFrame, predictors: Sequence[str]) -> pd.DataFrame:
-    if "log n" not in predictors or "log n" in table:
+    kinds.sequence(predictors, "predictors")
+    if "log n" not in predictors or "log n" in kinds.frame(table, "table"):
         return table
     return table.assign(**{"log n": np.log(complete(table, ["n"], "table")["n"].astype(float))})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from shesha import _kinds as kinds
 from shesha.bio.analysis._correlations import correlation, parts, seed_of
 from shesha.bio.reproducibility import complete
 from shesha.kernels.standardisation import z_scores
@@ -57,7 +58,7 @@ def pooled_correlations(
     1       both -0.09
     2  magnitude -0.03
     """
-    kept = complete(table, [x, y, by, *given], "table")
+    kept = complete(table, [x, y, by, *kinds.sequence(given, "given")], "table")
     scaled = pd.concat([_standardised(part, (x, y)) for _, part in parts(kept, by)])
     lines = []
     for name, one in (("raw", kept), ("both", scaled), (x, scaled.assign(**{y: kept[y]}))):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha import _kinds as kinds
 from shesha import _validate as check
 from shesha._random import generator
 from shesha._types import Index
@@ -66,6 +67,7 @@ def component_ablation(
     1      20  1.0
     """
     rows = check.matrix(X, "X")
+    kinds.sequence(n_components, "n_components", "whole numbers")
     wide = [check.count(one, "n_components", minimum=2) for one in n_components]
     if max(wide, default=0) > rows.shape[1]:
         raise ValueError(f"n_components must be at most the {rows.shape[1]} features of X, got {max(wide)}")
@@ -115,9 +117,10 @@ def seed_ablation(
     1.0
     """
     rows, part = check.matrix(X, "X"), check.fraction(share, "share")
-    names = np.asarray(labels).astype(str)
+    codes, classes = check.labels(labels, len(rows), "labels")
+    names = classes.astype(str)[codes]
     tables: dict[Hashable, pd.DataFrame] = {}
-    for one in seeds:
+    for one in kinds.sequence(seeds, "seeds", "whole numbers"):
         chosen = _drawn(names, part, generator(one))
         tables[one] = coherence_by_group(rows[chosen], names[chosen], control, n_draws=0, **options).to_frame()
     return ablation(tables, y=y, n_bootstrap=n_bootstrap, seed=seed)

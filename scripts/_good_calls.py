@@ -1,0 +1,360 @@
+"""A good call of every public function: small arguments, by the names of the parameters."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+N = 48
+MODULES = (
+    *("shesha", "shesha.measures", "shesha.sim", "shesha.descriptors", "shesha.transfer", "shesha.coherence"),
+    *("shesha.bio", "shesha.bio.analysis", "shesha.neuro", "shesha.steering", "shesha.drift"),
+    *("shesha.io", "shesha.benchmark", "shesha.benchmark.tests", "shesha.plot"),
+)
+SKIPPED = frozenset(
+    # They mark functions, start long work, or take nothing.
+    {
+        *("shesha.measures.measure", "shesha.descriptors.descriptor", "shesha.io.reader"),
+        *("shesha.benchmark.run", "shesha.benchmark.tests.register"),
+    }
+)
+FEW = {"n_permutations": 19, "n_bootstrap": 9, "n_draws": 19, "n_splits": 2, "n_rotations": 2, "n_directions": 2}
+FEW |= {"n_simulations": 2, "n_tables": 2, "n_projections": 5, "n_anchors": 8, "n_per_split": 8}
+"""Options that tell how much work there is; so much suffices here."""
+
+
+def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Yield every public function once, with the name that one calls it by."""
+    seen = set()
+    for module in map(import_module, MODULES):
+        for name in module.__all__:
+            function = getattr(module, name)
+            path = f"{module.__name__}.{name}"
+            known = path in SKIPPED or id(function) in seen or isinstance(function, types.ModuleType | type)
+            if not known and callable(function) and inspect.signature(function).parameters:
+                seen.add(id(function))
+                yield path, function
+
+
+class Arguments:
+    """Good values, made anew for each call, so that none sees what an earlier one left.
+
+    Parameters
+    ----------
+    folder : Path
+        Files that some functions read lie here.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        rng = np.random.default_rng(0)
+        self._X = rng.normal(size=(N, 6)) + np.arange(N)[:, None] % 4
+        self._Y = self._X[:, :5] @ rng.normal(size=(5, 5)) + rng.normal(size=(N, 5))
+        np.save(folder / "good.npy", self._X)
+        pd.DataFrame({"a": self._X[:, 0], "label": np.arange(N) % 2}).to_csv(folder / "good.csv")
+        self._results: dict[str, Any] = {}
+
+    def of(self, path: str, function: Callable[..., Any]) -> dict[str, Any]:
+        """Return the arguments of a call, those with a default where they reduce the work."""
+        found = {}
+        own = OWN.get(path, {})
+        for name, parameter in inspect.signature(function).parameters.items():
+            if parameter.kind == parameter.VAR_KEYWORD:
+                found |= {word: make(self) for word, make in own.items() if word not in found}
+                continue
+            if name in own:
+                found[name] = own[name](self)
+            elif name in FEW and parameter.default is not inspect.Parameter.empty:
+                found[name] = FEW[name]
+            elif parameter.default is inspect.Parameter.empty:
+                found[name] = COMMON[name](self)
+        return found
+
+    @property
+    def X(self) -> Any:
+        """Rows with four classes."""
+        return self._X.copy()
+
+    @property
+    def Y(self) -> Any:
+        """Other features of the same rows."""
+        return self._Y.copy()
+
+    @property
+    def y(self) -> Any:
+        """Two classes."""
+        return np.arange(N) // 2 % 2
+
+    def file(self, name: str) -> str:
+        """Return where a file lies."""
+        return str(self._folder / name)
+
+    def result(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return a result of the library, computed once."""
+        if name not in self._results:
+            self._results[name] = make()
+        return self._results[name]
+
+
+def adata(good: Arguments) -> Any:
+    """Cells with controls and two perturbations."""
+    import anndata
+
+    kinds = np.array(["control", "control", "p1", "p2"])[np.arange(N) % 4]
+    obs = pd.DataFrame({"perturbation": kinds, "donor": np.arange(N) // 24}, index=[f"c{row}" for row in range(N)])
+    obs = obs.astype({"donor": str})
+    return anndata.AnnData(good.X, obs=obs, obsm={"X_pca": good.X, "X_other": good.Y})
+
+
+def score_table(good: Arguments) -> Any:
+    """Scores of perturbations, as tables of coherence hold them."""
+    rng = np.random.default_rng(1)
+    values = rng.uniform(0.1, 1, size=(N, 4))
+    found = pd.DataFrame(values, columns=["magnitude", "coherence", "unbiased", "spread"])
+    found.index = [f"g{row}" + "+h" * (row % 2) for row in range(N)]
+    return found.assign(
+        n=rng.integers(10, 90, N), dataset=np.arange(N) % 3, Sp=values[:, 0], Mp=values[:, 1], split_half_cosine=1.0
+    )
+
+
+def session(good: Arguments) -> Any:
+    """A recording of one session."""
+    from shesha.neuro import Session
+
+    X = np.random.default_rng(2).poisson(3.0, size=(N, 6)).astype(float)
+    return Session(X, good.y, areas=["VISp"] * 6)
+
+
+def benchmark_table(good: Arguments) -> Any:
+    """Results of a benchmark, as it publishes them."""
+    from shesha.benchmark import published
+
+    return good.result("published", published).head(400)
+
+
+def _pairwise(good: Arguments) -> Any:
+    import shesha
+
+    sources = {name: good.X + shift for shift, name in enumerate("abc")}
+    return good.result("pairs", lambda: shesha.compare_all(sources, ["CKA", "RSA"]))
+
+
+def _plotted(name: str) -> Callable[[Arguments], Any]:
+    return lambda good: good.result(name, lambda: _RESULTS[name](good))
+
+
+def _results() -> dict[str, Callable[[Arguments], Any]]:
+    import shesha
+    from shesha import coherence, neuro
+
+    few = {"n_permutations": 19}
+    return {
+        "table": lambda good: coherence.coherence_by_group(good.X, good.y, 0, n_draws=9, min_size=5),
+        "path": lambda good: shesha.drift_path([good.X, good.X + 0.1, good.X - 0.1]),
+        "layers": lambda good: shesha.calibrate_layers([good.X, good.Y], [good.X, good.Y], **few),
+        "null": lambda good: shesha.calibrate(good.X, good.Y, **few),
+        "audit": lambda good: shesha.audit(good.X, good.y, n_bootstrap=5, **few),
+        "times": lambda good: neuro.over_time(np.stack([good.X] * 3, axis=2), good.y, **few),
+    }
+
+
+class _Later(dict):
+    """Filled when first asked, since it imports the library."""
+
+    def __missing__(self, key: str) -> Any:
+        self.update(_results())
+        return self[key]
+
+
+_RESULTS: dict[str, Any] = _Later()
+
+
+def _saved(good: Arguments) -> str:
+    path = good.file("result.json")
+    _plotted("null")(good).save(path)
+    return path
+
+
+def _sessions(good: Arguments) -> Any:
+    return [(good.X, good.y), (good.X + 0.1, good.y)]
+
+
+def _models(good: Arguments) -> Any:
+    return {name: good.X + np.sin((shift + 1) * good.X) for shift, name in enumerate("abcd")}
+
+
+def _probabilities(good: Arguments) -> Any:
+    return {name: value / value.sum(axis=1, keepdims=True) for name, value in _models_of_ones(good).items()}
+
+
+def _models_of_ones(good: Arguments) -> Any:
+    return {name: np.abs(value) + 0.1 for name, value in _models(good).items()}
+
+
+def _groups(good: Arguments) -> Any:
+    return {"a": [good.X, good.X + 0.1], "b": [good.Y, good.Y * 2]}
+
+
+def _values(good: Arguments) -> Any:
+    return {(a, b): float(ord(a) + ord(b)) for a in "abcd" for b in "abcd"}
+
+
+Made = Mapping[str, Callable[[Arguments], Any]]
+COMMON: Made = {
+    **dict.fromkeys(("X", "X_a", "reference", "controls", "X_control", "shifts", "differences"), lambda good: good.X),
+    **dict.fromkeys(("Y", "X_b", "window", "X_perturbed"), lambda good: good.X + 0.1 * good.Y[:, :1]),
+    **dict.fromkeys(("y", "labels", "outcome", "z", "runs"), lambda good: good.y),
+    "conditions": lambda good: np.arange(N) // 2 % 4,
+    "anchor_ids": lambda good: np.arange(8),
+    "layers_a": lambda good: [good.X, good.Y],
+    "layers_b": lambda good: [good.Y, good.X],
+    "layers": lambda good: {"a": good.X, "b": good.Y},
+    "pairs": lambda good: {"a": (good.X, good.Y), "b": (good.Y, good.X)},
+    "p_values": lambda good: np.array([0.01, 0.2, 0.9]),
+    "representations": lambda good: {"a": good.X, "b": good.Y},
+    "f": lambda good: np.asarray,
+    "perturb": lambda good: 0.1,
+    "repeats": lambda good: np.stack([good.X, good.X + 0.1 * good.X**2, good.X]),
+    "path": lambda good: good.file("good.csv"),
+    **dict.fromkeys(("chosen", "measure", "measures", "name"), lambda good: "CKA"),
+    "control": lambda good: 0,
+    **dict.fromkeys(("n", "n_features", "n_trials"), lambda good: 10),
+    "adata": adata,
+    **dict.fromkeys(("groupby", "perturbation_key", "per"), lambda good: "perturbation"),
+    "before": lambda good: "X_pca",
+    "after": lambda good: "X_other",
+    **dict.fromkeys(("df", "table", "repro_df"), score_table),
+    "tables": lambda good: {"a": score_table(good), "b": score_table(good).iloc[::-1]},
+    "fakes": lambda good: [score_table(good), score_table(good)],
+    "statistic": lambda good: lambda table: float(np.asarray(table).size),
+    "n_components": lambda good: (2, 3),
+    "sizes": lambda good: {"a": 8, "b": 9},
+    "tracked": lambda good: np.column_stack([np.arange(6), np.arange(6)]),
+    "sessions": _sessions,
+    "area": lambda good: "VISp",
+    "spikes": lambda good: [np.arange(30.0), np.arange(15.0) * 2],
+    "onsets": lambda good: np.arange(10.0),
+    "rdms_or_trials": lambda good: np.stack([_distances(good)] * 3),
+    "target": lambda good: "score",
+    "P": lambda good: np.full((N, 4), 0.25),
+    "arrays": lambda good: {"a": good.X},
+    **dict.fromkeys(("results", "own", "published"), benchmark_table),
+    "models": lambda good: [[good.X, good.Y, good.X], [good.Y, good.X, good.Y]],
+    "probabilities": _probabilities,
+    "groups": _groups,
+    "symmetric": lambda good: True,
+    "names": lambda good: ["a", "b", "c", "d"],
+    "values": _values,
+    "test_name": lambda good: "augmentation",
+    "differences_of": lambda good: good.X,
+    "test": lambda good: "augmentation",
+    "frame": lambda good: pd.DataFrame({"a": [1.0, 2.0]}),
+    "store": lambda good: good.file("none.sqlite"),
+    "domain": lambda good: "graph",
+    "dataset": lambda good: "Cora",
+    "architecture": lambda good: "GCN",
+    "given": lambda good: good.X,
+    "measure_name": lambda good: "CKA",
+}
+_SMALL: Made = {"min_size": lambda good: 4}
+_NAMED: Made = {"measure": lambda good: _measure()}
+_NAMED_GROUPS: Made = {"groups": lambda good: {"a": ["a", "b"], "b": ["c", "d"]}, **_NAMED}
+_NAMED_MODELS: Made = {"models": lambda good: [["a", "b", "c"], ["b", "c", "d"]], **_NAMED}
+
+
+def _four(good: Arguments) -> Any:
+    return (np.arange(N) // 2 % 4).astype(str)
+
+
+def _two(good: Arguments) -> Any:
+    return (2, 3)
+
+
+OWN: dict[str, Made] = {
+    "shesha.load": {"path": _saved},
+    "shesha.label_conditioned_split": {"y": lambda good: np.arange(N) // 2 % 3},
+    "shesha.compare_within": {"min_rows": lambda good: 6},
+    "shesha.descriptors.card": {"descriptor": lambda good: "effective_rank"},
+    "shesha.measures.card": {"measure": lambda good: _measure()},
+    "shesha.measures.version_of": {"measure": lambda good: _measure()},
+    "shesha.bio.find_controls": {"labels": lambda good: ["control", "a", "b"]},
+    **dict.fromkeys(("shesha.bio.coherence_table", "shesha.bio.coherence", "shesha.bio.coherence_test"), _SMALL),
+    "shesha.bio.integration_test": {"per": lambda good: "donor"},
+    "shesha.bio.analysis.component_ablation": {
+        "control": lambda good: "0",
+        "labels": _four,
+        "n_components": _two,
+        **_SMALL,
+    },
+    "shesha.bio.analysis.seed_ablation": {"control": lambda good: "0", "labels": _four, "seeds": _two, **_SMALL},
+    "shesha.coherence.coherence_by_group": {"min_size": lambda good: 5},
+    "shesha.neuro.association": {
+        "table": lambda good: good.result("sessions", lambda: _session_table(good)),
+        **{"first": lambda good: "trial_split", "second": lambda good: "centroid_drift"},
+    },
+    "shesha.neuro.session_table": {
+        "sessions": lambda good: [session(good), session(good), session(good)],
+        **{"min_trials": lambda good: 8, "min_neurons": lambda good: 4},
+    },
+    "shesha.neuro.over_time": {"X": lambda good: np.stack([good.X] * 3, axis=2)},
+    "shesha.neuro.crossnobis": {"runs": lambda good: np.arange(N) // 12},
+    "shesha.neuro.discriminability": {"runs": lambda good: np.arange(N) // 12},
+    "shesha.neuro.from_rsatoolbox": {"given": lambda good: _dataset(good)},
+    "shesha.steering.partial_correlations": {
+        "table": lambda good: {"score": good.X[:, 0], "fisher": good.X[:, 1], "silhouette": good.Y[:, 2]},
+    },
+    "shesha.io.open_file": {"path": lambda good: good.file("good.npy")},
+    "shesha.io.save": {"path": lambda good: good.file("new.npz"), "overwrite": lambda good: True},
+    "shesha.io.from_anndata": {"obsm": lambda good: "X_pca"},
+    "shesha.benchmark.suite": {"name": lambda good: "small"},
+    "shesha.benchmark.table": {"test": lambda good: None},
+    "shesha.benchmark.tests.score_groups": _NAMED_GROUPS,
+    "shesha.benchmark.tests.pairs_groups": _NAMED_GROUPS,
+    "shesha.benchmark.tests.score_layers": _NAMED_MODELS,
+    "shesha.benchmark.tests.pairs_layers": _NAMED_MODELS,
+    "shesha.benchmark.tests.score_prediction": {"differences": lambda good: {"a": _values(good)}, **_NAMED},
+    "shesha.benchmark.tests.output_correlation": {"representations": _models},
+    "shesha.benchmark.tests.accuracy_correlation": {"representations": _models},
+    "shesha.plot.coherence": {"table": _plotted("table")},
+    "shesha.plot.drift": {"path": _plotted("path")},
+    "shesha.plot.layer_grid": {"found": _plotted("layers")},
+    "shesha.plot.null": {"found": _plotted("null")},
+    "shesha.plot.stability": {"audit": _plotted("audit")},
+    "shesha.plot.times": {"found": _plotted("times")},
+    "shesha.plot.similarity": {"pairs": _pairwise},
+    "shesha.plot.representations": {"pairs": _pairwise},
+}
+"""By the path of a function."""
+
+
+def _distances(good: Arguments) -> Any:
+    import shesha
+
+    return shesha.compute_rdm(good.X[:8] + np.random.default_rng(3).normal(size=(8, 6)))
+
+
+def _measure() -> Any:
+    import shesha
+
+    return shesha.measures.get("CKA")
+
+
+def _dataset(good: Arguments) -> Any:
+    from shesha import neuro
+
+    return neuro.to_rsatoolbox(good.X, good.y, good.y)
+
+
+def _session_table(good: Arguments) -> Any:
+    from shesha import neuro
+
+    return neuro.session_table(
+        [session(good)] * 4, min_trials=8, min_neurons=4, n_permutations=19, n_draws=2, n_splits=2, skip=()
+    )

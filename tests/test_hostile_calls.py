@@ -1,0 +1,106 @@
+"""Nobody's wrong argument ends in another library's error: the input checks, and a part of `scripts/fuzz_calls.py`."""
+
+import signal
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import shesha
+from shesha import _kinds as kinds
+from shesha import _validate as check
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "fuzz_calls.py"
+X = np.random.default_rng(0).normal(size=(40, 6))
+y = np.arange(40) % 2
+RAGGED = [list(range(1 + row % 3)) for row in range(40)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: shesha.feature_split(RAGGED),
+        lambda: shesha.compute_rdm(RAGGED),
+        lambda: shesha.variance_ratio(X, RAGGED),
+        lambda: shesha.compare(X, RAGGED, "CKA"),
+        lambda: shesha.calibrate(X, X, groups=RAGGED),
+        lambda: shesha.audit(X, RAGGED),
+        lambda: shesha.neuro.trial_split(RAGGED, y),
+        lambda: shesha.neuro.trial_split(X, RAGGED),
+        lambda: shesha.transfer.logme_regression(X, RAGGED),
+        lambda: shesha.steering.vector(X, RAGGED),
+        lambda: shesha.coherence.coherence(RAGGED, X),
+        lambda: shesha.descriptors.effective_rank(RAGGED),
+        lambda: shesha.holm([[0.1], [0.1, 0.2]]),
+    ],
+)
+def test_lists_of_several_lengths_are_refused_by_name(call):
+    with pytest.raises((ValueError, TypeError), match=r"must .*got"):
+        call()
+
+
+@pytest.mark.parametrize("strange", [[1, 2], {1}, {"a": 1}, np.arange(2)])
+def test_labels_that_are_collections_are_refused(strange):
+    with pytest.raises((ValueError, TypeError), match=r"^y must"):
+        check.labels(pd.Series([strange, *([strange] * 39)]).to_numpy(), 40)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_a_matrix_of_numpy_counts_as_an_array():
+    matrix = np.matrix(X)
+    assert shesha.feature_split(matrix, seed=0) == shesha.feature_split(X, seed=0)
+    assert shesha.measures.cka(matrix, X[:, :3]) == shesha.measures.cka(X, X[:, :3])
+
+
+@pytest.mark.parametrize("width", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+def test_whole_numbers_of_numpy_count_as_whole_numbers(width):
+    number = np.dtype(width).type(20)
+    counted = check.count(number, "n")
+    assert counted == 20 and type(counted) is int
+    assert shesha.calibrate(X, X, n_permutations=number).p_value == shesha.calibrate(X, X, n_permutations=20).p_value
+
+
+@pytest.mark.parametrize("number", [2**31, 2**63, 2**70, np.uint64(2**63)])
+def test_counts_that_nothing_could_count_are_refused(number):
+    with pytest.raises(ValueError, match="n must be at most 2,147,483,647"):
+        check.count(number, "n")
+    assert check.optional_count(int(number), "n") == 2**31 - 1
+
+
+@pytest.mark.parametrize("one", [check.fraction, check.positive, check.finite_number])
+def test_numbers_too_large_for_a_float_are_refused(one):
+    with pytest.raises(ValueError, match="share must be"):
+        one(10**400, "share")
+
+
+@pytest.mark.parametrize("strange", [None, 3, Decimal(1), ["a"], np.float64(1), pd.NA])
+def test_every_kind_refuses_the_others(strange):
+    for one in (kinds.text, kinds.path, kinds.function, kinds.frame, kinds.mapping):
+        with pytest.raises(TypeError, match=r"option must be .*, got"):
+            one(strange, "option")
+
+
+def test_descriptors_name_the_rows_that_are_not_finite():
+    with pytest.raises(ValueError, match="X must be finite, got NaN or infinity in rows 3"):
+        shesha.descriptors.effective_rank(np.where(np.arange(40)[:, None] == 3, np.nan, X))
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 2.0])
+def test_the_confidence_of_differences_is_a_share(level):
+    with pytest.raises(ValueError, match="confidence must be in"):
+        shesha.coherence.coherence_of_differences(X, confidence=level)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGVTALRM"), reason="needs a timer of the processor")
+def test_hostile_calls_end_in_a_result_or_an_error_of_the_library():
+    """A part of `scripts/fuzz_calls.py`, over other functions than the checks above."""
+    pytest.importorskip("anndata")
+    pytest.importorskip("matplotlib")
+    found = subprocess.run(
+        [sys.executable, SCRIPT, "--calls", "300", "--seed", "1"], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
