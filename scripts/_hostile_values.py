@@ -194,7 +194,7 @@ SCALARS: dict[str, Value] = {
 
 
 def _number(good: Any) -> float:
-    return float(good) if isinstance(good, int | float) else 3.0
+    return float(good) if isinstance(good, int | float) and abs(good) < 1e4 else 3.0
 
 
 def _whole(good: Any) -> int:

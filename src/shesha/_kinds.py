@@ -61,7 +61,7 @@ def is_sequence(value: Any) -> bool:
     """Whether a value has an order and a length, and is no text."""
     if isinstance(value, str | bytes) or hasattr(value, "toarray"):
         return False
-    return isinstance(value, Sequence | KeysView | ValuesView) or bool(getattr(value, "shape", ()))
+    return isinstance(value, Sequence | KeysView | ValuesView) or _has_axes(value)
 
 
 def several(values: Iterable[T], kind: type[T], name: str, of: str) -> list[T]:
@@ -73,6 +73,11 @@ def several(values: Iterable[T], kind: type[T], name: str, of: str) -> list[T]:
         if not isinstance(one, kind):
             raise TypeError(f"{name} must be a sequence of {of}, got {type(one).__name__} among them")
     return found
+
+
+def _has_axes(value: Any) -> bool:
+    shape = getattr(value, "shape", None)
+    return isinstance(shape, tuple) and shape != ()
 
 
 def iterable(value: T, name: str, of: str = "names") -> T:

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from shesha._arrays import to_host
 from shesha._types import Index
 from shesha.extract._identity import Digest
 
@@ -106,7 +107,7 @@ class TokenRows:
     """Tokens of rows of any length, padded on the right to the longest of each batch."""
 
     def __init__(self, fields: Mapping[str, Sequence[Sequence[int]]], pad: int = 0) -> None:
-        self._fields = {name: [np.asarray(row, dtype=np.int64) for row in rows] for name, rows in fields.items()}
+        self._fields = {name: [_tokens(row, name) for row in rows] for name, rows in fields.items()}
         self._pad = pad
         ids = self._fields[IDS] if IDS in self._fields else next(iter(self._fields.values()))
         self._lengths = np.array([len(row) for row in ids], dtype=np.intp)
@@ -159,9 +160,9 @@ class ItemRows:
         """Read some items and stack them."""
         items = [self._item(int(row)) for row in chosen]
         if isinstance(items[0], Mapping):
-            fields = {name: torch.stack([torch.as_tensor(item[name]) for item in items]) for name in items[0]}
+            fields = {name: _stacked([item.get(name) for item in items], name) for name in items[0]}
             return FieldRows(fields).batch(np.arange(len(items)), device, dtype)
-        return Batch(args=(torch.stack([torch.as_tensor(item) for item in items]).to(device),))
+        return Batch(args=(_stacked(items, "input_ids").to(device),))
 
     def fingerprint(self) -> str:
         """Hash a few items that are spread over all."""
@@ -204,12 +205,43 @@ def _kind(inputs: Any, pad: int) -> Rows:
         return TokenRows(inputs, pad) if all(map(_is_ragged, inputs.values())) else FieldRows(inputs)
     if isinstance(inputs, Tensor) or hasattr(inputs, "__array__"):
         return ArrayRows(inputs)
+    if _are_token_lists(inputs):
+        return TokenRows({name: [one.get(name) for one in inputs] for name in inputs[0]}, pad)
     if hasattr(inputs, "__len__") and hasattr(inputs, "__getitem__"):
         return ItemRows(inputs)
     raise TypeError(
         "inputs must be an array, a mapping of arrays, or have a length and numbered items, "
         f"got {type(inputs).__name__}"
     )
+
+
+def _are_token_lists(inputs: Any) -> bool:
+    """Whether a tokenizer was called once per text: a list of mappings of names to lists of numbers."""
+    if not isinstance(inputs, list | tuple) or not inputs:
+        return False
+    return all(isinstance(one, Mapping) and one and all(map(_is_row, one.values())) for one in inputs)
+
+
+def _tokens(row: Any, name: str) -> NDArray[np.int64]:
+    found = to_host(row, name)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iub"):
+        raise TypeError(f"inputs must hold lists of whole numbers in {name!r}, got {row!r}")
+    return found.astype(np.int64)
+
+
+def _stacked(items: Sequence[Any], name: str) -> Tensor:
+    """Return items of one shape as a batch."""
+    try:
+        tensors = [torch.as_tensor(item) for item in items]
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise TypeError(f"inputs must be items that torch makes a tensor of, got others: {error}") from error
+    other = next((one for one in tensors if one.shape != tensors[0].shape), None)
+    if other is not None:
+        raise ValueError(
+            f"inputs must be items of one shape, got {tuple(tensors[0].shape)} and {tuple(other.shape)}: pass token "
+            f"lists of several lengths by name, {{{name!r}: inputs}}, and they are padded"
+        )
+    return torch.stack(tensors)
 
 
 def _is_ragged(values: Any) -> bool:

@@ -126,7 +126,7 @@ def session_table(
     check.fraction(confidence, "confidence", closed=False)
     checked = [Checked.of(str(name), one) for name, one in named.items()]
     excluded: list[tuple[str, str, str]] = []
-    work = list(_areas(checked, max(min_neurons, n_neurons or 0), min_trials, set(skip), excluded))
+    work = list(_areas(checked, max(min_neurons, n_neurons or 0), min_trials, set(kinds.names(skip, "skip")), excluded))
     if not work:
         raise ValueError(f"sessions must have an area that is large enough, got none: {excluded[0][2]}")
     lines = tuple(
