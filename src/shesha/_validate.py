@@ -41,17 +41,10 @@ def dense(X: Any, name: str = "X") -> NDArray[Any]:
 def raw_matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> NDArray[Any]:
     """Check kind and shape without reading or copying the values (memory-mapped files stay on disk)."""
     array = dense(X, name)
-    _refuse_masked(array, name)
     if array.dtype.kind not in "fiub":
         raise TypeError(_NOT_REAL.format(name, array.dtype))
     shape(array.shape, name, min_rows, min_columns)
     return array
-
-
-def _refuse_masked(array: NDArray[Any], name: str) -> None:
-    if np.ma.is_masked(array):
-        hidden = int(np.ma.count_masked(array))  # type: ignore[no-untyped-call]
-        raise ValueError(f"{name} must not be masked, got {hidden} masked entries: fill them or leave out their rows")
 
 
 _NOT_REAL = "{} must be a matrix of real numbers, got an array of dtype {}"
@@ -141,7 +134,6 @@ def real(values: ArrayLike, name: str) -> NDArray[np.float64]:
     array = to_host(parted(values, name)[0], name)
     if hasattr(array, "toarray") or array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must be real numbers, got an array of dtype {array.dtype}")
-    _refuse_masked(array, name)
     return np.asarray(array, dtype=np.float64)
 
 

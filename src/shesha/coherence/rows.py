@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from shesha import _validate as check
 from shesha._arrays import to_host
 from shesha._types import Index, Matrix, Vector
+from shesha.given import parted
 
 _ENTRIES = 1 << 23
 """Entries of a dense piece (64 MiB); of a sparse one, as many rows as a hundred times that would hold."""
@@ -56,7 +57,7 @@ class RowPieces:
             block = block.tocsr().astype(np.float64, copy=False)
             values = block.data
         else:
-            block = values = np.asarray(block, dtype=np.float64)
+            block = values = np.asarray(parted(block, self._name)[0], dtype=np.float64)
         if not self._seen and not np.isfinite(values).all():
             dense = block.toarray() if hasattr(block, "toarray") else block
             check.finite(dense, self._name, first_row=start)

@@ -24,7 +24,10 @@ def parted(X: Any, name: str = "X") -> Parted:
     ------
     TypeError
         A table that is no matrix of numbers; the message names the column.
+    ValueError
+        A masked array with masked entries, whose mask any conversion would drop.
     """
+    refuse_masked(X, name)
     if isinstance(X, np.ndarray):
         return X, None
     if isinstance(X, NamedRows):
@@ -34,6 +37,13 @@ def parted(X: Any, name: str = "X") -> Parted:
         if convert is not None:
             return convert(X, name)
     return X, None
+
+
+def refuse_masked(X: Any, name: str) -> None:
+    """Refuse masked entries: `np.asarray` would bring back the numbers behind them, without a word."""
+    if np.ma.is_masked(X):
+        hidden = int(np.ma.count_masked(X))  # type: ignore[no-untyped-call]
+        raise ValueError(f"{name} must not be masked, got {hidden} masked entries: fill them or leave out their rows")
 
 
 def _of_frame(frame: pd.DataFrame, name: str) -> Parted:

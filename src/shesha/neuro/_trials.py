@@ -86,6 +86,8 @@ def responses(X: Any, name: str = "X", *, min_trials: int = 2) -> tuple[Array, A
     """Return finite responses (trials, neurons[, times]) as float64, and the labelled array they came in."""
     source = in_order(X, ROLES) if is_labelled(X) else None
     array = check.dense(X if source is None else source, name)
+    if array.dtype.kind == "O" and not array.ndim:
+        raise TypeError(f"{name} must be an array of responses, trials x neurons, got a {type(X).__name__}")
     if array.ndim not in (2, 3) or 0 in array.shape:
         raise ValueError(f"{name} must be (n_trials, n_neurons) or (n_trials, n_neurons, n_times), got {array.shape}")
     flat = check.raw_matrix(array.reshape(len(array), -1), name, min_rows=min_trials)

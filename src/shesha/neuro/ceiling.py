@@ -130,6 +130,10 @@ def _ceiling(repeats: Matrix, scaled: Callable[[Matrix], Matrix]) -> tuple[tuple
 
 
 def _given(rdms: ArrayLike) -> tuple[Matrix, int]:
+    if hasattr(rdms, "get_matrices"):
+        raise TypeError(
+            f"rdms must be an array of distances, got a {type(rdms).__name__}: its get_matrices() returns them"
+        )
     array = check.dense(rdms, "rdms")
     square = array.ndim == 3 and array.shape[1] == array.shape[2]
     if not (square or array.ndim == 2) or array.dtype.kind not in "fiu":

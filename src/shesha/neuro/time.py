@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from shesha import _validate as check
 from shesha._random import spawn
 from shesha._types import Labels, Matrix, Seed, Vector
-from shesha.given import along
+from shesha.given import along, parted
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.threads import single_threaded_blas
 from shesha.kernels.trial_geometry import centred_ranks
@@ -113,7 +113,7 @@ def _times(times: ArrayLike | None, trials: Trials) -> tuple[float, ...]:
     n = trials.values.shape[2]
     if times is None and trials.source is not None and trials.source.dims[2] in trials.source.coords:
         times = along(trials.source, str(trials.source.dims[2]))[1]
-    values = np.arange(n) if times is None else np.asarray(times)
+    values = np.arange(n) if times is None else np.asarray(parted(times, "times")[0])
     if values.shape != (n,) or values.dtype.kind not in "fiu":
         raise ValueError(f"times must be one number for each of the {n} times, got {values.dtype} {values.shape}")
     return tuple(values.tolist())

@@ -91,7 +91,10 @@ def _wants_generator(perturb: Perturbation) -> bool:
 
 def _unit_output(output: ArrayLike, name: str) -> NDArray[np.float64]:
     rows = check.matrix(output, name, min_rows=1)
-    lengths = np.linalg.norm(rows, axis=1)
-    if not lengths.all():
-        raise ValueError(f"{name} must have no zero row, got zero rows {check.listed(np.flatnonzero(lengths == 0))}")
-    return np.asarray(rows / lengths[:, None])
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    if not largest.all():
+        raise ValueError(f"{name} must have no zero row, got zero rows {check.listed(np.flatnonzero(largest == 0))}")
+    # In units of a power of two, squares stay within range and no digit changes.
+    exponents = np.frexp(largest)[1]
+    rows = np.ldexp(rows, -exponents)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1)[:, None])
