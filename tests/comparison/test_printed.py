@@ -224,3 +224,7 @@ def test_a_note_is_told_once_for_all_that_share_it():
     scores = (replace(CKA, note="no interval"), replace(RSA, note="no interval"), replace(DISTANCE, note="other"))
     lines = str(Comparison("a", "b", ((9, 2), (9, 2)), scores)).splitlines()
     assert lines[lines.index("Notes") + 1 :] == ["  CKA, RSA: no interval", "  ProcDist: other"]
+
+
+def test_a_comparison_goes_through_its_scores():
+    assert list(TWO) == list(TWO.scores)

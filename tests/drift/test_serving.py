@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -129,3 +132,32 @@ def test_the_dashboard_asks_for_gauges_that_there_are(folder, address, again, rn
         for name in re.findall(r"shesha_\w+", target["expr"])
     }
     assert asked and asked <= there
+
+
+@pytest.mark.parametrize("value", ["null", "[]", "{}", "7", '{"state": 3}', "{", '{"state": "ok", "scores": [null]}'])
+def test_a_damaged_event_is_answered_with_a_reason(folder, address, again, value):
+    DriftMonitor.load(folder).check(again())
+    with sqlite3.connect(folder / "history.sqlite") as connection:
+        connection.execute("UPDATE event SET value = ?", (value,))
+    connection.close()
+    for path in ("/", "/metrics"):
+        with pytest.raises(urllib.error.HTTPError, match="503") as caught:
+            read(address + path)
+        assert "history.sqlite" in caught.value.read().decode()
+
+
+def test_a_history_that_is_no_database_is_answered_with_a_reason(folder, address, again):
+    DriftMonitor.load(folder).check(again())
+    (folder / "history.sqlite").write_bytes(b"\x00garbage" * 500)
+    for path in ("/", "/metrics"):
+        with pytest.raises(urllib.error.HTTPError, match="503"):
+            read(address + path)
+
+
+def test_a_folder_name_that_is_not_utf8(tmp_path, canaries):
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    DriftMonitor(canaries).save(folder)
+    found = server(folder, port=0)
+    found.server_close()
+    for make in found.pages.values():
+        assert "caf\ufffd".encode() in make()[0]

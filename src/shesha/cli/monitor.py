@@ -162,7 +162,7 @@ def serve_command(
     from shesha.drift.serving import server
 
     with server(folder, host, port) as found:
-        typer.echo(f"http://{host}:{found.server_address[1]}/ and /metrics; Ctrl-C ends it")
+        typer.echo(f"{found.url} and {found.url}metrics; Ctrl-C ends it")
         try:
             found.serve_forever()
         except KeyboardInterrupt:

@@ -1,8 +1,17 @@
 """Drift of a deployed model: the same inputs encoded again (`check`), new inputs (`update`, `two_sample`)."""
 
+from typing import TYPE_CHECKING
+
+from shesha._later import later
 from shesha.drift.monitor import DriftMonitor
 from shesha.drift.two_samples import two_sample
 from shesha.results import CheckSequence, DriftScore, DriftVerdict, Moved, StreamVerdict, TwoSample
+
+if TYPE_CHECKING:
+    import shesha.drift.callbacks as callbacks
+    import shesha.drift.perturb as perturb
+
+__getattr__, __dir__ = later(__name__, {}, ("callbacks", "perturb"))
 
 __all__ = [
     "CheckSequence",
@@ -12,5 +21,7 @@ __all__ = [
     "Moved",
     "StreamVerdict",
     "TwoSample",
+    "callbacks",
+    "perturb",
     "two_sample",
 ]

@@ -22,8 +22,13 @@ def state_of(scores: Sequence[DriftScore], tolerance: float, sequence: CheckSequ
     return "watch" if any(one.beyond for one in scores) else "ok"
 
 
-def advice(state: State, scores: Sequence[DriftScore]) -> str:
-    """Return what to do."""
+def advice(state: State, scores: Sequence[DriftScore], alarm_since: int = 0) -> str:
+    """Return what to do; `alarm_since` is the check that raised an alarm which nobody has acknowledged, or 0."""
+    if state == "ok" and alarm_since:
+        return (
+            f"This check alone shows no change, but the evidence of all checks raised an alarm at check {alarm_since} "
+            "that nobody has acknowledged: look at the checks from there on, then acknowledge it."
+        )
     beyond = {one.tier for one in scores if one.beyond}
     if state == "ok":
         return "Nothing."

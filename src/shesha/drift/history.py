@@ -122,8 +122,20 @@ class InFile:
         query = "SELECT monitor, at, value FROM event WHERE kind = ? ORDER BY number DESC LIMIT ?"
         with self._reading() as connection:
             rows = [] if connection is None else connection.execute(query, (kind, -1 if last is None else last))
-            found = [{"monitor": monitor, "at": at, **json.loads(value)} for monitor, at, value in rows]
+            found = [{"monitor": monitor, "at": at, **self._values(value)} for monitor, at, value in rows]
         return found[::-1]
+
+    def _values(self, text: Any) -> dict[str, Any]:
+        """Return what an event holds; a damaged one is an error that names the file."""
+        try:
+            found = json.loads(text)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise sqlite.StoreError(f"{self.path} must hold events as JSON, got a damaged one: {error}") from error
+        if not isinstance(found, dict) or not isinstance(found.get("state"), str):
+            raise sqlite.StoreError(
+                f"{self.path} must hold events with a state, got {str(text)[:60]!r}: move the file away to start anew"
+            )
+        return found
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection | None]:

@@ -300,7 +300,7 @@ class DriftMonitor:
             classes=found.classes,
             sequence=in_a_row,
             by_sequence=by_sequence,
-            advice=advice(state, found.scores),
+            advice=advice(state, found.scores, 0 if in_a_row is None else in_a_row.alarm_since),
             notes=tuple(differences(self.about, about)),
             reason=found.reason,
             about=about,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import errno
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from html import escape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from shesha._optional import require
+from shesha.drift.directory import HISTORY
+from shesha.drift.http_server import Answer, BoundedServer, Pages
 from shesha.drift.monitor import DriftMonitor
 
 STATES = ("ok", "watch", "alert", "not estimable")
@@ -27,7 +29,7 @@ td.n {{ text-align: right; font-variant-numeric: tabular-nums }}
 """
 
 
-def server(folder: str | Path, host: str = "127.0.0.1", port: int = 9108) -> ThreadingHTTPServer:
+def server(folder: str | Path, host: str = "127.0.0.1", port: int = 9108) -> BoundedServer:
     """Return a server of a saved monitor that is bound and not yet running.
 
     Parameters
@@ -56,42 +58,25 @@ def server(folder: str | Path, host: str = "127.0.0.1", port: int = 9108) -> Thr
     client = require("prometheus_client", "monitor", "serving gauges needs prometheus-client")
     DriftMonitor.load(place)
 
-    class Handler(BaseHTTPRequestHandler):
-        server_version, sys_version = "shesha", ""
+    def gauges() -> Answer:
+        with _damage_named(place):
+            return client.generate_latest(_registry(client, place)), client.CONTENT_TYPE_LATEST
 
-        def do_GET(self) -> None:
-            """Answer with the gauges, the page, or nothing."""
-            try:
-                if self.path == "/metrics":
-                    self._send(client.generate_latest(_registry(client, place)), client.CONTENT_TYPE_LATEST)
-                elif self.path == "/":
-                    self._send(page(place).encode(), "text/html; charset=utf-8")
-                else:
-                    self.send_error(404)
-            except (FileNotFoundError, ValueError) as error:
-                # The directory is being replaced, or gone: the next request may find it again.
-                self.send_error(503, explain=str(error))
+    def html() -> Answer:
+        with _damage_named(place):
+            return page(place).encode("utf-8", "replace"), "text/html; charset=utf-8"
 
-        def _send(self, content: bytes, kind: str) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(content)))
-            self.send_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-            self.send_header("X-Content-Type-Options", "nosniff")
-            self.end_headers()
-            self.wfile.write(content)
+    pages: Pages = {"/": html, "/metrics": gauges}
+    return BoundedServer(host, port, pages)
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing of every request."""
 
+@contextmanager
+def _damage_named(place: Path) -> Iterator[None]:
+    """Name the file of a history whose events lack what every event has."""
     try:
-        return ThreadingHTTPServer((host, port), Handler)
-    except OverflowError as error:
-        raise ValueError(f"port must lie in 0..65535, got {port}") from error
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise OSError(errno.EADDRINUSE, f"port must be free, got {port}: something else listens there") from error
-        raise
+        yield
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{place / HISTORY} must hold whole events, got one without or with odd {error}") from error
 
 
 def _registry(client: Any, place: Path) -> Any:
@@ -113,7 +98,7 @@ class _Collector:
 
     def collect(self) -> Iterator[Any]:
         """Yield the gauges of the last check and the last update."""
-        monitor, name = DriftMonitor.load(self._place), self._place.resolve().name
+        monitor, name = DriftMonitor.load(self._place), _readable_name(self._place)
         checks, updates = monitor.history("check", last=1), monitor.history("update", last=1)
         yield self._of("shesha_canary_rows", "Canary inputs.", name, monitor.n_rows)
         if checks:
@@ -181,7 +166,7 @@ def page(folder: Path) -> str:
     if updates:
         head = ["time", "state", "new rows", "evidence, power of ten"]
         parts += ["<h2>New inputs</h2>", _table(head, map(_update, updates))]
-    return _PAGE.format(title=f"shesha monitor: {escape(folder.resolve().name)}", body="".join(parts))
+    return _PAGE.format(title=f"shesha monitor: {escape(_readable_name(folder))}", body="".join(parts))
 
 
 def _check(one: dict[str, Any]) -> list[str]:
@@ -208,6 +193,11 @@ def _cell(text: object, kind: str = "") -> str:
 def _state(state: str) -> str:
     kind = state.split()[0] if state in STATES else ""
     return f'<span class="{kind}">{escape(state)}</span>'
+
+
+def _readable_name(folder: Path) -> str:
+    """Return the folder's name with what is not UTF-8 replaced: neither gauges nor pages can hold such bytes."""
+    return os.fsencode(folder.resolve().name).decode("utf-8", "replace")
 
 
 def _number(value: Any) -> float:

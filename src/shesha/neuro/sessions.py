@@ -81,6 +81,10 @@ def session_drift(
     the rank correlation of the cosine distances between conditions. Each between halves of the trials of two sessions,
     and within the sessions, so that noise takes the same from both.
 
+    A change of `geometry` need not mean a change of tuning: cosine distances weigh neurons by their rates, so a gain
+    that differs between neurons changes the geometry although every neuron keeps its tuning. Read `geometry` as a
+    change of its own only where `rate` agrees between the sessions.
+
     Parameters
     ----------
     sessions : mapping of names, or sequence, of pairs (X, conditions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self
 
@@ -205,6 +205,10 @@ class Audit(Result):
     """The classes of the labels; None where none were given."""
     interrupted: bool = False
     """Whether representations are missing, because Ctrl-C ended the audit."""
+
+    def __iter__(self) -> Iterator[RepresentationAudit]:
+        """Go through the lines."""
+        return iter(self.representations)
 
     def __getitem__(self, name: str) -> RepresentationAudit:
         """Return the findings about the representation of this name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,10 @@ class CalibratedMany(Result):
     def corrected(self) -> tuple[float, ...]:
         """The corrected p-values that decide."""
         return self.holm if self.correction == "holm" else self.benjamini_hochberg
+
+    def __iter__(self) -> Iterator[Calibrated]:
+        """Go through the lines."""
+        return iter(self.results)
 
     def __getitem__(self, pair: str) -> Calibrated:
         """Return the result of the pair of this name."""

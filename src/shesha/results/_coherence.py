@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +117,10 @@ class CoherenceTable(Result):
     seed: int | None = None
     cosines: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     """Of each row, to the mean shift of its group; NaN for controls and rows that take no part."""
+
+    def __iter__(self) -> Iterator[Coherence]:
+        """Go through the lines."""
+        return iter(self.groups)
 
     def __getitem__(self, name: str) -> Coherence:
         """Return the line of one group."""

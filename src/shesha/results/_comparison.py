@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -100,6 +100,10 @@ class Comparison(Result):
             if plain_name(score.measure) == key:
                 return score
         raise KeyError(f"measure must be one of {', '.join(s.measure for s in self.scores)}, got {measure!r}")
+
+    def __iter__(self) -> Iterator[Score]:
+        """Go through the scores, one per measure."""
+        return iter(self.scores)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per measure."""

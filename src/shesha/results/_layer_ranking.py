@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -87,6 +88,10 @@ class LayerRanking(Result):
     def significant(self) -> bool:
         """Whether the best layer is better than the best that shuffled labels give."""
         return at_level(self.best.p_value, self.level)
+
+    def __iter__(self) -> Iterator[RankedLayer]:
+        """Go through the lines."""
+        return iter(self.layers)
 
     def __getitem__(self, name: str) -> RankedLayer:
         """Return what was found of one layer."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -108,6 +109,10 @@ class DriftVerdict(Result):
     def alarmed(self) -> bool:
         """Whether someone must look: an alert, or encodings that could not be judged."""
         return self.state in ("alert", "not estimable")
+
+    def __iter__(self) -> Iterator[DriftScore]:
+        """Go through the lines."""
+        return iter(self.scores)
 
     def __getitem__(self, measure: str) -> DriftScore:
         """Return the score of a measure."""

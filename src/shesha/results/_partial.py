@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,10 @@ class PartialCorrelations(Result):
     """What is resampled and shuffled: the models, or the groups of them."""
     n_draws: int
     notes: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[PartialCorrelation]:
+        """Go through the lines."""
+        return iter(self.lines)
 
     def __getitem__(self, predictor: str) -> PartialCorrelation:
         """Return the line of one predictor."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,10 @@ class SessionPair(Result):
     parts: tuple[SessionPart, ...] = ()
     reason: str = ""
     """Why there are no numbers."""
+
+    def __iter__(self) -> Iterator[SessionPart]:
+        """Go through the lines."""
+        return iter(self.parts)
 
     def __getitem__(self, name: str) -> SessionPart:
         """Return the part of this name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,10 @@ class SessionTable(Result):
     confidence: float
     scores: tuple[str, ...]
     options: dict[str, Any] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Group]:
+        """Go through the lines."""
+        return iter(self.groups)
 
     def __getitem__(self, name: str) -> Group:
         """Return the group of this name."""

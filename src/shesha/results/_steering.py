@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -159,6 +159,10 @@ class SteeringPredictors(Result):
     exchanged: str
     n_draws: int
     notes: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[SteeringScore]:
+        """Go through the lines."""
+        return iter(self.scores)
 
     def __getitem__(self, name: str) -> float:
         """Return the value of one predictor."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,10 @@ class WithinClasses(Result):
     """Classes that were not compared, with the reason."""
     corrected: dict[str, dict[str, float]]
     """By measure and class: p-values corrected over the classes (Benjamini and Hochberg)."""
+
+    def __iter__(self) -> Iterator[Comparison]:
+        """Go through the lines."""
+        return iter(self.classes.values())
 
     def __getitem__(self, name: str) -> Comparison:
         """Return the comparison within one class."""

@@ -1,0 +1,168 @@
+"""A small HTTP server for pages that are read only: few connections at a time, each for a few seconds."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import socket
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+CONNECTIONS = 32
+"""Connections answered at a time; more are closed at once."""
+SECONDS = 10.0
+"""A connection is closed after so long, however slowly its client sends or reads."""
+Answer = tuple[bytes, str]
+Pages = dict[str, Callable[[], Answer]]
+"""What is served: for each path, a function that returns content and content type."""
+_LOOPBACK_NAMES = {"localhost"}
+
+
+class BoundedServer(ThreadingHTTPServer):
+    """Answers a limited number of connections, each for a limited time.
+
+    Parameters
+    ----------
+    host, port
+        Where to listen; IPv4 and IPv6 addresses and names.
+    pages : dict of str to function
+        What is served.
+
+    Raises
+    ------
+    OSError
+        If the port is in use, or the host is not of this machine.
+    ValueError
+        If the host is empty, or the port out of range.
+    """
+
+    def __init__(self, host: str, port: int, pages: Pages) -> None:
+        if not host.strip():
+            raise ValueError(f"host must be an address or name, got {host!r}: pass 0.0.0.0 to serve the whole network")
+        if not 0 <= port <= 65535:
+            raise ValueError(f"port must lie in 0..65535, got {port}")
+        self.pages, self.asked_host = pages, host
+        self._ends: dict[Any, float] = {}
+        self._guard = threading.Lock()
+        try:
+            self.address_family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+            super().__init__((host, port), _Handler)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise OSError(
+                    errno.EADDRINUSE, f"port must be free, got {port}: something else listens there"
+                ) from error
+            raise OSError(error.errno, f"host must be an address of this machine, got {host!r}: {error}") from error
+
+    @property
+    def url(self) -> str:
+        """Where the server listens."""
+        host = f"[{self.asked_host}]" if ":" in self.asked_host else self.asked_host
+        return f"http://{host}:{self.server_address[1]}/"
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach the server."""
+        return is_loopback(str(self.server_address[0]))
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread, unless too many connections are open."""
+        with self._guard:
+            full = len(self._ends) >= CONNECTIONS
+            if not full:
+                self._ends[request] = time.monotonic() + SECONDS
+        if full:
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def service_actions(self) -> None:
+        """End connections that have lasted too long; the serving loop calls this twice a second."""
+        now = time.monotonic()
+        with self._guard:
+            late = [request for request, end in self._ends.items() if end < now]
+        for request in late:
+            # The thread that waits for this socket wakes up and closes it.
+            try:
+                request.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                continue
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection."""
+        with self._guard:
+            self._ends.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of clients that left: every other fault is answered with 503 before it gets here."""
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine seen from itself.
+
+    Examples
+    --------
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("localhost"), is_loopback("example.org")
+    (True, True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return host.lower().rstrip(".") in _LOOPBACK_NAMES
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: BoundedServer
+    server_version, sys_version = "shesha", ""
+    timeout = SECONDS
+
+    def do_GET(self) -> None:
+        """Answer with a page."""
+        self._answer(with_content=True)
+
+    def do_HEAD(self) -> None:
+        """Answer with the headers of a page."""
+        self._answer(with_content=False)
+
+    def _answer(self, *, with_content: bool) -> None:
+        if self.server.loopback and not self._names_loopback():
+            # A page from elsewhere may point its own name at this machine and read the answer (DNS rebinding).
+            self.send_error(403, explain="the Host header must name this machine: localhost, 127.0.0.1 or ::1")
+            return
+        make = self.server.pages.get(self.path.partition("?")[0])
+        if make is None:
+            self.send_error(404)
+            return
+        try:
+            content, kind = make()
+        except Exception as error:
+            # The directory may be damaged, under replacement or gone; the next request may find it again.
+            self.send_error(503, explain=f"{type(error).__name__}: {error}")
+            return
+        self._send(content if with_content else b"", kind, len(content))
+
+    def _names_loopback(self) -> bool:
+        host = self.headers.get("Host")
+        if host is None:  # HTTP/1.0: browsers always send it.
+            return True
+        try:
+            return is_loopback(urlsplit(f"//{host}").hostname or "")
+        except ValueError:
+            return False
+
+    def _send(self, content: bytes, kind: str, length: int) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(length))
+        self.send_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing of every request."""
