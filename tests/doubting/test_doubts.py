@@ -123,7 +123,58 @@ def test_sparse_rows_and_mapped_files_are_doubted_alike(tmp_path):
 
 def test_too_little_to_be_doubted():
     assert len(doubts(np.random.default_rng(0).standard_normal((8, 10)))) == 0
-    assert len(doubts(np.ones((30, 8)), metric="euclidean")) == 0
+
+
+@pytest.mark.parametrize("rows", [np.ones((30, 8)), np.repeat(np.arange(1.0, 9.0)[None], 30, axis=0)])
+def test_constant_rows_are_doubted(rows):
+    assert doubts(rows, metric="euclidean").names == ("no variation",)
+    assert doubts(np.repeat(np.eye(2, 8), 15, axis=0), order=False).names[0] == "ties"
+
+
+def test_a_rare_cluster_is_called_a_cluster_and_not_scale():
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((200, 50)) + 2 * rng.standard_normal((1, 50))
+        members = np.sort(rng.permutation(200)[:16])
+        X[members] += 3 * rng.standard_normal((1, 50))
+        found = doubts(X)
+        assert found.names[0] == "rare cluster" and not {"row scale", "few rows"} & set(found.names)
+        assert found[0].rows == tuple(members.tolist())
+        noise, offset = rng.standard_normal((200, 50)), 3 * rng.standard_normal((1, 50))
+        assert "row scale" in doubts(np.exp(0.7 * rng.standard_normal((200, 1))) * noise + offset)
+
+
+@pytest.mark.parametrize(("d", "n_rogue"), [(32, 2), (50, 2), (64, 3), (90, 3)])
+def test_a_few_rogue_features_are_found_together(d, n_rogue):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, chosen = low_rank(rng, 200, d), np.sort(rng.permutation(d)[:n_rogue])
+        X[:, chosen] = 25 * rng.standard_normal((200, n_rogue))
+        found = doubts(X)["few coordinates"]
+        named = found.text.split("(")[1].split(")")[0]
+        assert sorted(map(int, named.split(", "))) == chosen.tolist()
+
+
+NO_EFFECT = {
+    "Student t(3)": lambda rng: rng.standard_t(3, (200, 50)),
+    "exact rank 2": lambda rng: rng.standard_normal((200, 2)) @ rng.standard_normal((2, 50)),
+    "exact rank 3": lambda rng: rng.standard_normal((200, 3)) @ rng.standard_normal((3, 50)),
+    "counts": lambda rng: rng.poisson(0.5, (200, 50)) + 0.0,
+    "sparse ReLU": lambda rng: np.maximum(0, low_rank(rng, 200, 50) - 2),
+}
+
+
+@pytest.mark.parametrize("name", NO_EFFECT)
+def test_what_changes_nothing_is_not_doubted(name):
+    found = [doubts(NO_EFFECT[name](np.random.default_rng(seed)), order=False).names for seed in range(12)]
+    assert sum(map(bool, found)) <= 3, found
+
+
+@pytest.mark.parametrize("r", [0.96, 0.97, 0.98, 1])
+def test_noisy_copies_of_features_are_found(r):
+    rng = np.random.default_rng(0)
+    X, noise = rng.standard_normal((2, 200, 40))
+    assert doubts(np.hstack([X, r * X + np.sqrt(1 - r**2) * noise])).names == ("copied features",)
 
 
 @pytest.mark.parametrize(

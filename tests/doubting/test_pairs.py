@@ -30,20 +30,28 @@ def test_one_far_row_is_told_with_what_is_left_without_it(far):
     assert "few rows" in str(found)
 
 
-@pytest.mark.parametrize(("n_rows", "n_far"), [(60, 3), (80, 2), (200, 8)])
-def test_far_rows_that_hide_one_another_are_told_together(n_rows, n_far):
+@pytest.mark.parametrize(
+    ("n_rows", "n_far", "name"), [(60, 3, "few rows"), (80, 2, "few rows"), (200, 8, "rare cluster")]
+)
+def test_far_rows_that_hide_one_another_are_told_together(n_rows, n_far, name):
     X, Y = np.random.default_rng(1).standard_normal((2, n_rows, 10))
     chosen = np.arange(n_far) * 5
     X[chosen], Y[chosen] = X[chosen] + 40, Y[chosen] + 40
-    with pytest.warns(shesha.CalibrationWarning, match="few rows"):
-        doubt = shesha.calibrate(X, Y, "CKA", seed=0).doubts["few rows"]
+    with pytest.warns(shesha.CalibrationWarning, match=name):
+        doubt = shesha.calibrate(X, Y, "CKA", seed=0).doubts[name]
     assert sorted(doubt.rows) == chosen.tolist()
     assert f"{cka(*(np.delete(side, chosen, axis=0) for side in (X, Y))):.2f}" in doubt.text
-    assert sorted(shesha.doubts(X)["few rows"].rows)[0] in chosen
+    assert sorted(shesha.doubts(X)[name].rows)[0] in chosen
     # The advice holds: what it names is not moved, and what would be is not named.
     kept = np.setdiff1d(np.arange(n_rows), chosen)
     assert abs(shesha.measures.rsa(X, Y) - shesha.measures.rsa(X[kept], Y[kept])) < 0.2
     assert shesha.measures.unbiased_cka(X, Y) > 0.9 and "unbiased" not in doubt.advice
+
+
+def test_measures_that_a_shared_rare_cluster_does_not_move_have_no_such_doubt():
+    X, Y = np.random.default_rng(1).standard_normal((2, 200, 10))
+    X[::20], Y[::20] = X[::20] + 40, Y[::20] + 40
+    assert "rare cluster" not in shesha.calibrate(X, Y, "Jaccard", seed=0).doubts
 
 
 def test_measures_that_a_far_row_does_not_move_have_no_such_doubt(far):

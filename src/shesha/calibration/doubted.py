@@ -12,6 +12,7 @@ from shesha._types import Index, Seed
 from shesha._warnings import CalibrationWarning, NotEstimable, warn
 from shesha.calibration.subject import Subject, prepare
 from shesha.doubting import doubted_pair
+from shesha.doubting.clusters import of_cluster
 from shesha.doubting.pairs import at_their_best, moved_by, saturated
 from shesha.measures import as_measure
 from shesha.measures._own import PlainMeasure
@@ -22,6 +23,8 @@ from shesha.views import Adjusted, Representation
 
 _TOLD_BEFORE = ("order", "duplicates")
 """Dependent rows have warnings of their own, which know the design."""
+_OF_ROWS = ("few rows", "rare cluster")
+"""Doubts that name rows without which a score is another."""
 _MOVED = 0.2
 """Change of a measure, as a share of the way from chance to the best value, that makes rows worth naming."""
 
@@ -50,18 +53,22 @@ def with_measured_rows(
 
     `without` scores the rows that are left; a change counts in units of the scale, the way from chance to the best.
     """
-    if "few rows" not in doubts or not scale > 0:
+    if not scale > 0:
         return doubts
-    rows = doubts["few rows"].rows
-    try:
-        left = without(np.setdiff1d(np.arange(n_rows), rows))
-    except NotEstimable:
-        left = float("nan")
-    effect = abs(left - observed) / scale
-    others = tuple(one for one in doubts if one.name != "few rows")
-    if not effect >= _MOVED:
-        return replace(doubts, found=others)
-    found = (*others, moved_by(measure, rows, observed, left, effect))
+    found = []
+    for one in doubts:
+        # A cluster of more rows than are looked at has members that nobody named.
+        if one.name not in _OF_ROWS or (one.name == "rare cluster" and doubts.n_looked_at < n_rows):
+            found.append(one)
+            continue
+        try:
+            left = without(np.setdiff1d(np.arange(n_rows), one.rows))
+        except NotEstimable:
+            left = float("nan")
+        effect = abs(left - observed) / scale
+        if effect >= _MOVED:
+            measured = moved_by(measure, one.rows, observed, left, effect)
+            found.append(measured if one.name == "few rows" else of_cluster(measure, one.rows, observed, left, effect))
     return replace(doubts, found=tuple(sorted(found, key=lambda one: -one.effect)))
 
 

@@ -15,10 +15,17 @@ _MOST = 0.5
 _WIDE, _NEARLY_ALL = 16, 0.8
 """Features from which on half is much, and the share that is much of fewer."""
 _FEW = 0.02
+"""Share of the features that is few, however gradually they fall off."""
+_ROGUE, _APART = 3, 2.0
+"""Features that are few among any ten times as many, if each holds so many times what the next one holds."""
+_MOVED = 0.1
+"""Change of a score below which a few features or copies make no difference."""
 _NEARLY_PARALLEL, _CHANGED = 0.8, 0.3
 """Mean cosine beyond which cosines say little, and the change of a score that makes a smaller one worth naming."""
-_COPY, _COPIES = 0.99, 0.1
-"""Correlation of copies, and the share of the columns that must have one."""
+_COPY, _COPIES = 0.95, 0.1
+"""Correlation of copies, noise and all, and the share of the columns that must have one."""
+_ALIKE, _GAP = 0.8, 0.75
+"""Share of the pairs of columns beyond the first correlation that are copies; low rank has pairs of every strength."""
 _WIDEST = 1024
 """Columns that are compared with one another."""
 _VALUES, _ROWS = 8, 12
@@ -33,20 +40,36 @@ def few_coordinates(subject: Subject) -> Doubt | None:
     """A few features decide the distances."""
     shares = _shares(subject.sample, subject.metric)
     d = len(shares)
-    few = max(1, int(_FEW * d))
-    largest = np.argsort(-shares, kind="stable")[:few]
-    share = float(shares[largest].sum())
+    if d < 4:
+        return None
+    order = np.argsort(-shares, kind="stable")
+    few = _n_few(shares[order])
+    largest, share = order[:few], float(shares[order[:few]].sum())
     # One of few features holds half of the distances as a matter of course.
-    if d < 4 or share < (_MOST if d >= _WIDE else _NEARLY_ALL):
+    if share < (_MOST if d >= _WIDE else _NEARLY_ALL):
         return None
     changed = subject.split(_standardised(subject.sample)).value
+    effect = abs(changed - subject.headline.value)
+    if effect < _MOVED and share < _NEARLY_ALL:
+        return None
     names = ", ".join(map(str, largest[:5])) + (", ..." if few > 5 else "")
+    verb = "holds" if few == 1 else "hold"
     text = (
-        f"{few} of {d:,} features ({names}) hold {100 * share:.0f} % of the {subject.metric} distances; with all "
+        f"{few} of {d:,} features ({names}) {verb} {100 * share:.0f} % of the {subject.metric} distances; with all "
         f"features in units of their standard deviation the {_score(subject)} becomes {changed:.2f}"
     )
     advice = "Look at them; standardise the columns, or leave these out, and say so"
-    return Doubt("few coordinates", min(1.0, abs(changed - subject.headline.value)), None, text, advice)
+    return Doubt("few coordinates", min(1.0, effect), None, text, advice)
+
+
+def _n_few(falling: Vector) -> int:
+    """How many of the largest shares are few: one in fifty, or up to three that stand apart from the others."""
+    gradual = max(1, int(_FEW * len(falling)))
+    held = np.cumsum(falling)
+    for few in range(1, min(_ROGUE, len(falling) // 10) + 1):
+        if few >= gradual and held[few - 1] >= _MOST and falling[few - 1] >= _APART * falling[few]:
+            return few
+    return gradual
 
 
 def _shares(sample: Matrix, metric: str) -> Vector:
@@ -108,6 +131,8 @@ def copied_features(subject: Subject) -> Doubt | None:
         f"{100 * share:.0f} % of the features repeat another one (correlation beyond {_COPY:g}), and copies agree "
         f"across any split of the features; with one of each, {left:.2f} is left of {whole:.2f}"
     )
+    if abs(whole - left) < _MOVED:
+        return None
     return Doubt("copied features", min(1.0, abs(whole - left)), None, text, "Keep one of each: X[:, columns]")
 
 
@@ -129,7 +154,11 @@ def _copies(sample: Matrix, rng: np.random.Generator) -> tuple[Index, Index] | N
     unit = sample[:, columns] - sample[:, columns].mean(axis=0)
     lengths = np.linalg.norm(unit, axis=0)
     columns, unit = columns[lengths > 0], unit[:, lengths > 0] / lengths[lengths > 0]
-    i, j = np.nonzero(np.abs(unit.T @ unit) >= _COPY)
+    correlations = np.abs(unit.T @ unit)
+    i, j = np.nonzero(correlations >= _COPY)
+    n_alike = int(np.count_nonzero(correlations >= _ALIKE)) - len(columns)
+    if len(i) - len(columns) < _GAP * n_alike:
+        return None
     graph = coo_array((np.ones(len(i)), (i, j)), shape=(len(columns), len(columns)))
     return columns, np.asarray(connected_components(graph, directed=False)[1], dtype=np.intp)
 

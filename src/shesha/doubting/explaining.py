@@ -25,23 +25,38 @@ class Explained:
     headline: Headline
     quantity: Vector | Labels
     name: str
+    clusters: Index | None = None
+    """Labels of rows: what these explain, the quantity does not."""
 
     @cached_property
     def left(self) -> float:
-        """The partial score, given the quantity."""
-        return self.headline.beyond(functions(self.quantity))
+        """The partial score, given the quantity (and the clusters)."""
+        return self._beyond(self.quantity)
+
+    @cached_property
+    def whole(self) -> float:
+        """The score, or what clusters leave of it."""
+        if self.clusters is None:
+            return self.headline.value
+        return self.headline.beyond(functions(self.clusters))
 
     @property
     def effect(self) -> float:
         """The part of the score that is gone; a score that changes its sign is gone altogether."""
-        return min(1.0, max(0.0, abs(self.headline.value) - max(0.0, self._towards(self.left))))
+        return min(1.0, max(0.0, max(0.0, self._towards(self.whole)) - max(0.0, self._towards(self.left))))
 
     def p_value(self, rng: np.random.Generator) -> float:
         """Of the loss, beside that of the same quantity in random order."""
         orders = [rng.permutation(len(self.quantity)) for _ in range(_N_SHUFFLED)]
-        left = np.array([self._towards(self.headline.beyond(functions(self.quantity[order]))) for order in orders])
+        left = np.array([self._towards(self._beyond(self.quantity[order])) for order in orders])
         spread = max(float(left.std(ddof=1)) * sqrt(1 + 1 / _N_SHUFFLED), 1e-6)
         return 0.5 * erfc(float(left.mean() - self._towards(self.left)) / spread / sqrt(2))
+
+    def _beyond(self, quantity: Vector | Labels) -> float:
+        explaining = functions(quantity)
+        if self.clusters is not None:
+            explaining = np.concatenate([functions(self.clusters), explaining])
+        return self.headline.beyond(explaining)
 
     def _towards(self, score: float) -> float:
         """The score as seen from the side of zero on which the headline is."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from shesha._types import Matrix
 from shesha.doubting._registry import doubt
+from shesha.doubting.clusters import linear_cka
 from shesha.doubting.rows import with_far_rows
 from shesha.doubting.subject import Subject
 from shesha.results import Doubt
@@ -23,15 +23,17 @@ def few_rows(subject: Subject) -> Doubt | None:
     """A few far rows decide the linear agreement of two representations."""
     rows, n_far = with_far_rows(subject)
     sides = [subject.read(at, rows) for at in range(2)]
-    whole = _linear_cka(*sides)
+    whole = linear_cka(*sides)
     moved: dict[tuple[int, ...], float] = {}
     for place in range(n_far):
         kept = np.delete(np.arange(len(rows)), place)
-        moved[subject.called(rows[place : place + 1])] = _linear_cka(*(side[kept] for side in sides))
+        moved[subject.called(rows[place : place + 1])] = linear_cka(*(side[kept] for side in sides))
+    if not moved:
+        return None
     every = np.arange(n_far, len(rows))
     named = max(moved, key=lambda one: abs(moved[one] - whole))
     without = moved[named]
-    together = _linear_cka(*(side[every] for side in sides))
+    together = linear_cka(*(side[every] for side in sides))
     if abs(without - whole) < _MOVED <= abs(together - whole):
         without, named = together, subject.called(rows[:n_far])
     if abs(without - whole) < _MOVED:
@@ -48,14 +50,6 @@ def moved_by(measure: str, rows: tuple[int, ...], whole: float, without: float, 
     unbiased = " or unbiased CKA" if len(rows) == 1 else ""
     advice = f"Look at {it}; leave {it} out, or use ranks (RSA, neighbours){unbiased}"
     return Doubt("few rows", min(1.0, effect), None, text, advice, rows)
-
-
-def _linear_cka(X: Matrix, Y: Matrix) -> float:
-    """Linear CKA of few rows."""
-    centred = [side - side.mean(axis=0) for side in (X, Y)]
-    grams = [side @ side.T for side in centred]
-    length = float(np.linalg.norm(grams[0]) * np.linalg.norm(grams[1]))
-    return float(np.sum(grams[0] * grams[1])) / length if length > 0 else 0.0
 
 
 def saturated(names: Sequence[str], n_rows: int, widths: tuple[int, ...]) -> Doubt | None:

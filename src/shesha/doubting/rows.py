@@ -10,6 +10,7 @@ from shesha._types import Index, Labels, Matrix, Vector
 from shesha.doubting._registry import doubt
 from shesha.doubting.explaining import Explained
 from shesha.doubting.subject import Subject
+from shesha.kernels.clusters import separate_clusters
 from shesha.kernels.ranks import midranks
 from shesha.nulls.dependence import p_of_first, pairs_of_places
 from shesha.results import Doubt
@@ -20,10 +21,14 @@ _CLASS_LEVEL = 1e-4
 """Beyond which classes are said to follow the order of the rows."""
 _HALF = 0.5
 """A fault that explains less than half of a score does not make it."""
+_HOLDING = 0.75
+"""Share of the squared products of rows whose removal halves what linear measures see of the others."""
 _LEAST_SCORE = 0.1
 """Scores below this are not doubted: there is nothing to explain."""
 _SHARED = 0.3
 """Rank correlation of the scales of two representations from which on they could make them alike."""
+_DIRECTIONS = 3
+"""Directions in which a row may be long for where it lies."""
 _WIDE, _FEW_ROWS = 12, 40
 """Features and rows from which on the scale of a row is one thing and its place another."""
 _LONGEST = 3
@@ -99,7 +104,7 @@ def few_rows(subject: Subject) -> Doubt | None:
     total = float(weighed.sum())
     for few in range(1, n_far + 1):
         share = 1 - float(weighed[few:, few:].sum()) / total if total > 0 else 0.0
-        if share >= _HALF:
+        if share >= _HOLDING:
             named = subject.called(rows[:few])
             names = f"row {named[0]} holds" if few == 1 else f"rows {', '.join(map(str, named))} hold"
             text = f"{names} {100 * share:.0f} % of what linear measures (CKA, RV, regression) compare"
@@ -111,15 +116,28 @@ def few_rows(subject: Subject) -> Doubt | None:
 
 
 def with_far_rows(subject: Subject) -> tuple[Index, int]:
-    """The longest rows of all, farthest first, and then those that are looked at; with the number of the former."""
+    """The longest rows of all, farthest first, and then those that are looked at; with the number of the former.
+
+    Far rows that form a cluster of their own are no outliers, and are left to the doubt of a rare cluster.
+    """
     far: list[int] = []
     for side, sample in enumerate(subject.samples):
         middle = np.median(sample, axis=0)
         lengths = np.concatenate([np.linalg.norm(block - middle, axis=1) for block in subject.blocks(side)])
         longest = np.argsort(-lengths, kind="stable")[: _n_far(lengths)]
-        far += [row for row in longest.tolist() if row not in far]
+        far += [row for row in _alone(subject, side, longest).tolist() if row not in far]
     first = np.array(far, dtype=np.intp)
     return np.concatenate([first, np.setdiff1d(subject.places, first)]), len(first)
+
+
+def _alone(subject: Subject, side: int, far: Index) -> Index:
+    """Those of the far rows that lie in no cluster apart from most rows."""
+    if not len(far):
+        return far
+    others = np.setdiff1d(subject.places, far)
+    labels = separate_clusters(subject.read(side, np.concatenate([far, others])))
+    main = np.bincount(labels).argmax()
+    return np.asarray(far[labels[: len(far)] == main])
 
 
 def _n_far(lengths: Vector) -> int:
@@ -141,19 +159,46 @@ def row_scale(subject: Subject) -> Doubt | None:
     # What two representations do not share cannot make them alike.
     everywhere = [what for what in scales[0] if all(what in one for one in scales)]
     shared = [what for what in everywhere if abs(_rank_correlation([one[what] for one in scales])) >= _SHARED]
-    found = [Explained(headline, side[what], what) for side in scales for what in shared]
+    sides = [(side, _several(labels)) for side, labels in zip(scales, subject.clusters, strict=True)]
+    found = [Explained(headline, side[what], what, clusters) for side, clusters in sides for what in shared]
     strongest = max(found, key=lambda one: one.effect, default=None)
     if strongest is None or strongest.effect < _HALF * headline.value:
         return None
+    rest = [_lengths_elsewhere(sample) for sample in subject.samples]
+    elsewhere = max(
+        Explained(headline, side, "", clusters).effect for side, (_, clusters) in zip(rest, sides, strict=True)
+    )
     p_value = strongest.p_value(subject.generator)
-    if p_value > LEVEL:
+    if elsewhere < _HALF * strongest.effect or p_value > LEVEL:
         return None
-    text = f"given the {strongest.name}, {strongest.left:.2f} is left of the {headline.name} of {headline.value:.2f}"
+    beside = "" if strongest.clusters is None else "clusters and "
+    text = (
+        f"given {beside}the {strongest.name}, {strongest.left:.2f} is left of the {headline.name} of "
+        f"{headline.value:.2f}"
+    )
     advice = (
         "Compare with chance(X, keep='row scale'), or pass the scale (depth, length, loudness) as covariates= or "
         "within=; where it is technical, remove it first"
     )
     return Doubt("row scale", strongest.effect, p_value, text, advice)
+
+
+def _lengths_elsewhere(sample: Matrix) -> Vector:
+    """Lengths of the rows but for the few directions that spread the most.
+
+    A row that is long since it lies far along one direction belongs there; a scale lengthens a row in all directions.
+    """
+    centred = sample - sample.mean(axis=0)
+    sizes, directions = np.linalg.eigh(centred @ centred.T)
+    few = max(1, min(_DIRECTIONS, sample.shape[1] // 8))
+    along = directions[:, -few:] ** 2 @ sizes[-few:]
+    squared = np.einsum("ij,ij->i", centred, centred)
+    return np.asarray(np.sqrt(np.maximum(squared - along, 0.0)))
+
+
+def _several(labels: Index) -> Index | None:
+    """Labels of clusters, if there is more than one: a cluster is as long as it is far, which is no matter of scale."""
+    return labels if labels.any() else None
 
 
 def _rank_correlation(sides: list[Vector]) -> float:

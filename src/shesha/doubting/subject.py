@@ -11,6 +11,7 @@ import numpy as np
 
 from shesha._types import Index, Labels, Matrix, Vector
 from shesha.doubting.headline import Headline
+from shesha.kernels.clusters import separate_clusters
 from shesha.kernels.distances import Metric
 from shesha.nulls.dependence import dependence, stretches
 from shesha.results import Dependence
@@ -107,6 +108,11 @@ class Subject:
     def value(self) -> float | None:
         """The value of the headline, if a doubt asked for it."""
         return self.headline.value if "headline" in self.__dict__ else None
+
+    @cached_property
+    def clusters(self) -> tuple[Index, ...]:
+        """On each side, the label of the separate cluster of each row that is looked at."""
+        return tuple(separate_clusters(sample) for sample in self.samples)
 
     @cached_property
     def dependence(self) -> Dependence:
