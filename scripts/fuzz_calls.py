@@ -137,7 +137,7 @@ def judged(error: BaseException) -> tuple[str, str]:
     last = frames[-1]
     where = f"{_place(error.__traceback__)}: {type(error).__name__}: {str(error)[:160]}"
     own = "/shesha/" in last.filename and last.lineno in _raised(last.filename)
-    if isinstance(error, ImportError) and own:
+    if (isinstance(error, ImportError) and own) or (isinstance(error, FileNotFoundError) and error.filename):
         return "refused", where
     if not own or not isinstance(error, ValueError | TypeError | MemoryError | OSError | KeyError):
         return "FAULT", where

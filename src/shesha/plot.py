@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shesha import _kinds as kinds
+from shesha import _validate as check
 from shesha.plots import curves, frame_cell, heat_map, leaf_order, similarity_map
 from shesha.plots import spectra as _spectra
 from shesha.results import Audit, CalibratedLayers, CoherenceTable, DriftPath, OverTime, PairwiseComparison
@@ -176,7 +177,7 @@ def coherence(table: CoherenceTable, *, unbiased: bool = False, ax: Axes | None 
     matplotlib Axes
     """
     kinds.instance(table, CoherenceTable, "table", "a CoherenceTable")
-    return table.plot(ax, unbiased=unbiased)
+    return table.plot(ax, unbiased=check.boolean(unbiased, "unbiased"))
 
 
 def ranks(results: pd.DataFrame, axes: Any = None) -> Any:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shesha import _kinds as kinds
 from shesha.benchmark._published import published
-from shesha.benchmark.ranks import rank
+from shesha.benchmark.ranks import rank, require_columns
 from shesha.benchmark.tables import base_name, matched
 
 if TYPE_CHECKING:
@@ -33,7 +32,8 @@ def with_published(results: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    own = kinds.frame(results, "results").assign(source="own")
+    require_columns(results, [*_PLACE, "test", "pooling", "measure"], "results")
+    own = results.assign(source="own")
     paper = published().assign(source="published")
     there = set(own[[*_PLACE, "test", "pooling"]].itertuples(index=False, name=None))
     names = {base_name(name) for name in own["measure"]}

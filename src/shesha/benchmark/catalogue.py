@@ -103,7 +103,7 @@ class Catalogue(Generic[D, N, H]):
             If one of the names is unknown, or they do not go together.
         """
         data, network = self.dataset(dataset), self.network(architecture)
-        if suite not in SUITES:
+        if kinds.text(suite, "suite") not in SUITES:
             raise ValueError(f"suite must be one of {', '.join(SUITES)}, got {suite!r}")
         for what, name, part, table in (
             ("dataset", dataset, data, self.data),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
+from shesha import _validate as check
 from shesha.measures import kernels, shape
 
 
@@ -31,7 +32,7 @@ def cka(X: ArrayLike, Y: ArrayLike, debiased: bool = False) -> float:
     >>> round(cka(X, Y), 2), round(cka(X, Y, debiased=True), 2)
     (0.13, -0.01)
     """
-    return kernels.unbiased_cka(X, Y) if debiased else kernels.cka(X, Y)
+    return kernels.unbiased_cka(X, Y) if check.boolean(debiased, "debiased") else kernels.cka(X, Y)
 
 
 def procrustes_similarity(X: ArrayLike, Y: ArrayLike, center: bool = True, scale: bool = True) -> float:

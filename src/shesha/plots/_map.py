@@ -50,6 +50,8 @@ def similarity_map(
         raise ValueError(f"coordinates must have a row of two numbers per name ({len(names)}), got {places.shape}")
     ax = axes_or_new(ax, (5.0, 4.2))
     kinds = ["" for _ in names] if groups is None else [str(one) for one in groups]
+    if len(kinds) != len(names):
+        raise ValueError(f"groups must have one entry per name ({len(names)}), got {len(kinds)}")
     for number, kind in enumerate(dict.fromkeys(kinds)):
         own = places[[one == kind for one in kinds]]
         colour, mark = PALETTE[number % len(PALETTE)], _MARKS[number % len(_MARKS)]

@@ -134,7 +134,7 @@ def beside_fakes(
     True
     """
     kinds.function(statistic, "statistic")
-    if not kinds.sequence(fakes, "fakes", "tables"):
+    if not isinstance(fakes, list | tuple) or not fakes:
         raise ValueError("fakes must hold at least one table, got none")
     value, drawn = float(statistic(table)), np.array([statistic(one) for one in fakes], dtype=np.float64)
     low, high = np.nanquantile(drawn, [0.025, 0.975])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha import _kinds as kinds
+from shesha import _validate as check
 from shesha._types import Vector
 from shesha.bio.analysis._correlations import parts
 from shesha.bio.analysis._random_intercept import RandomIntercept, random_intercept
@@ -118,6 +119,7 @@ def mixed_model(
     codes = np.repeat(np.arange(len(sets)), [len(part) for part in sets])
     columns = {name: np.concatenate([z_scores(_numbers(part, name)) for part in sets]) for name in predictors}
     varied = [name for name in predictors if columns[name].any()]
+    check.boolean(centre, "centre")
     y = np.concatenate([_numbers(part, response) - centre * part[response].mean() for part in sets])
     design = np.column_stack([np.ones(len(y)), *(columns[name] for name in varied)])
     # Centring has taken a mean of each data set, of which the design has one.
