@@ -27,11 +27,9 @@ NOISE = {
         rng.normal(size=(n, N_FEATURES)) * np.exp(rng.normal(size=(n, 1))) * np.linspace(0.2, 3, N_FEATURES)
     ),
 }
-READ = """- P-values keep their level, or stay below it. Groups of more rows than 15 % of their controls are moved back
-  to the mean of the controls and compared with shuffled labels: fakes of controls alone leave too few controls. With
-  these, groups of 450 beside 486 controls of several kinds were called coherent in 62 of 600 runs (10 %), of 300
-  beside 636 in 42 of 600 (7 %); with shuffled labels in 37 and 30. The same holds for whole units (`groups=`): 10
-  rows of four guides beside nine guides of controls were called coherent in 18 % of 200 runs, and in 5 % now.
+READ = """- P-values keep their level, or stay below it. Groups of more rows than 15 % of their controls are compared
+  with shuffled labels: fakes of controls alone leave too few controls. With these, groups of 450 beside 486 controls of
+  several kinds were called coherent in 62 of 600 runs (10 %); with shuffled labels in 36.
 - Intervals hold the mean score as they say, but for controls matched by nearest neighbours: rows share these, and
   where rows are many the interval holds it in 60 to 90 % only. Read p there."""
 WAYS = {

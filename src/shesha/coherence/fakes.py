@@ -90,9 +90,7 @@ def _of_windows(rows: RowPieces, layout: Layout, pools: list[Pool], n_draws: int
     sizes = layout.part_sizes()
     large = _large(layout)
     none = np.empty((0, 4))
-    scores = [
-        _pooled(rows, layout, g, n_draws, seed, moved_back=True)[0] if one else none for g, one in enumerate(large)
-    ]
+    scores = [_pooled(rows, layout, g, n_draws, seed)[0] if one else none for g, one in enumerate(large)]
     drawn = np.flatnonzero(~large)
     if len(drawn):
         kept = [_every(pools[0], int(sizes[g, 0]), n_draws) if len(pools) == 1 else None for g in drawn]
@@ -161,19 +159,12 @@ def _of_rows(
     return _scored(draw, score, n_draws, (seed, g)), ""
 
 
-def _pooled(
-    rows: RowPieces, layout: Layout, g: int, n_draws: int, seed: int, *, moved_back: bool = False
-) -> tuple[NDArray[np.float64], str]:
-    """Fakes from the controls and the group together: exact where the group is like the controls.
-
-    Moved back by its mean shift, a group with an effect adds nothing of it to the chance level.
-    """
+def _pooled(rows: RowPieces, layout: Layout, g: int, n_draws: int, seed: int) -> tuple[NDArray[np.float64], str]:
+    """Fakes from the controls and the group together: exact where the group is like the controls."""
     sizes = layout.part_sizes()[g]
     used = [b for b in range(layout.n_blocks) if sizes[b]]
     numbers = [np.flatnonzero(np.isin(layout.group, (-1, g)) & (layout.block == b)) for b in used]
     pools = [pool(rows, one, int(sizes[b])) for one, b in zip(numbers, used, strict=True)]
-    if moved_back:
-        pools = [one.less_shift(layout.group[one.numbers] == g) for one in pools]
     wanted = [int(sizes[b]) for b in used]
     every = _every(pools[0], wanted[0], n_draws) if len(pools) == 1 else None
     if every is not None:

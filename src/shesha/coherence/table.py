@@ -70,8 +70,8 @@ def coherence_by_group(
         Fakes are controls; or rows drawn from the controls and the group together (shuffled labels), which is exact
         where the group is like the controls, needs no more controls than rows, and takes the group's own effect into
         the chance level. For groups of more rows than 15 % of their controls (but for
-        "knn" and whole units) fakes of controls alone leave too few controls: these groups are moved back to the mean
-        of the controls, and then labels are shuffled; a note names them.
+        "knn" and whole units) fakes of controls alone leave too few controls: labels are shuffled, as for
+        "pooled" (whole units are moved back by the group's shift first); a note names these groups.
     blocks : array of shape (n,), optional
         Batch, replicate or session of each row: shifts start from the controls of the same block, and fakes have as
         many rows of each block as the group. Without it, a group from one batch looks coherent against controls of all.
@@ -199,8 +199,8 @@ def _notes(found: Layout, drawn: Fakes) -> tuple[str, ...]:
     if large:
         notes.append(
             f"{check.listed(large)}: more than {100 * LARGE:.0f} % of their number of controls; fakes of controls "
-            "alone would leave too few to compare them with, and p-values would be too small: these groups are moved "
-            "back to the mean of the controls, and labels are shuffled"
+            "alone would leave too few to compare them with, and p-values would be too small: labels are shuffled, "
+            "as with null='pooled' (of whole units, where these have groups of their own)"
         )
     if found.unit is not None and "unit" not in drawn.exchanged:
         notes.append(
