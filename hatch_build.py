@@ -1,4 +1,4 @@
-"""Compile the optional inner loops (src/shesha/kernels/*.c) where there is a C compiler, write the long description.
+"""Compile the inner loops (src/shesha/kernels/native/*.c) where there is a C compiler; write the long description.
 
 Links of README.md lead to files of this folder, where an index page has none: see `described`.
 """
@@ -19,7 +19,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-FOLDER = Path("src/shesha/kernels")
+FOLDER = Path("src/shesha/kernels/native")
 NAME = "libshesha.so"
 OPTIONS = ("-std=gnu99", "-O3", "-fPIC")
 FUSED = {"native.c": "-ffp-contract=fast"}
@@ -56,7 +56,7 @@ class CustomBuildHook(BuildHookInterface[Any]):
         self.made = tempfile.TemporaryDirectory()
         library = Path(self.made.name) / NAME
         if wanted() and compiled(folder, library):
-            build_data["force_include"][str(library)] = f"shesha/kernels/{NAME}"
+            build_data["force_include"][str(library)] = f"shesha/kernels/native/{NAME}"
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{self.platform_tag()}"
 

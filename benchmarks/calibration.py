@@ -25,10 +25,10 @@ import numpy as np
 
 import shesha
 import shesha.measures as measures
-from shesha._atomic import write_text
-from shesha.calibration import null_scores
-from shesha.calibration.subject import leading
+from shesha.calibration import permutation_scores
+from shesha.calibration.subject import truncate_components
 from shesha.report import markdown_line, markdown_table
+from shesha.support.atomic_files import write_text
 from shesha.views import Representation
 
 N, D, K = 1024, 1024, 200
@@ -101,7 +101,7 @@ def single(public: Any, repeats: int, device: str | None) -> list[str]:
     theirs = public_measures() if public else {}
     for name, options, bar in SINGLE:
         base, _, components = name.partition(", truncate=")
-        measure = measures.get(base).configured(**options)
+        measure = measures.get(base).with_options(**options)
         truncate = int(components) if components else None
         runs = []
         for _ in range(repeats):
@@ -120,11 +120,11 @@ def single(public: Any, repeats: int, device: str | None) -> list[str]:
 
 def null_seconds(measure: measures.Measure, truncate: int | None, X: Any, Y: Any) -> float:
     """Time of the draws alone: the views are there, and have been compared once."""
-    views = [measure.look(leading(Representation.of(Z), truncate)) for Z in (X, Y)]
+    views = [measure.look(truncate_components(Representation.build(Z), truncate)) for Z in (X, Y)]
     rng = np.random.default_rng(0)
     orders = [rng.permutation(N) for _ in range(K)]
-    measure.compared(*views)
-    return clocked(lambda: list(null_scores(measure, *views, orders)))
+    measure.compare_views(*views)
+    return clocked(lambda: list(permutation_scores(measure, *views, orders)))
 
 
 def _public_seconds(public: Any, theirs: Any, measure: Any, X: Any, Y: Any, n: int = 20) -> float:

@@ -17,8 +17,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from shesha._atomic import write_text
 from shesha.report import markdown_line
+from shesha.support.atomic_files import write_text
 
 DATA = """
 import numpy as np, resource, time

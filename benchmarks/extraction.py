@@ -35,13 +35,13 @@ def texts(n: int, most: int) -> list[str]:
 
 def prepared(n: int, most: int):
     """The network, its tokens, and the batches that both sides run."""
-    from shesha.extract._encoding import opened
-    from shesha.extract._running import order_of
+    from shesha.extract._batch_loop import batch_order
+    from shesha.extract._setup import open_model
     from shesha.extract._texts import token_rows
 
-    found = opened(MODEL, ["text"], None)
+    found = open_model(MODEL, ["text"], None)
     rows, _ = token_rows(texts(n, most), found.reader, chat=False, max_tokens=256, pad=0)
-    order = order_of(rows)
+    order = batch_order(rows)
     return found.network.eval(), rows, [order[start : start + BATCH] for start in range(0, n, BATCH)]
 
 
@@ -54,15 +54,15 @@ def plainly(network, rows, batches) -> None:
 
 
 def work_of(network, rows):
-    from shesha.extract._pooling import pooling
-    from shesha.extract._running import Work
+    from shesha.extract._batch_loop import Work
+    from shesha.extract.pooling import pooling
 
     layers = ["embeddings", *(f"encoder.layer.{number}" for number in range(6))]
     return Work(network, rows, {name: name for name in layers}, pooling("mean"), BATCH)
 
 
 def hooked(network, rows, out: Path) -> None:
-    from shesha.extract._running import run
+    from shesha.extract._batch_loop import run
 
     run(work_of(network, rows), out)
 
@@ -77,8 +77,8 @@ def ratios(n: int, repeats: int) -> list[list[str]]:
     """Both sides batch by batch, the least of each: other work on the machine disturbs long runs more."""
     import torch
 
-    from shesha.extract._modes import evaluating
-    from shesha.extract._running import Recorder
+    from shesha.extract._batch_loop import Recorder
+    from shesha.extract.model_state import evaluation_mode
 
     torch.set_num_threads(1)
     network, rows, batches = prepared(n, 40)
@@ -88,7 +88,7 @@ def ratios(n: int, repeats: int) -> list[list[str]]:
     for _ in range(repeats):
         for number, chosen in enumerate(batches):
             plain[number] = min(plain[number], used(lambda chosen=chosen: plainly(network, rows, [chosen])))
-            with evaluating(network), recorder.hooks():
+            with evaluation_mode(network), recorder.hooks():
                 read = used(lambda chosen=chosen: recorder.read(chosen, place))
             with_layers[number] = min(with_layers[number], read)
     both = {"forward pass alone": plain.sum(), "with 7 layers": with_layers.sum()}

@@ -23,8 +23,8 @@ import numpy as np
 
 import shesha.measures as measures
 from shesha import compare_all
-from shesha._atomic import write_text
 from shesha.report import markdown_line, markdown_table
+from shesha.support.atomic_files import write_text
 
 N, D = 10_000, 256
 BARS = {
@@ -94,7 +94,7 @@ def pairs() -> list[str]:
         start = time.perf_counter()
         found = compare_all(representations, chosen)
         seconds = time.perf_counter() - start
-        assert all(pair.score.estimated for pair in found.scores)
+        assert all(pair.score.has_value for pair in found.scores)
         lines.append(markdown_line([label, f"{seconds:.1f}", published]))
         print(lines[-1], flush=True)
     return lines

@@ -39,7 +39,7 @@ def main() -> None:
     given = parser.parse_args()
     table = reviews()
     layers = encode(given.model, table["sentence"].tolist())
-    print(layers.said(), "\n")
+    print(layers.describe(), "\n")
     short = {name: name.rpartition(".")[2].replace("embeddings", "input") for name in layers}
     found = shesha.audit({short[name]: array for name, array in layers.items()}, table["label"], seed=0)
     print(found)

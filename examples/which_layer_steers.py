@@ -48,7 +48,7 @@ def main() -> None:
 
     shuffled = np.random.default_rng(1).permutation(y[looked])
     nothing = steering.rank_layers(here, shuffled, by="accuracy", **options)
-    best = nothing.ranked[0]
+    best = nothing.layers_best_first[0]
     print(f"\nThe same with shuffled labels: layer {best.name} is best, accuracy {best.value:.3f},")
     print(f"p = {best.p_value:.2g} had it been the only layer, p = {best.p_best:.2g} as the best of seven")
 
@@ -61,7 +61,7 @@ def main() -> None:
     figure, axes = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
     for ax, ranking, title in ((axes[0], probed, "probing"), (axes[1], steered, "steering")):
         ranking.plot(ax)
-        ax.set(title=f"{title}: tied are layers {', '.join(sorted(ranking.tied))}", xlabel="layer")
+        ax.set(title=f"{title}: tied are layers {', '.join(sorted(ranking.tied_names))}", xlabel="layer")
         top = max(one.ci_high for one in ranking.layers)
         ax.set_ylim(0.4 if ranking is probed else 0.0, 1.45 * top if ranking is steered else 1.0)
     again.plot(axes[2])

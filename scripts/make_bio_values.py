@@ -15,7 +15,6 @@ HERE = Path(__file__).resolve().parents[1]
 sys.path.append(str(HERE / "tests" / "bio"))
 
 import inputs  # noqa: E402
-
 from shesha import bio  # noqa: E402
 
 SHAPES = ((0, 80, 40, 12), (1, 30, 60, 40), (2, 120, 1100, 5))

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from shesha._atomic import write_text
-from shesha._progress import track
 from shesha.coherence import coherence_by_group
+from shesha.support.atomic_files import write_text
+from shesha.support.progress import track
 
 N_CONTROLS, N_FEATURES, DRAWS = 200, 10, 99
 SIZES = (15, 40, 100, 180)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from shesha._atomic import write_text
 from shesha.report import markdown_line, markdown_table
 from shesha.studies._rates import rate_interval
+from shesha.support.atomic_files import write_text
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = DOCS / "decide.md"

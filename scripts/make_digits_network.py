@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._atomic import replacing
 from shesha.data import digits
+from shesha.support.atomic_files import replacing
 
 Matrix = NDArray[np.float64]
 Labels = NDArray[np.int64]

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from shesha._atomic import write_text
 from shesha.measures._cards import page
+from shesha.support.atomic_files import write_text
 
 if __name__ == "__main__":
     write_text(Path(__file__).resolve().parents[1] / "docs" / "measures.md", page())

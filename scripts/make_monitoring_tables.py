@@ -24,11 +24,11 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from shesha._atomic import write_text
-from shesha.drift import DriftMonitor, ranks, two_sample
-from shesha.drift.scores import chosen, drifts
-from shesha.drift.sequences import Evidence
+from shesha.drift import DriftMonitor, rank_levels, two_sample
+from shesha.drift.drift_scores import choose_measures, drifts
+from shesha.drift.run_length import Evidence
 from shesha.report import markdown_table
+from shesha.support.atomic_files import write_text
 from shesha.views import Representation
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "monitoring_rates.md"
@@ -144,8 +144,8 @@ def pools(cache: Path) -> dict[str, Callable[[], np.ndarray]]:
 
 def scored(pool: np.ndarray) -> np.ndarray:
     """Drifts of all encodings from each of some references, (references, encodings, measures)."""
-    measures = chosen(None, pool.shape[1])
-    views = [Representation.of(one.astype(float)) for one in pool]
+    measures = choose_measures(None, pool.shape[1])
+    views = [Representation.build(one.astype(float)) for one in pool]
     return np.array([[drifts(measures, views[r], one)[0] for one in views] for r in range(REFERENCES)])
 
 
@@ -160,7 +160,7 @@ def false_alarms(
         drawn = rng.permutation(np.delete(np.arange(len(pool)), reference))[: K + 1]
         for level, at in enumerate(LEVELS):
             for measure in range(scores.shape[2]):
-                limit = ranks.threshold(scores[reference, drawn[1:], measure], at)
+                limit = rank_levels.threshold(scores[reference, drawn[1:], measure], at)
                 found[i, level, measure] = scores[reference, drawn[0], measure] > limit
     labels = ("RDM drift (alert)", "unbiased CKA", "Procrustes", "neighbours")
     for measure, label in enumerate(labels):
@@ -192,7 +192,7 @@ def run_lengths(scores: np.ndarray, target: float, n_monitors: int, rng: np.rand
         p = (1 + K - np.searchsorted(null, rest, side="left")) / (K + 1)
         evidence, at_cusum = Evidence(), most
         for drawn in rng.choice(p, most).tolist():
-            evidence = evidence.after(drawn, target)
+            evidence = evidence.update(drawn, target)
             if at_cusum == most and evidence.cusum >= target:
                 at_cusum = evidence.number
             if evidence.alarm_since and at_cusum < most:
@@ -239,23 +239,23 @@ def delays(
     pool: np.ndarray, scores: np.ndarray, changed: dict[float, np.ndarray], rng: np.random.Generator
 ) -> list[list]:
     """How often one check alerts, and after how many checks in a row, by the size of the change."""
-    measures, lines = chosen(None, FEWER), []
-    references = [Representation.of(pool[r].astype(float)) for r in range(REFERENCES)]
+    measures, lines = choose_measures(None, FEWER), []
+    references = [Representation.build(pool[r].astype(float)) for r in range(REFERENCES)]
     for shift, encodings in changed.items():
         new = np.array(
-            [[drifts(measures, one, Representation.of(e.astype(float)))[0] for e in encodings] for one in references]
+            [[drifts(measures, one, Representation.build(e.astype(float)))[0] for e in encodings] for one in references]
         )
         alerts, checks = [], {100: [], 1000: []}
         for _ in range(200):
             reference = rng.integers(REFERENCES)
             order = rng.permutation(np.delete(np.arange(len(pool)), reference))[:K]
             null = scores[reference, order, 0]
-            alerts.append(new[reference, rng.integers(PER_SHIFT), 0] > ranks.threshold(null, 0.01))
+            alerts.append(new[reference, rng.integers(PER_SHIFT), 0] > rank_levels.threshold(null, 0.01))
             for target, kept in checks.items():
                 evidence = Evidence()
                 while not evidence.alarm_since and evidence.number < 500:
                     score = float(new[reference, rng.integers(PER_SHIFT), 0])
-                    evidence = evidence.after(ranks.p_value(score, null), target)
+                    evidence = evidence.update(rank_levels.p_value(score, null), target)
                 kept.append(evidence.alarm_since or 500)
         others = [
             np.mean([detector(pool[r].astype(float), one.astype(float)) for r in range(2) for one in encodings])

@@ -19,8 +19,8 @@ import numpy as np
 from _traps import FAR, ONCE, D, N, Rng, noise
 
 import shesha
-from shesha._atomic import write_text
 from shesha.report import markdown_line, markdown_table
+from shesha.support.atomic_files import write_text
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "pitfalls.md"
 BEGIN, END = "## What each trap does to each score\n", "## Twenty traps\n"

@@ -14,12 +14,12 @@ from scipy.stats import rankdata
 
 import shesha
 import shesha.measures as measures
-from shesha import _arrays as arrays
-from shesha._memory import MemoryBudgetError
-from shesha._warnings import NotEstimable, NotEstimableWarning
 from shesha.kernels import devices
-from shesha.kernels.permuted import permuted_grids
+from shesha.kernels.permutation_products import permutation_grids
 from shesha.measures import Measure
+from shesha.support import arrays as arrays
+from shesha.support.memory import MemoryBudgetError
+from shesha.support.warnings import NotEstimable, NotEstimableWarning
 from shesha.views import Representation
 
 torch = pytest.importorskip("torch", reason="torch is an extra")
@@ -74,7 +74,9 @@ def tied(n=60, seed=0):
 
 def chosen(name: str) -> Measure:
     measure = measures.get(name)
-    return measure.configured(**{key: value for key, value in {"k": 4, "seed": 0}.items() if key in measure.parameters})
+    return measure.with_options(
+        **{key: value for key, value in {"k": 4, "seed": 0}.items() if key in measure.parameters}
+    )
 
 
 @pytest.mark.parametrize("name", EVERYWHERE)
@@ -82,22 +84,22 @@ def test_measures_give_the_same_number(place, name):
     measure = chosen(name)
     for X, Y in (data(), data(n=20, d=40), data(n=300, d=3, seed=1)):
         try:
-            expected = measure.between(X, Y)
+            expected = measure.score(X, Y)
         except NotEstimable as reason:
             with pytest.raises(NotEstimable, match=str(reason)[:20]):
-                measure.between(place(X), place(Y))
+                measure.score(place(X), place(Y))
             continue
-        np.testing.assert_allclose(measure.between(place(X), place(Y)), expected, **CLOSE)
+        np.testing.assert_allclose(measure.score(place(X), place(Y)), expected, **CLOSE)
 
 
 @pytest.mark.parametrize("name", [name for name in EVERYWHERE if name not in ("PWCCA", "subspace overlap")])
 def test_ties_give_the_same_number(place, name):
     measure, (X, Y) = chosen(name), tied()
     try:
-        expected = measure.between(X, Y)
+        expected = measure.score(X, Y)
     except NotEstimable:
         pytest.skip("has no value for these data")
-    np.testing.assert_allclose(measure.between(place(X), place(Y)), expected, **CLOSE)
+    np.testing.assert_allclose(measure.score(place(X), place(Y)), expected, **CLOSE)
 
 
 @pytest.mark.parametrize("name", [name for name in EVERYWHERE if measures.get(name).paired])
@@ -199,7 +201,7 @@ def test_one_side_on_a_device_and_the_other_not(place):
 
 def test_measures_for_numpy_get_numpy(place):
     X, Y = data()
-    assert measures.get("SoftCorr").between(place(X), place(Y)) == measures.get("SoftCorr").between(X, Y)
+    assert measures.get("SoftCorr").score(place(X), place(Y)) == measures.get("SoftCorr").score(X, Y)
 
 
 def test_what_no_number_can_come_of_is_said_as_for_numpy(place):
@@ -222,14 +224,14 @@ def test_what_no_number_can_come_of_is_said_as_for_numpy(place):
 
 def test_views_stay_on_the_device(place):
     X, _ = data()
-    views = [measures.get(name).look(Representation.of(place(X))) for name in ("CKA", "RSA", "CCA", "OrthProc")]
+    views = [measures.get(name).look(Representation.build(place(X))) for name in ("CKA", "RSA", "CCA", "OrthProc")]
     held = (views[0].factor, views[1].ranks, views[2].directions, views[3].compact)
-    assert not any(arrays.on_host(array) for array in held)
+    assert not any(arrays.is_numpy(array) for array in held)
 
 
 def test_a_copy_for_another_process_is_numpys(place):
     X, _ = data()
-    again = pickle.loads(pickle.dumps(Representation.of(place(X))))
+    again = pickle.loads(pickle.dumps(Representation.build(place(X))))
     assert np.array_equal(again.rows, X)
 
 
@@ -242,7 +244,7 @@ def test_what_comes_to_the_host_may_be_written_into(place):
 
 def test_single_precision_is_known_as_such(place):
     X, _ = data()
-    assert Representation.of(place(X.astype(np.float32))).precision == np.finfo(np.float32).eps
+    assert Representation.build(place(X.astype(np.float32))).precision == np.finfo(np.float32).eps
 
 
 def test_tensors_in_the_hosts_memory_are_numpys(monkeypatch):
@@ -266,7 +268,7 @@ def test_pairs_that_do_not_fit_the_device_are_refused_beforehand(place, name, mo
     monkeypatch.setattr(devices, "free_memory", lambda array: 40_000)
     X = data(n=60, d=60)[0]
     with pytest.raises(MemoryBudgetError, match=r"1,770 pairs of 60 rows must fit the 39 KiB that are free on .*host"):
-        measures.get(name).look(Representation.of(place(X))).symmetric()
+        measures.get(name).look(Representation.build(place(X))).symmetric()
 
 
 def test_a_device_without_an_answer_has_no_limit():
@@ -286,6 +288,6 @@ def test_relabelled_grids_are_those_of_numpy(place, held, monkeypatch):
     rng = np.random.default_rng(0)
     first, second = (list(rng.standard_normal((n_layers, 60 * 59 // 2))) for n_layers in (2, 5))
     orders = [rng.permutation(60) for _ in range(7)]
-    expected = list(permuted_grids(first, second, 60, orders))
-    found = list(permuted_grids([place(one) for one in first], [place(one) for one in second], 60, orders))
+    expected = list(permutation_grids(first, second, 60, orders))
+    found = list(permutation_grids([place(one) for one in first], [place(one) for one in second], 60, orders))
     np.testing.assert_allclose(found, expected, **CLOSE)

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import shesha
-from shesha import _kinds as kinds
-from shesha import _validate as check
+from shesha.inputs import validation as check
+from shesha.support import argument_types as kinds
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "fuzz_calls.py"
 X = np.random.default_rng(0).normal(size=(40, 6))

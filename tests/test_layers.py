@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import shesha
 from shesha import io as files
-from shesha._layers import MOST_LAYERS, layer_sequence, split, split_layers
-from shesha._warnings import GuessedLayersWarning
+from shesha.support.layer_axis import MOST_LAYERS, layer_sequence, split, split_layers
+from shesha.support.warnings import GuessedLayersWarning
 
 RNG = np.random.default_rng(0)
 SIDES = st.integers(0, 2000)
@@ -69,11 +69,11 @@ def test_the_sentence_tells_the_reading_and_the_others():
         "({0}1: 872 layers of 7 rows; {0}{1}: one representation)"
     )
     found = split((7, 872, 384))
-    assert found.said() == expected.format("layer_axis=", "None")
-    assert found.said("--layer-axis ") == expected.format("--layer-axis ", "none")
-    assert split((1, 872, 3), 0).said() == "an array of shape (1, 872, 3), read as 1 layer of 872 rows"
-    assert split((2, 3, 4), 2).said() == "an array of shape (2, 3, 4), read as 4 layers of 2 rows"
-    assert split((2, 3, 4), None).said() == "an array of shape (2, 3, 4), read as one representation"
+    assert found.describe() == expected.format("layer_axis=", "None")
+    assert found.describe("--layer-axis ") == expected.format("--layer-axis ", "none")
+    assert split((1, 872, 3), 0).describe() == "an array of shape (1, 872, 3), read as 1 layer of 872 rows"
+    assert split((2, 3, 4), 2).describe() == "an array of shape (2, 3, 4), read as 4 layers of 2 rows"
+    assert split((2, 3, 4), None).describe() == "an array of shape (2, 3, 4), read as one representation"
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])

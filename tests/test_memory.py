@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from shesha._memory import MemoryBudgetError, memory_budget, readable, require
+from shesha.support.memory import MemoryBudgetError, memory_budget, readable, require
 
 WRITTEN = [
     ("1024", 1024),

@@ -50,8 +50,8 @@ def test_the_names_are_those_documented():
     assert sim.rdm_similarity is shesha.rdm_similarity
     assert sim.cka_linear is measures.cka
     assert sim.cka_debiased is measures.unbiased_cka
-    assert sim.cka is measures.documented.cka
-    assert sim.procrustes_similarity is measures.documented.procrustes_similarity
+    assert sim.cka is measures.shesha_geometry_names.cka
+    assert sim.procrustes_similarity is measures.shesha_geometry_names.procrustes_similarity
 
 
 def test_documented_options_have_their_documented_defaults():

@@ -23,12 +23,12 @@ def arrays():
 @pytest.mark.parametrize("name", [name for name in measures.names() if name != "RTD"])
 def test_measures_take_tensors(arrays, name):
     measure = measures.get(name)
-    measure = measure.configured(
+    measure = measure.with_options(
         **{key: value for key, value in {"k": 4, "seed": 0}.items() if key in measure.parameters}
     )
     X, Y = arrays if not measure.equal_widths else (arrays[0], arrays[0][::-1].copy())
     a, b = (torch.tensor(Z, requires_grad=True) for Z in (X, Y))
-    assert measure.between(a, b) == measure.between(X, Y)
+    assert measure.score(a, b) == measure.score(X, Y)
 
 
 def test_calibration_takes_tensors(arrays):

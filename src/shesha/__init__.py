@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from shesha import _place
-from shesha._later import later
 from shesha._version import DISTRIBUTION as DISTRIBUTION
 from shesha._version import __version__ as __version__
+from shesha.support import name_conflict as _name_conflict
+from shesha.support.lazy import lazy_names
 
-_place.notice()
+_name_conflict.notice()
 
 if TYPE_CHECKING:
     import shesha.bio as bio
@@ -22,23 +22,13 @@ if TYPE_CHECKING:
     import shesha.steering as steering
     import shesha.studies as studies
     import shesha.transfer as transfer
-    from shesha._warnings import (
-        CalibrationWarning,
-        GuessedLayersWarning,
-        MeasureWarning,
-        NotEstimable,
-        NotEstimableWarning,
-        NotIdentifiableWarning,
-        PoolingWarning,
-        RowNamesWarning,
-    )
     from shesha.auditing.audit import audit
     from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
     from shesha.comparison.ceiling import noise_ceiling
     from shesha.comparison.compare import compare
     from shesha.comparison.layers import compare_layers
     from shesha.comparison.pairwise import compare_all
-    from shesha.comparison.within import compare_within
+    from shesha.comparison.within_classes import compare_within
     from shesha.doubting.doubts import doubts
     from shesha.results import (
         Audit,
@@ -81,12 +71,22 @@ if TYPE_CHECKING:
     )
     from shesha.stability.chance import chance
     from shesha.stability.estimate import estimate
+    from shesha.support.warnings import (
+        CalibrationWarning,
+        GuessedLayersWarning,
+        MeasureWarning,
+        NotEstimable,
+        NotEstimableWarning,
+        NotIdentifiableWarning,
+        PoolingWarning,
+        RowNamesWarning,
+    )
     from shesha.views import Rdm
 
-__getattr__, __dir__ = later(
+__getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "_warnings": (
+        "support.warnings": (
             "CalibrationWarning",
             "GuessedLayersWarning",
             "MeasureWarning",
@@ -145,7 +145,7 @@ __getattr__, __dir__ = later(
         "comparison.compare": ("compare",),
         "comparison.layers": ("compare_layers",),
         "comparison.pairwise": ("compare_all",),
-        "comparison.within": ("compare_within",),
+        "comparison.within_classes": ("compare_within",),
     },
     (
         "bio",

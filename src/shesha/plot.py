@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shesha import _kinds as kinds
-from shesha import _validate as check
-from shesha.plots import curves, frame_cell, heat_map, leaf_order, similarity_map
-from shesha.plots import spectra as _spectra
+from shesha.charts import curves, frame_cell, heat_map, leaf_order, similarity_map
+from shesha.charts import spectra as _spectra
+from shesha.inputs import validation as check
 from shesha.results import Audit, CalibratedLayers, CoherenceTable, DriftPath, OverTime, PairwiseComparison
-from shesha.results._beside import BesideNull
+from shesha.results.null_summary import BesideNull
+from shesha.support import argument_types as kinds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +93,7 @@ def similarity(
     values = table.loc[order, order].to_numpy(dtype=float)
     ax = heat_map(values, order, order, title=f"{name} ({closer} is closer)", closer=closer, ax=ax)
     place = {one: number for number, one in enumerate(order)}
-    for first, second in _above_chance({} if p_values is None else p_values, place, level):
+    for first, second in _significant_pairs({} if p_values is None else p_values, place, level):
         frame_cell(ax, place[first], place[second])
         if pairs.symmetric[name]:
             frame_cell(ax, place[second], place[first])
@@ -154,7 +154,7 @@ def drift(path: DriftPath | Sequence[Mapping[str, Any]], measure: str | None = N
         ax = curves(range(len(path.names)), values, labels=("", "drift (0: the same geometry)"), ax=ax)
         ax.set_xticks(range(len(path.names)), path.names, rotation=40, ha="right")
         return ax
-    scores = [_score_of(check, measure) for check in kinds.several(path, dict, "path", "checks, or a DriftPath")]
+    scores = [_primary_score(check, measure) for check in kinds.several(path, dict, "path", "checks, or a DriftPath")]
     if not scores:
         raise ValueError("path must hold at least one check, got none")
     over = {name: [float(one[name]) for one in scores] for name in ("drift", "threshold")}
@@ -244,7 +244,9 @@ def spectra(representations: Mapping[str, Any], ax: Axes | None = None) -> Axes:
     from shesha.views import Representation, Variances
 
     kinds.mapping(representations, "representations")
-    return _spectra({name: Variances.of(Representation.of(X)).shares for name, X in representations.items()}, ax=ax)
+    return _spectra(
+        {name: Variances.build(Representation.build(X)).shares for name, X in representations.items()}, ax=ax
+    )
 
 
 def times(found: OverTime, ax: Axes | None = None) -> Axes:
@@ -267,12 +269,12 @@ def times(found: OverTime, ax: Axes | None = None) -> Axes:
 
 def _full_name(pairs: PairwiseComparison, measure: str) -> str:
     """Return the name under which a measure was compared."""
-    from shesha.results._comparison import plain_name
+    from shesha.results.similarity.comparison import plain_name
 
     return next((name for name in pairs.measures if plain_name(name) == plain_name(measure)), measure)
 
 
-def _above_chance(
+def _significant_pairs(
     p_values: Mapping[tuple[str, str], float], known: Mapping[str, int], level: float
 ) -> list[tuple[str, str]]:
     """Return the pairs whose corrected p-values reach a level; NaN is no test."""
@@ -286,7 +288,7 @@ def _above_chance(
     return [pair for pair, p in zip(tested, benjamini_hochberg(list(tested.values())), strict=True) if p <= level]
 
 
-def _score_of(check: Mapping[str, Any], measure: str | None) -> Mapping[str, Any]:
+def _primary_score(check: Mapping[str, Any], measure: str | None) -> Mapping[str, Any]:
     """Return the score of one measure in a check's plain values."""
     known: dict[str, Mapping[str, Any]] = {one["measure"]: one for one in check["scores"]}
     wanted = next(iter(known)) if measure is None else measure

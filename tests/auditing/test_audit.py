@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from shesha import chance, estimate, rdm_drift
-from shesha.stability import registered
+from shesha.stability import registered_variants
 
-SUPERVISED = tuple(one.name for one in registered().values() if one.audited and one.needs_labels)
+SUPERVISED = tuple(one.name for one in registered_variants().values() if one.audited and one.needs_labels)
 
 METRICS = ["cosine", "correlation", "euclidean"]
 INTERVAL = {"confidence": 0.8, "n_bootstrap": 10}

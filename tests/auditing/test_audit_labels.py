@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from shesha.results import LabelClasses
-from shesha.stability import registered
+from shesha.stability import registered_variants
 
-SUPERVISED = tuple(one.name for one in registered().values() if one.audited and one.needs_labels)
+SUPERVISED = tuple(one.name for one in registered_variants().values() if one.audited and one.needs_labels)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from shesha import Audit, MeasureWarning, Rdm, compare_all
-from shesha.auditing import _stored, movement
-from shesha.comparison import _places
+from shesha.auditing import _stored_runs, layer_drift
+from shesha.comparison import sources
 from shesha.results import RepresentationAudit
 from shesha.runs import ResultStore
 
@@ -44,7 +44,7 @@ def store(tmp_path):
 def calls(monkeypatch):
     """The shapes of what is audited, and one line per drift that is computed."""
     found = []
-    found_in, inner = _stored.found_in, movement.RankedRdm.inner
+    found_in, inner = _stored_runs.audit_subject, layer_drift.RankedRdm.inner
 
     def counted(subject, *others):
         found.append(subject.shape)
@@ -54,8 +54,8 @@ def calls(monkeypatch):
         found.append("drift")
         return inner(self, other)
 
-    monkeypatch.setattr(_stored, "found_in", counted)
-    monkeypatch.setattr(movement.RankedRdm, "inner", compared)
+    monkeypatch.setattr(_stored_runs, "audit_subject", counted)
+    monkeypatch.setattr(layer_drift.RankedRdm, "inner", compared)
     return found
 
 
@@ -174,7 +174,7 @@ def test_other_options_labels_and_code_are_audited_anew(folder, classes, store, 
     for other in OTHERS.values():
         quick_audit(only, **{"y": classes, "store": store, **other})
     assert len(calls) == len(OTHERS) + 1
-    monkeypatch.setattr(_stored, "_version", lambda: "another")
+    monkeypatch.setattr(_stored_runs, "_version", lambda: "another")
     quick_audit(only, classes, store=store)
     assert len(calls) == len(OTHERS) + 2
 
@@ -203,7 +203,7 @@ def test_a_file_that_cannot_be_read_is_left_out_with_its_reason(folder, arrays, 
 
 
 def test_a_file_that_changes_meanwhile_has_a_reason_and_only_for_now(folder, arrays, store, quick_audit, monkeypatch):
-    array = _places.InFile.array
+    array = sources.InFile.array
 
     def gone(self):
         if self.name == "middle":
@@ -211,7 +211,7 @@ def test_a_file_that_changes_meanwhile_has_a_reason_and_only_for_now(folder, arr
         return array(self)
 
     with monkeypatch.context() as patching:
-        patching.setattr(_places.InFile, "array", gone)
+        patching.setattr(sources.InFile, "array", gone)
         found = quick_audit(folder, store=store)
     assert found["middle"].reason == "FileNotFoundError: no such file: middle.npy"
     assert (found["middle"].n_samples, found["middle"].n_features) == (60, 12)
@@ -220,7 +220,7 @@ def test_a_file_that_changes_meanwhile_has_a_reason_and_only_for_now(folder, arr
 
 
 def test_a_file_that_changes_before_the_drift_costs_the_drift(folder, store, quick_audit, monkeypatch):
-    monkeypatch.setattr(movement._Steps, "_view", lambda *_: (_ for _ in ()).throw(ValueError("late has changed")))
+    monkeypatch.setattr(layer_drift._Steps, "_view", lambda *_: (_ for _ in ()).throw(ValueError("late has changed")))
     found = quick_audit(folder, store=store)
     assert (found.drift, found.drift_reason) == (None, "late has changed")
     assert len(found.ranking) == 3
@@ -233,7 +233,7 @@ def test_what_does_not_fit_is_not_kept(folder, arrays, store, quick_audit, monke
         assert "must fit the memory budget" in expected["late"].reason
         assert quick_audit(folder, store=store) == expected
         with ResultStore(store, create=False) as opened:
-            assert list(opened.items(_stored.AUDITS)) == []
+            assert list(opened.items(_stored_runs.AUDITS)) == []
         patching.setenv("SHESHA_MEMORY", "100k")
         # Of all pairs of rows some are drawn where all do not fit.
         sampled = quick_audit(arrays)
@@ -245,7 +245,7 @@ def test_what_does_not_fit_is_not_kept(folder, arrays, store, quick_audit, monke
 def test_few_files_are_in_memory_together(tmp_path, rng, quick_audit, monkeypatch):
     for number in range(60):
         np.savez(tmp_path / f"step{number:02}.npz", X=rng.standard_normal((20, 6)))
-    alive, most, load = [], [0], _stored.Subject.load
+    alive, most, load = [], [0], _stored_runs.Subject.load
 
     def watched(self):
         source = load(self)
@@ -253,16 +253,16 @@ def test_few_files_are_in_memory_together(tmp_path, rng, quick_audit, monkeypatc
         most[0] = max(most[0], sum(one() is not None for one in alive))
         return source
 
-    monkeypatch.setattr(_stored.Subject, "load", watched)
+    monkeypatch.setattr(_stored_runs.Subject, "load", watched)
     ranked = []
-    view = movement._Steps._view
+    view = layer_drift._Steps._view
 
     def counted(self, subject):
         found = view(self, subject)
         ranked.append(len(self._ranked))
         return found
 
-    monkeypatch.setattr(movement._Steps, "_view", counted)
+    monkeypatch.setattr(layer_drift._Steps, "_view", counted)
     found = quick_audit(tmp_path, n_bootstrap=0)
     assert len(found.ranking) == len(found.drift.names) == 60
     assert most[0] <= 3
@@ -296,9 +296,15 @@ def test_findings_come_back_from_plain_values(arrays, classes, quick_audit):
 
 
 def test_all_code_behind_the_numbers_counts():
-    names = {one.function.__module__ for one in _stored._parts()}
-    assert {"shesha.stability.feature", "shesha.stability.supervised", "shesha.descriptors.spectrum"} <= names
-    assert _stored._modules(apart=True) == tuple(dict.fromkeys(one.function.__module__ for one in _stored._parts()))
+    names = {one.function.__module__ for one in _stored_runs._parts()}
+    assert {
+        "shesha.stability.scores.feature_split",
+        "shesha.stability.scores.label_alignment",
+        "shesha.descriptors.spectrum",
+    } <= names
+    assert _stored_runs._modules(apart=True) == tuple(
+        dict.fromkeys(one.function.__module__ for one in _stored_runs._parts())
+    )
 
 
 BAD = {

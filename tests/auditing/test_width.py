@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import shesha
+from shesha.auditing.equal_width import score_at_width
 from shesha.auditing.findings import Settings
-from shesha.auditing.width import at_width
 from shesha.views import Rows
 
 
@@ -49,7 +49,7 @@ def test_the_report_warns_of_the_order_that_widths_make(audited):
 def test_it_is_the_mean_over_random_choices_of_features(regions):
     X = regions["wide"]
     settings = Settings("cosine", 0.95, 0, 0, None, 1, {})
-    found = at_width(Rows(X), 12, settings, 96)
+    found = score_at_width(Rows(X), 12, settings, 96)
     draw = np.random.default_rng(0)
     many = [shesha.feature_split(X[:, draw.choice(96, 12, replace=False)], n_splits=2, seed=i) for i in range(400)]
     assert found.value == pytest.approx(np.mean(many), abs=4 * found.monte_carlo_error)
@@ -73,5 +73,5 @@ def test_a_store_gives_the_same_and_keeps_it(regions, quick_audit, tmp_path, mon
     store = tmp_path / "kept.sqlite"
     first = quick_audit(regions, store=store)
     assert first.representations == quick_audit(regions).representations
-    monkeypatch.setattr("shesha.auditing.width._of", None)
+    monkeypatch.setattr("shesha.auditing.equal_width._equal_width_score", None)
     assert quick_audit(regions, store=store).representations == first.representations

@@ -22,7 +22,7 @@ def small() -> Callable[..., Measure]:
 
     def find(name, **options):
         found = measures.get(name)
-        return found.configured(**{key: value for key, value in (SMALL | options).items() if key in found.parameters})
+        return found.with_options(**{key: value for key, value in (SMALL | options).items() if key in found.parameters})
 
     return find
 
@@ -51,14 +51,14 @@ def counted(monkeypatch) -> Callable[..., list]:
 
     def count(kind):
         made = []
-        make = kind.of.__func__
+        make = kind.build.__func__
 
         @wraps(make)
-        def of(cls, source, **options):
+        def build(cls, source, **options):
             made.append(options)
             return make(cls, source, **options)
 
-        monkeypatch.setattr(kind, "of", classmethod(of))
+        monkeypatch.setattr(kind, "build", classmethod(build))
         return made
 
     return count

@@ -137,7 +137,7 @@ def test_without_an_interrupt_nothing_is_missing(either):
 
 def test_an_interrupt_of_a_measure_leaves_what_has_come(either, monkeypatch):
     """Draws of a measure come from threads: those that are done count."""
-    import shesha.calibration.scalar as module
+    import shesha.calibration.single_pair as module
 
     def until_fourth(items, total, label):
         for done, item in enumerate(items):

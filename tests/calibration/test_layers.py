@@ -9,7 +9,7 @@ import pytest
 
 import shesha.measures as measures
 from shesha import calibrate, calibrate_layers, compare_layers
-from shesha._warnings import CalibrationWarning
+from shesha.support.warnings import CalibrationWarning
 
 K = 39
 
@@ -33,7 +33,7 @@ ORDERS = drawn(24)
 def by_hand(measure, A, B, orders):
     """Scores of all pairs, observed and in each order: (1 + draws, rows, columns)."""
     every = [np.arange(len(A[0])), *orders]
-    return np.array([[[measure.between(a, b[order]) for b in B] for a in A] for order in every])
+    return np.array([[[measure.score(a, b[order]) for b in B] for a in A] for order in every])
 
 
 def top(values, count):

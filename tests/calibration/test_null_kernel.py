@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose
 
 import shesha.measures as measures
 from shesha import CalibrationWarning, NotEstimableWarning, Rdm, calibrate, calibrate_layers
-from shesha._warnings import NotEstimable
-from shesha.calibration import null as null_kernel
-from shesha.kernels.permuted import permuted_grids
-from shesha.nulls.orders import identity_first
+from shesha.calibration import permutation_scores as null_kernel
+from shesha.kernels.permutation_products import permutation_grids
+from shesha.nulls.permutations import identity_first
+from shesha.support.warnings import NotEstimable
 from shesha.views import Features, Gram, Representation
 
 pytestmark = pytest.mark.filterwarnings("ignore:saturated:shesha.CalibrationWarning")
@@ -49,13 +49,13 @@ def drawn(n, count=19, seed=0):
 
 
 def views(measure, arrays):
-    return [measure.look(Representation.of(array)) for array in arrays]
+    return [measure.look(Representation.build(array)) for array in arrays]
 
 
 def reason_against(measure, X, Y):
     """Why the measure has no value for the data, if it has none."""
     try:
-        measure.between(X, Y)
+        measure.score(X, Y)
     except NotEstimable as reason:
         return str(reason)
     return ""
@@ -72,8 +72,8 @@ def test_the_null_is_what_permuted_rows_give(small, shape, name):
             assert calibrate(X, Y, measure, permutations=orders).reason == reason
         return
     found = calibrate(X, Y, measure, permutations=orders)
-    assert_allclose(found.observed, measure.between(X, Y), **EXACT)
-    assert_allclose(found.null, [measure.between(X, Y[order]) for order in orders], **EXACT)
+    assert_allclose(found.observed, measure.score(X, Y), **EXACT)
+    assert_allclose(found.null, [measure.score(X, Y[order]) for order in orders], **EXACT)
 
 
 def test_only_canonical_correlations_have_nothing_to_say(small):
@@ -89,7 +89,7 @@ def test_given_distances_are_relabelled_on_both_sides(small, name):
     D = np.linalg.norm(Y[:, None] - Y, axis=-1)
     measure, orders = small(name), drawn(len(X))
     found = calibrate(X, Rdm(D), measure, permutations=orders)
-    expected = [measure.between(X, Rdm(D[np.ix_(order, order)])) for order in orders]
+    expected = [measure.score(X, Rdm(D[np.ix_(order, order)])) for order in orders]
     assert_allclose(found.null, expected, **EXACT)
 
 
@@ -114,7 +114,7 @@ def test_factors_and_triangles_give_the_same_null(small, monkeypatch, name, n, p
     monkeypatch.setattr(null_kernel, "_products", lambda *args: taken.append(args) or whole(*args))
     found = calibrate(X, Y, measure, permutations=orders)
     assert bool(taken) == gathers
-    assert_allclose(found.null, [measure.between(X, Y[order]) for order in orders], **EXACT)
+    assert_allclose(found.null, [measure.score(X, Y[order]) for order in orders], **EXACT)
     monkeypatch.setattr(null_kernel, "_gathers", lambda a, b: not gathers)
     assert_allclose(calibrate(X, Y, measure, permutations=orders).null, found.null, **EXACT)
 
@@ -138,7 +138,7 @@ def test_permuted_grids_are_inner_products_of_squares(rng, n, first, second):
         squares.append(side + side.transpose(0, 2, 1))
     upper = np.triu_indices(n, k=1)
     orders = drawn(n, 5)
-    found = list(permuted_grids([a[upper] for a in squares[0]], [b[upper] for b in squares[1]], n, list(orders)))
+    found = list(permutation_grids([a[upper] for a in squares[0]], [b[upper] for b in squares[1]], n, list(orders)))
     for order, grid in zip(orders, found, strict=True):
         moved = squares[1][:, order][:, :, order]
         assert_allclose(grid, np.einsum("aij,bij->ab", squares[0], moved) / 2, atol=1e-10)
@@ -266,18 +266,18 @@ def test_wide_layers_are_made_compact_once(small, triangular_factors):
 
 def test_relabelling_keeps_what_has_been_worked_out(rng, triangular_factors):
     """Also for the second time, and whichever of the two is asked first."""
-    source = Representation.of(rng.standard_normal((12, 20)))
+    source = Representation.build(rng.standard_normal((12, 20)))
     features, order = source.view(Features), rng.permutation(12)
-    moved = features.permuted(order)
-    again = moved.permuted(order)
+    moved = features.permute(order)
+    again = moved.permute(order)
     for name in ("centred", "compact", "rows"):
         assert np.array_equal(getattr(moved, name), getattr(features, name)[order])
         assert np.array_equal(getattr(again, name), getattr(features, name)[order][order])
-    assert np.array_equal(again.standardised[0], features.standardised[0][order][order])
+    assert np.array_equal(again.unit_columns[0], features.unit_columns[0][order][order])
     assert again.centred_norm == features.centred_norm
     assert len(triangular_factors) == 1
     gram = source.view(Gram)
-    assert np.array_equal(gram.permuted(order).factor, gram.factor[order])
+    assert np.array_equal(gram.permute(order).factor, gram.factor[order])
 
 
 @pytest.mark.parametrize("name", PAIRED)

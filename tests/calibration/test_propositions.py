@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 import shesha.measures as measures
 from shesha import calibrate, calibrate_layers
-from shesha.calibration import null as null_kernel
+from shesha.calibration import permutation_scores as null_kernel
 from shesha.views import Representation
 
 pytestmark = pytest.mark.filterwarnings("ignore:saturated:shesha.CalibrationWarning")
@@ -199,7 +199,7 @@ def test_6_the_maximum_stays_below_its_bound(depths):
     """E max <= mu + 3 sigma sqrt(log M), for the sub-Gaussian sigma of scores between 0 and 1 around their mean."""
     a, b = unrelated_models(0, depths)
     measure = measures.get("CKA")
-    views = [[measure.look(Representation.of(layer)) for layer in side] for side in (a, b)]
+    views = [[measure.look(Representation.build(layer)) for layer in side] for side in (a, b)]
     orders = [np.random.default_rng(k).permutation(20) for k in range(200)]
     grids = np.array(list(null_kernel.grids(measure, *views, orders)))
     mean, sd = grids.mean(axis=0).max(), grids.std(axis=0).max()
@@ -226,9 +226,9 @@ def test_7_the_neighbours_of_a_row_are_any_with_equal_probability(rng, k):
     """Over all permutations each set of k others is met equally often."""
     n, anchor = 6, 2
     Y = rng.standard_normal((n, 4))
-    measure = measures.get("mutual kNN").configured(k=k, metric="euclidean")
-    view = measure.look(Representation.of(Y))
-    met = [tuple(sorted(view.permuted(order).nearest[anchor].tolist())) for order in every_order(n)]
+    measure = measures.get("mutual kNN").with_options(k=k, metric="euclidean")
+    view = measure.look(Representation.build(Y))
+    met = [tuple(sorted(view.permute(order).nearest[anchor].tolist())) for order in every_order(n)]
     counts = {found: met.count(found) for found in set(met)}
     others = [row for row in range(n) if row != anchor]
     assert len(counts) == len({frozenset(chosen) for chosen in product(others, repeat=k) if len(set(chosen)) == k})

@@ -101,6 +101,6 @@ def test_generators_repeat_a_measure_that_draws(rng, call):
 
 def test_a_measure_that_draws_takes_its_own_seed(rng):
     X, Y = rng.standard_normal((2, 60, 4))
-    measure = measures.get("RTD").configured(seed=1, n_subsets=1, subset_size=12)
+    measure = measures.get("RTD").with_options(seed=1, n_subsets=1, subset_size=12)
     first, again = (calibrate(X, Y, measure, n_permutations=19, seed=0) for _ in range(2))
     assert first == again

@@ -20,7 +20,7 @@ def test_calibrating_a_distance_is_calibrating_its_negative(small, request, whic
     X, Y = request.getfixturevalue(which)
     measure = small(name)
     of = calibrate(X, Y, measure, n_permutations=39, seed=1)
-    turned = calibrate(X, Y, lambda a, b: -measure.between(a, b), n_permutations=39, seed=1, maximum=0)
+    turned = calibrate(X, Y, lambda a, b: -measure.score(a, b), n_permutations=39, seed=1, maximum=0)
     assert (of.closer, of.maximum) == ("lower", 0.0)
     for field in ("observed", "threshold", "null_mean"):
         assert getattr(of, field) == pytest.approx(-getattr(turned, field), abs=1e-10)

@@ -8,10 +8,10 @@ import pytest
 
 import shesha
 from shesha import MeasureWarning
-from shesha.auditing import _stored
-from shesha.cli._words import in_options
+from shesha.auditing import _stored_runs
+from shesha.cli._option_names import name_options
 from shesha.report import as_text
-from shesha.results._audit_sections import sections
+from shesha.results.audit.sections import sections
 
 QUICK = ("--bootstrap", "10", "--permutations", "19")
 
@@ -35,13 +35,13 @@ def expected(X, kinds):
 def test_a_directory_gives_the_report_of_its_arrays(invoke, folder, tmp_path, expected, options):
     kept = ("--store", tmp_path / "a.sqlite") if "--store" in options else options
     ended = invoke("audit", folder, "--label-column", "kind", *QUICK, *kept)
-    assert (ended.status, ended.out, ended.err) == (0, f"{as_text(sections(expected, words=in_options))}\n", "")
+    assert (ended.status, ended.out, ended.err) == (0, f"{as_text(sections(expected, words=name_options))}\n", "")
 
 
 def test_a_second_run_computes_nothing(invoke, folder, tmp_path, expected, strict_json, monkeypatch):
     args = ("audit", folder, "--label-column", "kind", *QUICK, "--store", tmp_path / "a.sqlite", "--json", "-")
     first = invoke(*args)
-    monkeypatch.setattr(_stored, "found_in", lambda *_: pytest.fail("audits again"))
+    monkeypatch.setattr(_stored_runs, "audit_subject", lambda *_: pytest.fail("audits again"))
     assert invoke(*args) == first
     assert strict_json(first.out)["ranking"] == list(expected.ranking)
 
@@ -62,7 +62,7 @@ def test_a_file_that_cannot_be_read_is_left_out(invoke, folder, expected):
     (folder / "half.npy").write_bytes(b"\x93NUMPY")
     with pytest.warns(MeasureWarning) as told:
         ended = invoke("audit", folder, "--label-column", "kind", "--labels", folder / "step0.npz", *QUICK)
-    assert (ended.status, ended.out) == (0, f"{as_text(sections(expected, words=in_options))}\n")
+    assert (ended.status, ended.out) == (0, f"{as_text(sections(expected, words=name_options))}\n")
     assert "half.npy must be a whole .npy file" in str(told[0].message)
     assert str(told[1].message).startswith("skipped kind in 3 files")
 

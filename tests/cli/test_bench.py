@@ -15,7 +15,7 @@ import pytest
 
 from shesha import benchmark
 from shesha.benchmark import api, results, suites
-from shesha.benchmark.store import only_writer
+from shesha.benchmark.store import lock_run
 
 TOYS = Path(__file__).parents[1] / "benchmark" / "runner"
 MEASURES = ("--measure", "CKA", "--measure", "LinReg", "--measure", "MagDiff")
@@ -69,7 +69,7 @@ def test_a_run_can_be_cut_down_and_taken_up(toys, invoke, tmp_path):
 
 def test_a_store_that_another_run_writes_is_not_waited_for_if_so_asked(toys, invoke_main, tmp_path):
     path = tmp_path / "a.sqlite"
-    with only_writer(path):
+    with lock_run(path):
         ended = invoke_main("bench", "run", "toy", *MEASURES, "--store", path, "--no-wait")
     assert (ended.status, ended.out) == (2, "")
     assert f"another run (process {os.getpid()}) is writing {path}" in ended.err

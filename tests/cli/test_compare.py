@@ -9,7 +9,7 @@ import pytest
 
 import shesha
 import shesha.measures as measures
-from shesha.measures import _registry as registry
+from shesha.measures import registry as registry
 from shesha.views import Features
 
 FEW = ("--measures", "CKA,LinReg")

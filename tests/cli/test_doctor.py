@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import shesha
-from shesha import _place
 from shesha.cli.doctor import EXTRAS
+from shesha.support import name_conflict
 
 SOURCE = Path(shesha.__file__).parent
 
@@ -30,7 +30,7 @@ def test_one_screen_tells_what_is_there(invoke, monkeypatch, tmp_path):
 
 
 def test_the_files_of_another_package_are_told(invoke, monkeypatch):
-    monkeypatch.setattr("shesha._place.strangers", lambda: ["shesha-geometry"])
+    monkeypatch.setattr("shesha.support.name_conflict.strangers", lambda: ["shesha-geometry"])
     ended = invoke("doctor")
     assert ended.status == 1
     assert "! files of shesha-geometry lie in the same place: pip uninstall shesha-geometry" in ended.out
@@ -52,8 +52,17 @@ def test_every_extra_is_told_and_every_library_of_it():
 def place(tmp_path):
     """A copy of what is looked at, into which another package is installed."""
     folder = tmp_path / "shesha"
-    (folder / "cli").mkdir(parents=True)
-    for name in ("__init__.py", "_version.py", "_later.py", "_place.py", "_warnings.py", "cli/__init__.py"):
+    for room in ("cli", "support"):
+        (folder / room).mkdir(parents=True)
+    for name in (
+        "__init__.py",
+        "_version.py",
+        "support/__init__.py",
+        "support/lazy.py",
+        "support/name_conflict.py",
+        "support/warnings.py",
+        "cli/__init__.py",
+    ):
         (folder / name).write_text((SOURCE / name).read_text())
     return folder
 
@@ -74,7 +83,7 @@ def test_another_package_laid_over_the_library_is_told(place):
     assert "files of another package " + told in text
     assert "pip uninstall shesha-geometry shesha-representations" in text
     assert "Traceback" not in text
-    status, text = run(place, "import shesha._warnings")
+    status, text = run(place, "import shesha.support.warnings")
     assert status == 1
     assert f"ImportError: files of shesha-geometry {told}" in text
 
@@ -88,9 +97,9 @@ def test_what_another_package_left_behind_is_warned_of(place):
 
 
 def test_nothing_else_is_in_our_place():
-    assert _place.strangers() == []
-    assert not _place.overwritten()
-    assert not any((SOURCE / name).exists() for name in _place.FOREIGN)
+    assert name_conflict.strangers() == []
+    assert not name_conflict.overwritten()
+    assert not any((SOURCE / name).exists() for name in name_conflict.FOREIGN)
 
 
 def test_the_package_runs_as_a_module():

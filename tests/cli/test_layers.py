@@ -82,7 +82,7 @@ def test_calibrating_takes_every_pair(invoke, models, monkeypatch):
 
 
 def test_ctrl_c_writes_what_has_come_and_ends_with_its_status(invoke, models, monkeypatch, tmp_path):
-    import shesha.calibration.scalar as module
+    import shesha.calibration.single_pair as module
 
     def until_fifth(items, total, label):
         for done, item in enumerate(items):

@@ -13,7 +13,7 @@ transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
 pytest.importorskip("safetensors")
 
-from shesha.cli._texts import place_of, read_texts  # noqa: E402
+from shesha.cli._texts import parse_texts, read_texts  # noqa: E402
 from shesha.extract import encode  # noqa: E402
 from shesha.io import read  # noqa: E402
 
@@ -98,9 +98,9 @@ def test_layers_are_written_to_a_file(invoke, place, tmp_path):
 
 def test_texts_are_read_as_they_stand(place, tmp_path):
     for name in ("lines.txt", "rows.csv", "rows.tsv"):
-        assert read_texts(*place_of(str(place / name), [])) == texts()
-    assert read_texts(*place_of(f"{place / 'rows.csv'}:kind", []))[:2] == ["x", "y"]
-    assert read_texts(*place_of(None, [place / "rows.csv"])) == texts()
+        assert read_texts(*parse_texts(str(place / name), [])) == texts()
+    assert read_texts(*parse_texts(f"{place / 'rows.csv'}:kind", []))[:2] == ["x", "y"]
+    assert read_texts(*parse_texts(None, [place / "rows.csv"])) == texts()
     pytest.importorskip("pyarrow")
     pd.DataFrame({"words": texts()}).to_parquet(tmp_path / "rows.parquet")
     assert read_texts(tmp_path / "rows.parquet", None) == texts()

@@ -9,7 +9,7 @@ import pytest
 from shesha import descriptors, stability
 from shesha.report import CHANGES, range_in_words
 
-VARIANTS, DESCRIPTORS = stability.registered(), descriptors.descriptors()
+VARIANTS, DESCRIPTORS = stability.registered_variants(), descriptors.descriptors()
 
 
 def plain(text):

@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from shesha.cli._app import app
-from shesha.cli._settings import default_map, find_settings, said
+from shesha.cli._config_file import default_map, describe_defaults, find_settings
 
 PROGRAM = typer.main.get_command(app)
 
@@ -61,9 +61,11 @@ def test_what_the_command_line_could_not_say_is_refused(text, message, tmp_path)
 
 def test_what_a_command_takes_is_said():
     place = Path("shesha.toml")
-    assert said(place, {"audit": {"seed": "2"}}, ["audit", "x.npy"]) == "defaults from shesha.toml: seed = 2"
-    assert said(place, {"audit": {"seed": "2"}}, ["compare"]) is None
-    assert said(place, {"bench": {"run": {"seed": "2"}}}, ["bench", "run", "small"]).endswith("seed = 2")
+    assert (
+        describe_defaults(place, {"audit": {"seed": "2"}}, ["audit", "x.npy"]) == "defaults from shesha.toml: seed = 2"
+    )
+    assert describe_defaults(place, {"audit": {"seed": "2"}}, ["compare"]) is None
+    assert describe_defaults(place, {"bench": {"run": {"seed": "2"}}}, ["bench", "run", "small"]).endswith("seed = 2")
 
 
 def test_the_command_line_wins_and_the_file_is_named(tmp_path, monkeypatch, invoke_main):
@@ -81,16 +83,16 @@ def test_the_command_line_wins_and_the_file_is_named(tmp_path, monkeypatch, invo
 
 
 def test_quiet_says_nothing_but_results(tmp_path, monkeypatch, invoke_main):
-    from shesha import _progress
+    from shesha.support import progress
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SHESHA_QUIET", "")
-    monkeypatch.setattr(_progress, "_EVERY", 0.0)
+    monkeypatch.setattr(progress, "_EVERY", 0.0)
     Path("shesha.toml").write_text("[measures]\n")
     ended = invoke_main("--quiet", "measures", "CKA")
     assert (ended.status, ended.err) == (0, "")
-    assert list(_progress.track("abc", 3, "letters")) == list("abc")
-    lines = _progress.Lines()
+    assert list(progress.track("abc", 3, "letters")) == list("abc")
+    lines = progress.Lines()
     lines.say("x")
 
 

@@ -11,8 +11,9 @@ from io import StringIO
 import numpy as np
 import pytest
 
-from shesha import __version__, _progress
+from shesha import __version__
 from shesha.runs import Meter
+from shesha.support import progress
 
 OPTIONS = [
     "--labels",
@@ -74,7 +75,7 @@ def terminal(monkeypatch):
         # Not in the fixture: pytest gives every phase of a test its own standard error.
         stream = Terminal()
         monkeypatch.setattr(sys, "stderr", stream)
-        monkeypatch.setattr(_progress, "_DELAY", delay)
+        monkeypatch.setattr(progress, "_DELAY", delay)
         return stream
 
     return put_in_place
@@ -82,7 +83,7 @@ def terminal(monkeypatch):
 
 def test_long_work_shows_progress_on_a_terminal(terminal, capsys):
     stream = terminal()
-    assert list(_progress.track("abcd", 4, "layers")) == list("abcd")
+    assert list(progress.track("abcd", 4, "layers")) == list("abcd")
     assert "layers" in stream.getvalue()
     assert "4/4" in stream.getvalue()
     assert capsys.readouterr().out == ""
@@ -90,16 +91,16 @@ def test_long_work_shows_progress_on_a_terminal(terminal, capsys):
 
 def test_long_work_tells_a_line_now_and_then_where_there_is_no_terminal(monkeypatch, capsys):
     now = iter([0.0, *(20.0 * step for step in range(1, 5))])
-    monkeypatch.setattr(_progress.time, "monotonic", lambda: next(now))
-    assert list(_progress.track("abcd", 4, "layers")) == list("abcd")
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
+    assert list(progress.track("abcd", 4, "layers")) == list("abcd")
     out, err = capsys.readouterr()
     assert (out, err) == ("", "shesha: 2 of 4 layers, 40 s so far\nshesha: 4 of 4 layers, 80 s so far\n")
-    with _progress.muted():
-        assert list(_progress.track("abcd", 4, "layers")) == list("abcd")
+    with progress.mute_progress():
+        assert list(progress.track("abcd", 4, "layers")) == list("abcd")
 
 
 def test_a_run_of_jobs_tells_a_line_now_and_then(monkeypatch, capsys):
-    monkeypatch.setattr(_progress, "_EVERY", 0.0)
+    monkeypatch.setattr(progress, "_EVERY", 0.0)
     with Meter(1, "audits") as meter:
         meter.expect("audit", 2)
         meter.finish("audit", 1, 60.0)
@@ -109,18 +110,18 @@ def test_a_run_of_jobs_tells_a_line_now_and_then(monkeypatch, capsys):
 
 def test_quick_work_is_silent(terminal):
     stream = terminal(delay=60)
-    assert list(_progress.track("abcd", 4, "layers")) == list("abcd")
+    assert list(progress.track("abcd", 4, "layers")) == list("abcd")
     assert stream.getvalue() == ""
 
 
 def test_inner_work_is_silent_while_an_outer_loop_reports(terminal):
     stream = terminal()
-    with _progress.muted():
-        assert list(_progress.track("abcd", 4, "inner")) == list("abcd")
-        with _progress.muted():
+    with progress.mute_progress():
+        assert list(progress.track("abcd", 4, "inner")) == list("abcd")
+        with progress.mute_progress():
             pass
-        assert list(_progress.track("ab", 2, "inner")) == list("ab")
-    assert list(_progress.track("abc", 3, "outer")) == list("abc")
+        assert list(progress.track("ab", 2, "inner")) == list("ab")
+    assert list(progress.track("abc", 3, "outer")) == list("abc")
     assert "inner" not in stream.getvalue()
     assert "outer" in stream.getvalue()
 
@@ -133,7 +134,7 @@ def test_progress_ends_with_the_work_that_fails(terminal):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(_progress.track(failing(), 3, "layers"))
+        list(progress.track(failing(), 3, "layers"))
     shown = stream.getvalue()
     assert shown.rindex("\x1b[?25h") > shown.rindex("layers")  # The cursor is shown again.
 

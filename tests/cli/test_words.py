@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from shesha.cli._app import app
-from shesha.cli._words import _OPTIONS, in_options
+from shesha.cli._option_names import _OPTIONS, name_options
 
 CASES = {
     "y must have one label for each of the 60 rows": "--labels must have one label for each of the 60 rows",
@@ -28,14 +28,14 @@ CASES = {
 
 @pytest.mark.parametrize("text", CASES)
 def test_arguments_become_options(text):
-    assert in_options(text, "audit") == CASES[text]
+    assert name_options(text, "audit") == CASES[text]
 
 
 @pytest.mark.parametrize(
     ("command", "name"), [("compare", "--measures"), ("layers", "--measure"), ("measures", "NAME")]
 )
 def test_a_measure_is_called_as_the_command_calls_it(command, name):
-    assert in_options("measure must be one of CKA", command) == f"{name} must be one of CKA"
+    assert name_options("measure must be one of CKA", command) == f"{name} must be one of CKA"
 
 
 def test_every_option_that_messages_name_exists():
@@ -44,4 +44,4 @@ def test_every_option_that_messages_name_exists():
     every = [*commands.values(), *(command for group in groups for command in group)]
     known = {option for command in every for one in command.params for option in one.opts}
     assert {option for option in _OPTIONS.values() if option.startswith("--")} <= known
-    assert inspect.isfunction(in_options)
+    assert inspect.isfunction(name_options)

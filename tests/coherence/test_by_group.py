@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from shesha._warnings import CalibrationWarning
 from shesha.coherence import (
     coherence,
     coherence_by_group,
@@ -14,9 +13,10 @@ from shesha.coherence import (
     pairwise_cosine,
     spread,
 )
-from shesha.coherence.drawing import fake_reference, members, windows
-from shesha.coherence.pool import Pool
+from shesha.coherence.control_pool import Pool
+from shesha.coherence.null_scores import fake_reference, members, windows
 from shesha.results import CoherenceTable
+from shesha.support.warnings import CalibrationWarning
 
 
 def cells(seed=0, n_controls=120, sizes=(30, 20), d=6, effect=1.5, far=50.0):
@@ -84,7 +84,7 @@ def test_whitened_shifts_do_not_depend_on_the_units_of_the_features():
 def test_shrinkage_is_that_of_scikit_learn():
     from sklearn.covariance import ledoit_wolf as oracle
 
-    from shesha.kernels.noise import ledoit_wolf
+    from shesha.kernels.noise_covariance import ledoit_wolf
 
     rows = np.random.default_rng(0).normal(size=(40, 9)) @ np.random.default_rng(1).normal(size=(9, 9))
     centred = rows - rows.mean(axis=0)
@@ -101,7 +101,7 @@ def test_matched_shifts_start_from_the_nearest_controls():
 
 
 def test_a_fake_has_no_controls_of_its_own():
-    from shesha.coherence.matched import MatchedPool
+    from shesha.coherence.nearest_controls import MatchedPool
 
     rows = np.random.default_rng(0).normal(size=(40, 3))
     pool = Pool(rows, np.arange(40))
@@ -113,7 +113,7 @@ def test_a_fake_has_no_controls_of_its_own():
             for i in chosen
         ]
     )
-    assert MatchedPool.of(pool, 4, 6).shifts(chosen, chosen) == pytest.approx(expected, abs=1e-9)
+    assert MatchedPool.build(pool, 4, 6).shifts(chosen, chosen) == pytest.approx(expected, abs=1e-9)
 
 
 def test_stretches_of_a_permutation_score_as_their_rows():

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from shesha._warnings import NotEstimableWarning
 from shesha.coherence import (
     expected_mean_cosine,
     expected_pairwise_cosine,
@@ -13,6 +12,7 @@ from shesha.coherence import (
     snr,
     spread,
 )
+from shesha.support.warnings import NotEstimableWarning
 
 
 def shifts(seed=0, n=12, d=5):

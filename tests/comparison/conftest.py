@@ -15,7 +15,7 @@ import pytest
 
 import shesha.measures as measures
 from shesha import MeasureWarning, NotEstimableWarning
-from shesha.measures import _registry as registry
+from shesha.measures import registry as registry
 from shesha.views import View
 
 N = 40
@@ -39,7 +39,7 @@ class Plain(View):
     rows: np.ndarray
 
     @classmethod
-    def of(cls, source):
+    def build(cls, source):
         return cls(source.rows)
 
 
@@ -72,15 +72,15 @@ def counted(monkeypatch):
 
     def count(kind):
         made: list[tuple[tuple, weakref.ref]] = []
-        make = kind.of.__func__
+        make = kind.build.__func__
 
         @wraps(make)
-        def of(cls, source, **options):
+        def build(cls, source, **options):
             view = make(cls, source, **options)
             made.append(((id(source), *sorted(options.items())), weakref.ref(view)))
             return view
 
-        monkeypatch.setattr(kind, "of", classmethod(of))
+        monkeypatch.setattr(kind, "build", classmethod(build))
         return made
 
     return count

@@ -61,9 +61,9 @@ def test_measures_blind_to_the_order_of_rows_have_an_interval_and_no_null(found)
 
 
 def test_the_null_is_that_of_calibrate_with_the_same_permutations(pair, found):
-    from shesha.comparison._evidence import Evidence
+    from shesha.comparison.evidence import Evidence
 
-    orders = Evidence.drawn(60, 39, 0.05, 0.9, 0).orders
+    orders = Evidence.draw(60, 39, 0.05, 0.9, 0).orders
     alone = shesha.calibrate(*pair, "CKA", permutations=np.array(orders))
     assert found["CKA"].p_value == alone.p_value
     assert found["CKA"].threshold == pytest.approx(alone.threshold, rel=1e-12)
@@ -111,7 +111,7 @@ def test_feature_maps_are_calibrated_where_positions_become_features():
 
 def test_what_cannot_be_added_is_told(pair):
     """A measure that fails on relabelled rows keeps its value and says what is missing."""
-    from shesha.measures import _registry, measure
+    from shesha.measures import measure, registry
     from shesha.views import Features
 
     @measure(
@@ -132,12 +132,12 @@ def test_what_cannot_be_added_is_told(pair):
             raise RuntimeError("exchanged")
         return 0.5
 
-    first = shesha.views.Features.of(shesha.views.Representation.of(pair[1])).rows[0]
+    first = shesha.views.Features.build(shesha.views.Representation.build(pair[1])).rows[0]
     try:
         found = compare(*pair, ["counts its calls", "CKA"], calibrate=True, n_permutations=19)
     finally:
-        del _registry._measures["counts its calls"]
-        _registry._aliases.pop("countsitscalls")
+        del registry._measures["counts its calls"]
+        registry._aliases.pop("countsitscalls")
     assert found.scores[0].value == 0.5
     assert "RuntimeError: exchanged" in found.scores[0].note
     assert "RuntimeError: exchanged" in str(found)

@@ -61,7 +61,7 @@ def test_every_value_and_reason_is_that_of_the_function(layers, names, direct, k
         assert score.value == value or (np.isnan(score.value) and np.isnan(value))
         # Which of the two is at fault stands before the reason.
         assert score.reason == reason or score.reason in {f"{side}: {reason}" for side in "XY"}
-        assert score.estimated == (not score.reason)
+        assert score.has_value == (not score.reason)
 
 
 def test_degenerate_data_give_reasons_and_leave_the_rest_alone(layers):
@@ -74,7 +74,7 @@ def test_distances_serve_the_measures_that_look_at_them_only(layers):
     found = compare(*DATA["distances and features"](layers))
     for score in found.scores:
         if measures.get(score.measure).takes_distances:
-            assert score.estimated
+            assert score.has_value
         else:
             assert score.reason == "needs the features, got distances between rows"
 
@@ -96,7 +96,7 @@ def test_a_shape_is_that_of_the_data(layers):
     found = compare(X, D, "RSA")
     assert found.shapes == ((40, 11), (40,))
     assert str(found).split("\n")[0] == "X (40 x 11) and Y (distances of 40 rows)"
-    assert Representation.of(D).shape == (40,)
+    assert Representation.build(D).shape == (40,)
 
 
 def test_rows_that_differ_once_folded_do_not_correspond(rng):
@@ -187,7 +187,7 @@ def test_same_bits_for_one_thread_and_two(pair, names, with_threads):
 
 
 def test_representations_may_be_given_ready(pair):
-    X, Y = map(Representation.of, pair)
+    X, Y = map(Representation.build, pair)
     assert values(compare(X, Y, ["CKA", "RSA"])) == values(compare(*pair, ["CKA", "RSA"]))
 
 
@@ -199,7 +199,7 @@ def test_seconds_add_up_to_the_time_it_took(pair, mark, plain_view, monkeypatch)
 
     class Slow(plain_view):
         @classmethod
-        def of(cls, source):
+        def build(cls, source):
             now[0] += 2
             return cls(source.rows)
 

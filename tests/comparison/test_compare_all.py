@@ -117,12 +117,12 @@ def test_two_representations_are_a_comparison(layers, names):
     one = compare(*two.values(), names, names=tuple(two), seed=3)
     for score in one.scores:
         value = pairs.matrix(score.measure).loc["early", "noise"]
-        assert value == score.value or (np.isnan(value) and not score.estimated)
+        assert value == score.value or (np.isnan(value) and not score.has_value)
 
 
 def once_each(layers, names, counted, kinds):
-    made = {kind: counted(kind) for kind in kinds if "of" in vars(kind) and kind is not View}
-    sources = {name: Representation.of(X) for name, X in layers.items()}
+    made = {kind: counted(kind) for kind in kinds if "build" in vars(kind) and kind is not View}
+    sources = {name: Representation.build(X) for name, X in layers.items()}
     compare_all(sources, names)
     keys = [(kind, *key) for kind, found in made.items() for key, _ in found]
     assert len(keys) > 10 * len(layers) or len(made) == 1
@@ -174,7 +174,7 @@ def test_features_that_others_may_be_made_from_are_kept_if_they_are_small(layers
 def left_at_the_end(counted, X, Y):
     """How many features have been made, and how many of them outlive the comparison of representations given ready."""
     made = counted(Features)
-    X, Y = Representation.of(X), Representation.of(Y)
+    X, Y = Representation.build(X), Representation.build(Y)
     compare_all({"X": X, "Y": Y}, ["ProcDist", "CKA"])
     gc.collect()
     return len(made), sum(view() is not None for _, view in made)

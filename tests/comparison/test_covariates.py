@@ -126,7 +126,11 @@ def test_a_draw_takes_the_covariates_out_again(pair, measure):
     else:
         a, b, z = (
             side.view(RankedRdm, metric="euclidean").ranks
-            for side in (Representation.of(X), Representation.of(Y), Representation.of(Covariates.of(known, N).columns))
+            for side in (
+                Representation.build(X),
+                Representation.build(Y),
+                Representation.build(Covariates.build(known, N).columns),
+            )
         )
         square = np.zeros((N, N))
         square[np.triu_indices(N, k=1)] = b - (b @ z) * z
@@ -150,7 +154,7 @@ def test_rows_of_like_covariates_take_each_others_place(pair):
     assert found.exchanged == "rows of like covariates, within blocks"
     assert found["CKA"].interval_low < found["CKA"].value < found["CKA"].interval_high
     assert calibrate(X, Y, covariates=known, groups=np.arange(N) // 2, seed=0).exchanged == "whole groups"
-    strata = Covariates.of(LABELS, N).design()
+    strata = Covariates.build(LABELS, N).design()
     assert [set(LABELS[rows]) for rows in strata.strata] == [{"a"}, {"b"}, {"c"}]
 
 
@@ -175,14 +179,14 @@ def test_units_and_copies_of_covariates_do_not_matter(pair):
 def test_subsets_are_adjusted_among_themselves(pair):
     X, _, known = pair
     rows = np.arange(0, N, 2)
-    found = Adjusted(Representation.of(X), Covariates.of(known, N)).rows_at(rows)
+    found = Adjusted(Representation.build(X), Covariates.build(known, N)).take_rows(rows)
     assert found.rows == pytest.approx(less(X[rows], known[rows]))
 
 
 def test_what_covariates_explain_whole_has_no_value(pair):
     X, Y, _ = pair
     found = compare(X, Y, ["CKA", "RSA(metric=euclidean)"], covariates=X)
-    assert not found["CKA"].estimated
+    assert not found["CKA"].has_value
     alone = compare(X[:, :1], Y, "RSA(metric=euclidean)", covariates=X[:, 0])["RSA(metric=euclidean)"]
     assert "distances between covariates explain all distances between rows" in alone.reason
 

@@ -7,7 +7,7 @@ import pytest
 
 import shesha.measures as measures
 from shesha import calibrate, compare, compare_all, compare_layers
-from shesha.comparison._intervals import drawn_clusters, interval
+from shesha.comparison._intervals import draw_clusters, interval
 from shesha.measures import as_measure
 
 N = 60
@@ -65,7 +65,7 @@ def test_designs_need_calibration(pair):
 
 
 def test_subsets_leave_out_whole_groups(rng):
-    subsets = drawn_clusters(GROUP, rng)
+    subsets = draw_clusters(GROUP, rng)
     for rows in subsets:
         kept = np.unique(GROUP[rows])
         assert len(kept) == 10 and np.array_equal(rows, np.flatnonzero(np.isin(GROUP, kept)))
@@ -128,7 +128,7 @@ def test_what_a_function_of_ones_own_does_wrong_is_told(pair):
         raise KeyError("no such row")
 
     found = compare(*pair, ["CKA", fails, lambda X, Y: X])
-    assert found["CKA"].estimated
+    assert found["CKA"].has_value
     assert "KeyError" in found["fails"].reason
     assert "must be one real number, got an array of shape" in found["<lambda>"].reason
 

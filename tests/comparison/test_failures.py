@@ -7,7 +7,7 @@ import pytest
 
 import shesha.measures as measures
 from shesha import compare, compare_all, compare_layers
-from shesha._warnings import NotEstimable
+from shesha.support.warnings import NotEstimable
 
 
 def around(pair, function):
@@ -38,7 +38,7 @@ FAILURES = [
 @pytest.mark.parametrize(("error", "reason"), FAILURES, ids=lambda case: type(case).__name__)
 def test_a_measure_that_raises_does_not_stop_the_others(pair, mark, error, reason):
     score = around(pair, mark("broken")(raising(error)))
-    assert (score.measure, score.reason, score.estimated, score.seconds) == ("broken", reason, False, 0.0)
+    assert (score.measure, score.reason, score.has_value, score.seconds) == ("broken", reason, False, 0.0)
     assert np.isnan(score.value)
 
 
@@ -46,7 +46,7 @@ def test_a_measure_that_raises_does_not_stop_the_others(pair, mark, error, reaso
 def test_a_view_that_raises_names_the_representation(pair, mark, plain_view, error, reason):
     class Broken(plain_view):
         @classmethod
-        def of(cls, source):
+        def build(cls, source):
             raise error
 
     score = around(pair, mark("broken", view=Broken)(raising(AssertionError("the views are missing"))))
@@ -95,7 +95,7 @@ def test_failures_of_one_pair_leave_the_others_alone(layers, mark):
     found = compare_all(layers, [picky, "CKA"])
     for one in found.scores:
         if one.score.measure == "CKA" or "narrow" not in (one.first, one.second):
-            assert one.score.estimated
+            assert one.score.has_value
         else:
             assert one.score.reason == "failed: RuntimeError: other widths"
     grid = compare_layers(layers, layers, picky)
@@ -128,7 +128,7 @@ def test_ctrl_c_returns_what_is_done(pair, chosen, with_threads, n_threads):
 def test_ctrl_c_while_a_view_is_made(pair, mark, plain_view):
     class Interrupted(plain_view):
         @classmethod
-        def of(cls, source):
+        def build(cls, source):
             raise KeyboardInterrupt
 
     found = compare(*pair, ["CKA", mark("never", view=Interrupted)(raising(AssertionError()))])
@@ -140,7 +140,7 @@ def test_ctrl_c_while_a_view_is_made(pair, mark, plain_view):
 def test_ctrl_c_in_all_pairs(layers, chosen, with_threads, n_threads):
     found = with_threads(n_threads, lambda: compare_all(layers, chosen))
     assert found.interrupted
-    assert {one.score.measure for one in found.scores if one.score.estimated} == {"CKA"}
+    assert {one.score.measure for one in found.scores if one.score.has_value} == {"CKA"}
     assert {one.score.reason for one in found.scores if one.score.measure != "CKA"} == {"interrupted"}
     assert found.matrix("RSA").isna().all(axis=None)
     assert "Interrupted: the rest was not compared." in str(found)

@@ -8,9 +8,9 @@ from scipy.stats import t
 
 import shesha.measures as measures
 from shesha import compare
-from shesha.comparison._engine import grouped
-from shesha.comparison._evidence import Evidence
-from shesha.comparison._intervals import N_SUBSETS, drawn_subsets, interval
+from shesha.comparison._intervals import N_SUBSETS, draw_subsets, interval
+from shesha.comparison.engine import group_by_view
+from shesha.comparison.evidence import Evidence
 from shesha.results import Score
 from shesha.views import Representation
 
@@ -28,13 +28,13 @@ def sample(seed):
 def intervals(names, X, Y, seed, confidence=0.9):
     """The intervals alone: no null is needed for them."""
     chosen = [measures.get(name) for name in names]
-    evidence = Evidence.drawn(len(X), 19, 0.05, confidence, seed)
-    sides = Representation.of(X), Representation.of(Y)
-    (group,) = grouped(chosen, {name: [("X", "Y")] for name in names})
-    columns = np.array(list(evidence.on_subsets(group, chosen, sides))).T
+    evidence = Evidence.draw(len(X), 19, 0.05, confidence, seed)
+    sides = Representation.build(X), Representation.build(Y)
+    (group,) = group_by_view(chosen, {name: [("X", "Y")] for name in names})
+    columns = np.array(list(evidence.score_subsets(group, chosen, sides))).T
     for measure, column in zip(chosen, columns, strict=True):
-        value = measure.between(*sides)
-        yield evidence.with_interval(Score(measure.name, "", value, measure.closer, *measure.bounds), column)
+        value = measure.score(*sides)
+        yield evidence.add_interval(Score(measure.name, "", value, measure.closer, *measure.bounds), column)
 
 
 @pytest.mark.parametrize("names", [["CCA", "PWCCA", "LinReg", "GULP"], ["unbiased CKA"], ["mutual kNN"]], ids=" ".join)
@@ -43,7 +43,7 @@ def test_intervals_hold_the_mean_over_samples(names):
 
     60 rows and 28 features: half of the rows hardly exceed the features, and put all canonical correlations near 1.
     """
-    truth = {name: np.mean([measures.get(name).between(*sample([1, i])) for i in range(150)]) for name in names}
+    truth = {name: np.mean([measures.get(name).score(*sample([1, i])) for i in range(150)]) for name in names}
     held = dict.fromkeys(names, 0)
     for run in range(30):
         for score in intervals(names, *sample([2, run]), seed=run):
@@ -53,7 +53,7 @@ def test_intervals_hold_the_mean_over_samples(names):
 
 @pytest.mark.parametrize("n", [2, 3, 10, 61])
 def test_subsets_are_four_fifths_of_the_rows_without_repetition(n):
-    subsets = drawn_subsets(n, np.random.default_rng(0))
+    subsets = draw_subsets(n, np.random.default_rng(0))
     assert len(subsets) == N_SUBSETS
     for subset in subsets:
         assert len(subset) == len(set(subset.tolist())) == n - max(1, round(n / 5))
@@ -96,7 +96,7 @@ def test_every_measure_has_an_interval_around_its_value_within_its_bounds(names)
 def test_too_few_subsets_with_a_value_are_told():
     X, Y = np.random.default_rng(0).standard_normal((2, 13, 11))
     found = compare(X, Y, "CCA", calibrate=True, n_permutations=19)["CCA"]
-    assert found.estimated and found.has_null
+    assert found.has_value and found.has_null
     assert np.isnan(found.interval_low) and np.isnan(found.interval_high)
     assert found.note == "no interval: 0 of 50 random subsets of the rows have a value"
 

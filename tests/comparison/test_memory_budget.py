@@ -29,7 +29,7 @@ def test_what_would_not_fit_is_left_out_and_the_rest_is_compared(pair, monkeypat
     between_both(monkeypatch, "CKA", "RSA", *pair)
     with pytest.warns(MeasureWarning, match="left out: RSA, RDM drift.*: needs .* of a memory budget of .*: pass"):
         found = compare(*pair, ["RSA", "CKA", "ProcDist", "RDM drift(metric=correlation)", "RDM drift"])
-    lacking = [score for score in found.scores if not score.estimated]
+    lacking = [score for score in found.scores if not score.has_value]
     assert {score.measure for score in lacking} == {"RSA", "RDM drift(metric=correlation)", "RDM drift"}
     for score in lacking:
         assert score.reason.startswith("needs ")
@@ -65,7 +65,7 @@ def test_a_pair_that_would_not_fit_leaves_the_smaller_pairs(layers, monkeypatch)
     ):
         found = compare_all(wide, ["CKA", "RSA"])
     for one in found.scores:
-        assert one.score.estimated == ("wide" not in (one.first, one.second))
+        assert one.score.has_value == ("wide" not in (one.first, one.second))
 
 
 def test_distances_need_memory_for_rows_only(pair, monkeypatch):
@@ -73,7 +73,7 @@ def test_distances_need_memory_for_rows_only(pair, monkeypatch):
     X, Y = (Rdm(np.abs(side[:, None] - side[None]).sum(axis=2)) for side in pair)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert compare(X, Y, ["RSA"])["RSA"].estimated
+        assert compare(X, Y, ["RSA"])["RSA"].has_value
 
 
 def test_tokens_count_as_rows(rng, monkeypatch):
@@ -81,7 +81,7 @@ def test_tokens_count_as_rows(rng, monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", "2M")
     with pytest.warns(MeasureWarning, match="left out: RSA"):
         found = compare(X, Y, ["RSA", "MagDiff"])
-    assert found["MagDiff"].estimated
+    assert found["MagDiff"].has_value
 
 
 def test_tokens_beside_a_matrix_count_as_columns(rng, monkeypatch):

@@ -85,7 +85,7 @@ def test_kernels_are_averaged(rng, name, width):
 
 @pytest.mark.parametrize("name", ["Procrustes similarity", "HardCorr", "Jaccard", "PermProc", "CCA", "MMD"])
 def test_features_are_averaged_for_other_measures(name):
-    function = measures.get(name).between
+    function = measures.get(name).score
     holds(name, textbook(list(REPEATS), lambda some: np.mean(some, axis=0), function))
 
 
@@ -96,7 +96,7 @@ def test_distances_are_averaged_for_rsmdiff_and_neighbours():
         return np.mean(some, axis=0)
 
     def of(name):
-        return lambda a, b: measures.get(name).between(Rdm(a), Rdm(b))
+        return lambda a, b: measures.get(name).score(Rdm(a), Rdm(b))
 
     holds("RSMDiff", textbook(rdms, average, of("RSMDiff")))
     holds("Jaccard(k=3)", textbook(rdms, average, of("Jaccard(k=3)")), [Rdm(one) for one in rdms])
@@ -120,7 +120,7 @@ def test_subjects_may_have_different_features():
     assert noise_ceiling(subjects, "RSA").lower < noise_ceiling(subjects, "RSA").upper
     with pytest.warns(NotEstimableWarning, match="repeats of unequal widths have no mean"):
         found = noise_ceiling(subjects, "CCA")
-    assert np.isnan(found.lower) and not found.estimated
+    assert np.isnan(found.lower) and not found.has_value
     assert str(found) == f"CCA: no noise ceiling ({found.reason})"
 
 
@@ -128,7 +128,7 @@ def test_a_comparison_stands_beside_its_repeats():
     found = compare(REPEATS.mean(axis=0), Y, ["unbiased CKA", "RSA", "PermProc", "LinReg"], repeats=(REPEATS, None))
     for name in ("unbiased CKA", "RSA"):
         score, alone = found[name], noise_ceiling(REPEATS, name)
-        assert score.over_repeats == pytest.approx(np.mean([measures.get(name).between(one, Y) for one in REPEATS]))
+        assert score.over_repeats == pytest.approx(np.mean([measures.get(name).score(one, Y) for one in REPEATS]))
         assert (score.ceiling_lower, score.ceiling_upper) == pytest.approx((alone.lower, alone.upper))
         assert score.reliability_first == pytest.approx(alone.reliability) and np.isnan(score.reliability_second)
         assert score.corrected == pytest.approx(score.over_repeats / np.sqrt(alone.reliability))

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from shesha import Rdm, compare, compare_all, compare_layers
-from shesha.results import Comparison, LayerComparison, PairScore, PairwiseComparison, Score, _pairwise
-from shesha.results._comparison import plain_name
+from shesha.results import Comparison, LayerComparison, PairScore, PairwiseComparison, Score
+from shesha.results.similarity import pairwise
+from shesha.results.similarity.comparison import plain_name
 
 NAN = float("nan")
 CKA = Score("CKA", "kernels", 0.81236, "higher", 0.0, 1.0, 0.0123)
@@ -138,7 +139,7 @@ def test_printing_grows_with_the_number_of_scores_and_no_faster(monkeypatch):
         calls.append(name)
         return plain_name(name)
 
-    monkeypatch.setattr(_pairwise, "plain_name", counted)
+    monkeypatch.setattr(pairwise, "plain_name", counted)
 
     def work(n):
         measures = {f"m{i}": replace(CKA, measure=f"m{i}") for i in range(n)}
@@ -171,7 +172,7 @@ def test_a_table_has_a_line_per_measure():
     assert set(columns[8:]) >= {"null_mean", "null_sd", "threshold", "score", "calibrated", "p_value"}
     assert len(columns) == len(fields(Score)) + len(Score.aliases)
     assert list(table["measure"]) == [score.measure for score in TWO.scores]
-    assert table["value"].isna().tolist() == [not score.estimated for score in TWO.scores]
+    assert table["value"].isna().tolist() == [not score.has_value for score in TWO.scores]
     assert table.loc[1, "reason"] == "all rows are equal"
 
 

@@ -10,8 +10,9 @@ from io import StringIO
 import numpy as np
 import pytest
 
-from shesha import _progress, compare
+from shesha import compare
 from shesha.comparison._intervals import N_SUBSETS
+from shesha.support import progress
 from shesha.views import Features
 
 K = 19
@@ -74,7 +75,7 @@ def test_progress_shows_on_a_terminal_only(pair, monkeypatch, stream, shown):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(_progress, "_DELAY", -1)
+    monkeypatch.setattr(progress, "_DELAY", -1)
     compare(*pair, "CKA", calibrate=True, n_permutations=K)
     total = 3 + N_SUBSETS + 1 + K
     assert (f"{total}/{total}" in stream.getvalue()) is shown
@@ -111,7 +112,7 @@ def test_ctrl_c_keeps_what_is_known(pair, interrupted_at, with_threads, n_thread
     alone = compare(*pair, "CKA", calibrate=True, n_permutations=K, seed=0)["CKA"]
     assert replace(before, seconds=0) == replace(alone, seconds=0)
     assert before.has_null and not before.note
-    assert stopped.estimated and not stopped.has_null
+    assert stopped.has_value and not stopped.has_null
     assert np.isfinite(stopped.interval_low) == (note == BEFORE_CHANCE)
     assert stopped.note == note
     assert (after.reason, after.note) == ("interrupted", "")

@@ -12,7 +12,7 @@ import pytest
 
 import shesha.measures as measures
 from shesha import MeasureWarning, Rdm, compare_all
-from shesha.comparison import _blocks, _index, _places, _stored
+from shesha.comparison import _blocks, _stored_runs, index, sources
 from shesha.runs import ResultStore
 from shesha.views import Features
 
@@ -142,14 +142,14 @@ def test_options_seeds_and_versions_are_kept_apart(folder, store, monkeypatch):
     assert n_kept() == 30
     compare_all(folder, "sliced Wasserstein", store=store, seed=2)
     assert n_kept() == 40
-    monkeypatch.setattr(_blocks, "version_of", lambda _: "another")
+    monkeypatch.setattr(_blocks, "code_version", lambda _: "another")
     compare_all(folder, "mutual kNN(k=3)", store=store)
     assert n_kept() == 50
 
 
 def test_an_unchanged_file_is_not_read_to_be_known_again(folder, store, monkeypatch):
     compare_all(folder, ["CKA"], store=store)
-    for module in (_index, _places):
+    for module in (index, sources):
         monkeypatch.setattr(module, "open_file", lambda *_, **__: pytest.fail("reads a file"))
     assert len(compare_all(folder, ["CKA"], store=store).scores) == 10
 
@@ -168,7 +168,7 @@ def test_a_file_that_cannot_be_read_is_left_out_with_its_reason(folder, store):
     assert f"skipped {folder / 'notes.md'}: not a kind of file that is read" in told
     assert found.names == ("early", "flat", "middle", "narrow", "noise")
     with ResultStore(store, create=False) as opened:
-        reasons = [text for key, text in opened.items(_index.FILES) if "half.npy" in key]
+        reasons = [text for key, text in opened.items(index.FILES) if "half.npy" in key]
     assert len(reasons) == 1
     assert "must be a whole .npy file" in reasons[0]
     shutil.copy(folder / "early.npy", folder / "half.npy")
@@ -178,7 +178,7 @@ def test_a_file_that_cannot_be_read_is_left_out_with_its_reason(folder, store):
 
 
 def test_a_file_that_changes_meanwhile_costs_its_own_comparisons_and_only_for_now(folder, store, monkeypatch):
-    load = _places.InFile.load
+    load = sources.InFile.load
 
     def gone(self):
         if self.name == "middle":
@@ -186,7 +186,7 @@ def test_a_file_that_changes_meanwhile_costs_its_own_comparisons_and_only_for_no
         return load(self)
 
     with monkeypatch.context() as patching:
-        patching.setattr(_places.InFile, "load", gone)
+        patching.setattr(sources.InFile, "load", gone)
         found = compare_all(folder, ["CKA"], store=store)
     frame = found.to_frame()
     lost = frame[(frame["first"] == "middle") | (frame["second"] == "middle")]
@@ -197,7 +197,7 @@ def test_a_file_that_changes_meanwhile_costs_its_own_comparisons_and_only_for_no
 
 
 def test_a_file_written_anew_between_looking_and_comparing_is_noticed(folder, monkeypatch):
-    place = _places.InFile(str(folder / "early.npy"), "early", ("early",), False, "guess", "1:2")
+    place = sources.InFile(str(folder / "early.npy"), "early", ("early",), False, "guess", "1:2")
     with pytest.raises(ValueError, match=r"early\.npy must stay as it is while it is compared, got a file that has"):
         place.load()
 
@@ -230,7 +230,7 @@ def test_few_files_are_in_memory_together(tmp_path, rng, store, monkeypatch):
         np.save(tmp_path / f"step{number:02}.npy", np.float32(rng.standard_normal((2000, 200))))
     alive: list[weakref.ref] = []
     most = [0]
-    load = _places.InFile.load
+    load = sources.InFile.load
 
     def watched(self):
         source = load(self)
@@ -238,12 +238,12 @@ def test_few_files_are_in_memory_together(tmp_path, rng, store, monkeypatch):
         most[0] = max(most[0], sum(one() is not None for one in alive))
         return source
 
-    monkeypatch.setattr(_places.InFile, "load", watched)
-    monkeypatch.setattr(_blocks, "_recent", _places.Recent())
+    monkeypatch.setattr(sources.InFile, "load", watched)
+    monkeypatch.setattr(_blocks, "_recent", sources.Recent())
     monkeypatch.setenv("SHESHA_MEMORY", "64M")
     found = compare_all(tmp_path, ["MagDiff"], store=store)
     assert len(found.scores) == 60 * 59 / 2
-    assert all(one.score.estimated for one in found.scores)
+    assert all(one.score.has_value for one in found.scores)
     # Half of the budget is for 3.2 million bytes each.
     assert most[0] <= 10
     # Each side of a block is read once per block at most: 12 sides, 78 blocks.
@@ -270,7 +270,7 @@ def test_ctrl_c_keeps_what_is_done(folder, store, mark, monkeypatch):
     assert not again.interrupted
     # What was under way is compared again, nothing else.
     assert 10 <= len(calls) - 1 <= 14
-    assert all(one.score.estimated for one in again.scores)
+    assert all(one.score.has_value for one in again.scores)
 
 
 def npz(path, **arrays):
@@ -297,7 +297,7 @@ def test_tables_are_read_as_one_array(tmp_path, rng, store):
         np.savetxt(tmp_path / f"{name}.csv", rng.standard_normal((20, 3)), delimiter=",", header="p,q,r", comments="")
     found = compare_all(tmp_path, "CKA", store=store)
     assert found.shapes == ((20, 3), (20, 3))
-    assert found.scores[0].score.estimated
+    assert found.scores[0].score.has_value
 
 
 def test_what_looks_like_distances_is_told(tmp_path, layers, store):
@@ -371,8 +371,8 @@ def test_a_store_of_another_version_is_refused(folder, store):
 
 
 def test_arrays_for_other_processes_are_gone_afterwards(layers, tmp_path, store):
-    (tmp_path / f"a.sqlite{_stored._ARRAYS}").mkdir()
-    (tmp_path / f"a.sqlite{_stored._ARRAYS}" / "left.npy").write_bytes(b"by a run that was killed")
+    (tmp_path / f"a.sqlite{_stored_runs._ARRAYS}").mkdir()
+    (tmp_path / f"a.sqlite{_stored_runs._ARRAYS}" / "left.npy").write_bytes(b"by a run that was killed")
     tokens = {name: X.reshape(40, 1, -1) for name, X in layers.items()}
     found = compare_all(tokens, "CKA", store=store, workers=2, layer_axis=None)
     assert found.matrix("CKA").equals(compare_all(tokens, "CKA", layer_axis=None).matrix("CKA"))

@@ -17,7 +17,7 @@ import pytest
 
 from shesha import compare_all
 from shesha.comparison import _blocks
-from shesha.measures import _registry as registry
+from shesha.measures import registry as registry
 from shesha.runs import ResultStore
 
 HERE = Path(__file__).parent

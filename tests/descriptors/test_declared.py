@@ -12,9 +12,9 @@ from scipy import sparse
 from scipy.stats import ortho_group
 
 import shesha
-from shesha import _validate as check
 from shesha.descriptors import _registry as registry
 from shesha.descriptors import descriptor, descriptors
+from shesha.inputs import validation as check
 from shesha.views import Plain, Representation
 
 N = 42
@@ -106,7 +106,7 @@ def test_every_form_of_the_same_numbers_gives_the_same_value(one, tmp_path):
         "sparse CSR": sparse.csr_array(X),
         "sparse COO": sparse.coo_matrix(X),
         "tensor": torch.from_numpy(X.copy()),
-        "representation": Representation.of(X),
+        "representation": Representation.build(X),
         "table": pd.DataFrame(X),
     }
     for form, other in forms.items():

@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 
 import shesha
 from shesha import doubts
-from shesha.doubting.explaining import Explained, functions
-from shesha.doubting.headline import Headline
+from shesha.doubting.partial_scores import Explained, functions
+from shesha.doubting.target_score import Headline
 
 N, D = 120, 24
 
@@ -220,7 +220,7 @@ def test_doubts_print_convert_and_travel():
 def test_what_a_quantity_explains_is_a_partial_correlation():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 16)) + 2 * rng.standard_normal((30, 1))
-    headline, known = Headline.of_halves(X, "euclidean", 0), rng.standard_normal(30)
+    headline, known = Headline.from_halves(X, "euclidean", 0), rng.standard_normal(30)
     explaining = functions(known)
     design = np.column_stack([np.ones(explaining.shape[1]), *explaining])
 
@@ -229,10 +229,10 @@ def test_what_a_quantity_explains_is_a_partial_correlation():
 
     pairs = zip(headline.first, headline.second, strict=True)
     expected = np.mean([np.corrcoef(rest(a), rest(b))[0, 1] for a, b in pairs])
-    assert headline.beyond(explaining) == pytest.approx(expected, abs=1e-9)
-    assert Explained(headline, known, "it").left == pytest.approx(expected, abs=1e-9)
+    assert headline.partial_score(explaining) == pytest.approx(expected, abs=1e-9)
+    assert Explained(headline, known, "it").partial_score == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_headline_is_the_feature_split_of_the_same_draws():
     X = low_rank(np.random.default_rng(0))
-    assert Headline.of_halves(X, "cosine", 5).value == pytest.approx(shesha.feature_split(X, n_splits=8, seed=5))
+    assert Headline.from_halves(X, "cosine", 5).value == pytest.approx(shesha.feature_split(X, n_splits=8, seed=5))

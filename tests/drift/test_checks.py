@@ -11,7 +11,7 @@ from scipy.stats import binom, ortho_group
 
 import shesha
 from shesha.drift import DriftMonitor
-from shesha.given import NamedRows
+from shesha.inputs import NamedRows
 from shesha.measures import get
 
 
@@ -25,7 +25,7 @@ def test_scores_are_the_drifts_of_the_documented_measures(canaries, again):
     assert found["RDM drift"].drift == pytest.approx(shesha.rdm_drift(canaries, current))
     assert found["unbiased CKA"].drift == pytest.approx(1 - shesha.sim.cka_debiased(canaries, current), abs=0.2)
     for name in ("unbiased CKA", "Procrustes similarity", "mutual kNN(k=10, metric=cosine)"):
-        assert found[name].drift == pytest.approx(1 - get(name).between(canaries, current))
+        assert found[name].drift == pytest.approx(1 - get(name).score(canaries, current))
     assert [score.tier for score in found.scores] == ["primary", "confirm", "early", "local"]
 
 
@@ -58,7 +58,7 @@ def test_a_planted_change_is_found_and_placed(canaries, again, rng):
     current = again()
     current[7] = rng.standard_normal(12)
     verdict = watched.check(current)
-    assert (verdict.state, verdict.alarmed) == ("alert", True)
+    assert (verdict.state, verdict.needs_attention) == ("alert", True)
     assert (verdict.rows[0].name, verdict.rows[0].label, verdict.classes[0].name) == ("7", "a", "a")
     assert verdict.rows[0].movement > 100 * verdict.rows[0].floor
     assert verdict.advice.startswith(("The leading directions changed", "Who is near whom changed"))
@@ -84,7 +84,7 @@ def test_broken_rows_are_not_estimable_and_alarm(canaries, again):
     current = again()
     current[[3, 5]] = np.nan
     verdict = monitor(canaries, again).check(current)
-    assert (verdict.state, verdict.alarmed) == ("not estimable", True)
+    assert (verdict.state, verdict.needs_attention) == ("not estimable", True)
     assert verdict.reason == "current has NaN or infinity in 2 of 48 rows: 3, 5"
     assert np.isnan(verdict.scores[0].drift)
     assert "model may be broken" in verdict.advice

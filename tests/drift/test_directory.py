@@ -16,7 +16,7 @@ import pytest
 
 from shesha import MeasureWarning
 from shesha.drift import DriftMonitor
-from shesha.given import NamedRows
+from shesha.inputs import NamedRows
 from shesha.measures import get
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import ortho_group
 
-from shesha.drift.movement import movement, of_classes
+from shesha.drift.row_movement import class_means, movement
 from shesha.kernels.distances import standard_rows
 
 
@@ -38,5 +38,5 @@ def test_a_row_as_far_from_all_others_has_no_movement():
 
 
 def test_classes_have_the_mean_of_their_rows():
-    found = of_classes(np.array([0.1, np.nan, 0.5, 0.7]), np.array([0, 0, 1, 1]), 3)
+    found = class_means(np.array([0.1, np.nan, 0.5, 0.7]), np.array([0, 0, 1, 1]), 3)
     assert found == pytest.approx([0.1, 0.6, 0.0])

@@ -10,7 +10,7 @@ nn = torch.nn
 
 from shesha.drift import perturb  # noqa: E402
 from shesha.drift._lora import adapter  # noqa: E402
-from shesha.drift._quantised import NF4_LEVELS, nf4  # noqa: E402
+from shesha.drift._quantisation import NF4_LEVELS, nf4  # noqa: E402
 
 
 class Tied(nn.Module):
@@ -91,7 +91,7 @@ def test_a_failure_while_changing_leaves_nothing(model, monkeypatch):
             raise RuntimeError("no memory")
         return values * 2
 
-    monkeypatch.setattr("shesha.drift._quantised.int8", fail)
+    monkeypatch.setattr("shesha.drift._quantisation.int8", fail)
     with pytest.raises(RuntimeError, match="no memory"), perturb.int8(model):
         pass
     assert len(calls) == 3

@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import binom, kstest
 
 from shesha.drift import DriftMonitor
-from shesha.drift.streams import BINS, HIGHEST, LOWEST, Stream, Typical, bins_of
-from shesha.given import NamedRows
+from shesha.drift.streams import BINS, HIGHEST, LOWEST, Stream, Typical, score_bins
+from shesha.inputs import NamedRows
 
 P = (0.031, 0.72, 0.18, 0.004, 0.55, 0.93, 0.27, 0.08, 0.41, 0.66)
 ORACLE = (
@@ -44,7 +44,7 @@ def test_the_martingale_is_the_simple_jumper():
 
 def test_p_values_are_ranks_among_all_earlier_scores(rng):
     scores = rng.lognormal(0, 0.3, 40)
-    stream, places = Stream(), bins_of(scores)
+    stream, places = Stream(), score_bins(scores)
     found = stream.p_values(scores, np.random.default_rng(1))
     parts = np.random.default_rng(1).random(40)
     for i, p in enumerate(found):
@@ -54,13 +54,13 @@ def test_p_values_are_ranks_among_all_earlier_scores(rng):
 
 
 def test_scores_of_any_size_have_a_bin():
-    found = bins_of(np.array([0.0, LOWEST, 1.0, 1.001, HIGHEST, 1e300]))
+    found = score_bins(np.array([0.0, LOWEST, 1.0, 1.001, HIGHEST, 1e300]))
     assert found.tolist() == sorted(found.tolist())
     assert (found[0], found[-1]) == (0, BINS - 1)
 
 
 def test_p_values_of_rows_like_the_reference_are_uniform(rng):
-    typical = Typical.of(rows(rng, 40))
+    typical = Typical.build(rows(rng, 40))
     stream = Stream()
     p = stream.p_values(typical.scores(rows(rng, 1500)), rng)
     assert kstest(p, "uniform").pvalue > 0.001
@@ -70,15 +70,15 @@ def test_p_values_of_rows_like_the_reference_are_uniform(rng):
 def test_the_usual_row_scores_one(rng):
     X = rng.standard_normal((4000, 6)) @ rng.standard_normal((6, 6)) + 7
     # The covariance is drawn towards equal variances, so that the smallest directions count less.
-    assert 0.7 < np.mean(Typical.of(X).scores(X)) < 1.001
-    assert np.mean(Typical.of(rows(rng, 4000)).scores(rows(rng, 4000))) == pytest.approx(1, abs=0.03)
+    assert 0.7 < np.mean(Typical.build(X).scores(X)) < 1.001
+    assert np.mean(Typical.build(rows(rng, 4000)).scores(rows(rng, 4000))) == pytest.approx(1, abs=0.03)
 
 
 def test_few_rows_of_many_features_can_be_fitted(rng):
     X = rng.standard_normal((12, 50))
-    found = Typical.of(X).scores(rng.standard_normal((30, 50)))
+    found = Typical.build(X).scores(rng.standard_normal((30, 50)))
     assert np.isfinite(found).all()
-    assert np.isfinite(Typical.of(np.ones((12, 3))).scores(np.ones((2, 3)))).all()
+    assert np.isfinite(Typical.build(np.ones((12, 3))).scores(np.ones((2, 3)))).all()
 
 
 def test_the_stream_ever_alarms_no_more_often_than_stated():
@@ -136,7 +136,7 @@ def test_broken_rows_alarm_and_are_not_seen(rng):
     monitor, new = DriftMonitor(rows(rng, 60)), rows(rng, 20)
     new[3, 1] = np.inf
     verdict = monitor.update(new)
-    assert (verdict.state, verdict.alarmed, verdict.n_seen) == ("not estimable", True, 0)
+    assert (verdict.state, verdict.needs_attention, verdict.n_seen) == ("not estimable", True, 0)
     assert verdict.reason == "batch has NaN or infinity in 1 of 20 rows: 3"
     assert math.isnan(verdict.mean_p_value)
     assert str(verdict) == f"not estimable: {verdict.reason}"

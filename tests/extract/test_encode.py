@@ -17,7 +17,7 @@ transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
 
 from shesha.extract import activations, encode  # noqa: E402
-from shesha.extract._blocks import blocks  # noqa: E402
+from shesha.extract.blocks import blocks  # noqa: E402
 
 WORDS = ("a", "fine", "film", "dull", "and", "long", "short")
 TEXTS = ["a fine film", "dull", "a dull and long film", "fine and short"]
@@ -66,8 +66,8 @@ def test_a_folder_is_loaded_and_its_blocks_are_those_of_the_model(folder, tokeni
     assert found.info["pool"] == "mean"
     assert found.info["model"] == str(folder)
     assert found.info["max_tokens"] == 24
-    assert "pool mean" in found.said()
-    assert "order longest first" in found.said()
+    assert "pool mean" in found.describe()
+    assert "order longest first" in found.describe()
 
 
 def test_with_a_tokenizer_the_folder_of_a_model_needs_no_configuration(bert, tokenizer, tmp_path):
@@ -149,7 +149,7 @@ def test_sentence_encoders_say_how_they_pool(folder, tokenizer):
     assert found.info["pool"] == "cls"
     assert found.info["max_tokens"] == 4
     assert found.info["cut_off"] == 3
-    assert "cut off 3" in found.said()
+    assert "cut off 3" in found.describe()
     cut = tokenizer(TEXTS, truncation=True, max_length=4)
     model = transformers.AutoModel.from_pretrained(folder)
     expected = activations(model, {"input_ids": cut["input_ids"]}, pool="cls")
@@ -166,7 +166,7 @@ def test_a_chat_template_is_used_and_said(tokenizer, monkeypatch):
         tokenizer, "chat_template", "{% for m in messages %}long {{ m['content'] }} short{% endfor %}", raising=False
     )
     found = encode(model, TEXTS, reader=tokenizer)
-    assert "chat template user message" in found.said()
+    assert "chat template user message" in found.describe()
     by_hand = [f"long {text} short" for text in TEXTS]
     ids = tokenizer(by_hand, add_special_tokens=False)["input_ids"]
     expected = activations(model, {"input_ids": ids}, "layers.*", pool="last")

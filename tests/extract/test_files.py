@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 safetensors = pytest.importorskip("safetensors.numpy")
 zarr = pytest.importorskip("zarr")
 
-from shesha.extract import _drafts, activations  # noqa: E402
+from shesha.extract import _resumable_files, activations  # noqa: E402
 from shesha.io import read  # noqa: E402
 
 ENDINGS = [".zarr", ".safetensors"]
@@ -27,7 +27,7 @@ X = np.random.default_rng(0).standard_normal((50, 4))
 @pytest.mark.parametrize("pool", ["mean", None])
 def test_a_file_holds_what_memory_would(bert, tokens, tmp_path, monkeypatch, ending, pool):
     # Small pieces, so that one array is several.
-    monkeypatch.setattr("shesha.extract._regions._CHUNK", 200)
+    monkeypatch.setattr("shesha.extract._file_layout._CHUNK", 200)
     model, out = bert(), tmp_path / f"x{ending}"
     expected = activations(model, tokens, pool=pool, batch_size=3)
     found = activations(model, tokens, pool=pool, batch_size=3, out=out)
@@ -45,7 +45,7 @@ def test_a_file_holds_what_memory_would(bert, tokens, tmp_path, monkeypatch, end
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_pieces_of_a_store_can_be_read_alone(tower, tmp_path, monkeypatch, ending):
-    monkeypatch.setattr("shesha.extract._regions._CHUNK", 16 * 7)
+    monkeypatch.setattr("shesha.extract._file_layout._CHUNK", 16 * 7)
     out = tmp_path / f"x{ending}"
     found = activations(tower, X, out=out, batch_size=8)
     if ending == ".zarr":
@@ -59,7 +59,7 @@ def test_the_file_says_how_it_was_made(bert, tokens, tmp_path, ending):
     model, out = bert(), tmp_path / f"x{ending}"
     info = activations(model, tokens, out=out, batch_size=3).info
     assert info == activations(model, tokens, out=out, batch_size=3).info
-    about = _drafts.finished(out)[0]
+    about = _resumable_files.read_finished(out)[0]
     assert about["batch_size"] == 3
     assert about["order"] == "longest first"
     assert about["dtype"] == "float32"
@@ -144,7 +144,7 @@ def test_a_run_that_never_began_leaves_nothing(tower, tmp_path):
 
 def test_two_processes_do_not_write_one_file(tower, tmp_path):
     with (
-        _drafts.drafted(tmp_path / "x.zarr", {}, 3),
+        _resumable_files.open_draft(tmp_path / "x.zarr", {}, 3),
         pytest.raises(ValueError, match="out must not be written by another process at the same time"),
     ):
         activations(tower, X, out=tmp_path / "x.zarr")

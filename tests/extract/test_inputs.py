@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 
 from shesha.extract import activations, layers  # noqa: E402
-from shesha.extract._rows import rows_of  # noqa: E402
+from shesha.extract._input_rows import make_rows  # noqa: E402
 
 X = np.random.default_rng(0).standard_normal((7, 4))
 
@@ -199,7 +199,7 @@ def test_a_model_stays_where_it_was(tower):
     assert found.info["device"] == "cpu"
     assert {one.device.type for one in tower.parameters()} == {"cpu"}
     assert "Activations of 7 inputs: encoder.layer.0 (7, 4)" in repr(found)
-    assert found.said() == "model Tower; pool mean; batch size 32; order as given; dtype float32"
+    assert found.describe() == "model Tower; pool mean; batch size 32; order as given; dtype float32"
 
 
 def test_token_lists_of_one_tokenizer_call_per_text_are_padded_alike():
@@ -207,7 +207,7 @@ def test_token_lists_of_one_tokenizer_call_per_text_are_padded_alike():
     one_each = [{"input_ids": row, "attention_mask": [1] * len(row)} for row in lists]
     together = {name: [one[name] for one in one_each] for name in ("input_ids", "attention_mask")}
     first, second = (
-        rows_of(one).batch(np.arange(2), torch.device("cpu"), torch.float32) for one in (one_each, together)
+        make_rows(one).batch(np.arange(2), torch.device("cpu"), torch.float32) for one in (one_each, together)
     )
     assert first.named["input_ids"].tolist() == second.named["input_ids"].tolist() == [[1, 2, 3], [4, 5, 0]]
     assert first.mask.tolist() == second.mask.tolist() == [[True, True, True], [True, True, False]]
@@ -224,4 +224,4 @@ def test_token_lists_of_one_tokenizer_call_per_text_are_padded_alike():
 )
 def test_token_lists_that_cannot_be_stacked_are_refused_by_name(inputs, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        rows_of(inputs).batch(np.arange(2), torch.device("cpu"), torch.float32)
+        make_rows(inputs).batch(np.arange(2), torch.device("cpu"), torch.float32)

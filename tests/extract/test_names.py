@@ -6,28 +6,28 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from shesha.extract._names import chosen  # noqa: E402
+from shesha.extract.layer_names import choose_layers  # noqa: E402
 
 
 def test_a_star_stays_within_its_part(bert):
-    assert chosen(bert(), "encoder.layer.*") == ("encoder.layer.0", "encoder.layer.1")
-    assert chosen(bert(), "encoder.layer.[1-9]") == ("encoder.layer.1",)
+    assert choose_layers(bert(), "encoder.layer.*") == ("encoder.layer.0", "encoder.layer.1")
+    assert choose_layers(bert(), "encoder.layer.[1-9]") == ("encoder.layer.1",)
 
 
 def test_two_stars_stand_for_any_number_of_parts(bert):
-    found = chosen(bert(), "**.query")
+    found = choose_layers(bert(), "**.query")
     assert found == tuple(f"encoder.layer.{number}.attention.self.query" for number in range(2))
-    assert chosen(bert(), "encoder.layer.0.**")[0] == "encoder.layer.0"
+    assert choose_layers(bert(), "encoder.layer.0.**")[0] == "encoder.layer.0"
 
 
 def test_several_names_come_in_the_order_of_the_model(bert):
-    assert chosen(bert(), ["encoder.layer.1", "embeddings", "encoder.layer.*"]) == (
+    assert choose_layers(bert(), ["encoder.layer.1", "embeddings", "encoder.layer.*"]) == (
         *("embeddings", "encoder.layer.0", "encoder.layer.1"),
     )
 
 
 def test_what_enters_a_module_can_be_named(bert):
-    assert chosen(bert(), "encoder.layer.*:input") == ("encoder.layer.0:input", "encoder.layer.1:input")
+    assert choose_layers(bert(), "encoder.layer.*:input") == ("encoder.layer.0:input", "encoder.layer.1:input")
 
 
 @pytest.mark.parametrize(
@@ -41,16 +41,16 @@ def test_what_enters_a_module_can_be_named(bert):
 )
 def test_what_matches_nothing_is_refused_with_close_names(bert, asked, close):
     with pytest.raises(ValueError, match=r"layers must match modules of the model, got '.*', which matches none") as no:
-        chosen(bert(), asked)
+        choose_layers(bert(), asked)
     assert close in str(no.value)
 
 
 def test_what_is_like_nothing_is_refused_with_what_there_is(tower):
     with pytest.raises(ValueError, match=r"there are encoder, encoder\.layer, encoder\.layer\.\*"):
-        chosen(tower, "zzzzzzzz")
+        choose_layers(tower, "zzzzzzzz")
 
 
 @pytest.mark.parametrize("bad", [[], [""], [3], ""])
 def test_names_must_be_names(tower, bad):
     with pytest.raises(ValueError, match="layers must be names of modules or patterns, got"):
-        chosen(tower, bad)
+        choose_layers(tower, bad)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.io import UnreadableFileError, _formats, open_file, read, read_labels, reader
+from shesha.io import UnreadableFileError, _format, open_file, read, read_labels, reader
 
 LAYERS = np.arange(60.0).reshape(10, 2, 3)
 
@@ -14,7 +14,7 @@ LAYERS = np.arange(60.0).reshape(10, 2, 3)
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch):
     """Whatever a test marks is gone after it."""
-    monkeypatch.setattr(_formats, "_own", dict(_formats._own))
+    monkeypatch.setattr(_format, "_own", dict(_format._own))
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_tensors_are_taken(path):
 def test_directories_of_such_files_are_compared(path):
     reader(".own")(lambda place: {place.stem: LAYERS[:, 0] if place.stem == "Model" else LAYERS[:, 1] ** 2})
     (path.parent / "other.own").write_text("anything")
-    from shesha.comparison._index import Files
+    from shesha.comparison.index import Files
 
     found = shesha.compare_all(Files([path.parent]), ["CKA"])
     assert found.matrix("CKA").loc["Model", "other"] == shesha.measures.cka(LAYERS[:, 0], LAYERS[:, 1] ** 2)

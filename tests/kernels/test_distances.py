@@ -8,7 +8,14 @@ from numpy.testing import assert_allclose
 from scipy.spatial.distance import pdist
 
 from shesha.kernels import distances, native
-from shesha.kernels.distances import METRICS, PANEL, condensed, pair_distances, standard_rows, undirected_rows
+from shesha.kernels.distances import (
+    METRICS,
+    PANEL,
+    condensed_distances,
+    find_undirected_rows,
+    pair_distances,
+    standard_rows,
+)
 from shesha.kernels.precision import length_unit
 
 
@@ -19,7 +26,7 @@ def metric(request):
 
 def found(X, metric, *, squared=False):
     unit = length_unit(X) if metric == "euclidean" else 1.0
-    return condensed(standard_rows(X, metric), metric, squared=squared) * unit ** (1 + squared)
+    return condensed_distances(standard_rows(X, metric), metric, squared=squared) * unit ** (1 + squared)
 
 
 @pytest.mark.parametrize("n", [2, 3, PANEL - 1, PANEL, PANEL + 1, 2 * PANEL + 5])
@@ -94,21 +101,23 @@ def test_pairs_are_entries_of_the_condensed_form(rng, metric, monkeypatch):
     monkeypatch.setattr(distances, "_PAIRS_AT_ONCE", 50)
     for squared in (False, True):
         rows = standard_rows(X, metric)
-        pairs, every = (f(rows, *at, metric, squared=squared) for f, at in ((pair_distances, (i, j)), (condensed, ())))
+        pairs, every = (
+            f(rows, *at, metric, squared=squared) for f, at in ((pair_distances, (i, j)), (condensed_distances, ()))
+        )
         assert_allclose(pairs, every, rtol=1e-12, atol=1e-14)
 
 
 def test_condensed_is_the_same_for_one_thread_and_two(rng, metric, with_threads):
     rows = standard_rows(rng.standard_normal((3 * PANEL, 20)), metric)
-    one, two = (with_threads(n, lambda: condensed(rows, metric)) for n in (1, 2))
+    one, two = (with_threads(n, lambda: condensed_distances(rows, metric)) for n in (1, 2))
     assert np.array_equal(one, two)
 
 
 def test_rows_without_a_direction_are_found_whatever_their_size():
     X = np.array([[0, 0, 0], [1e-300, 0, 0], [0.1, 0.1, 0.1], [0.3, 0.1 + 0.2, 0.3], [1e9, 1e9, 1e9 + 1]])
-    assert undirected_rows(X, "cosine").tolist() == [0]
-    assert undirected_rows(X, "correlation").tolist() == [0, 2, 3]
-    assert undirected_rows(X, "euclidean").tolist() == []
+    assert find_undirected_rows(X, "cosine").tolist() == [0]
+    assert find_undirected_rows(X, "correlation").tolist() == [0, 2, 3]
+    assert find_undirected_rows(X, "euclidean").tolist() == []
 
 
 def test_rows_without_a_direction_become_zero():
@@ -121,17 +130,17 @@ def test_one_far_row_does_not_tie_the_distances_of_the_others(rng):
     X = rng.standard_normal((50, 4))
     X[0] = 1e9
     rows = standard_rows(X, "euclidean")
-    typical = np.median(condensed(rows[1:], "euclidean", squared=True))
-    assert distances.rounding_level(rows, "euclidean") < 1e-3 * typical
+    typical = np.median(condensed_distances(rows[1:], "euclidean", squared=True))
+    assert distances.distance_rounding(rows, "euclidean") < 1e-3 * typical
 
 
 def test_condensed_refuses_in_advance_what_does_not_fit(monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", "1M")
     with pytest.raises(ValueError, match=r"the 499,500 distances of 1,000 rows must fit the memory budget of 1 MiB"):
-        condensed(np.ones((1000, 1)), "euclidean")
+        condensed_distances(np.ones((1000, 1)), "euclidean")
 
 
-@pytest.mark.skipif(not native.available(), reason="compiled loops were not built, or are switched off")
+@pytest.mark.skipif(not native.is_available(), reason="compiled loops were not built, or are switched off")
 @pytest.mark.parametrize("kind", ["plain", "near duplicates"])
 @pytest.mark.parametrize("squared", [True, False])
 def test_compiled_distances_are_those_of_numpy(rng, monkeypatch, metric, kind, squared):
@@ -139,6 +148,6 @@ def test_compiled_distances_are_those_of_numpy(rng, monkeypatch, metric, kind, s
     if kind == "near duplicates":
         X[7::9] = X[3] + 1e-7 * rng.standard_normal(X[7::9].shape)
     rows = standard_rows(X, metric)
-    compiled = condensed(rows, metric, squared=squared)
+    compiled = condensed_distances(rows, metric, squared=squared)
     monkeypatch.setenv("SHESHA_NATIVE", "0")
-    assert np.array_equal(compiled, condensed(rows, metric, squared=squared))
+    assert np.array_equal(compiled, condensed_distances(rows, metric, squared=squared))

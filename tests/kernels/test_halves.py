@@ -9,8 +9,8 @@ from scipy.spatial.distance import pdist
 
 from shesha.kernels import halves as kernel
 from shesha.kernels.distances import METRICS, standard_rows
-from shesha.kernels.frames import Axes
 from shesha.kernels.halves import DenseHalves, PanelHalves
+from shesha.kernels.rotations import Axes
 
 N = 23
 
@@ -29,7 +29,7 @@ def computed(kind, X, metric, order):
     """Closeness of both halves and the marked pairs, as copies."""
     rows = standard_rows(X, metric)
     maker = kind(rows, metric, Axes(rows))
-    first, second, defined = maker.visit(order, lambda c: (c.first.copy(), c.second.copy(), c.defined()))
+    first, second, defined = maker.visit(order, lambda c: (c.first.copy(), c.second.copy(), c.defined_pairs()))
     if metric == "euclidean":
         # The unit of length is the kernel's own affair.
         first, second = first / -first.mean(), second / -second.mean()

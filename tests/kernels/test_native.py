@@ -16,7 +16,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import shesha
-from shesha.kernels import native, permuted
+from shesha.kernels import native, permutation_products
 
 BUILT = pytest.mark.skipif(not native.serves_grid(1, 1), reason="compiled kernels were not built, or are switched off")
 ROOT = Path(native.__file__).parents[3]
@@ -55,11 +55,11 @@ def data(n, first, second, count=11):
 
 
 def by_numpy(*case):
-    return np.array(list(permuted._gathered_grids(*case)))
+    return np.array(list(permutation_products._numpy_grids(*case)))
 
 
 def compiled(*case):
-    return np.array(list(permuted._compiled_grids(*case)))
+    return np.array(list(permutation_products._native_grids(*case)))
 
 
 def assert_same(found, expected, n):
@@ -89,8 +89,8 @@ def test_large_grids_without_wide_registers_are_left_to_the_blas(levels, monkeyp
 def test_calibration_is_the_same_either_way(monkeypatch, name):
     X, Y = np.random.default_rng(2).standard_normal((2, 70, 90))
     taken = []
-    whole = permuted._compiled_grids
-    monkeypatch.setattr(permuted, "_compiled_grids", lambda *case: taken.append(case) or whole(*case))
+    whole = permutation_products._native_grids
+    monkeypatch.setattr(permutation_products, "_native_grids", lambda *case: taken.append(case) or whole(*case))
     found = shesha.calibrate(X, Y, name, n_permutations=25, seed=0)
     monkeypatch.setenv("SHESHA_NATIVE", "0")
     expected = shesha.calibrate(X, Y, name, n_permutations=25, seed=0)
@@ -140,9 +140,9 @@ def test_triangles_need_not_be_contiguous():
 def test_without_the_library_numpy_serves(monkeypatch):
     case = data(40, 2, 3)
     monkeypatch.setenv("SHESHA_NATIVE", "0")
-    monkeypatch.setattr(permuted, "_compiled_grids", lambda *_: pytest.fail("compiled code was called"))
+    monkeypatch.setattr(permutation_products, "_native_grids", lambda *_: pytest.fail("compiled code was called"))
     assert not native.serves_grid(1, 1)
-    assert np.array_equal(np.array(list(permuted.permuted_grids(*case))), by_numpy(*case))
+    assert np.array_equal(np.array(list(permutation_products.permutation_grids(*case))), by_numpy(*case))
 
 
 @pytest.mark.parametrize("content", [None, b"no library"], ids=["missing", "broken"])
@@ -175,14 +175,15 @@ def hook():
 def tree(hook, tmp_path, monkeypatch):
     """A small project that is built as this one is."""
     root = tmp_path / "tree"
-    kernels = root / "src/shesha/kernels"
-    kernels.mkdir(parents=True)
+    native_folder = root / "src/shesha/kernels/native"
+    native_folder.mkdir(parents=True)
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, root)
-    shutil.copy(ROOT / "src/shesha/_version.py", kernels.parent)
-    for folder in (kernels.parent, kernels):
+    package = root / "src/shesha"
+    shutil.copy(ROOT / "src/shesha/_version.py", package)
+    for folder in (package, native_folder.parent, native_folder):
         (folder / "__init__.py").write_text("", encoding="utf-8")
-    (kernels / "native.c").write_text(
+    (native_folder / "native.c").write_text(
         "#ifndef __AVX2__\nint shesha_abi(void) { return 7; }\n#endif\n", encoding="utf-8"
     )
     monkeypatch.delenv("SHESHA_NATIVE", raising=False)
@@ -206,7 +207,7 @@ def built(root):
     return tag, library, sorted(files() - before)
 
 
-INSIDE = "shesha/kernels/libshesha.so"
+INSIDE = "shesha/kernels/native/libshesha.so"
 COMPILER = pytest.mark.skipif(shutil.which("cc") is None or sys.platform == "win32", reason="there is no C compiler")
 
 

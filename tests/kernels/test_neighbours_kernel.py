@@ -134,7 +134,7 @@ def test_a_few_rows_far_from_most(rng, gap):
     assert np.array_equal(nearest_by_distance(rows, 5).lists, by_hand(squared_distances(rows), 5))
 
 
-@pytest.mark.skipif(not native.available(), reason="compiled loops were not built, or are switched off")
+@pytest.mark.skipif(not native.is_available(), reason="compiled loops were not built, or are switched off")
 @pytest.mark.parametrize("m", [1, 7, 31, 256])
 @pytest.mark.parametrize("n", [33, 257, 1000])
 @pytest.mark.parametrize("kind", ["normal", "ties", "falling", "infinite"])
@@ -155,7 +155,7 @@ def test_the_smallest_entries_are_those_of_numpy(rng, monkeypatch, m, n, kind):
     assert np.array_equal(np.sort(np.take_along_axis(block, kernel._smallest(block, m), axis=1), axis=1), values)
 
 
-@pytest.mark.skipif(not native.available(), reason="compiled loops were not built, or are switched off")
+@pytest.mark.skipif(not native.is_available(), reason="compiled loops were not built, or are switched off")
 @pytest.mark.parametrize("search", ["distance", "product"])
 def test_lists_and_ties_are_those_of_numpy(rng, monkeypatch, search):
     rows = np.round(rng.standard_normal((600, 3)), 1)

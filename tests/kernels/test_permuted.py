@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from shesha.kernels.distances import METRICS, standard_rows
 from shesha.kernels.pairs import condensed_index
-from shesha.kernels.permuted import permuted_products
+from shesha.kernels.permutation_products import permutation_products
 from shesha.views import RankedRdm
 
 
@@ -20,7 +20,7 @@ def metric(request):
 
 
 def view(X, metric):
-    return RankedRdm.of_rows(standard_rows(X, metric), metric)
+    return RankedRdm.from_rows(standard_rows(X, metric), metric)
 
 
 def test_condensed_index_is_scipys_order_both_ways():
@@ -40,25 +40,25 @@ def test_the_inner_product_of_views_is_the_rank_correlation(rng, metric):
 
 def test_a_permuted_view_is_the_view_of_permuted_rows(rng, metric):
     X, order = rng.standard_normal((25, 6)), rng.permutation(25)
-    assert_allclose(view(X, metric).permuted(order).ranks, view(X[order], metric).ranks, atol=1e-14)
+    assert_allclose(view(X, metric).permute(order).ranks, view(X[order], metric).ranks, atol=1e-14)
 
 
 def test_undoing_a_permutation_gives_the_view_back(rng):
     a, order = view(rng.standard_normal((25, 6)), "cosine"), rng.permutation(25)
-    assert np.array_equal(a.permuted(order).permuted(np.argsort(order)).ranks, a.ranks)
+    assert np.array_equal(a.permute(order).permute(np.argsort(order)).ranks, a.ranks)
 
 
 def test_undefined_distances_agree_with_nothing(rng):
     a, b = rng.standard_normal((2, 45))
     defined = rng.random(45) < 0.6
-    views = [RankedRdm.of_distances(vector, 10, 0.0, defined) for vector in (a, b)]
+    views = [RankedRdm.from_distances(vector, 10, 0.0, defined) for vector in (a, b)]
     assert not views[0].ranks[~defined].any()
     assert views[0].inner(views[1]) == pytest.approx(spearmanr(a[defined], b[defined]).statistic, abs=1e-12)
 
 
 @pytest.mark.parametrize("defined", [None, np.arange(45) < 20, np.arange(45) < 1, np.arange(45) < 0])
 def test_equal_distances_give_a_view_of_nan(defined):
-    assert np.isnan(RankedRdm.of_distances(np.ones(45), 10, 0.0, defined).ranks).all()
+    assert np.isnan(RankedRdm.from_distances(np.ones(45), 10, 0.0, defined).ranks).all()
 
 
 @pytest.mark.parametrize("compiled", ["0", "1"])
@@ -67,12 +67,12 @@ def test_products_are_those_of_permuted_views(rng, monkeypatch, n, compiled):
     monkeypatch.setenv("SHESHA_NATIVE", compiled)
     a, b = (view(rng.standard_normal((n, 5)), "euclidean") for _ in range(2))
     orders = [np.arange(n), *(rng.permutation(n) for _ in range(11))]
-    found = permuted_products(a.ranks, b.ranks, n, orders)
-    assert_allclose(found, [a.inner(b.permuted(order)) for order in orders], atol=1e-12, rtol=0)
+    found = permutation_products(a.ranks, b.ranks, n, orders)
+    assert_allclose(found, [a.inner(b.permute(order)) for order in orders], atol=1e-12, rtol=0)
 
 
 def test_products_are_the_same_for_one_thread_and_two(rng, with_threads):
     first, second = rng.standard_normal((2, 780))
     orders = [rng.permutation(40) for _ in range(19)]
-    one, two = (with_threads(n, lambda: permuted_products(first, second, 40, orders)) for n in (1, 2))
+    one, two = (with_threads(n, lambda: permutation_products(first, second, 40, orders)) for n in (1, 2))
     assert np.array_equal(one, two)

@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from shesha.kernels import native, radix, ranks
-from shesha.kernels.frames import Axes
 from shesha.kernels.halves import DenseHalves
+from shesha.kernels.rotations import Axes
 
-pytestmark = pytest.mark.skipif(not native.available(), reason="compiled loops were not built, or are switched off")
+pytestmark = pytest.mark.skipif(not native.is_available(), reason="compiled loops were not built, or are switched off")
 N = 5000
 
 
@@ -63,15 +63,15 @@ def form_of(values, tolerance=0.0):
 def test_sorted_keys_and_their_runs_are_those_of_numpy(values, pieces, level, strip, tolerance):
     form, n = form_of(values, tolerance), len(values)
     found, expected = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)
-    squares = radix.sorted_keys(values, form, found, strip=strip)
-    assert squares == ranks._sorted_keys(values, form, expected, strip=strip)
+    squares = radix.sort_keys(values, form, found, strip=strip)
+    assert squares == ranks._sort_keys(values, form, expected, strip=strip)
     assert np.array_equal(found, expected)
 
 
 def test_places_are_the_inverse_of_the_order(values, pieces, level):
     form, keys = form_of(values), np.empty(len(values), dtype=np.uint64)
     places, squares = radix.places(values, form, keys)
-    assert squares == radix.sorted_keys(values, form, keys, strip=True)
+    assert squares == radix.sort_keys(values, form, keys, strip=True)
     assert np.array_equal(keys[places], np.arange(len(values)))
 
 
@@ -80,10 +80,10 @@ def test_products_of_ranks_are_exact(values, pieces, level, rng, tied):
     n = len(values)
     own, other = rng.permutation(n), rng.integers(0, 2 * n, n) / 2 if tied else None
     keys = np.empty(n, dtype=np.uint64)
-    radix.sorted_keys(values, form_of(values), keys, strip=True)
+    radix.sort_keys(values, form_of(values), keys, strip=True)
     order, centre = keys.view(np.intp), (n - 1) / 2
     expected = (((order if other is None else other[order]) - centre) * (np.arange(n) - centre)).sum()
-    found, _ = radix.summed_products(values, form_of(values), np.empty(n, dtype=np.uint64), ranks=other)
+    found, _ = radix.sum_rank_products(values, form_of(values), np.empty(n, dtype=np.uint64), ranks=other)
     assert_allclose(found, expected, rtol=1e-12, atol=1e-4)
     assert radix.products(order, other, None) == found
     # Equal keys stand in the order of their places.
@@ -91,7 +91,7 @@ def test_products_of_ranks_are_exact(values, pieces, level, rng, tied):
     ranks._pack(values, form_of(values), keys_of)
     by_place = np.lexsort((own, keys_of >> np.uint64(form_of(values).index_bits)))
     expected = (((own if other is None else other[own])[by_place] - centre) * (np.arange(n) - centre)).sum()
-    found, _ = radix.summed_products(
+    found, _ = radix.sum_rank_products(
         values, form_of(values), np.empty(n, dtype=np.uint64), places=own.astype(np.uint32), ranks=other
     )
     assert_allclose(found, expected, rtol=1e-12, atol=1e-4)
@@ -114,7 +114,7 @@ def test_large_sums_are_exact():
 
 def test_values_are_taken_in_order_with_their_range(values, pieces, level, rng):
     order, out = rng.permutation(len(values)), np.empty(len(values))
-    assert radix.taken(values, order, out) == (values.min(), values.max())
+    assert radix.copy_in_order(values, order, out) == (values.min(), values.max())
     assert np.array_equal(out, values[order])
 
 
@@ -125,9 +125,9 @@ def test_ranks_come_to_their_places_either_way(pieces, level, rng, monkeypatch, 
     order, own = rng.permutation(N), rng.integers(0, 2 * N, N) / 2 if tied else None
     expected, direct = np.empty(N), np.empty(N)
     expected[order] = ((np.arange(N) if own is None else own) - 12.5) * 0.3
-    radix.put_ranks(order, own, 12.5, 0.3, direct)
+    radix.write_ranks(order, own, 12.5, 0.3, direct)
     assert np.array_equal(direct, expected)
-    found = radix.put_many_ranks(order.copy(), own, 12.5, 0.3, np.empty(N, dtype=np.uint64))
+    found = radix.write_many_ranks(order.copy(), own, 12.5, 0.3, np.empty(N, dtype=np.uint64))
     assert np.array_equal(found, expected)
 
 

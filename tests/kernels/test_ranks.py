@@ -125,11 +125,11 @@ def test_a_vector_correlates_perfectly_with_itself_and_its_negative(rng):
 
 def test_ordering_sorts_and_its_ranks_belong_to_sorted_positions(rng):
     values = rng.integers(0, 30, 1000) * 1.0
-    found = ranks.ordering(values, 0.0, np.empty(1000, dtype=np.uint64))
+    found = ranks.order_values(values, 0.0, np.empty(1000, dtype=np.uint64))
     assert np.array_equal(np.sort(found.order), np.arange(1000))
     assert (np.diff(values[found.order]) >= 0).all()
     assert np.array_equal(found.ranks, rankdata(values)[found.order] - 1)
-    assert ranks.ordering(np.arange(9.0), 0.0, np.empty(9, dtype=np.uint64)).ranks is None
+    assert ranks.order_values(np.arange(9.0), 0.0, np.empty(9, dtype=np.uint64)).ranks is None
 
 
 def test_the_second_vector_may_be_computed_when_it_is_needed(rng):

@@ -7,8 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import spearmanr
 
-from shesha.kernels import ranks, resampling
-from shesha.kernels.resampling import UNDEFINED, cells_of, resampled_correlations, row_counts
+import shesha.kernels.bootstrap_correlations as bootstrap_module
+from shesha.kernels import ranks
+from shesha.kernels.bootstrap_correlations import UNDEFINED, bootstrap_correlations, rank_cells, row_counts
 
 N = 150
 
@@ -25,9 +26,9 @@ def distances(rng):
 
 
 def cells(a, b):
-    outer = ranks.ordering(a.copy(), 0.0, np.empty(len(a), dtype=np.uint64))
-    inner = ranks.ordering(b[outer.order], 0.0, np.empty(len(a), dtype=np.uint64))
-    return cells_of(outer, inner)
+    outer = ranks.order_values(a.copy(), 0.0, np.empty(len(a), dtype=np.uint64))
+    inner = ranks.order_values(b[outer.order], 0.0, np.empty(len(a), dtype=np.uint64))
+    return rank_cells(outer, inner)
 
 
 def replicated(a, b, counts, *, with_self=False):
@@ -44,7 +45,7 @@ def replicated(a, b, counts, *, with_self=False):
 
 
 def all_scores(cells, counts, pairs):
-    return np.concatenate([table for _, table in resampled_correlations(cells, counts, pairs)], axis=1)
+    return np.concatenate([table for _, table in bootstrap_correlations(cells, counts, pairs)], axis=1)
 
 
 def test_row_counts_are_draws_with_replacement(rng):
@@ -96,8 +97,8 @@ def test_groups_and_stretches_do_not_change_the_scores(pairs, distances, rng, mo
     counts = row_counts(N, 21, rng)
     whole = all_scores(found, counts, pairs)
     assert whole.shape == (2, 21)
-    monkeypatch.setattr(resampling, "_TOGETHER", 4)
-    monkeypatch.setattr(resampling, "_BLOCK", 100)
+    monkeypatch.setattr(bootstrap_module, "_TOGETHER", 4)
+    monkeypatch.setattr(bootstrap_module, "_BLOCK", 100)
     assert_allclose(all_scores(found, counts, pairs), whole, atol=1e-13)
 
 

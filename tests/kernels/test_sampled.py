@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import spearmanr
 
-from shesha.kernels import sampled
+from shesha.kernels import sampled_halves
 from shesha.kernels.distances import METRICS
-from shesha.kernels.sampled import Masks, Planes, draw_pairs
+from shesha.kernels.sampled_halves import Masks, Planes, draw_pairs
 
 N, DRAWS = 30, 3
 
@@ -45,7 +45,7 @@ def direct(half, i, j, metric):
 
 
 def check(X, pairs, metric, plan, atol=1e-12):
-    found = sampled.closeness(lambda ids: X[ids], X.shape[1], *pairs, metric, plan)
+    found = sampled_halves.closeness(lambda ids: X[ids], X.shape[1], *pairs, metric, plan)
     for draw in range(len(plan)):
         first, second = in_halves(X, plan, draw)
         assert_allclose(found.first[draw], direct(first, *pairs, metric), atol=atol)
@@ -55,24 +55,24 @@ def check(X, pairs, metric, plan, atol=1e-12):
 
 @pytest.mark.parametrize("d", [8, 9])
 def test_masks_give_the_closeness_of_the_chosen_features(rng, pairs, metric, d):
-    check(rng.standard_normal((N, d)) + 0.5, pairs, metric, Masks.of([rng.permutation(d) for _ in range(DRAWS)]))
+    check(rng.standard_normal((N, d)) + 0.5, pairs, metric, Masks.build([rng.permutation(d) for _ in range(DRAWS)]))
 
 
 @pytest.mark.parametrize("rotated", ["cosine", "euclidean"])
 @pytest.mark.parametrize("d", [8, 9])
 def test_planes_give_the_closeness_of_the_rows_projected_on_and_off(rng, pairs, rotated, d):
-    check(rng.standard_normal((N, d)) + 0.5, pairs, rotated, Planes.of(d, rng.spawn(DRAWS)))
+    check(rng.standard_normal((N, d)) + 0.5, pairs, rotated, Planes.build(d, rng.spawn(DRAWS)))
 
 
 @pytest.mark.parametrize("directional", ["cosine", "correlation"])
 def test_rows_almost_wholly_in_the_first_half_keep_their_digits_in_the_second(rng, pairs, directional):
     X, orders = rng.standard_normal((N, 8)), [rng.permutation(8) for _ in range(DRAWS)]
     X[np.ix_([0, 3, 29], orders[1][:4])] *= 1e6
-    check(X, pairs, directional, Masks.of(orders), atol=1e-8 if directional == "correlation" else 1e-11)
+    check(X, pairs, directional, Masks.build(orders), atol=1e-8 if directional == "correlation" else 1e-11)
 
 
 def test_rows_almost_within_a_plane_keep_their_digits_off_it(rng, pairs):
-    plan = Planes.of(8, rng.spawn(DRAWS))
+    plan = Planes.build(8, rng.spawn(DRAWS))
     X = rng.standard_normal((N, 8))
     X[:5] += 1e5 * rng.standard_normal((5, 4)) @ plan.bases[1].T
     check(X, pairs, "cosine", plan, atol=1e-9)
@@ -83,16 +83,16 @@ def test_pairs_of_rows_without_a_direction_in_a_half_are_nan(rng, pairs, directi
     X = rng.standard_normal((N, 8))
     X[1, :4] = 0.0 if directional == "cosine" else 0.7
     X[4, 4:] = 0.0 if directional == "cosine" else 0.1 + 0.2
-    found = sampled.closeness(lambda ids: X[ids], X.shape[1], *pairs, directional, Masks.of([np.arange(8)]))
+    found = sampled_halves.closeness(lambda ids: X[ids], X.shape[1], *pairs, directional, Masks.build([np.arange(8)]))
     touched = [np.isin(pairs[0], row) | np.isin(pairs[1], row) for row in (1, 4)]
     assert np.array_equal(np.isnan(found.first[0]), touched[0])
     assert np.array_equal(np.isnan(found.second[0]), touched[1])
 
 
 def test_stretches_do_not_change_the_result(rng, metric, pairs, monkeypatch):
-    X, plan = rng.standard_normal((N, 8)), Masks.of([rng.permutation(8)])
+    X, plan = rng.standard_normal((N, 8)), Masks.build([rng.permutation(8)])
     whole = check(X, pairs, metric, plan)
-    monkeypatch.setattr(sampled, "_ENTRIES", 7 * 8)
+    monkeypatch.setattr(sampled_halves, "_ENTRIES", 7 * 8)
     assert_allclose(check(X, pairs, metric, plan).second, whole.second, atol=1e-14)
 
 
@@ -112,7 +112,7 @@ def test_the_score_is_the_rank_correlation_of_the_defined_pairs(rng, pairs, part
     match = np.arange(N) if partners is None else partners
     first, second = direct(X[:, :4], i, j, "cosine"), direct(X[:, 4:], match[i], match[j], "cosine")
     defined = np.isfinite(first) & np.isfinite(second)
-    found = sampled.score(lambda ids: X[ids], 8, pairs, "cosine", Masks.of([np.arange(8)]), partners)
+    found = sampled_halves.score(lambda ids: X[ids], 8, pairs, "cosine", Masks.build([np.arange(8)]), partners)
     # Pairs are drawn in both orders and more than once: what differs by rounding alone ties.
     expected = spearmanr(first[defined].round(12), second[defined].round(12)).statistic
     assert_allclose(found.score, expected, atol=1e-12)
@@ -125,10 +125,10 @@ def test_the_score_is_the_rank_correlation_of_the_defined_pairs(rng, pairs, part
 @pytest.mark.parametrize("half", [np.zeros((N, 4)), np.ones((N, 4))], ids=["undefined", "constant"])
 def test_a_draw_without_defined_pairs_or_differences_scores_nan(rng, pairs, half):
     X = np.hstack([rng.standard_normal((N, 4)), half])
-    assert np.isnan(sampled.score(lambda ids: X[ids], 8, pairs, "cosine", Masks.of([np.arange(8)])).score)
+    assert np.isnan(sampled_halves.score(lambda ids: X[ids], 8, pairs, "cosine", Masks.build([np.arange(8)])).score)
 
 
 def test_planes_refuse_in_advance_what_does_not_fit(rng, monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", "1M")
     with pytest.raises(ValueError, match=r"3 rotations of 1,000 features must fit .* draw fewer"):
-        Planes.of(1000, rng.spawn(3))
+        Planes.build(1000, rng.spawn(3))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from shesha.kernels import halves, native, subsets
-from shesha.kernels.distances import METRICS, rounding_level, standard_rows
-from shesha.kernels.frames import Axes
+from shesha.kernels import halves, native, subset_splits
+from shesha.kernels.distances import METRICS, distance_rounding, standard_rows
+from shesha.kernels.rotations import Axes
 
 N, D = 60, 14
 
@@ -17,13 +17,13 @@ N, D = 60, 14
 def path(request, monkeypatch):
     if request.param == "NumPy":
         monkeypatch.setenv("SHESHA_NATIVE", "0")
-    elif not native.available():
+    elif not native.is_available():
         pytest.skip("compiled loops were not built, or are switched off")
 
 
 def correlations(rows, metric, draws):
     """Of one set of rows, draw by draw."""
-    both, level = halves.halves(rows, metric, Axes(rows)), rounding_level(rows, metric)
+    both, level = halves.halves(rows, metric, Axes(rows)), distance_rounding(rows, metric)
     return [both.visit(draw, lambda found: halves.correlation(found, level, metric)) for draw in draws]
 
 
@@ -32,7 +32,7 @@ def both_ways(X, metric, rng):
     draws = [rng.permutation(D) for _ in range(4)]
     chosen = [np.sort(rng.choice(len(X), size, replace=False)) for size in (4, 20, 48, len(X))]
     rows = standard_rows(X, metric)
-    found = subsets.scores(rows, metric, Axes(rows), draws, chosen)
+    found = subset_splits.scores(rows, metric, Axes(rows), draws, chosen)
     alone = []
     for subset in chosen:
         own = standard_rows(X[subset], metric)
@@ -62,12 +62,14 @@ def test_rows_without_a_direction_are_told(path, rng):
     X = rng.standard_normal((N, D))
     X[3, :7] = 0
     with pytest.raises(halves.UndirectedHalfError) as told:
-        subsets.scores(X, "cosine", Axes(X), [np.arange(D)], [np.arange(5, 20)])
+        subset_splits.scores(X, "cosine", Axes(X), [np.arange(D)], [np.arange(5, 20)])
     assert told.value.rows.tolist() == [3]
 
 
 def test_no_number_depends_on_threads(path, rng, with_threads):
     rows = standard_rows(rng.standard_normal((N, D)), "cosine")
     draws, chosen = [rng.permutation(D) for _ in range(5)], [np.arange(9, 40), np.arange(50)]
-    one, two = (with_threads(n, lambda: subsets.scores(rows, "cosine", Axes(rows), draws, chosen)) for n in (1, 2))
+    one, two = (
+        with_threads(n, lambda: subset_splits.scores(rows, "cosine", Axes(rows), draws, chosen)) for n in (1, 2)
+    )
     assert np.array_equal(one, two)

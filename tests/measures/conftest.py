@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shesha.measures as measures
-from shesha._warnings import NotEstimable
+from shesha.support.warnings import NotEstimable
 
 SMALL = {"seed": 0, "k": 3, "n_splits": 4, "n_subsets": 2, "subset_size": 40}
 """Options that make a measure repeatable, and cheap on few rows; whoever has them gets them."""
@@ -17,7 +17,7 @@ SMALL = {"seed": 0, "k": 3, "n_splits": 4, "n_subsets": 2, "subset_size": 40}
 def smaller(name):
     """The measure of that name, with those of the options above that it has."""
     found = measures.get(name)
-    return found.configured(**{option: value for option, value in SMALL.items() if option in found.parameters})
+    return found.with_options(**{option: value for option, value in SMALL.items() if option in found.parameters})
 
 
 @pytest.fixture(params=measures.names())
@@ -48,7 +48,7 @@ def value():
 
     def compare(measure, X, Y):
         try:
-            return measure.between(X, Y)
+            return measure.score(X, Y)
         except NotEstimable:
             return None
 

@@ -8,7 +8,7 @@ import pytest
 
 import shesha.measures as measures
 from shesha.measures._cards import page
-from shesha.measures._registry import INVARIANCES
+from shesha.measures.registry import INVARIANCES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "measures.md"
 everyone = pytest.mark.parametrize("name", measures.names())

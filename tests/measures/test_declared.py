@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import ortho_group
 
 import shesha.measures as measures
-from shesha._warnings import NotEstimable
-from shesha.measures._registry import INVARIANCES
+from shesha.measures.registry import INVARIANCES
+from shesha.support.warnings import NotEstimable
 from shesha.views import Folds, Representation
 
 TIGHT = 1e-9
@@ -45,9 +45,9 @@ CHANGES = {
 def changed_values(measure, change, X, Y):
     """Values after every version of the change, of X alone and of Y alone."""
     for other in CHANGES[change](X):
-        yield measure.between(other, Y)
+        yield measure.score(other, Y)
     for other in CHANGES[change](Y):
-        yield measure.between(X, other)
+        yield measure.score(X, other)
 
 
 OTHERWISE = [
@@ -81,13 +81,13 @@ def test_undeclared_invariance_does_not_hold(measure, estimable, change):
 
 @pytest.mark.parametrize("measure", MARKS, indirect=True)
 def test_symmetric_if_declared_and_only_then(measure, estimable):
-    gaps = [close(measure.between(Y, X), found) for X, Y, found in estimable(measure)]
+    gaps = [close(measure.score(Y, X), found) for X, Y, found in estimable(measure)]
     assert all(gaps) if measure.symmetric else not all(gaps)
 
 
 def told(measure, X):
     """Whether there is something to remark on the data, such as units that never fire."""
-    return measure.remark is not None and measure.told(X, X)[1]
+    return measure.remark is not None and measure.score_and_remark(X, X)[1]
 
 
 def test_value_with_itself(measure, pairs, value):
@@ -119,15 +119,13 @@ def test_a_noisy_copy_is_closer_than_something_else(measure, rng):
     X = rng.standard_normal((36, 6)) + 0.3
     # Other in direction, spread, offset and evenness, so that coarse measures see it as well.
     other = np.outer(rng.standard_t(2, 36), np.geomspace(4, 1, 6)) + 0.2 * rng.standard_normal((36, 6)) + 2
-    near, far = measure.between(X, X + 0.01 * rng.standard_normal(X.shape)), measure.between(X, other)
+    near, far = measure.score(X, X + 0.01 * rng.standard_normal(X.shape)), measure.score(X, other)
     assert near > far if measure.higher_is_closer else near < far
 
 
 def test_rows_count_if_declared_and_only_then(measure, estimable, rng):
     orders = [rng.permutation, lambda n: np.roll(np.arange(n), 1)]
-    same = [
-        close(measure.between(X, Y[order(len(Y))]), found) for X, Y, found in estimable(measure) for order in orders
-    ]
+    same = [close(measure.score(X, Y[order(len(Y))]), found) for X, Y, found in estimable(measure) for order in orders]
     # Counts of neighbours may agree by luck.
     assert np.mean(same) < 0.2 if measure.paired else all(same)
 
@@ -136,33 +134,33 @@ def test_rows_count_if_declared_and_only_then(measure, estimable, rng):
 def test_the_order_of_the_inputs_does_not_count(measure, estimable):
     """But where they are dealt into folds by their places."""
     for X, Y, found in estimable(measure):
-        assert close(measure.between(X[::-1], Y[::-1]), found)
+        assert close(measure.score(X[::-1], Y[::-1]), found)
 
 
 def test_numbers_of_rows_may_differ_if_rows_do_not_count(measure, rng):
     X, Y = rng.standard_normal((20, 6)), rng.standard_normal((31, 6))
     if measure.paired:
         with pytest.raises(ValueError, match=r"Y must have as many rows as X \(20\), got 31"):
-            measure.between(X, Y)
+            measure.score(X, Y)
     else:
         low, high = measure.bounds
-        assert low <= measure.between(X, Y) <= high
+        assert low <= measure.score(X, Y) <= high
 
 
 def test_widths_may_differ_unless_declared(measure, rng):
     X, Y = (rng.standard_normal((20, d)) + rng.standard_normal((20, 1)) for d in (6, 7))
     if measure.equal_widths:
         with pytest.raises(NotEstimable, match="needs equal widths, got 6 and 7 features"):
-            measure.between(X, Y)
+            measure.score(X, Y)
     else:
-        assert np.isfinite(measure.between(X, Y))
+        assert np.isfinite(measure.score(X, Y))
 
 
 @pytest.mark.parametrize("measure", [name for name in MARKS if MARKS[name].inner_product], indirect=True)
 def test_value_rises_with_the_inner_product_where_declared(measure, estimable):
     found = []
     for X, Y, one in estimable(measure):
-        a, b = (measure.look(Representation.of(side)) for side in (X, Y))
+        a, b = (measure.look(Representation.build(side)) for side in (X, Y))
         found.append((a.inner(b), one if measure.higher_is_closer else -one))
     found.sort()
     assert (np.diff([one for _, one in found]) >= -FLOOR).all()

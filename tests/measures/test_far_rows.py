@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha._warnings import MeasureWarning
 from shesha.measures import uniformity_difference
+from shesha.support.warnings import MeasureWarning
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((2, 30, 20))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shesha.measures as measures
-from shesha.kernels.folding import ROWS, as_maps, folded, from_channels_last, pooled
+from shesha.kernels.folding import ROWS, as_maps, average_pool, fold, from_channels_last
 from shesha.views import Distances, Folds, Gram, RankedRdm
 
 IN_COLUMNS = (Gram, RankedRdm, Distances, Folds)
@@ -37,46 +37,46 @@ def rows_of(array):
 @pytest.mark.parametrize("grid", [(1, 1), (2, 2), (2, 5), (3, 4), (5, 3), (7, 6)])
 def test_pooling_is_adaptive_average_pooling(rng, grid):
     array = maps(rng, height=7, width=6)
-    assert pooled(array, grid) == pytest.approx(pooled_by_hand(array, *grid), rel=1e-13)
+    assert average_pool(array, grid) == pytest.approx(pooled_by_hand(array, *grid), rel=1e-13)
 
 
 def test_what_is_no_map_is_not_pooled(rng):
     tokens = rng.standard_normal((5, 3, 2))
-    assert pooled(tokens, (1, 1)) is tokens
+    assert average_pool(tokens, (1, 1)) is tokens
     array = maps(rng)
-    assert pooled(array, None) is array
-    assert pooled(array, (3, 3)) is array
+    assert average_pool(array, None) is array
+    assert average_pool(array, (3, 3)) is array
 
 
 def test_folding_into_rows_and_columns(rng):
     array, tokens = maps(rng), rng.standard_normal((6, 4, 3))
-    assert np.array_equal(folded(array, "rows"), rows_of(array))
-    assert np.array_equal(folded(array, "columns"), array.reshape(12, -1))
-    assert np.array_equal(folded(tokens, "rows"), np.concatenate(list(tokens)))
-    assert np.array_equal(folded(tokens, "columns"), tokens.reshape(6, -1))
+    assert np.array_equal(fold(array, "rows"), rows_of(array))
+    assert np.array_equal(fold(array, "columns"), array.reshape(12, -1))
+    assert np.array_equal(fold(tokens, "rows"), np.concatenate(list(tokens)))
+    assert np.array_equal(fold(tokens, "columns"), tokens.reshape(6, -1))
 
 
 @pytest.mark.parametrize(("n", "step"), [(100, 1), (555, 1), (1111, 1), (1112, 2), (2300, 4)])
 def test_positions_are_thinned_evenly_to_about_5000_rows(n, step):
     array = np.arange(n * 9.0).reshape(n, 1, 3, 3)
     assert max(1, n * 9 // ROWS) == step
-    assert np.array_equal(folded(array, "rows"), array.reshape(-1, 1)[::step])
+    assert np.array_equal(fold(array, "rows"), array.reshape(-1, 1)[::step])
 
 
 def test_tokens_are_rows(measure, rng):
     X, Y = rng.standard_normal((2, 7, 5, 6)) + 0.3
-    expected = measure.between(X.reshape(35, 6), Y.reshape(35, 6))
-    assert measure.between(X, Y) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    expected = measure.score(X.reshape(35, 6), Y.reshape(35, 6))
+    assert measure.score(X, Y) == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
 def test_maps_of_different_grids_are_pooled_and_folded(measure, rng):
     X, Y = maps(rng, height=4, width=3), maps(rng, height=3, width=5)
     small = [pooled_by_hand(side, 3, 3) for side in (X, Y)]
     if issubclass(measure.view, IN_COLUMNS):
-        expected = measure.between(*(side.reshape(12, -1) for side in small))
+        expected = measure.score(*(side.reshape(12, -1) for side in small))
     else:
-        expected = measure.between(*(rows_of(side) for side in small))
-    assert measure.between(X, Y) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        expected = measure.score(*(rows_of(side) for side in small))
+    assert measure.score(X, Y) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 def test_only_relations_of_rows_fold_into_columns(measure):
@@ -86,8 +86,8 @@ def test_only_relations_of_rows_fold_into_columns(measure):
 def test_a_map_beside_a_matrix_is_flattened(measure, rng):
     X, Y = maps(rng, n=16, channels=2, height=1), rng.standard_normal((16, 6)) + 0.4
     flat = X.reshape(16, 6)
-    assert measure.between(X, Y) == pytest.approx(measure.between(flat, Y), rel=1e-12)
-    assert measure.between(Y, X) == pytest.approx(measure.between(Y, flat), rel=1e-12)
+    assert measure.score(X, Y) == pytest.approx(measure.score(flat, Y), rel=1e-12)
+    assert measure.score(Y, X) == pytest.approx(measure.score(Y, flat), rel=1e-12)
 
 
 def test_tokens_beside_maps_are_flattened(rng):
@@ -98,11 +98,11 @@ def test_tokens_beside_maps_are_flattened(rng):
 def test_a_map_and_itself_on_another_grid_fold_once_each(rng):
     from shesha.views import Representation
 
-    X = Representation.of(maps(rng, height=4, width=4))
-    Y = Representation.of(maps(rng, height=2, width=2))
-    other = Representation.of(maps(rng, height=4, width=4))
+    X = Representation.build(maps(rng, height=4, width=4))
+    Y = Representation.build(maps(rng, height=2, width=2))
+    other = Representation.build(maps(rng, height=4, width=4))
     for partner in (Y, other, Y):
-        assert measures.get("CKA").between(X, partner) == pytest.approx(
+        assert measures.get("CKA").score(X, partner) == pytest.approx(
             measures.cka(pooled_by_hand(X._array, *partner.shape[2:]), partner._array), rel=1e-12
         )
 
@@ -110,9 +110,9 @@ def test_a_map_and_itself_on_another_grid_fold_once_each(rng):
 def test_a_map_and_itself(measure, rng):
     from shesha.views import Representation
 
-    one = Representation.of(maps(rng))
+    one = Representation.build(maps(rng))
     if measure.self_value is not None:
-        assert measure.between(one, one) == pytest.approx(measure.self_value, abs=1e-6)
+        assert measure.score(one, one) == pytest.approx(measure.self_value, abs=1e-6)
 
 
 def test_numbers_of_inputs_must_agree(rng):
@@ -141,5 +141,5 @@ def test_channels_come_first_at_the_border(rng):
 def test_rows_stand_beside_maps_as_maps_of_one_position(rng):
     rows = rng.standard_normal((5, 3))
     assert as_maps(rows).shape == (5, 3, 1, 1)
-    np.testing.assert_array_equal(folded(as_maps(rows), "columns"), rows)
-    np.testing.assert_array_equal(folded(as_maps(rows), "rows"), rows)
+    np.testing.assert_array_equal(fold(as_maps(rows), "columns"), rows)
+    np.testing.assert_array_equal(fold(as_maps(rows), "rows"), rows)

@@ -121,36 +121,36 @@ def declaring(change):
 @pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e-5, 1e5, 1e150, 1e300])
 @pytest.mark.parametrize("measure", declaring("scaling"), indirect=True)
 def test_scale_leaves_no_trace_where_declared(measure, scale):
-    expected = pytest.approx(measure.between(X, Y), rel=1e-9, abs=1e-12)
-    assert measure.between(X * scale, Y) == expected
-    assert measure.between(X, Y * scale) == expected
-    assert measure.between(X * scale, Y / scale) == expected
+    expected = pytest.approx(measure.score(X, Y), rel=1e-9, abs=1e-12)
+    assert measure.score(X * scale, Y) == expected
+    assert measure.score(X, Y * scale) == expected
+    assert measure.score(X * scale, Y / scale) == expected
 
 
 @pytest.mark.parametrize("measure", declaring("translation"), indirect=True)
 def test_offset_leaves_the_value_alone_where_declared(measure):
-    centred = measure.between(X - X.mean(axis=0), Y - Y.mean(axis=0))
-    assert measure.between(X + 1e6, Y - 1e6 * np.arange(1, D + 1)) == pytest.approx(centred, rel=1e-6, abs=1e-9)
+    centred = measure.score(X - X.mean(axis=0), Y - Y.mean(axis=0))
+    assert measure.score(X + 1e6, Y - 1e6 * np.arange(1, D + 1)) == pytest.approx(centred, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-5, 1e5, 1e150])
 @pytest.mark.parametrize("name", ["ProcDist", "PermProc", "RSMDiff", "MagDiff", "sliced Wasserstein"])
 def test_distances_in_units_of_the_features_scale_with_them(scale, name, small):
     measure = small(name)
-    assert measure.between(X * scale, Y * scale) == pytest.approx(scale * measure.between(X, Y), rel=1e-9)
+    assert measure.score(X * scale, Y * scale) == pytest.approx(scale * measure.score(X, Y), rel=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-5, 1e5, 1e150])
 def test_mmd_has_the_units_of_its_bandwidth(scale, small):
     for bandwidth in (None, 2.0):
-        one = small("MMD").configured(bandwidth=bandwidth).between(X, Y)
+        one = small("MMD").with_options(bandwidth=bandwidth).score(X, Y)
         scaled = None if bandwidth is None else bandwidth * scale
-        assert small("MMD").configured(bandwidth=scaled).between(X * scale, Y * scale) == pytest.approx(one, rel=1e-9)
+        assert small("MMD").with_options(bandwidth=scaled).score(X * scale, Y * scale) == pytest.approx(one, rel=1e-9)
 
 
 def test_uniformity_of_far_rows_is_that_of_the_rows_alone(small):
     """exp(-2 d^2) of far rows underflows, as it must; what is left are the n pairs of a row with itself."""
-    assert small("UnifDiff").between(1e3 * X, 1e3 * Y[:10]) == pytest.approx(np.log(3), rel=1e-12)
+    assert small("UnifDiff").score(1e3 * X, 1e3 * Y[:10]) == pytest.approx(np.log(3), rel=1e-12)
 
 
 def test_near_duplicates_keep_their_neighbours(small):
@@ -158,11 +158,11 @@ def test_near_duplicates_keep_their_neighbours(small):
     rng = np.random.default_rng(0)
     close, other = (rng.standard_normal((60, D)) * 1e-7 for _ in range(2))
     centres = np.repeat(rng.standard_normal((6, D)), 10, axis=0)
-    found = small("Jaccard").configured(metric="euclidean", k=3).between(centres + close, centres + other)
+    found = small("Jaccard").with_options(metric="euclidean", k=3).score(centres + close, centres + other)
     assert found < 0.6
 
 
 def test_neighbours_of_unrelated_rows_far_from_the_origin(small):
     rng = np.random.default_rng(0)
     one, two = rng.standard_normal((2, 60, D)) + 1e7
-    assert small("Jaccard").between(one, two) < 0.5
+    assert small("Jaccard").score(one, two) < 0.5

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha._warnings import NotEstimable
+from shesha.support.warnings import NotEstimable
 
 
 @pytest.fixture
@@ -32,13 +32,13 @@ SAME_NUMBERS = {
 @pytest.mark.parametrize("kind", SAME_NUMBERS)
 def test_how_numbers_are_stored_does_not_matter(measure, two, kind):
     X, Y = two
-    assert measure.between(SAME_NUMBERS[kind](X), SAME_NUMBERS[kind](Y)) == measure.between(X, Y)
+    assert measure.score(SAME_NUMBERS[kind](X), SAME_NUMBERS[kind](Y)) == measure.score(X, Y)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_single_and_half_precision_of_numbers_that_fit_are_exact(measure, two, dtype):
     X, Y = two
-    assert measure.between(X.astype(dtype), Y.astype(dtype)) == measure.between(X, Y)
+    assert measure.score(X.astype(dtype), Y.astype(dtype)) == measure.score(X, Y)
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, bool])
@@ -47,7 +47,7 @@ def test_whole_numbers(measure, rng, dtype):
     X[X.sum(axis=1) == 0] = 1
     Y[Y.sum(axis=1) == 0] = 1
     try:
-        assert measure.between(X, Y) == measure.between(X * 1.0, Y * 1.0)
+        assert measure.score(X, Y) == measure.score(X * 1.0, Y * 1.0)
     except NotEstimable as reason:
         assert dtype is bool or "different features do not agree" in str(reason)
 
@@ -55,16 +55,16 @@ def test_whole_numbers(measure, rng, dtype):
 def test_input_is_left_alone(measure, two):
     X, Y = two
     before = X.copy(), Y.copy()
-    measure.between(X, Y)
+    measure.score(X, Y)
     assert np.array_equal(X, before[0]) and np.array_equal(Y, before[1])
 
 
 # UnifDiff says of these rows that they are too far apart for it.
-@pytest.mark.filterwarnings("ignore::shesha._warnings.MeasureWarning")
+@pytest.mark.filterwarnings("ignore::shesha.support.warnings.MeasureWarning")
 def test_the_function_returns_the_measures_value_as_a_plain_float(measure, function_of, two):
     found = function_of(measure)(*two, **measure.options)
     assert type(found) is float
-    assert found == measure.between(*two)
+    assert found == measure.score(*two)
 
 
 def test_function_and_measure_pickle(measure, function_of, two):
@@ -72,7 +72,7 @@ def test_function_and_measure_pickle(measure, function_of, two):
     assert pickle.loads(pickle.dumps(function)) is function
     again = pickle.loads(pickle.dumps(measure))
     assert again == measure
-    assert again.between(*two) == measure.between(*two)
+    assert again.score(*two) == measure.score(*two)
 
 
 def test_signature_tells_the_data_and_the_options(measure, function_of):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import shesha.measures as measures
-from shesha.measures import _registry as registry
+from shesha.measures import registry as registry
 from shesha.views import Features
 
 everyone = pytest.mark.parametrize("name", measures.names())
@@ -65,9 +65,9 @@ def test_options_show_in_the_name_which_finds_the_same_again():
 
 def test_options_add_up():
     once = measures.get("mutual kNN(k=20)")
-    assert once.configured(metric="cosine").options == {"k": 20, "metric": "cosine"}
-    assert once.configured(k=5).name == "mutual kNN(k=5)"
-    assert once.configured() is once
+    assert once.with_options(metric="cosine").options == {"k": 20, "metric": "cosine"}
+    assert once.with_options(k=5).name == "mutual kNN(k=5)"
+    assert once.with_options() is once
 
 
 @pytest.mark.parametrize("text", ["", "(k=3)", "CKA(k=3", "CKA k=3)", "CKA(k=3) again"])
@@ -104,7 +104,7 @@ def test_a_word_is_not_taken_for_true(name, option, word, rng):
     """Every word is true to Python, so that a misspelt False would switch on what it should switch off."""
     X, Y = rng.standard_normal((2, 30, 5)) + 1
     with pytest.raises((TypeError, ValueError), match=f"{option} must be True or False, got '{word}'"):
-        measures.get(f"{name}({option}={word})").between(X, Y)
+        measures.get(f"{name}({option}={word})").score(X, Y)
 
 
 @pytest.mark.parametrize("text", ["kNN(k=3,k=4)", "mutual kNN(k=3, metric=dot, k=3)"])

@@ -39,12 +39,12 @@ def test_a_unit_that_never_fires_counts_as_zero():
 
 def test_live_units_alone_make_up_the_value_with_itself():
     for name in ("HardCorr", "SoftCorr"):
-        assert measures.get(name).between(DEAD, DEAD) == pytest.approx(3 / 5, rel=1e-12)
+        assert measures.get(name).score(DEAD, DEAD) == pytest.approx(3 / 5, rel=1e-12)
 
 
 def test_comparisons_carry_it_as_a_note(tmp_path):
     found = shesha.compare(DEAD, Y, ["HardCorr", "CKA"])
-    assert found["HardCorr"].estimated and found["CKA"].note == ""
+    assert found["HardCorr"].has_value and found["CKA"].note == ""
     assert found["HardCorr"].note.endswith("count as 0: columns 1, 4 of the first")
     assert "HardCorr: constant features" in str(found)
     for _ in range(2):

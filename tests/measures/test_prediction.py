@@ -39,7 +39,7 @@ def test_directions_and_their_mean(rng):
 
 
 def test_folds_are_even_and_depend_on_the_seed_alone(rng):
-    one, other = (Representation.of(rng.standard_normal((23, 3))) for _ in range(2))
+    one, other = (Representation.build(rng.standard_normal((23, 3))) for _ in range(2))
     fold = one.view(Folds, seed=1).fold
     assert sorted(np.bincount(fold)) == [4, 4, 5, 5, 5]
     assert np.array_equal(fold, other.view(Folds, seed=1).fold)
@@ -48,7 +48,7 @@ def test_folds_are_even_and_depend_on_the_seed_alone(rng):
 
 def test_groups_stay_in_one_fold(rng):
     labels = np.repeat(list("abcdefghij"), [9, 1, 2, 3, 3, 2, 4, 1, 3, 2])[rng.permutation(30)]
-    fold = Representation.of(rng.standard_normal((30, 3))).view(Folds, groups=Groups(labels), n_folds=3).fold
+    fold = Representation.build(rng.standard_normal((30, 3))).view(Folds, groups=Groups(labels), n_folds=3).fold
     assert all(len(set(fold[labels == one])) == 1 for one in set(labels))
     assert np.ptp(np.bincount(fold)) <= 2
 
@@ -66,7 +66,7 @@ def test_a_null_by_groups(rng):
     subject = np.repeat(np.arange(20), 2)
     found = calibrate(X[subject], Y[subject], "linear predictivity", groups=subject, n_permutations=19, seed=0)
     assert found.p_value > 0.05
-    chosen = measures.get("linear predictivity").configured(groups=Groups(subject))
+    chosen = measures.get("linear predictivity").with_options(groups=Groups(subject))
     assert calibrate(X[subject], Y[subject], chosen, groups=subject, n_permutations=19, seed=0).p_value > 0.05
     related = calibrate(X[subject], X[subject] + 0.3 * Y[subject], chosen, groups=subject, n_permutations=19, seed=0)
     assert related.p_value == 0.05 and related.score > 0.5
@@ -76,7 +76,7 @@ def test_groups_are_a_plain_value():
     one, same, other = Groups(["b", "b", "a"]), Groups([2, 2, 1]), Groups([1, 2, 2])
     assert one == same != other and hash(one) == hash(same) and one != (1, 1, 0)
     assert repr(one) == "Groups(2 of 3 rows)"
-    measure = measures.get("linear predictivity").configured(groups=one)
+    measure = measures.get("linear predictivity").with_options(groups=one)
     assert pickle.loads(pickle.dumps(measure)) == measure
     with pytest.raises(ValueError, match=r"labels must be 1-D \(n_samples,\), got shape \(1, 2\)"):
         Groups([[1, 2]])

@@ -33,19 +33,19 @@ FROM_DISTANCES = {
 
 @pytest.mark.parametrize("name", [name for name in FROM_DISTANCES if name != "2nd-Cos"])
 def test_distances_give_what_the_features_give(small, name):
-    measure = small(name).configured(**FROM_DISTANCES[name])
-    expected = pytest.approx(measure.between(X, Y), rel=1e-9)
+    measure = small(name).with_options(**FROM_DISTANCES[name])
+    expected = pytest.approx(measure.score(X, Y), rel=1e-9)
     condensed, square = Rdm(pdist(X)), Rdm(squareform(pdist(X)))
     for given in (condensed, square, Rdm(squareform(pdist(X)).tolist())):
-        assert measure.between(given, Rdm(pdist(Y))) == expected
-        assert measure.between(given, Y) == expected
-        assert measure.between(X, Rdm(squareform(pdist(Y)))) == expected
+        assert measure.score(given, Rdm(pdist(Y))) == expected
+        assert measure.score(given, Y) == expected
+        assert measure.score(X, Rdm(squareform(pdist(Y)))) == expected
 
 
 def test_second_order_cosine_of_given_cosine_distances(small):
     measure = small("2nd-Cos")
     given = [Rdm(pdist(side, "cosine")) for side in (X, Y)]
-    assert measure.between(*given) == pytest.approx(measure.between(X, Y), rel=1e-9)
+    assert measure.score(*given) == pytest.approx(measure.score(X, Y), rel=1e-9)
 
 
 @pytest.mark.parametrize("metric", ["cosine", "correlation"])
@@ -76,9 +76,9 @@ def test_measures_of_features_say_that_they_need_them(measure, function_of):
 @pytest.mark.parametrize("measure", list(FROM_DISTANCES), indirect=True)
 def test_a_permuted_view_of_distances_is_the_view_of_permuted_distances(measure, rng):
     order, square = rng.permutation(26), squareform(pdist(Y))
-    a, b = (measure.look(Representation.of(Rdm(pdist(side)))) for side in (X, Y))
-    expected = measure.between(Rdm(pdist(X)), Rdm(square[np.ix_(order, order)]))
-    assert measure.compared(a, b.permuted(order)) == pytest.approx(expected, rel=1e-12)
+    a, b = (measure.look(Representation.build(Rdm(pdist(side)))) for side in (X, Y))
+    expected = measure.score(Rdm(pdist(X)), Rdm(square[np.ix_(order, order)]))
+    assert measure.compare_views(a, b.permute(order)) == pytest.approx(expected, rel=1e-12)
 
 
 def test_numbers_of_rows_must_agree():

@@ -11,16 +11,16 @@ import pytest
 
 import shesha
 import shesha.measures as measures
-from shesha.measures import _lookup, _registry
-from shesha.measures._registry import measure
+from shesha.measures import _lookup, registry
+from shesha.measures.registry import measure
 from shesha.views import Features, View
 
 
 @pytest.fixture(autouse=True)
-def registry(monkeypatch):
+def restored_registry(monkeypatch):
     """Whatever a test registers is gone after it."""
-    monkeypatch.setattr(_registry, "_measures", dict(_registry._measures))
-    monkeypatch.setattr(_registry, "_aliases", dict(_registry._aliases))
+    monkeypatch.setattr(registry, "_measures", dict(registry._measures))
+    monkeypatch.setattr(registry, "_aliases", dict(registry._aliases))
 
 
 DECLARED = {
@@ -51,7 +51,7 @@ def test_a_marked_function_is_a_measure_for_everyone(rng):
     assert "mine" in measures.families()
     assert measures.get("Corner-Difference") is measures.get("corner_difference") is measures.get(marked)
     assert measures.choose("mine") == measures.choose("MINE") == [marked.measure]
-    assert measures.get("corner difference(power=2)").between(X, Y) == pytest.approx(expected**2)
+    assert measures.get("corner difference(power=2)").score(X, Y) == pytest.approx(expected**2)
     line = measures.table().loc["corner difference"]
     assert (line["function"], line["view"], line["reference"]) == ("corner_difference", "Features", "nobody 2026")
 
@@ -69,7 +69,7 @@ def test_options_that_the_view_knows_go_to_the_view(rng):
             self.number, self.values = number, values
 
         @classmethod
-        def of(cls, source, *, column=0, scale=1.0):
+        def build(cls, source, *, column=0, scale=1.0):
             return cls(column, scale * source.rows[:, column])
 
     def column_difference(a, b, *, column=0, power=1):
@@ -171,10 +171,10 @@ def test_options_may_follow_a_name():
 
 
 def test_configured_measures_add_up():
-    found = measures.get("Jaccard").configured(k=3).configured(metric="euclidean").configured(k=4)
+    found = measures.get("Jaccard").with_options(k=3).with_options(metric="euclidean").with_options(k=4)
     assert found.name == "Jaccard(k=4, metric=euclidean)"
     assert found.options == {"k": 4, "metric": "euclidean"}
-    assert measures.get("Jaccard").configured() is measures.get("Jaccard")
+    assert measures.get("Jaccard").with_options() is measures.get("Jaccard")
     assert pickle.loads(pickle.dumps(found)) == found
 
 

@@ -10,7 +10,7 @@ from scipy.linalg import hadamard
 
 import shesha.measures as measures
 from shesha import NotEstimableWarning, calibrate, noise_ceiling
-from shesha._warnings import NotEstimable
+from shesha.support.warnings import NotEstimable
 
 
 def unbiased_hsic(K, L):
@@ -60,7 +60,7 @@ def test_few_features_lower_other_ckas_but_not_this_one():
                 latent @ loadings[:, rng.choice(1000, p, replace=False)] + rng.standard_normal((80, p))
                 for loadings in (first, second)
             )
-            values.append([measures.get(name).between(X, Y) for name in ("CKA", "unbiased CKA", "sampled CKA")])
+            values.append([measures.get(name).score(X, Y) for name in ("CKA", "unbiased CKA", "sampled CKA")])
     few, many = (np.mean(found[p], axis=0) for p in (40, 200))
     assert (few < many - 0.05)[:2].all()
     assert few[2] == pytest.approx(many[2], abs=0.04)
@@ -82,7 +82,7 @@ def test_features_that_do_not_agree_say_nothing_of_others(rng):
     with pytest.warns(NotEstimableWarning, match="different features do not agree, so that nothing is known"):
         assert np.isnan(measures.sampled_cka(at_right_angles, sample(rng, 8, 3)))
     with pytest.raises(NotEstimable, match="a sample of features needs at least 2, got 1"):
-        measures.get("sampled CKA").between(sample(rng, 8, 1), sample(rng, 8, 3))
+        measures.get("sampled CKA").score(sample(rng, 8, 1), sample(rng, 8, 3))
 
 
 def test_repeats_are_averaged_as_features(rng):

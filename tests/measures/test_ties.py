@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shesha.measures as measures
-from shesha._warnings import NotEstimable
+from shesha.support.warnings import NotEstimable
 
 N = 20
 
@@ -108,6 +108,6 @@ def test_svcca_takes_equal_components_together(rng):
 
 def test_no_leading_subspace_among_equal_singular_values(rng):
     X, Y = tied(rng)
-    assert 0 < measures.get("subspace overlap(k=2)").between(X, X) <= 1
+    assert 0 < measures.get("subspace overlap(k=2)").score(X, X) <= 1
     with pytest.raises(NotEstimable, match="singular values 3 and 4 are equal, so that any direction may lead"):
-        measures.get("subspace overlap(k=3)").between(X, Y)
+        measures.get("subspace overlap(k=3)").score(X, Y)

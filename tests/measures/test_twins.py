@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import shesha.measures as measures
-from shesha._warnings import NotEstimable
+from shesha.support.warnings import NotEstimable
 
 
 def loaded(path):
@@ -66,21 +66,21 @@ def test_value_is_the_definition(name, options, kind):
     if name == "RTD":
         pytest.importorskip("ripser", reason="the oracle for RTD")
     X, Y = DATA[kind](np.random.default_rng(len(kind)))
-    measure = measures.get(name).configured(**options)
+    measure = measures.get(name).with_options(**options)
     if name in UNDEFINED.get(kind, ()) and not {2, "published", 0.8}.intersection(options.values()):
         with pytest.raises(NotEstimable, match=r"canonical correlations are all 1|folds need at least \d+ rows, got 6"):
-            measure.between(X, Y)
+            measure.score(X, Y)
         return
     if measure.equal_widths and X.shape[1] != Y.shape[1]:
         with pytest.raises(NotEstimable, match="needs equal widths"):
-            measure.between(X, Y)
+            measure.score(X, Y)
         return
     expected = TWINS[name][0](X, Y, **options)
     if np.isnan(expected):
         with pytest.raises(NotEstimable, match="different features do not agree"):
-            measure.between(X, Y)
+            measure.score(X, Y)
         return
-    assert measure.between(X, Y) == pytest.approx(expected, rel=PRECISION.get(name, 1e-9), abs=1e-10)
+    assert measure.score(X, Y) == pytest.approx(expected, rel=PRECISION.get(name, 1e-9), abs=1e-10)
 
 
 @pytest.mark.parametrize("name", ["MMD", "sliced Wasserstein", "MagDiff", "ConcDiff", "UnifDiff", "IMD"])
@@ -88,7 +88,7 @@ def test_value_is_the_definition(name, options, kind):
 def test_value_is_the_definition_for_different_numbers_of_rows(rng, name, n_rows):
     X, Y = rng.standard_normal((n_rows[0], 4)), rng.standard_normal((n_rows[1], 4)) * 1.5 + 0.3
     options = {"IMD": {"k": 3}, "sliced Wasserstein": {"seed": 1}}.get(name, {})
-    value = measures.get(name).configured(**options).between(X, Y)
+    value = measures.get(name).with_options(**options).score(X, Y)
     assert value == pytest.approx(TWINS[name][0](X, Y, **options), rel=1e-9, abs=1e-12)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import shesha
 from shesha import neuro
-from shesha.neuro import shared_neurons, tracked_table
+from shesha.neuro import check_tracked, shared_neurons
 
 RNG = np.random.default_rng(5)
 SHOWN = np.tile(np.arange(6), 20)
@@ -136,7 +136,7 @@ def test_bad_sessions() -> None:
 def test_tables_of_other_libraries_are_taken() -> None:
     import pandas as pd
 
-    assert tracked_table(pd.DataFrame({"day 1": [0, 1], "day 2": [1.0, -1.0]})).tolist() == [[0, 1], [1, -1]]
+    assert check_tracked(pd.DataFrame({"day 1": [0, 1], "day 2": [1.0, -1.0]})).tolist() == [[0, 1], [1, -1]]
 
 
 def test_it_prints_within_the_page_and_draws(monkeypatch) -> None:

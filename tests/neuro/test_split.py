@@ -26,10 +26,10 @@ def test_the_value_is_that_of_a_loop(recording, how, metric) -> None:
     X, shown = recording()
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     found = trial_split(X, shown, how=how, metric=metric, seed=7, n_splits=6, normalize=metric == "cosine", **FAST)
-    from shesha._random import spawn
-    from shesha.neuro.halves import Halves
+    from shesha.neuro.trial_halves import Halves
+    from shesha.support.seeds import spawn
 
-    masks = Halves.of(len(X), how, 6, 8, spawn(7, 1)).masks
+    masks = Halves.build(len(X), how, 6, 8, spawn(7, 1)).masks
     halves = [(np.flatnonzero(mask), np.flatnonzero(~mask)) for mask in masks]
     rows = unit if metric == "cosine" else X
     if metric == "correlation":

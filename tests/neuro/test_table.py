@@ -11,13 +11,13 @@ from shesha.neuro import (
     Session,
     allen_areas,
     association,
+    brain_division,
+    brain_region,
     centroid_drift,
-    division_of,
-    region_of,
     session_table,
     trial_split,
 )
-from shesha.neuro._clusters import clustered_mean, jackknifed, partial_rank_correlation
+from shesha.neuro.clustered_intervals import jackknife_correlation, mean_interval, partial_rank_correlation
 
 RNG = np.random.default_rng(8)
 AREAS = np.array(["VISp"] * 14 + ["CA1"] * 12 + ["root"] * 20 + ["MOs"] * 4)
@@ -53,10 +53,10 @@ def test_groups_are_means_with_intervals_over_sessions_or_animals() -> None:
     values = [line.scores["trial_split"].value for line in table.lines if line.area == "VISp"]
     found = table["VISp"].means["trial_split"]
     assert found.mean == pytest.approx(np.mean(values))
-    assert (found.low, found.high) == pytest.approx(clustered_mean(np.array(values), list("abcd"), 0.95))
+    assert (found.low, found.high) == pytest.approx(mean_interval(np.array(values), list("abcd"), 0.95))
     assert table["VISp"].n_animals == 2
     animals = session_table(SESSIONS, scores=("trial_split",), interval="animal", **FAST)["VISp"].means["trial_split"]
-    assert (animals.low, animals.high) == pytest.approx(clustered_mean(np.array(values), list("abab"), 0.95))
+    assert (animals.low, animals.high) == pytest.approx(mean_interval(np.array(values), list("abab"), 0.95))
     assert table.groups[0].means["trial_split"].mean >= table.groups[1].means["trial_split"].mean
 
 
@@ -157,9 +157,9 @@ def test_the_interval_of_clusters_of_one_is_students() -> None:
 
     values = RNG.standard_normal(9)
     expected = ttest_1samp(values, 0).confidence_interval(0.9)
-    assert clustered_mean(values, [str(k) for k in range(9)], 0.9) == pytest.approx((expected.low, expected.high))
+    assert mean_interval(values, [str(k) for k in range(9)], 0.9) == pytest.approx((expected.low, expected.high))
     # The same values three times are no more than once.
-    tripled = clustered_mean(np.repeat(values, 3), np.repeat(np.arange(9), 3).astype(str).tolist(), 0.9)
+    tripled = mean_interval(np.repeat(values, 3), np.repeat(np.arange(9), 3).astype(str).tolist(), 0.9)
     assert tripled == pytest.approx((expected.low, expected.high))
     assert t.ppf(0.95, 8) > 0
 
@@ -170,7 +170,7 @@ def test_intervals_over_few_animals_hold_the_mean() -> None:
         rng = np.random.default_rng(seed)
         animals = np.repeat(np.arange(4), 5)
         values = rng.standard_normal(4)[animals] + rng.standard_normal(20)
-        low, high = clustered_mean(values, animals.astype(str).tolist(), 0.9)
+        low, high = mean_interval(values, animals.astype(str).tolist(), 0.9)
         held += low < 0 < high
     assert 0.86 < held / 300 < 0.94
 
@@ -193,13 +193,13 @@ def test_partial_correlation_takes_out_what_is_given() -> None:
     a, b = size + 0.3 * RNG.random(200), size + 0.3 * RNG.random(200)
     assert partial_rank_correlation(a, b, np.empty((200, 0))) == pytest.approx(spearmanr(a, b).statistic)
     assert abs(partial_rank_correlation(a, b, size[:, None])) < 0.2
-    interval, p = jackknifed(lambda rows: 0.5, ["a", "b"], 0.95)
+    interval, p = jackknife_correlation(lambda rows: 0.5, ["a", "b"], 0.95)
     assert np.isnan([*interval, p]).all()
 
 
 def test_the_regions_are_those_of_the_paper() -> None:
-    assert region_of("SNr") == "Midbrain"
-    assert division_of("ZI") == "Hypothalamus"
+    assert brain_region("SNr") == "Midbrain"
+    assert brain_division("ZI") == "Hypothalamus"
     regions = {one.region for one in allen_areas().values()}
     assert regions == {"Visual", "Thalamus", "Motor", "Frontal", "Hippocampus", "Striatum", "Midbrain", "Other"}
     assert sum(one.region == "Visual" for one in allen_areas().values()) == 7
@@ -217,4 +217,4 @@ def test_a_real_session() -> None:
     assert len(table.lines) == 7
     drift = table.to_frame()["centroid_drift"]
     assert ((drift > 0.5) & (drift < 1)).all()
-    assert {division_of(line.area) for line in table.lines} <= {one.division for one in allen_areas().values()}
+    assert {brain_division(line.area) for line in table.lines} <= {one.division for one in allen_areas().values()}

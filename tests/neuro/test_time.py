@@ -30,7 +30,7 @@ def test_what_is_there_is_found_and_the_largest_keeps_its_level() -> None:
     found = over_time(X, shown, n_permutations=39, times=[-0.2, -0.1, 0.1, 0.2])
     late = np.array(found.p_values)[2:, 2:]
     assert (late <= 0.05).all()
-    assert min(found.at) > 0
+    assert min(found.argmax) > 0
     assert "entries above" in str(found)
     hits = 0
     for seed in range(8):
@@ -73,7 +73,7 @@ def test_bad_films() -> None:
         found = over_time(X, shown % 2)
     assert np.isnan(found.observed)
     assert "not estimable" in str(found)
-    assert np.isnan(found.at).all()
+    assert np.isnan(found.argmax).all()
 
 
 def test_spikes_are_counted_in_windows() -> None:

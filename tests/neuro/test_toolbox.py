@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import squareform
 
-from shesha.kernels.crossed import centred_products
+from shesha.kernels.crossvalidated_distances import centred_products
 from shesha.neuro import crossnobis, from_rsatoolbox, noise_ceiling, to_rsatoolbox
 
 CONDITIONS, RUNS = np.tile(np.arange(4), 6), np.repeat(np.arange(3), 8)
@@ -94,7 +94,7 @@ class Dataset:
 def test_there_and_back(monkeypatch) -> None:
     """With stand-ins: importing the toolbox takes seconds."""
     stand_in = SimpleNamespace(Dataset=Dataset, TemporalDataset=Dataset)
-    monkeypatch.setattr("shesha.neuro.toolbox.import_module", lambda name: stand_in)
+    monkeypatch.setattr("shesha.neuro.rsatoolbox.import_module", lambda name: stand_in)
     data = to_rsatoolbox(X, CONDITIONS, RUNS)
     values, shown, runs = from_rsatoolbox(data, runs="run")
     assert values.tolist() == X.tolist()
@@ -125,6 +125,6 @@ def test_without_it_an_error_says_what_to_install(monkeypatch) -> None:
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr("shesha.neuro.toolbox.import_module", missing)
+    monkeypatch.setattr("shesha.neuro.rsatoolbox.import_module", missing)
     with pytest.raises(ImportError, match="to_rsatoolbox needs rsatoolbox: pip install rsatoolbox"):
         to_rsatoolbox(X, CONDITIONS)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shesha.nulls.alike import alike
+from shesha.nulls.covariate_matching import match_by_distance
 
 
 @pytest.mark.parametrize("n", [12, 40, 400])
 def test_every_row_is_in_one_group_of_near_rows(n):
     places = np.random.default_rng(0).standard_normal((n, 2))
     distances = np.linalg.norm(places[:, None] - places, axis=2)
-    found = alike(distances, "place")
+    found = match_by_distance(distances, "place")
     sizes = np.bincount(found.block)
     assert sizes.min() >= min(n, 3)
     assert sizes.max() < 2 * max(3, int(np.sqrt(n)) // 4)
@@ -22,13 +22,13 @@ def test_every_row_is_in_one_group_of_near_rows(n):
 
 def test_equal_rows_are_one_group_whatever_their_number():
     kind = np.array([0] * 9 + [1] * 4 + [2] * 20)
-    found = alike((kind[:, None] != kind) * 1.0, "kind")
+    found = match_by_distance((kind[:, None] != kind) * 1.0, "kind")
     assert [set(kind[rows].tolist()) for rows in found.strata] == [{0}, {1}, {2}]
 
 
 def test_groups_stay_within_blocks():
     block = np.arange(40) % 2
     places = np.random.default_rng(1).standard_normal(40)
-    found = alike(abs(places[:, None] - places), "place", block)
+    found = match_by_distance(abs(places[:, None] - places), "place", block)
     assert all(len(set(block[rows])) == 1 for rows in found.strata)
     assert found.text == "rows of like place, within blocks"

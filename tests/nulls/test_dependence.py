@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from shesha import CalibrationWarning, Rdm, calibrate, calibrate_layers, chance, compare
-from shesha.kernels.repeats import hashes_of, repeats
+from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls import dependence, exchange
-from shesha.nulls.dependence import left_by
-from shesha.results._dependence import LEVEL
+from shesha.nulls.dependence import p_value_within_design
+from shesha.results.audit.dependence import LEVEL
 
 K = 19
 
@@ -41,7 +41,7 @@ def test_clean_data_raise_an_alarm_in_at_most_one_run_of_a_hundred(n):
     """Over all kinds of data; the level of each is 0.002."""
     runs = 60
     alarms = sum(
-        dependence(make(np.random.default_rng([n, k]), n)).found for make in CLEAN.values() for k in range(runs)
+        dependence(make(np.random.default_rng([n, k]), n)).is_dependent for make in CLEAN.values() for k in range(runs)
     )
     assert alarms <= 0.01 * runs * len(CLEAN)
 
@@ -77,7 +77,7 @@ def test_rows_in_order_are_found_and_their_shuffle_is_not(name, n):
         rng = np.random.default_rng([n, k])
         X = ORDERED[name](rng, n)
         found = dependence(X)
-        assert found.ordered, name
+        assert found.has_order, name
         assert "neighbouring rows are closer than random ones" in found.text
         assert "shift=True" in found.text and "defeats every permutation" in found.text
         assert dependence(rng.permutation(X)).p_value > found.p_value
@@ -85,8 +85,8 @@ def test_rows_in_order_are_found_and_their_shuffle_is_not(name, n):
 
 def test_of_several_representations_all_must_be_in_order(rng):
     X, Y, noise = series(rng, 100, 0.9), series(rng, 100, 0.9), rng.standard_normal((100, 8))
-    assert dependence(X, Y).ordered
-    assert not dependence(X, noise).ordered
+    assert dependence(X, Y).has_order
+    assert not dependence(X, noise).has_order
     assert dependence(X, noise).p_value == max(dependence(X).p_value, dependence(noise).p_value)
 
 
@@ -103,11 +103,11 @@ def test_repeated_rows_are_found_wherever_they_lie(rng):
     found = dependence(X)
     first = {tuple(row): i for i, row in reversed(list(enumerate(X.tolist())))}
     assert found.repeated == tuple(i for i, row in enumerate(X.tolist()) if first[tuple(row)] != i)
-    assert found.repeating and "60 rows repeat an earlier one" in found.text and "groups=" in found.text
+    assert found.has_repeats and "60 rows repeat an earlier one" in found.text and "groups=" in found.text
     near = dependence(X + 1e-4 * rng.standard_normal(X.shape))
-    assert near.repeating and len(near.nearly_repeated) == 120
+    assert near.has_repeats and len(near.nearly_repeated) == 120
     # Repeats that one representation alone has say nothing.
-    assert not dependence(X, rng.standard_normal((120, 5))).repeating
+    assert not dependence(X, rng.standard_normal((120, 5))).has_repeats
 
 
 def test_a_few_repeats_and_rows_of_zeros_are_no_alarm(rng):
@@ -116,7 +116,7 @@ def test_a_few_repeats_and_rows_of_zeros_are_no_alarm(rng):
     X[60:90] = 0
     found = dependence(X)
     assert found.repeated == (50,)
-    assert not found.repeating
+    assert not found.has_repeats
 
 
 def test_repeats_agree_with_a_plain_loop(rng):
@@ -128,7 +128,7 @@ def test_repeats_agree_with_a_plain_loop(rng):
             if tuple(row) in seen:
                 expected.append(i)
             seen.add(tuple(row))
-        assert repeats(hashes_of(X)).tolist() == expected
+        assert repeats(row_hashes(X)).tolist() == expected
 
 
 @pytest.mark.parametrize(("phi", "expected"), [(0.0, 0.0), (0.5, 2 / 3), (0.8, 1.28 / 0.36)])
@@ -148,8 +148,8 @@ def test_a_series_is_short_below_thirty_times_its_memory(rng):
 
 def test_what_cannot_be_told_is_not_told(rng):
     for X in (np.ones((40, 3)), rng.standard_normal((5, 3)).cumsum(axis=0), np.zeros((20, 2))):
-        assert not dependence(X).ordered
-        assert str(dependence(X)) == "no sign that rows depend on one another" or dependence(X).repeating
+        assert not dependence(X).has_order
+        assert str(dependence(X)) == "no sign that rows depend on one another" or dependence(X).has_repeats
     with pytest.raises(ValueError, match="representations must be at least one, got none"):
         dependence()
     with pytest.raises(ValueError, match="representations must have the same rows, got 4, 5"):
@@ -206,7 +206,7 @@ def test_a_drift_is_told_whatever_the_design(call, design):
 @pytest.mark.parametrize("n", [64, 256, pytest.param(2000, marks=pytest.mark.slow)])
 def test_drifts_are_told_from_memories_that_die_out(n):
     found = {
-        name: [dependence(make(np.random.default_rng([n, k]), n)).drifting for k in range(20)]
+        name: [dependence(make(np.random.default_rng([n, k]), n)).has_drift for k in range(20)]
         for name, make in (("drift", drifting), ("series", lambda rng, n: series(rng, n, 0.5)), *CLEAN.items())
     }
     assert np.mean(found.pop("drift")) > 0.8
@@ -219,16 +219,16 @@ def test_groups_and_blocks_whose_rows_are_exchangeable_are_not_called_a_series()
         rng = np.random.default_rng([41, k])
         group = np.arange(96) // 8
         X = 2 * rng.standard_normal((12, 6))[group] + rng.standard_normal((96, 6))
-        alarms += left_by(exchange(96, groups=group), X) <= LEVEL
-        alarms += left_by(exchange(96, blocks=group), X) <= LEVEL
-        alarms += left_by(exchange(96, within=X[:, 0]), rng.standard_normal((96, 6))) <= LEVEL
+        alarms += p_value_within_design(exchange(96, groups=group), X) <= LEVEL
+        alarms += p_value_within_design(exchange(96, blocks=group), X) <= LEVEL
+        alarms += p_value_within_design(exchange(96, within=X[:, 0]), rng.standard_normal((96, 6))) <= LEVEL
     assert alarms <= 3
 
 
 def test_series_in_groups_and_blocks_are_found():
     X = series(np.random.default_rng(0), 64, 0.9)
     for design in ({"blocks": np.arange(64) // 8}, {"groups": np.arange(64) // 4}, {"block_length": 4}):
-        assert left_by(exchange(64, **design), X) <= LEVEL
+        assert p_value_within_design(exchange(64, **design), X) <= LEVEL
 
 
 def test_chance_tells_of_a_drift_and_of_a_series():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from shesha.nulls import drawn_orders, equal_groups, exchange
+from shesha.nulls import draw_permutations, equal_groups, exchange
 
 SESSIONS = np.array([1, 1, 0, 0, 0, 1, 2])
 DESIGNS = {
@@ -87,29 +87,29 @@ def test_permutations_of_a_design_form_a_group(name, rng):
 
 
 def test_all_shifts_are_taken_once_where_they_are_few():
-    orders, text = drawn_orders(30, 200, 0.05, design={"shift": True}, seed=0)
+    orders, text = draw_permutations(30, 200, 0.05, design={"shift": True}, seed=0)
     assert (len(orders), text) == (29, "circular shifts")
     assert {tuple(order) for order in orders} == {tuple(np.roll(np.arange(30), lag)) for lag in range(1, 30)}
     blocks = np.repeat([0, 1], [5, 6])
-    orders, text = drawn_orders(11, 29, 0.05, design={"shift": True, "blocks": blocks}, seed=0)
+    orders, text = draw_permutations(11, 29, 0.05, design={"shift": True, "blocks": blocks}, seed=0)
     assert text == "circular shifts, within blocks"
     together = {(*np.roll(range(5), i), *np.roll(range(5, 11), j)) for i, j in product(range(5), range(6))}
     assert {tuple(order) for order in orders} == together - {tuple(range(11))}
-    assert len(drawn_orders(300, 200, 0.05, design={"shift": True}, seed=0)[0]) == 200
+    assert len(draw_permutations(300, 200, 0.05, design={"shift": True}, seed=0)[0]) == 200
 
 
 def test_too_few_shifts_or_stretches_say_what_to_do():
     with pytest.raises(ValueError, match=r"got 12 \(circular shifts\): use longer series"):
-        drawn_orders(12, 200, 0.05, design={"shift": True})
+        draw_permutations(12, 200, 0.05, design={"shift": True})
     with pytest.raises(ValueError, match=r"got 6 \(stretches of 10 rows\): use shorter stretches"):
-        drawn_orders(39, 200, 0.05, design={"block_length": 10})
+        draw_permutations(39, 200, 0.05, design={"block_length": 10})
 
 
 def test_groups_without_an_equal_are_told():
     sizes = np.repeat(np.arange(7), [2, 2, 2, 2, 2, 3, 4])
     assert exchange(len(sizes), groups=sizes).text == "whole groups (2 of 7 have no equal in size and stay)"
     with pytest.raises(ValueError, match=r"got 1 \(whole groups\): .*equal_groups\(groups\) picks rows"):
-        drawn_orders(15, 200, 0.05, design={"groups": np.repeat(np.arange(5), [1, 2, 3, 4, 5])})
+        draw_permutations(15, 200, 0.05, design={"groups": np.repeat(np.arange(5), [1, 2, 3, 4, 5])})
 
 
 def test_equal_groups_are_equal_and_keep_the_order_of_rows(rng):
@@ -176,9 +176,9 @@ def test_a_design_of_some_rows_is_what_the_same_arguments_give():
     whole = exchange(7, groups=[0, 0, 1, 1, 2, 2, 2], blocks=[0] * 4 + [1] * 3)
     part = exchange(6, groups=[0, 0, 1, 1, 2, 2], blocks=[0] * 4 + [1] * 2)
     for seed in range(10):
-        drawn = [design.draw(np.random.default_rng(seed)).tolist() for design in (whole.at(rows), part)]
+        drawn = [design.draw(np.random.default_rng(seed)).tolist() for design in (whole.take(rows), part)]
         assert drawn[0] == drawn[1]
-    assert whole.at(rows).text == part.text
+    assert whole.take(rows).text == part.text
 
 
 def test_designs_that_exclude_each_other_are_refused():
@@ -196,4 +196,4 @@ def test_designs_that_exclude_each_other_are_refused():
     with pytest.raises(TypeError, match="shift must be True or False, got 1"):
         exchange(10, shift=1)
     with pytest.raises(ValueError, match="permutations must come alone, got shift as well"):
-        drawn_orders(10, 99, 0.05, design={"shift": True}, permutations=np.tile(np.arange(10), (30, 1)))
+        draw_permutations(10, 99, 0.05, design={"shift": True}, permutations=np.tile(np.arange(10), (30, 1)))

@@ -26,7 +26,7 @@ HOSTILE = ("<script>window.hit = 1</script>", "\"a\" 'b' & </style>", "long " * 
 
 
 def _drawn():
-    from shesha.plots import Series, intervals
+    from shesha.charts import Series, intervals
 
     values = [0.5, 0.6, 0.7, 0.1, 0.2, 0.3, 0.4]
     return intervals(list(HOSTILE), {"<b>score</b>": Series(values, values, values)}, [0.1] * 7, label="<i>label</i>")
@@ -90,10 +90,10 @@ def study() -> Page:
     import pandas as pd
 
     from shesha.studies import Check, study
-    from shesha.studies._html import study_page
     from shesha.studies._page import Page as StudyPage
     from shesha.studies._page import Picture
-    from shesha.studies._writing import StudyRun
+    from shesha.studies.html import study_page
+    from shesha.studies.writing import StudyRun
 
     @study("marks", paper="new", version=1, full={"x": [1]}, quick={"x": [1]})
     def marks(x: int) -> dict[str, float]:

@@ -7,7 +7,7 @@ import io
 import pytest
 
 import shesha
-from shesha.report import coloured, in_colour
+from shesha.report import colour_report, use_colour
 
 AUDIT = "Audit of 2 representations\n  Stable above chance: a.\n  Not above chance: b.\n\nData\n  b: ! zero rows: 2"
 
@@ -35,11 +35,11 @@ def test_a_terminal_decides_unless_something_was_said(monkeypatch, terminal, set
     monkeypatch.setenv("TERM", "xterm")
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    assert in_colour(Terminal() if terminal else io.StringIO()) is colours
+    assert use_colour(Terminal() if terminal else io.StringIO()) is colours
 
 
 def test_colours_add_nothing_but_colours():
-    found = coloured(AUDIT)
+    found = colour_report(AUDIT)
     for code in ("\x1b[1m", "\x1b[32m", "\x1b[33m", "\x1b[0m"):
         assert code in found
         found = found.replace(code, "")
@@ -47,7 +47,7 @@ def test_colours_add_nothing_but_colours():
 
 
 def test_titles_are_bold_and_chance_is_told_apart():
-    lines = coloured(AUDIT).split("\n")
+    lines = colour_report(AUDIT).split("\n")
     assert lines[0].startswith("\x1b[1mAudit")
     assert "\x1b[32mabove chance" in lines[1]
     assert "\x1b[33mNot above chance" in lines[2]

@@ -36,7 +36,7 @@ def test_numbers_are_those_of_the_audit():
     head, body = head_of(found.card(data="x.npy", about={"command": "shesha audit x.npy"}))
     for one, told in zip(found.representations, head["model-index"], strict=True):
         (metric,) = told["results"][0]["metrics"]
-        assert metric["value"] == pytest.approx(one.ranked_by.value, abs=1e-6)
+        assert metric["value"] == pytest.approx(one.ranking_score.value, abs=1e-6)
         assert metric["args"]["p_value"] == pytest.approx(one.chance.p_value)
         assert metric["args"]["low"] <= metric["value"] <= metric["args"]["high"]
     assert "shesha audit x.npy" in body

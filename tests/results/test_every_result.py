@@ -13,16 +13,16 @@ import pandas as pd
 import pytest
 
 import shesha
-from shesha.results._base import Result
-from shesha.results._equality import same
-from shesha.results._saved import kind_of, kinds
+from shesha.results.base import Result
+from shesha.results.equality import values_equal
+from shesha.results.json_files import kind_name, kinds
 
 ARRAYS = {"SteeringVector"}
 """Whose `==` is that of arrays."""
 
 
 def test_all_rooms_are_there(kind):
-    assert kinds()[kind_of(kind)] is kind
+    assert kinds()[kind_name(kind)] is kind
     names = set(kinds())
     assert {"Audit", "Comparison", "CalibratedLayers", "DriftVerdict", "CoherenceTable", "TrialScore"} <= names
     assert {"bio.Controls", "steering.SteeringVector"} <= names
@@ -38,7 +38,7 @@ def test_a_saved_result_comes_back_to_the_last_bit(kind, tmp_path, sample):
         mine, theirs = getattr(made, one.name), getattr(back, one.name)
         # repr tells -0.0 from 0.0, a list from a tuple, 1 from 1.0 and shows every digit.
         assert repr(mine) == repr(theirs), one.name
-        assert same(mine, theirs), one.name
+        assert values_equal(mine, theirs), one.name
     text = path.read_text(encoding="utf-8")
     json.loads(text, parse_constant=lambda token: pytest.fail(f"{token} is not JSON"))
     assert back.save(tmp_path / "again.json").read_text(encoding="utf-8") == text
@@ -75,15 +75,15 @@ def test_every_result_is_a_table_and_prints(kind, sample):
 
 def test_nan_is_itself_but_no_other_number():
     nan = float("nan")
-    assert same((nan, {"a": [nan]}), (nan, {"a": [nan]}))
-    assert not same((nan,), (0.0,))
-    assert not same((1,), [1])
-    assert not same((1, 2), (1,))
-    assert not same({"a": 1}, {"b": 1})
-    assert same(np.array([1.0, nan]), np.array([1.0, nan]))
-    assert not same(np.array([1.0]), (1.0,))
-    assert not same(np.array([1.0]), np.array([1]))
-    assert same(np.array(["a"]), np.array(["a"]))
+    assert values_equal((nan, {"a": [nan]}), (nan, {"a": [nan]}))
+    assert not values_equal((nan,), (0.0,))
+    assert not values_equal((1,), [1])
+    assert not values_equal((1, 2), (1,))
+    assert not values_equal({"a": 1}, {"b": 1})
+    assert values_equal(np.array([1.0, nan]), np.array([1.0, nan]))
+    assert not values_equal(np.array([1.0]), (1.0,))
+    assert not values_equal(np.array([1.0]), np.array([1]))
+    assert values_equal(np.array(["a"]), np.array(["a"]))
 
 
 def written(sample, tmp_path, **changes):
@@ -164,7 +164,7 @@ def test_results_of_others_have_no_name_here():
         pass
 
     with pytest.raises(TypeError, match=r"result must be of a class of this library, got .*Own"):
-        kind_of(Own)
+        kind_name(Own)
 
 
 def test_a_real_audit_comes_back(tmp_path):

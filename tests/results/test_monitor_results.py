@@ -96,9 +96,11 @@ def test_what_no_re_encodings_cannot_tell_is_said():
 
 
 def test_alarms_are_alerts_and_what_could_not_be_judged():
-    states = {state: replace(VERDICT, state=state).alarmed for state in ("ok", "watch", "alert", "not estimable")}
+    states = {
+        state: replace(VERDICT, state=state).needs_attention for state in ("ok", "watch", "alert", "not estimable")
+    }
     assert states == {"ok": False, "watch": False, "alert": True, "not estimable": True}
-    assert [replace(STREAM, state=state).alarmed for state in states] == list(states.values())
+    assert [replace(STREAM, state=state).needs_attention for state in states] == list(states.values())
 
 
 def test_scores_are_found_by_their_measure():

@@ -14,7 +14,7 @@ import pytest
 import shesha
 from shesha.report import as_html
 from shesha.results import DriftScore, DriftVerdict, Moved
-from shesha.results._shown import as_table
+from shesha.results.generic_page import as_table
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib").use("agg")
@@ -100,7 +100,7 @@ def test_links_to_measures_lead_to_headings_that_exist():
     from pathlib import Path
 
     from shesha.measures import choose
-    from shesha.results._similarity_pages import _SEES, _anchor
+    from shesha.results.similarity.pages import _SEES, _anchor
 
     page = Path(__file__).parents[2] / "docs" / "measures.md"
     headings = {_anchor(line[4:]) for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("### ")}

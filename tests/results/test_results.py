@@ -10,7 +10,7 @@ from dataclasses import FrozenInstanceError, fields, replace
 import pytest
 
 from shesha.results import Audit, Chance, DriftPath, Estimate, Faults, RepresentationAudit
-from shesha.results._base import Result
+from shesha.results.base import Result
 
 NAN = float("nan")
 ESTIMATE = Estimate(

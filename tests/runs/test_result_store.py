@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from shesha import _sqlite
-from shesha._sqlite import StoreError
 from shesha.benchmark.store import Store
-from shesha.runs import Here, Job, Kept, Meter, ResultStore, run, writing
+from shesha.runs import Here, Job, Kept, Meter, ResultStore, open_for_writing, run
+from shesha.support import sqlite
+from shesha.support.sqlite import StoreError
 
 FOREIGN = r"store must be a file written by `shesha compare --store` or `shesha study run`, got .*a\.sqlite"
 
@@ -42,7 +42,7 @@ def test_what_was_put_is_there_for_whoever_opens_the_file_next(path):
 
 def test_a_store_in_memory_leaves_no_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with ResultStore() as store, writing(None) as other:
+    with ResultStore() as store, open_for_writing(None) as other:
         store.put("word", {"a": "zero"})
         assert (store.get("word", "a"), other.get("word", "a")) == ("zero", None)
         assert not store.is_kept
@@ -52,7 +52,7 @@ def test_a_store_in_memory_leaves_no_file(tmp_path, monkeypatch):
 @pytest.mark.parametrize("content", [b"first,second\n" * 50, b"x", b"SQLite format 3\0 but no more"])
 def test_a_file_of_another_kind_is_refused_and_left_alone(path, content):
     path.write_bytes(content)
-    with pytest.raises(StoreError, match=FOREIGN), writing(path):
+    with pytest.raises(StoreError, match=FOREIGN), open_for_writing(path):
         pass
     assert path.read_bytes() == content
 
@@ -89,11 +89,11 @@ def test_a_store_of_another_version_is_refused(path):
 
 
 def test_places_where_no_store_can_be_are_named(tmp_path):
-    with pytest.raises(IsADirectoryError, match="store must be a file, got the folder"), writing(tmp_path):
+    with pytest.raises(IsADirectoryError, match="store must be a file, got the folder"), open_for_writing(tmp_path):
         pass
     with (
         pytest.raises(FileNotFoundError, match=r"the folder of the store must exist, got .*a\.sqlite"),
-        writing(tmp_path / "none" / "a.sqlite"),
+        open_for_writing(tmp_path / "none" / "a.sqlite"),
     ):
         pass
     with pytest.raises(FileNotFoundError, match=r"store must be the file of an earlier run, got .*: no such file"):
@@ -105,7 +105,7 @@ def test_places_where_no_store_can_be_are_named(tmp_path):
 def test_a_folder_that_cannot_be_written_is_named():
     with (
         pytest.raises(OSError, match=r"store must be in a folder that can be written, got /proc/self/a\.sqlite"),
-        writing("/proc/self/a.sqlite"),
+        open_for_writing("/proc/self/a.sqlite"),
     ):
         pass
 
@@ -114,7 +114,10 @@ def test_a_folder_that_cannot_be_written_is_named():
 def test_a_read_only_folder_is_named(tmp_path):
     tmp_path.chmod(0o500)
     try:
-        with pytest.raises(OSError, match="store must be in a folder that can be written"), writing(tmp_path / "a"):
+        with (
+            pytest.raises(OSError, match="store must be in a folder that can be written"),
+            open_for_writing(tmp_path / "a"),
+        ):
             pass
     finally:
         tmp_path.chmod(0o700)
@@ -149,8 +152,8 @@ def test_a_full_disk_is_told_and_what_is_written_stays(path):
 
 HOLDER = """
 import sys
-from shesha.runs import writing
-with writing(sys.argv[1]) as store:
+from shesha.runs import open_for_writing
+with open_for_writing(sys.argv[1]) as store:
     store.put("word", {"a": "zero"})
     print("held", flush=True)
     sys.stdin.readline()
@@ -169,7 +172,7 @@ def held(path):
 
 def test_a_second_writer_that_does_not_wait_names_the_first(held, path):
     expected = rf"store must have one writer, got a second: another run \(process {held.pid}\) is writing .*a\.sqlite"
-    with pytest.raises(StoreError, match=expected), writing(path, wait=False):
+    with pytest.raises(StoreError, match=expected), open_for_writing(path, wait=False):
         pass
 
 
@@ -177,7 +180,7 @@ def test_a_writer_that_waits_says_so_and_goes_on_when_the_first_is_killed(held, 
     found = []
 
     def wait():
-        with writing(path) as store:
+        with open_for_writing(path) as store:
             found.append(store.get("word", "a"))
 
     waiting = threading.Thread(target=wait)
@@ -203,10 +206,10 @@ def jobs(calls, *numbers):
 
 def test_kept_results_are_not_computed_again(path):
     calls = []
-    with writing(path) as store:
+    with open_for_writing(path) as store:
         first, meter = Kept(store, "halves", jobs(calls, 1, 2, 13)), Meter(1)
         run(first, Here())
-    with writing(path) as store:
+    with open_for_writing(path) as store:
         second = Kept(store, "halves", jobs(calls, 2, 13, 3, 1), meter)
         assert meter.text() == "0/4 pieces"
         run(second, Here(), meter)
@@ -228,5 +231,5 @@ def test_a_layout_that_is_read_is_not_changed(path):
         pass
     before = path.read_bytes()
     with ResultStore(path, create=False) as store:
-        assert _sqlite.about(store._connection) == {"schema": "1", "program": "results"}
+        assert sqlite.about(store._connection) == {"schema": "1", "program": "results"}
     assert path.read_bytes() == before

@@ -9,8 +9,8 @@ from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
-from shesha._warnings import NotEstimable
-from shesha.runs import ATTEMPTS, Here, Job, LocalProcesses, Meter, disk_is_full, no_reason, run, search_paths
+from shesha.runs import ATTEMPTS, Here, Job, LocalProcesses, Meter, disk_is_full, failure_reason, run, search_paths
+from shesha.support.warnings import NotEstimable
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from shesha.runs import ATTEMPTS, Here, Job, LocalProcesses, Meter, disk_is_full
     ],
 )
 def test_reasons_are_one_line(error, reason):
-    assert no_reason(error) == reason
+    assert failure_reason(error) == reason
 
 
 @pytest.mark.parametrize(
@@ -51,11 +51,11 @@ class Numbers:
         number = self.left.pop(0)
         return Job(str(number), "doubling", 1, self.work, (number,))
 
-    def done(self, job, result):
+    def keep_result(self, job, result):
         self.found[job.key] = result
         return 0.5
 
-    def given_up(self, job, reason):
+    def record_failure(self, job, reason):
         self.lost[job.key] = reason
 
 
@@ -73,9 +73,9 @@ def test_what_is_done_here_is_kept_before_more_is_begun():
     order = []
 
     class Told(Numbers):
-        def done(self, job, result):
+        def keep_result(self, job, result):
             order.append(f"kept {job.key}")
-            return super().done(job, result)
+            return super().keep_result(job, result)
 
     run(Told([1, 2, 3], lambda n: order.append(f"began {n}")), Here())
     assert order == ["began 1", "kept 1", "began 2", "kept 2", "began 3", "kept 3"]

@@ -14,14 +14,14 @@ import pytest
 
 import shesha
 import shesha.measures as measures
-from shesha.measures import version_of
+from shesha.measures import code_version
 from shesha.runs import version_of_code
 
 SOURCE = Path(shesha.__file__).parent
 NAMES = ("CKA", "RSA", "mutual kNN", "RTD", "MagDiff")
 PROGRAM = f"""
-from shesha.measures import get, version_of
-print(*(version_of(get(name)) for name in {NAMES!r}))
+from shesha.measures import get, code_version
+print(*(code_version(get(name)) for name in {NAMES!r}))
 """
 
 
@@ -45,7 +45,7 @@ def edited(tmp_path):
 
 
 def now():
-    return {name: version_of(measures.get(name)) for name in NAMES}
+    return {name: code_version(measures.get(name)) for name in NAMES}
 
 
 def changed(before, after):
@@ -56,12 +56,12 @@ COSMETIC = {
     "a comment": {
         "kernels/triangles.py": ("import numpy as np\n", "import numpy as np  # of arrays\n\n# Much more.\n")
     },
-    "a docstring": {"views/_gram.py": ('"""', '"""Said otherwise: ')},
+    "a docstring": {"views/gram.py": ('"""', '"""Said otherwise: ')},
     "formatting": {
         "measures/rdm.py": ("from __future__ import annotations\n", "from __future__ import (annotations)\n\n\n\n")
     },
     "what a card tells": {"measures/rdm.py": ('reference="', 'reference="As told by ')},
-    "a comment in C": {"kernels/native.c": ("#include", "/* A comment */\n// and another\n#include")},
+    "a comment in C": {"kernels/native/native.c": ("#include", "/* A comment */\n// and another\n#include")},
     "the version of the library": {"__init__.py": ('"""', '"""Another release. ')},
     "how measures are found": {"measures/_lookup.py": ("def names(", "def other_names() -> None: ...\n\n\ndef names(")},
     "how work is spread": {"kernels/threads.py": ("def n_threads(", "EXTRA = 1\n\n\ndef n_threads(")},
@@ -85,17 +85,17 @@ CHANGES = {
         {"CKA", "MagDiff"},
     ),
     "a view": (
-        {"views/_rdm.py": ("import numpy as np\n", "import numpy as np\n\nEXTRA = 1\n")},
+        {"views/rdm.py": ("import numpy as np\n", "import numpy as np\n\nEXTRA = 1\n")},
         {"RSA"},
         {"CKA", "RTD"},
     ),
     "what every view is made of": (
-        {"views/_representation.py": ("ROUNDING * float(", "2 * ROUNDING * float(")},
+        {"views/representation.py": ("ROUNDING * float(", "2 * ROUNDING * float(")},
         set(NAMES),
         set(),
     ),
     "a function": ({"measures/rdm.py": ("-> float:", "-> float:\n    print('hello')")}, {"RSA"}, {"CKA", "RTD"}),
-    "compiled code": ({"kernels/native.c": ("#include", "#define EXTRA 1\n#include")}, {"CKA"}, set()),
+    "compiled code": ({"kernels/native/native.c": ("#include", "#define EXTRA 1\n#include")}, {"CKA"}, set()),
 }
 
 
@@ -119,11 +119,11 @@ def test_another_process_finds_the_same_versions():
 
 @pytest.mark.parametrize("name", ["mutual kNN(k=3)", "mutual kNN(metric=euclidean)"])
 def test_options_are_part_of_the_name_not_of_the_version(name):
-    assert version_of(measures.get(name)) == version_of(measures.get("mutual kNN"))
+    assert code_version(measures.get(name)) == code_version(measures.get("mutual kNN"))
 
 
 def test_every_measure_has_a_version_of_its_family():
-    found = {measure.name: version_of(measure) for measure in measures.choose("all")}
+    found = {measure.name: code_version(measure) for measure in measures.choose("all")}
     assert all(len(version) == 12 and int(version, 16) >= 0 for version in found.values())
     assert found["CCA"] == found["SVCCA"]
     assert len({found[name] for name in NAMES}) == len(NAMES)

@@ -14,16 +14,16 @@ from scipy import sparse
 from scipy.stats import ortho_group
 
 import shesha
-from shesha import _validate as check
-from shesha.stability import registered
+from shesha.inputs import validation as check
+from shesha.stability import registered_variants
 from shesha.views import Representation
 
-pytestmark = pytest.mark.filterwarnings("ignore::shesha._warnings.NotIdentifiableWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::shesha.support.warnings.NotIdentifiableWarning")
 
 N = 60
 SEED = 5
 TIGHT = 1e-9
-VARIANTS = registered()
+VARIANTS = registered_variants()
 GIVEN = {"anchor_ids": [0, 3, 7, 20]}
 """Options that have no default."""
 
@@ -70,7 +70,7 @@ def labels(variant):
     """Classes as many as the score takes."""
     y = np.arange(N) % 3
     try:
-        variant.classes_of(y, N)
+        variant.check_labels(y, N)
     except ValueError:
         return y % 2
     return y
@@ -222,7 +222,7 @@ def stored(X, folder):
         "sparse CSR": sparse.csr_array(X),
         "sparse COO": sparse.coo_matrix(X),
         "tensor": torch.from_numpy(X.copy()),
-        "representation": Representation.of(X),
+        "representation": Representation.build(X),
         "table": pd.DataFrame(X),
     }
 

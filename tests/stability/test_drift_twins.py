@@ -8,7 +8,7 @@ import pytest
 import shesha
 import shesha.measures as measures
 from shesha.kernels.distances import METRICS
-from shesha.views._rdm import METHODS
+from shesha.views.rdm import METHODS
 
 METRIC = pytest.mark.parametrize("metric", METRICS)
 METHOD = pytest.mark.parametrize("method", METHODS)

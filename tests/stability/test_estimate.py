@@ -9,8 +9,8 @@ import pytest
 
 import shesha
 from shesha.kernels import halves
-from shesha.stability import split_estimator
-from shesha.stability.measured import measured, requested
+from shesha.stability.estimators import split_scores
+from shesha.stability.evaluation import build_request, evaluate
 
 SUPERVISED = [
     "variance_ratio",
@@ -95,7 +95,7 @@ def test_interval_ends_at_the_bound_of_the_score(rng):
 def test_resampling_noise_does_not_raise_its_score(rng):
     # Replicated rows that kept their pairs would add agreement: 0.019 on independent data.
     X = rng.standard_normal((60, 24))
-    evidence = measured(requested(X, None, "feature_split", {"n_splits": 20}, n_bootstrap=400, seed=0))
+    evidence = evaluate(build_request(X, None, "feature_split", {"n_splits": 20}, n_bootstrap=400, seed=0))
     deviations = evidence.resampled - evidence.value
     assert abs(deviations.mean()) < 0.005
     assert len(deviations) == 400
@@ -113,7 +113,7 @@ def test_partitions_are_added_until_the_error_is_small_enough(low_rank, split):
 
 
 def test_an_error_that_is_out_of_reach_is_noted(low_rank, monkeypatch):
-    monkeypatch.setattr(split_estimator, "MAX_DRAWS", 20)
+    monkeypatch.setattr(split_scores, "MAX_DRAWS", 20)
     found = shesha.estimate(low_rank(20, 8), n_splits=5, n_bootstrap=0, target_se=1e-9, seed=0)
     assert found.n_draws >= 20
     assert "the target error 1e-09 was not reached" in found.warnings[0]
@@ -153,7 +153,7 @@ def test_panels_give_what_whole_matrices_give(low_rank, split, metric, monkeypat
 def test_thinning_pairs_changes_the_interval_a_little_and_the_value_not_at_all(low_rank, monkeypatch):
     X = low_rank(80, 16)
     whole = shesha.estimate(X, n_splits=10, seed=0)
-    monkeypatch.setattr(split_estimator, "BOOTSTRAP_PAIRS", 1500)
+    monkeypatch.setattr(split_scores, "BOOTSTRAP_PAIRS", 1500)
     thinned = shesha.estimate(X, n_splits=10, seed=0)
     assert thinned.value == whole.value
     assert thinned.standard_error == pytest.approx(whole.standard_error, rel=0.25)

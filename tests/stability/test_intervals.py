@@ -12,10 +12,10 @@ from scipy.stats import norm, t
 import shesha
 from shesha.kernels.influence import standard_errors
 from shesha.nulls import exchange
-from shesha.stability import label_nulls
-from shesha.stability.copies import met_once, pairs_within
-from shesha.stability.evidence import Evidence
-from shesha.stability.intervals import ALONE, NOTHING_TO_RESAMPLE, interval_of
+from shesha.stability.estimators.group_pairs import count_group_pairs_once, group_pairs
+from shesha.stability.estimators.intervals import ALONE, NOTHING_TO_RESAMPLE, combine_errors
+from shesha.stability.nulls import label_permutations
+from shesha.stability.request import Evidence
 
 WIDE = (-10.0, 10.0)
 
@@ -32,7 +32,7 @@ def resampled(rng):
 @pytest.mark.parametrize(("n", "level"), [(12, 0.9), (5000, 0.95)])
 def test_margins_of_rows_pairs_and_partitions_add_up_in_squares(rng, resampled, n, level):
     draws = 0.5 + 0.2 * rng.standard_normal(8)
-    found = interval_of(Evidence(0.5, draws, resampled=resampled, pair_error=0.02), exchange(n), WIDE, level)
+    found = combine_errors(Evidence(0.5, draws, resampled=resampled, pair_error=0.02), exchange(n), WIDE, level)
     upper = 0.5 + level / 2
     wider = np.sqrt(n / (n - 1)) * t.ppf(upper, n - 1) / norm.ppf(upper)
     part = np.sqrt(draws.var(ddof=1) / 8 - 0.02**2)
@@ -44,24 +44,24 @@ def test_margins_of_rows_pairs_and_partitions_add_up_in_squares(rng, resampled, 
 
 
 def test_an_analytic_error_holds_that_of_the_pairs_once():
-    found = interval_of(Evidence(0.0, analytic_error=0.5, pair_error=0.3), exchange(10**6), WIDE, 0.95)
+    found = combine_errors(Evidence(0.0, analytic_error=0.5, pair_error=0.3), exchange(10**6), WIDE, 0.95)
     assert found.row_error == pytest.approx(0.4)
     assert_allclose(margins(found, 0.0), norm.ppf(0.975) * 0.5, rtol=1e-5)
 
 
 def test_resamples_that_drew_their_own_partitions_are_not_widened_by_them_again(resampled):
     draws = np.array([0.4, 0.6])
-    alone = interval_of(Evidence(0.5, resampled=resampled), exchange(30), WIDE, 0.9)
-    found = interval_of(Evidence(0.5, draws, resampled=resampled, redrawn=True), exchange(30), WIDE, 0.9)
+    alone = combine_errors(Evidence(0.5, resampled=resampled), exchange(30), WIDE, 0.9)
+    found = combine_errors(Evidence(0.5, draws, resampled=resampled, redrawn=True), exchange(30), WIDE, 0.9)
     assert (found.low, found.high) == (alone.low, alone.high)
     assert np.hypot(found.row_error, found.partition_error) == pytest.approx(alone.row_error)
 
 
 def test_one_partition_or_one_unit_cannot_tell(resampled):
-    found = interval_of(Evidence(0.5, np.array([0.5]), resampled=resampled), exchange(30), WIDE, 0.9)
+    found = combine_errors(Evidence(0.5, np.array([0.5]), resampled=resampled), exchange(30), WIDE, 0.9)
     assert found.notes == (ALONE,)
     assert np.isnan(found.partition_error)
-    together = interval_of(Evidence(0.5, resampled=resampled), exchange(30, groups=np.zeros(30)), WIDE, 0.9)
+    together = combine_errors(Evidence(0.5, resampled=resampled), exchange(30, groups=np.zeros(30)), WIDE, 0.9)
     assert np.isnan([together.low, together.high]).all()
     assert together.notes == (NOTHING_TO_RESAMPLE,)
 
@@ -137,9 +137,11 @@ def test_a_group_never_meets_its_copy(grouping):
     for a, b in itertools.combinations(range(len(rows)), 2):
         if copy[a] == copy[b] or group[rows[a]] != group[rows[b]]:
             expected[tuple(sorted((rows[a], rows[b])))] += 1
-    (i, j), counts = met_once(exchange(8, groups=group), np.triu_indices(8, k=1), drawn[group][:, None] * 1.0)
+    (i, j), counts = count_group_pairs_once(
+        exchange(8, groups=group), np.triu_indices(8, k=1), drawn[group][:, None] * 1.0
+    )
     assert_allclose(counts[i, 0] * counts[j, 0], expected[np.triu_indices(8, k=1)])
-    assert {(int(i), int(j)) for i, j in zip(*pairs_within(group), strict=True)} == {
+    assert {(int(i), int(j)) for i, j in zip(*group_pairs(group), strict=True)} == {
         (i, j) for i, j in itertools.combinations(range(8), 2) if group[i] == group[j]
     }
 
@@ -154,9 +156,9 @@ def test_class_separation_of_resampled_groups_leaves_out_their_copies(rng, monke
     for a, b in itertools.combinations(range(len(rows)), 2):
         if copy[a] == copy[b] or group[rows[a]] != group[rows[b]]:
             sums[bool(y[rows[a]] == y[rows[b]])].append(np.linalg.norm(X[rows[a]] - X[rows[b]]))
-    from shesha.stability.measured import measured, requested
+    from shesha.stability.evaluation import build_request, evaluate
 
-    found = measured(requested(X, y, "class_separation_ratio", {}, n_bootstrap=2, seed=0, design=design))
+    found = evaluate(build_request(X, y, "class_separation_ratio", {}, n_bootstrap=2, seed=0, design=design))
     assert_allclose(found.resampled, np.mean(sums[False]) / np.mean(sums[True]), rtol=1e-12)
 
 
@@ -179,8 +181,8 @@ def test_the_null_of_many_rows_shuffles_the_labels_of_some_and_is_no_narrower(rn
     y = np.arange(240) % 4
     X = rng.standard_normal((240, 6)) + rng.standard_normal((4, 6))[y]
     whole = shesha.chance(X, y, variant, n_permutations=60, seed=0)
-    monkeypatch.setattr(label_nulls, "ALL_ROWS", 100)
-    monkeypatch.setattr(label_nulls, "NULL_ROWS", 60)
+    monkeypatch.setattr(label_permutations, "ALL_ROWS", 100)
+    monkeypatch.setattr(label_permutations, "NULL_ROWS", 60)
     some = shesha.chance(X, y, variant, n_permutations=60, seed=0)
     assert some.observed == whole.observed
     assert some.spread > 0.8 * whole.spread

@@ -8,10 +8,10 @@ from scipy import sparse
 from scipy.stats import binom
 
 import shesha
-from shesha.nulls import exchange, like_rows
-from shesha.stability import sampled_chance
-from shesha.stability.keeping import keeping, scales
-from shesha.stability.measured import requested
+from shesha.nulls import exchange, match_by_quantity
+from shesha.stability.evaluation import build_request
+from shesha.stability.nulls import sampled_row_matching
+from shesha.stability.nulls.conditional import conditional_requests, scales
 from shesha.views import Rows
 
 RUNS = 25
@@ -93,8 +93,8 @@ def test_labels_are_strata_as_they_are():
 @pytest.mark.parametrize("seed", [3, None, "generator"])
 def test_all_quantities_stand_beside_one_score(seed):
     made = np.random.default_rng(3) if seed == "generator" else seed
-    request = requested(scaled(np.random.default_rng(6)), None, "feature_split", {}, n_permutations=19, seed=made)
-    candidates = keeping(request, "row scale")
+    request = build_request(scaled(np.random.default_rng(6)), None, "feature_split", {}, n_permutations=19, seed=made)
+    candidates = conditional_requests(request, "row scale")
     assert len(candidates) == 2
     assert len({request.variant.estimator(one).value for one in candidates}) == 1
 
@@ -115,20 +115,20 @@ def test_scales_are_those_of_their_definitions():
 @pytest.mark.parametrize(("n", "size"), [(6, 3), (40, 3), (400, 5), (5000, 10)])
 def test_strata_hold_neighbours_in_the_quantity(n, size):
     quantity = np.random.default_rng(8).standard_normal(n)
-    found = like_rows(quantity)
+    found = match_by_quantity(quantity)
     sizes = np.bincount(found.block)
     assert (sizes.min(), sizes.max()) in {(size, size), (size, size + 1)}
     assert (np.diff(found.block[np.argsort(quantity)]) >= 0).all()
 
 
 def test_small_strata_are_chosen_whole_where_rows_are_many():
-    design = like_rows(np.random.default_rng(9).standard_normal(20_000))
-    chosen = sampled_chance._rows(design, np.random.default_rng(0))
+    design = match_by_quantity(np.random.default_rng(9).standard_normal(20_000))
+    chosen = sampled_row_matching._rows(design, np.random.default_rng(0))
     kept = np.bincount(design.block[chosen], minlength=design.block.max() + 1)
     assert set(kept[kept > 0]) <= {10, 11}
-    assert 4000 < len(chosen) <= sampled_chance.NULL_ROWS
+    assert 4000 < len(chosen) <= sampled_row_matching.NULL_ROWS
     large = exchange(20_000, blocks=np.arange(20_000) // 5000)
-    assert len(sampled_chance._rows(large, np.random.default_rng(0))) == sampled_chance.NULL_ROWS
+    assert len(sampled_row_matching._rows(large, np.random.default_rng(0))) == sampled_row_matching.NULL_ROWS
 
 
 @pytest.mark.parametrize(

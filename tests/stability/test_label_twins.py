@@ -13,8 +13,8 @@ from scipy.stats import spearmanr
 
 import shesha
 from shesha.kernels.distances import PANEL
-from shesha.stability.evidence import Classes
-from shesha.stability.separation import ratios
+from shesha.stability.request import Classes
+from shesha.stability.scores.class_separation import ratios
 from shesha.views import Representation, Standard
 
 
@@ -87,7 +87,7 @@ def test_class_separation_ratio_is_the_mean_over_subsamples(rng, metric):
 def test_separation_ratios_of_repeated_rows_never_count_a_row_with_itself(rng, metric):
     X, y = classes(rng, n=PANEL + 40)
     counts = rng.integers(0, 4, (len(X), 3)) * 1.0
-    found = ratios(Standard.of(Representation.of(X), metric=metric), Classes(y, np.unique(y)), counts)
+    found = ratios(Standard.build(Representation.build(X), metric=metric), Classes(y, np.unique(y)), counts)
     distances, same = squareform(pdist(X, metric)), y[:, None] == y
     pairs = np.triu(np.ones_like(distances), k=1)
     for column, ratio in zip(counts.T, found, strict=True):
@@ -149,7 +149,7 @@ def test_names_of_labels_do_not_matter(rng):
     assert shesha.class_separation_ratio(X, named, seed=0) == pytest.approx(value, abs=1e-12)
 
 
-UNPAIRED = [one.name for one in shesha.stability.registered().values() if one.needs != "replicates"]
+UNPAIRED = [one.name for one in shesha.stability.registered_variants().values() if one.needs != "replicates"]
 SHORT_NAMES = {"anchor": "anchor_stability", "variance": "variance_ratio", "supervised": "supervised_alignment"}
 
 
@@ -160,7 +160,7 @@ def test_the_unified_interface_calls_the_function_of_that_name(rng, variant):
     if variant == "lda_stability":
         y = y % 2
     function = getattr(shesha, SHORT_NAMES.get(variant, variant))
-    options = {"seed": 3} if "seed" in shesha.stability.variants.variant_named(variant).options else {}
-    supervised = shesha.stability.variants.variant_named(variant).needs_labels
+    options = {"seed": 3} if "seed" in shesha.stability.dispatch.variant_named(variant).options else {}
+    supervised = shesha.stability.dispatch.variant_named(variant).needs_labels
     expected = function(X, y, **options) if supervised else function(X, **options)
     assert shesha.shesha(X, y, variant=variant, **options) == expected

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha._warnings import NotEstimable
 from shesha.stability import _registry, stability
+from shesha.support.warnings import NotEstimable
 from shesha.views import Plain
 
 DECLARED = {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.stability import sampled_pairs, split_estimator
+from shesha.stability.estimators import sampled_pairs, split_scores
 from shesha.views import SampledHalves
 
 METRICS = ["cosine", "correlation", "euclidean"]
@@ -47,7 +47,7 @@ def test_pair_error_predicts_the_spread_over_samples_of_pairs(low_rank, monkeypa
     found = []
     for purpose in range(60):
         # The same partitions, other pairs.
-        monkeypatch.setattr(split_estimator, "spawn", lambda _, __, seed=purpose: np.random.default_rng(seed))
+        monkeypatch.setattr(split_scores, "spawn", lambda _, __, seed=purpose: np.random.default_rng(seed))
         found.append(shesha.estimate(X, pairs=2000, n_splits=2, seed=0))
     predicted = np.mean([one.pair_error for one in found])
     assert np.std([one.value for one in found]) == pytest.approx(predicted, rel=0.3)

@@ -9,9 +9,9 @@ from scipy.stats import binom
 
 import shesha
 from shesha.nulls import exchange
-from shesha.stability import unlinked as module
-from shesha.stability.measured import requested
-from shesha.stability.unlinked import sampled_null, unlinked
+from shesha.stability.evaluation import build_request
+from shesha.stability.nulls import feature_shuffle as module
+from shesha.stability.nulls.feature_shuffle import sampled_null, shuffle_features
 
 RUNS = 12
 """Beside any other null nearly all of them are above chance; the study false-positives has the rates."""
@@ -60,16 +60,16 @@ def test_principal_components_are_not_above_chance():
 
 def test_each_feature_keeps_its_values_and_no_other_relation():
     X = np.repeat(np.random.default_rng(0).standard_normal((500, 1)), 4, axis=1)
-    found = unlinked(X, exchange(500), np.random.default_rng(1))
+    found = shuffle_features(X, exchange(500), np.random.default_rng(1))
     assert (np.sort(found, axis=0) == np.sort(X, axis=0)).all()
     assert np.abs(np.corrcoef(found.T)[np.triu_indices(4, 1)]).max() < 0.2
 
 
 def test_designs_hold_feature_by_feature():
     X, block = np.arange(24.0).reshape(12, 2), np.repeat([0, 1], 6)
-    found = unlinked(X, exchange(12, blocks=block), np.random.default_rng(0))
+    found = shuffle_features(X, exchange(12, blocks=block), np.random.default_rng(0))
     assert (np.sort(found[:6], axis=0) == X[:6]).all()
-    shifted = unlinked(X, exchange(12, shift=True), np.random.default_rng(0))
+    shifted = shuffle_features(X, exchange(12, shift=True), np.random.default_rng(0))
     assert {tuple(np.diff(column) % 24) for column in shifted.T} == {(2.0,) * 11}
     assert shifted[0, 0] + 1 != shifted[0, 1]
 
@@ -92,7 +92,7 @@ def test_sampled_draws_are_scores_of_unlinked_rows():
     rng = np.random.default_rng(5)
     scales = np.r_[8.0, 8.0, np.ones(10)]
     rows = rng.standard_normal((80, 1)) * scales
-    request = requested(
+    request = build_request(
         rows, None, "basis_averaged_split", {"metric": "euclidean", "n_draws": 3}, n_permutations=9, seed=1
     )
     rotations = np.random.default_rng(1).spawn(3)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from shesha.steering import halves
-from shesha.steering._design import labelled
+from shesha.steering._labelled_rows import check_labelled
 
 
 def known(y, groups=None):
-    return labelled(np.zeros((len(y), 1)), y, groups, len(y))
+    return check_labelled(np.zeros((len(y), 1)), y, groups, len(y))
 
 
 def test_halves_are_disjoint_complete_and_balanced():
@@ -44,23 +44,23 @@ def test_shuffles_stay_within_groups_of_several_classes():
     found = known(y, groups)
     rng = np.random.default_rng(0)
     for _ in range(5):
-        shuffled = found.shuffled(rng)
+        shuffled = found.shuffle(rng)
         assert (shuffled != y).any()
         for group in range(6):
             assert np.bincount(shuffled[groups == group], minlength=2).tolist() == (
                 np.bincount(y[groups == group], minlength=2).tolist()
             )
-    assert found.exchanged == "labels within groups"
+    assert found.shuffle_description == "labels within groups"
 
 
 def test_groups_of_one_class_swap_labels_as_wholes():
     y = np.repeat([0, 1], [9, 12])
     groups = np.arange(21) // 3
     found = known(y, groups)
-    shuffled = found.shuffled(np.random.default_rng(1))
+    shuffled = found.shuffle(np.random.default_rng(1))
     assert all(len(np.unique(shuffled[groups == group])) == 1 for group in range(7))
     assert sum(shuffled[groups == group][0] for group in range(7)) == 4
-    assert found.exchanged == "labels of whole groups"
+    assert found.shuffle_description == "labels of whole groups"
     assert np.isclose(np.exp(found.log_count), 35)
     assert found.notes == ("there are only 35 ways to shuffle the labels: no p-value can be below 1/35",)
 
@@ -69,14 +69,14 @@ def test_both_kinds_of_groups_are_shuffled_each_in_its_way():
     y = np.array([0, 0, 1, 1, 0, 1, 0, 1, 0, 1])
     groups = np.array([0, 0, 1, 1, 2, 2, 2, 2, 2, 2])
     found = known(y, groups)
-    assert found.exchanged == "labels of whole groups and labels within groups"
+    assert found.shuffle_description == "labels of whole groups and labels within groups"
     assert np.isclose(np.exp(found.log_count), 2 * 20)
 
 
 def test_all_shuffles_of_few_labels_are_equally_likely():
     y = np.repeat([0, 1], 4)
     found, rng = known(y), np.random.default_rng(0)
-    seen = [tuple(found.shuffled(rng)) for _ in range(7000)]
+    seen = [tuple(found.shuffle(rng)) for _ in range(7000)]
     counts = np.unique(seen, axis=0, return_counts=True)[1]
     assert len(counts) == 70
     assert counts.min() > 60
@@ -86,7 +86,7 @@ def test_all_shuffles_of_few_labels_are_equally_likely():
 def test_resamples_take_whole_groups_and_keep_their_number():
     y = np.repeat([0, 1], 12)
     groups = np.arange(24) // 3
-    counts = known(y, groups).resampled(np.random.default_rng(0))
+    counts = known(y, groups).resample_counts(np.random.default_rng(0))
     assert all(len(np.unique(counts[groups == group])) == 1 for group in range(8))
     assert counts[:12].sum() == counts[12:].sum() == 12
 

@@ -26,8 +26,8 @@ def test_the_best_layer_wins_and_is_above_the_best_of_chance():
     assert found.significant
     assert found["layer 3"].p_best == found.best.p_value == 1 / 20
     assert found["layer 0"].p_best > 0.2
-    assert [one.rank for one in found.ranked] == [1, 2, 3, 4]
-    assert "layer 0" not in found.tied
+    assert [one.rank for one in found.layers_best_first] == [1, 2, 3, 4]
+    assert "layer 0" not in found.tied_names
     assert found["layer 3"].behind == 0
 
 
@@ -80,7 +80,7 @@ def test_equal_layers_are_tied():
     layers, y = network()
     found = rank_layers({"one": layers["layer 2"], "two": layers["layer 2"].copy()}, y, **OPTIONS)
     assert found["one"].value == found["two"].value
-    assert found.tied == ("one", "two")
+    assert found.tied_names == ("one", "two")
 
 
 def test_groups_are_kept_whole_in_every_layer():

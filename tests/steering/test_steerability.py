@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from shesha.steering import steerability
-from shesha.steering._directions import fitted
-from shesha.steering._local import local_effects
-from shesha.steering._protocol import Setup, steered
-from shesha.steering._rows import coordinates
+from shesha.steering._coordinates import coordinates
+from shesha.steering._directions import fit_probe
+from shesha.steering._neighbour_reader import local_effects
+from shesha.steering._protocol import Setup, steer
 from shesha.steering._scores import interval
 
 ALPHAS = np.array([-1.5, -0.5, 0.0, 1.0])
@@ -21,13 +21,13 @@ def case(request, two_classes, three_classes):
     codes = np.unique(y, return_inverse=True)[1]
     rows = coordinates(X)
     tested = np.random.default_rng(0).random(len(X)) < 0.5
-    probe = fitted(rows.values[~tested], codes[~tested], request.param, "logistic", 1.0)[0]
+    probe = fit_probe(rows.values[~tested], codes[~tested], request.param, "logistic", 1.0)[0]
     return rows, codes, tested, probe
 
 
 def test_steering_is_that_of_rows_moved_one_by_one(case):
     rows, codes, tested, probe = case
-    found = steered(rows, codes, tested, probe, probe.direction, Setup(ALPHAS, "logistic", 1.0, 0))
+    found = steer(rows, codes, tested, probe, probe.direction, Setup(ALPHAS, "logistic", 1.0, 0))
     read = np.array(
         [
             [np.argmax((x + a * probe.direction) @ probe.weights.T + probe.intercepts) for a in ALPHAS]
@@ -48,7 +48,7 @@ def test_steering_is_that_of_rows_moved_one_by_one(case):
 
 def test_half_of_the_rows_have_flipped_at_the_strength_that_is_named(case):
     rows, codes, tested, probe = case
-    found = steered(rows, codes, tested, probe, probe.direction, Setup(ALPHAS, "logistic", 1.0, 0))
+    found = steer(rows, codes, tested, probe, probe.direction, Setup(ALPHAS, "logistic", 1.0, 0))
     scores = probe.scores(rows.values[tested])
     others = rows.values[tested][scores.argmax(axis=1) != probe.target]
     for factor, low, high in ((0.999, 0.0, 0.5), (1.001, 0.5, 1.0)):

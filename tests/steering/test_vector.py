@@ -173,12 +173,12 @@ def test_strengths_are_in_mean_lengths_or_raw(two_classes):
     X, y = two_classes
     found = vector(X, y, n_draws=0)
     assert found.norm == pytest.approx(np.linalg.norm(X, axis=1).mean())
-    np.testing.assert_allclose(found.scaled(0.5), 0.5 * found.norm * found.direction)
-    np.testing.assert_allclose(found.scaled(-2, "raw"), -2 * found.direction)
+    np.testing.assert_allclose(found.scale(0.5), 0.5 * found.norm * found.direction)
+    np.testing.assert_allclose(found.scale(-2, "raw"), -2 * found.direction)
     with pytest.raises(ValueError, match="units must be one of 'raw', 'norm', got 'sd'"):
-        found.scaled(1.0, "sd")
+        found.scale(1.0, "sd")
     with pytest.raises(ValueError, match="alpha must be finite, got nan"):
-        found.scaled(float("nan"))
+        found.scale(float("nan"))
 
 
 def test_it_prints_with_its_chance_and_becomes_plain_values(two_classes):

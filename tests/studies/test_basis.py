@@ -9,7 +9,7 @@ from shesha.studies import Check, study
 from shesha.studies._checks import LOOSE, OWN_NUMBERS, STAND_IN, checks_of, judged, resting_on
 from shesha.studies._index import first_sentence
 from shesha.studies._main_claims import decided, main_claims
-from shesha.studies._writing import CHECKS, with_basis
+from shesha.studies.writing import CHECKS, with_basis
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 

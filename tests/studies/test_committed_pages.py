@@ -8,7 +8,7 @@ import pytest
 
 from shesha.studies import Unreachable, find, studies
 from shesha.studies._checks import AGREES, NOT_RUN, as_table
-from shesha.studies._writing import CHECKS, SUMMARY, published_of
+from shesha.studies.writing import CHECKS, SUMMARY, published_of
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 NAMES = [one.name for one in studies()]

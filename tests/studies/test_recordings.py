@@ -10,7 +10,6 @@ import pytest
 from shesha.neuro import association, session_table
 from shesha.studies import Unreachable
 from shesha.studies._published import apart
-from shesha.studies._writing import PUBLISHED
 from shesha.studies.biology import _recordings
 from shesha.studies.biology._neuroscience_numbers import numbers, published_checks
 from shesha.studies.biology._recordings import (
@@ -25,6 +24,7 @@ from shesha.studies.biology._recordings import (
 )
 from shesha.studies.biology.neuroscience import whitened
 from shesha.studies.biology.odd_even import slow_wave
+from shesha.studies.writing import PUBLISHED
 
 HERE = Path(os.environ.get("SHESHA_DATA", "data")) / "steinmetz2019"
 PAGES = Path(__file__).parents[2] / "docs" / "studies"

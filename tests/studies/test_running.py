@@ -232,8 +232,8 @@ def test_the_page_of_a_study_is_also_one_file_with_its_pictures(tmp_path):
     pytest.importorskip("matplotlib").use("agg")
     from shesha.report import as_html
     from shesha.studies._checks import VERDICTS
-    from shesha.studies._html import study_page
-    from shesha.studies._running import found_of
+    from shesha.studies.html import study_page
+    from shesha.studies.running import found_of
 
     run([MINE], out=tmp_path)
     found = found_of(MINE, tmp_path)

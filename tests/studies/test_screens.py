@@ -9,10 +9,10 @@ import pytest
 
 from shesha.studies import Unreachable
 from shesha.studies._published import apart
-from shesha.studies._writing import PUBLISHED
 from shesha.studies.biology import _screens
 from shesha.studies.biology._crispr_numbers import Found, _p_value, published_checks
 from shesha.studies.biology.crispr import crispr
+from shesha.studies.writing import PUBLISHED
 
 HERE = Path(os.environ.get("SHESHA_DATA", "data")) / "papalexi2021"
 needs_data = pytest.mark.skipif(not HERE.exists(), reason=f"papalexi2021 is not at hand (looked for in {HERE})")

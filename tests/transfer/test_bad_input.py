@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shesha import transfer
-from shesha._memory import MemoryBudgetError
+from shesha.support.memory import MemoryBudgetError
 
 N = 24
 X = np.random.default_rng(0).standard_normal((N, 5))

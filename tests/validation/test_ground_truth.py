@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from shesha.stability.feature import feature_split
+from shesha.stability.scores.feature_split import feature_split
 
 shesha = partial(feature_split, n_splits=50, metric="correlation", seed=320)
 LEVELS = np.arange(21) / 20

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from shesha.stability.drift import compute_rdm
-from shesha.stability.feature import basis_averaged_split, feature_split
+from shesha.stability.scores.feature_split import basis_averaged_split, feature_split
+from shesha.stability.scores.rdm_drift import compute_rdm
 
 shesha = partial(feature_split, n_splits=50, seed=320)
 METRICS = ("cosine", "correlation", "euclidean")

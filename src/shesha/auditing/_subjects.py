@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shesha._layers import LayerAxis, split_layers
-from shesha._types import Index
-from shesha.auditing._paths import is_path
-from shesha.comparison import _index
-from shesha.comparison._index import Files, Known, index_files, of_path
-from shesha.comparison._places import InFile, fingerprint_as_it_is, reordered
-from shesha.given import Names, orders
+from shesha.auditing._path_inputs import is_path
+from shesha.comparison.index import Files, Known, index_file, index_files
+from shesha.comparison.index import Index as Contents
+from shesha.comparison.sources import InFile, fingerprint_as_it_is, reordered_fingerprint
+from shesha.inputs import Names, orders
 from shesha.runs import ResultStore
-from shesha.views import Rdm, Rows, rows_at, rows_or_distances
+from shesha.support.layer_axis import LayerAxis, split_layers
+from shesha.support.types import Index
+from shesha.views import Rdm, Rows, rows_or_distances, take_rows
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class Subject:
         """Names serve to put rows in order, before they go anywhere."""
         return {**self.__dict__, "names": None}
 
-    def rows_at(self, order: Index) -> Subject:
+    def take_rows(self, order: Index) -> Subject:
         """The same with its rows in another order."""
-        place = self.place.rows_at(order) if isinstance(self.place, InFile) else rows_at(self.place, order)
-        return Subject(place, self.shape, reordered(self.fingerprint, order))
+        place = self.place.take_rows(order) if isinstance(self.place, InFile) else take_rows(self.place, order)
+        return Subject(place, self.shape, reordered_fingerprint(self.fingerprint, order))
 
     @property
     def n_rows(self) -> int:
@@ -52,7 +52,7 @@ class Subject:
         return self.place
 
 
-def given_files(representations: Any, layer_axis: LayerAxis) -> Files | None:
+def find_files(representations: Any, layer_axis: LayerAxis) -> Files | None:
     """Return what paths stand for; None where arrays are given."""
     if isinstance(representations, Files):
         return representations
@@ -64,24 +64,24 @@ def given_files(representations: Any, layer_axis: LayerAxis) -> Files | None:
     return None
 
 
-def of_files(files: Files, store: ResultStore) -> dict[str, Subject]:
+def file_subjects(files: Files, store: ResultStore) -> dict[str, Subject]:
     """Look at files; one that cannot be read is left out, with a warning."""
     found = index_files(files, store)
     found.tell()
     if not found.known:
         told = "; ".join(f"left out: {path}: {reason}" for path, reason in found.left_out.items())
         raise ValueError(f"representations must be at least one that can be read, got none; {told}".rstrip("; "))
-    return _in_one_order({name: _of_known(known) for name, known in found.known.items()})
+    return _align_rows({name: _indexed_subject(known) for name, known in found.known.items()})
 
 
-def of_mapping(representations: Any, layer_axis: LayerAxis, store: ResultStore) -> dict[str, Subject]:
+def mapping_subjects(representations: Any, layer_axis: LayerAxis, store: ResultStore) -> dict[str, Subject]:
     """Look at arrays, and at those of files, by their names."""
     several = representations if isinstance(representations, Mapping) else {"X": representations}
     if not several:
         raise ValueError("representations must hold at least one matrix, got none")
-    index, found, twice = _index.Index(), dict[str, Subject](), list[str]()
+    index, found, twice = Contents(), dict[str, Subject](), list[str]()
     for label, given in split_layers(several, layer_axis).items():
-        new = _looked_at(str(label), given, layer_axis, store, index)
+        new = _array_subjects(str(label), given, layer_axis, store, index)
         twice += [repr(name) for name in new if name in found]
         found |= new
     if twice:
@@ -89,26 +89,26 @@ def of_mapping(representations: Any, layer_axis: LayerAxis, store: ResultStore) 
     index.tell()
     if not found:
         raise ValueError(f"representations must be at least one that can be read, got {index.left_out}")
-    return _in_one_order(found)
+    return _align_rows(found)
 
 
-def _in_one_order(subjects: dict[str, Subject]) -> dict[str, Subject]:
+def _align_rows(subjects: dict[str, Subject]) -> dict[str, Subject]:
     """Return subjects with their rows as those of the first that has names."""
     moved = orders({name: one.names for name, one in subjects.items()})
-    return {name: one.rows_at(moved[name]) if name in moved else one for name, one in subjects.items()}
+    return {name: one.take_rows(moved[name]) if name in moved else one for name, one in subjects.items()}
 
 
-def _looked_at(
-    name: str, given: Any, layer_axis: LayerAxis, store: ResultStore, index: _index.Index
+def _array_subjects(
+    name: str, given: Any, layer_axis: LayerAxis, store: ResultStore, index: Contents
 ) -> dict[str, Subject]:
     if is_path(given):
         files = Files([Path(given)], layer_axis=layer_axis, as_it_is=True)
-        return {one: _of_known(known) for one, known in of_path(name, files, store, index).items()}
+        return {one: _indexed_subject(known) for one, known in index_file(name, files, store, index).items()}
     X = rows_or_distances(given, name, min_rows=0, min_columns=0)
     shape = X.shape if isinstance(X, Rows) else (X.n_rows,)
     return {name: Subject(X, shape, fingerprint_as_it_is(X), X.names)}
 
 
-def _of_known(known: Known) -> Subject:
+def _indexed_subject(known: Known) -> Subject:
     assert isinstance(known.place, InFile)
     return Subject(known.place, known.shape, known.fingerprint, known.names)

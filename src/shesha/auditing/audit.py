@@ -12,23 +12,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
 from shesha import runs
-from shesha._arrays import shape_of
-from shesha._layers import LayerAxis, split_layers
-from shesha._progress import muted, track
-from shesha._random import generator
-from shesha._types import Seed
-from shesha._warnings import NotEstimableWarning
-from shesha.auditing._paths import holds_paths
-from shesha.auditing.findings import Settings, audited, in_order_of_rows, meanings, size
-from shesha.auditing.movement import movement, movement_apart
-from shesha.auditing.width import same_width, same_width_apart
+from shesha.auditing._path_inputs import holds_paths
+from shesha.auditing.equal_width import equal_width_scores, stored_equal_width_scores
+from shesha.auditing.findings import Settings, align_with_rows, audit_representation, meanings, size
+from shesha.auditing.layer_drift import movement, stored_movement
+from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric
-from shesha.nulls.orders import asked_for
+from shesha.nulls.permutations import nonempty_arguments
 from shesha.results import Audit, DriftPath, LabelClasses, RepresentationAudit
-from shesha.stability.measured import design_of
-from shesha.views import Rdm, Representation, Rows, hint_of_distances, in_one_order, rows_or_distances
+from shesha.stability.evaluation import resolve_design
+from shesha.support.arrays import shape_of
+from shesha.support.layer_axis import LayerAxis, split_layers
+from shesha.support.progress import mute_progress, track
+from shesha.support.seeds import generator
+from shesha.support.types import Seed
+from shesha.support.warnings import NotEstimableWarning
+from shesha.views import Rdm, Representation, Rows, align_rows, hint_of_distances, rows_or_distances
 
 _RECORDED = ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs")
 Data = ArrayLike | Rdm | Representation | Rows
@@ -141,28 +141,28 @@ def audit(
         },
     )
     if not (holds_paths(representations) or store or scheduler or (workers or 1) > 1):
-        return _in_memory(representations, layer_axis, y, settings)
+        return _audit_in_memory(representations, layer_axis, y, settings)
     # These import all measures, which arrays in memory do not need.
-    from shesha.auditing._stored import asked_of, audited_apart, drawn
-    from shesha.auditing._subjects import given_files, of_files, of_mapping
+    from shesha.auditing._stored_runs import audit_with_store, fix_seed, settings_key
+    from shesha.auditing._subjects import file_subjects, find_files, mapping_subjects
 
-    files = given_files(representations, layer_axis)
-    with runs.writing(store) as kept:
-        subjects = of_files(files, kept) if files else of_mapping(representations, layer_axis, kept)
-        y, settings = in_order_of_rows([one.names for one in subjects.values()], y, settings)
+    files = find_files(representations, layer_axis)
+    with runs.open_for_writing(store) as kept:
+        subjects = file_subjects(files, kept) if files else mapping_subjects(representations, layer_axis, kept)
+        y, settings = align_with_rows([one.names for one in subjects.values()], y, settings)
         _require_usable(y, settings, [one.n_rows for one in subjects.values()])
-        numbered = replace(settings, seed=drawn(settings.seed))
-        apart, interrupted = audited_apart(subjects, y, numbered, kept, workers, scheduler)
-        apart = same_width_apart(subjects, apart, numbered, asked_of(None, numbered), kept)
+        numbered = replace(settings, seed=fix_seed(settings.seed))
+        apart, interrupted = audit_with_store(subjects, y, numbered, kept, workers, scheduler)
+        apart = stored_equal_width_scores(subjects, apart, numbered, settings_key(None, numbered), kept)
         finished = {one.name: subjects[one.name] for one in apart}
-        drift, reason = movement_apart(finished, apart, metric, kept)
+        drift, reason = stored_movement(finished, apart, metric, kept)
     return _as_result(apart, y, drift, reason, settings, interrupted)
 
 
-def _in_memory(representations: Any, layer_axis: LayerAxis, y: ArrayLike | None, settings: Settings) -> Audit:
-    named = in_one_order(_named(representations, layer_axis))
+def _audit_in_memory(representations: Any, layer_axis: LayerAxis, y: ArrayLike | None, settings: Settings) -> Audit:
+    named = align_rows(_check_names(representations, layer_axis))
     hint_of_distances({name: X.sample for name, X in named.items() if isinstance(X, Rows) and not X.is_sparse})
-    y, settings = in_order_of_rows([one.names for one in named.values()], y, settings)
+    y, settings = align_with_rows([one.names for one in named.values()], y, settings)
     if y is not None:
         _require_usable_labels(y, [size(X) for X in named.values()])
     found, interrupted = [], False
@@ -170,16 +170,16 @@ def _in_memory(representations: Any, layer_axis: LayerAxis, y: ArrayLike | None,
     try:
         for name, X in several:
             # One representation shows the progress of its parts, several that of the whole.
-            with muted() if len(named) > 1 else nullcontext(), warnings.catch_warnings():
+            with mute_progress() if len(named) > 1 else nullcontext(), warnings.catch_warnings():
                 # The reason stands in the result.
                 warnings.simplefilter("ignore", NotEstimableWarning)
-                found.append(audited(name, X, y, settings))
+                found.append(audit_representation(name, X, y, settings))
     except KeyboardInterrupt:
         if not found:
             raise
         interrupted = True
     finished = {one.name: named[one.name] for one in found}
-    found = same_width(finished, found, settings)
+    found = equal_width_scores(finished, found, settings)
     return _as_result(found, y, *movement(finished, found, settings.metric), settings, interrupted)
 
 
@@ -193,8 +193,8 @@ def _as_result(
 ) -> Audit:
     plain = {name: getattr(settings, name) for name in _RECORDED}
     plain["seed"] = settings.seed if isinstance(settings.seed, int) else None
-    if asked_for(settings.design):
-        plain["design"] = tuple(asked_for(settings.design))
+    if nonempty_arguments(settings.design):
+        plain["design"] = tuple(nonempty_arguments(settings.design))
     labels = None if y is None else _classes(y)
     return Audit(tuple(found), drift, reason, plain, meanings(), labels, interrupted)
 
@@ -205,7 +205,7 @@ def _classes(y: ArrayLike) -> LabelClasses:
     return LabelClasses(tuple(map(str, classes)), tuple(map(int, sizes)), str(getattr(y, "name", None) or ""))
 
 
-def _named(representations: Data | Mapping[str, Data], layer_axis: LayerAxis) -> dict[str, Rows | Rdm]:
+def _check_names(representations: Data | Mapping[str, Data], layer_axis: LayerAxis) -> dict[str, Rows | Rdm]:
     if isinstance(representations, list | tuple) and all(len(shape_of(one)) == 2 for one in representations):
         raise TypeError(f"representations must be a mapping of names to matrices, got a list of {len(representations)}")
     if not isinstance(representations, Mapping):
@@ -217,7 +217,7 @@ def _named(representations: Data | Mapping[str, Data], layer_axis: LayerAxis) ->
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise ValueError(
-            f"representations must have distinct names, got {check.listed(map(repr, twice))} more than once"
+            f"representations must have distinct names, got {check.join_items(map(repr, twice))} more than once"
         )
     arrays = zip(names, representations.values(), strict=True)
     return {name: rows_or_distances(X, name, min_rows=0, min_columns=0) for name, X in arrays}
@@ -236,7 +236,7 @@ def _require_usable(y: ArrayLike | None, settings: Settings, sizes: Sequence[int
     if y is not None:
         _require_usable_labels(y, sizes)
     for n in dict.fromkeys(sizes):
-        design_of(settings.design, n)
+        resolve_design(settings.design, n)
 
 
 def _require_usable_labels(y: ArrayLike, sizes: Sequence[int]) -> None:

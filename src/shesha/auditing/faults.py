@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.kernels.repeats import hash_rows, repeats, row_keys
+from shesha.kernels.repeated_rows import hash_rows, repeats, row_keys
 from shesha.results import Faults
 from shesha.views import Rows
 

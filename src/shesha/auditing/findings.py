@@ -9,23 +9,23 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._memory import MemoryBudgetError
-from shesha._types import Index
-from shesha._warnings import NotEstimable
 from shesha.auditing.faults import find_faults
 from shesha.descriptors import Descriptor, descriptors
-from shesha.doubting import doubted, known_of
-from shesha.given import Names, labels_in_order
-from shesha.kernels.distances import Metric, undirected_rows
+from shesha.doubting import check_known_quantities, find_doubts
+from shesha.inputs import Names, labels_in_order
+from shesha.inputs import validation as check
+from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.nulls.dependence import dependence
 from shesha.nulls.exchange import Exchange
-from shesha.nulls.orders import Design, asked_for
+from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Chance, Dependence, Doubts, Estimate, Faults, Meaning, RepresentationAudit
-from shesha.stability import Variant, registered
+from shesha.stability import Variant, registered_variants
 from shesha.stability.chance import as_chance
 from shesha.stability.estimate import as_estimate
-from shesha.stability.measured import design_of, measured, requested
+from shesha.stability.evaluation import build_request, evaluate, resolve_design
+from shesha.support.memory import MemoryBudgetError
+from shesha.support.types import Index
+from shesha.support.warnings import NotEstimable
 from shesha.views import Rdm, Rows
 
 _MIN_ROWS = 4
@@ -52,7 +52,7 @@ class Settings:
     """The same for the rows of one representation that are scored."""
 
 
-def in_order_of_rows(names: Sequence[Names | None], y: ArrayLike | None, settings: Settings) -> tuple[Any, Settings]:
+def align_with_rows(names: Sequence[Names | None], y: ArrayLike | None, settings: Settings) -> tuple[Any, Settings]:
     """Return labels, and what the design names, in the order of the first rows that have names."""
     labels = labels_in_order(names, {"y": y, **settings.design})
     return labels.pop("y"), replace(settings, design=cast(Design, labels))
@@ -60,8 +60,8 @@ def in_order_of_rows(names: Sequence[Names | None], y: ArrayLike | None, setting
 
 def meanings() -> dict[str, Meaning]:
     """What each number of an audit is called, says and does not say, by name, in the order of the report."""
-    rows = [one for one in registered().values() if one.audited and one.needs == "rows"]
-    labels = [one for one in registered().values() if one.audited and one.needs_labels]
+    rows = [one for one in registered_variants().values() if one.audited and one.needs == "rows"]
+    labels = [one for one in registered_variants().values() if one.audited and one.needs_labels]
     found: list[Variant | Descriptor] = [*rows, *descriptors().values(), *labels]
     return {
         one.name: Meaning(one.title, f"{one.means} {one.means_not}", one.means, one.means_not)
@@ -75,80 +75,80 @@ def size(X: Rows | Rdm) -> int:
     return len(X) if isinstance(X, Rows) else X.n_rows
 
 
-def audited(name: str, X: Rows | Rdm, y: ArrayLike | None, settings: Settings) -> RepresentationAudit:
+def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings: Settings) -> RepresentationAudit:
     """Audit one representation; one that cannot be scored gets a reason."""
     if isinstance(X, Rdm):
-        return _of_distances(name, X, y, settings)
+        return _audit_distances(name, X, y, settings)
     n, d = X.shape
     faults = find_faults(X) if n and d else Faults()
     found = RepresentationAudit(name, n, d, faults)
-    design = design_of(settings.design, n)
+    design = resolve_design(settings.design, n)
     if faults.not_finite:
         return replace(found, reason=f"NaN or infinite entries ({faults.not_finite:,}) must be removed or filled first")
-    bad = undirected(X, faults, settings.metric)
+    bad = rows_without_direction(X, faults, settings.metric)
     kept = np.setdiff1d(np.arange(n), bad)
-    used = X.without(bad)
-    least = max(variant.min_columns for variant in registered().values() if variant.audited)
+    used = X.drop(bad)
+    least = max(variant.min_columns for variant in registered_variants().values() if variant.audited)
     if len(used) < _MIN_ROWS or d < least:
         reason = f"it needs {_MIN_ROWS} rows with a direction and {least} columns, got {len(used)} and {d}"
         return replace(found, reason=reason)
     try:
         if design is None:
             found = replace(found, dependence=dependence(used.sample))
-        found = replace(found, doubts=_doubted(used, y, kept, n, settings, found.dependence))
-        own = replace(settings, design={}, exchange=None if design is None else design.at(kept))
-        return _scored(replace(found, left_out=tuple(map(int, bad))), used, y, bad, own)
+        found = replace(found, doubts=_add_doubts(used, y, kept, n, settings, found.dependence))
+        own = replace(settings, design={}, exchange=None if design is None else design.take(kept))
+        return _add_stability(replace(found, left_out=tuple(map(int, bad))), used, y, bad, own)
     except MemoryBudgetError as error:
         return replace(found, reason=str(error))
 
 
-def _doubted(
+def _add_doubts(
     used: Rows, y: ArrayLike | None, kept: Index, n: int, settings: Settings, looked: Dependence | None
 ) -> Doubts:
     """Doubt what is scored; a design that was asked for is known, and says what the order means."""
     told: dict[str, Any] = {
         name: labels for name, labels in settings.design.items() if name in _LABELS and labels is not None
     }
-    design = {name: quantity[kept] for name, quantity in known_of(told, None, n).items()}
+    design = {name: quantity[kept] for name, quantity in check_known_quantities(told, None, n).items()}
     classes = None if y is None or len(np.asarray(y)) != n else check.labels(y, n)[0][kept]
     looked = looked or Dependence(len(used), 1.0, 0.5, 0.0)
-    return doubted(
+    return find_doubts(
         used,
         settings.metric,
         classes=classes,
         design=design,
-        order=not asked_for(settings.design),
+        order=not nonempty_arguments(settings.design),
         numbers=kept,
         dependence=looked,
     )
 
 
-def undirected(X: Rows, faults: Faults, metric: Metric) -> Index:
+def rows_without_direction(X: Rows, faults: Faults, metric: Metric) -> Index:
     """Rows that the metric cannot place."""
     if metric != "correlation":
         return np.array(faults.zero_rows if metric == "cosine" else (), dtype=np.intp)
-    found = [start + undirected_rows(block, metric) for start, block in X.blocks(1 << 20)]
+    found = [start + find_undirected_rows(block, metric) for start, block in X.blocks(1 << 20)]
     return np.concatenate(found) if found else np.empty(0, dtype=np.intp)
 
 
-def _scored(
+def _add_stability(
     found: RepresentationAudit, used: Rows, y: ArrayLike | None, bad: Index, settings: Settings
 ) -> RepresentationAudit:
     scores: dict[str, Estimate] = {}
     chances: dict[str, Chance] = {}
-    for variant in registered().values():
+    for variant in registered_variants().values():
         if variant.audited and variant.needs == "rows":
             scores[variant.name], chance = _score(variant, used, None, settings)
             chances |= {} if chance is None else {variant.name: chance}
-    found = replace(found, scores=scores, chances=chances, descriptors=_described(used))
-    return found if y is None else _supervised(found, used, y, bad, settings)
+    found = replace(found, scores=scores, chances=chances, descriptors=_descriptors(used))
+    return found if y is None else _add_label_scores(found, used, y, bad, settings)
 
 
 def _score(variant: Variant, used: Rows | Rdm, y: Any, settings: Settings) -> tuple[Estimate, Chance | None]:
     """One pass gives the score, its interval and, for the score that leads the report and all of labels, its chance."""
     chosen = {"metric": settings.metric} if variant.estimator_options.get("metric") == _FREE_METRIC else {}
     compared = variant.name == _WITH_CHANCE or variant.needs_labels
-    request = requested(
+    request = build_request(
         used,
         y,
         variant,
@@ -159,23 +159,23 @@ def _score(variant: Variant, used: Rows | Rdm, y: Any, settings: Settings) -> tu
         seed=settings.seed,
         design=settings.exchange,
     )
-    evidence = measured(request)
+    evidence = evaluate(request)
     estimate = as_estimate(request, evidence, settings.confidence)
     return estimate, as_chance(request, evidence, _ALPHA) if request.n_permutations > 0 else None
 
 
-def _described(used: Rows) -> dict[str, float]:
+def _descriptors(used: Rows) -> dict[str, float]:
     found = {}
     for one in descriptors().values():
         if one.audited:
             try:
-                found[one.name] = one.of(used)
+                found[one.name] = one.build(used)
             except NotEstimable:
                 found[one.name] = float("nan")
     return found
 
 
-def _supervised(
+def _add_label_scores(
     found: RepresentationAudit, used: Rows | Rdm, y: ArrayLike, bad: Index, settings: Settings
 ) -> RepresentationAudit:
     """Add the scores that need labels, each with its chance."""
@@ -183,7 +183,7 @@ def _supervised(
     misfit = "" if len(labels) == found.n_samples else f"there are {len(labels):,} labels and {found.n_samples:,} rows"
     scores: dict[str, Estimate] = {}
     chances: dict[str, Chance] = {}
-    for variant in registered().values():
+    for variant in registered_variants().values():
         if not (variant.audited and variant.needs_labels):
             continue
         if misfit:
@@ -203,11 +203,11 @@ def _not_given(name: str, used: Rows | Rdm, reason: str, settings: Settings) -> 
     return Estimate(name, nan, nan, nan, settings.confidence, nan, nan, 0.0, n, d, 0, 0, 0, 0, reason=reason)
 
 
-def _of_distances(name: str, X: Rdm, y: ArrayLike | None, settings: Settings) -> RepresentationAudit:
+def _audit_distances(name: str, X: Rdm, y: ArrayLike | None, settings: Settings) -> RepresentationAudit:
     """Distances have no features to split: only the scores that distances suffice for."""
     found = RepresentationAudit(name, X.n_rows, 0, Faults())
     if y is None:
         return replace(found, reason="of distances between rows only agreement with labels and drift can be told")
     nobody = np.empty(0, dtype=np.intp)
-    settings = replace(settings, exchange=design_of(settings.design, X.n_rows))
-    return _supervised(found, X, y, nobody, settings)
+    settings = replace(settings, exchange=resolve_design(settings.design, X.n_rows))
+    return _add_label_scores(found, X, y, nobody, settings)

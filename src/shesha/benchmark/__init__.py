@@ -6,37 +6,37 @@ them in order; `published` holds the published results. `tests` has the six test
 
 from typing import TYPE_CHECKING
 
-from shesha._later import later
+from shesha.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     import shesha.benchmark.tests as tests
     from shesha.benchmark._published import published, published_runtimes
     from shesha.benchmark._report import report
-    from shesha.benchmark._results import accuracies, results, runtimes
-    from shesha.benchmark._status import status
     from shesha.benchmark.api import run
-    from shesha.benchmark.beside import ranks_beside, with_published
+    from shesha.benchmark.data_sources import MissingDataError
     from shesha.benchmark.models import Model, Outcome, Setting
     from shesha.benchmark.pictures import plot_agreement, plot_ranks
+    from shesha.benchmark.published_comparison import add_published, compare_ranks
     from shesha.benchmark.ranks import rank, rank_table
-    from shesha.benchmark.sources import MissingDataError
+    from shesha.benchmark.run_status import status
     from shesha.benchmark.store import Store, StoreError
+    from shesha.benchmark.store_results import accuracies, results, runtimes
     from shesha.benchmark.suites import Suite, Task, suite, task
     from shesha.benchmark.tables import agreement, table, to_markdown
 
-__getattr__, __dir__ = later(
+__getattr__, __dir__ = lazy_names(
     __name__,
     {
         "_published": ("published", "published_runtimes"),
         "_report": ("report",),
-        "_results": ("accuracies", "results", "runtimes"),
-        "_status": ("status",),
+        "store_results": ("accuracies", "results", "runtimes"),
+        "run_status": ("status",),
         "api": ("run",),
-        "beside": ("ranks_beside", "with_published"),
+        "published_comparison": ("compare_ranks", "add_published"),
         "models": ("Model", "Outcome", "Setting"),
         "pictures": ("plot_agreement", "plot_ranks"),
         "ranks": ("rank", "rank_table"),
-        "sources": ("MissingDataError",),
+        "data_sources": ("MissingDataError",),
         "store": ("Store", "StoreError"),
         "suites": ("Suite", "Task", "suite", "task"),
         "tables": ("agreement", "table", "to_markdown"),
@@ -54,14 +54,15 @@ __all__ = [
     "Suite",
     "Task",
     "accuracies",
+    "add_published",
     "agreement",
+    "compare_ranks",
     "plot_agreement",
     "plot_ranks",
     "published",
     "published_runtimes",
     "rank",
     "rank_table",
-    "ranks_beside",
     "report",
     "results",
     "run",
@@ -72,5 +73,4 @@ __all__ = [
     "task",
     "tests",
     "to_markdown",
-    "with_published",
 ]

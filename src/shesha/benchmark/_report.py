@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shesha.benchmark._gathered import Gathered, gathered
 from shesha.benchmark._published import published
+from shesha.benchmark._run_data import Gathered, gather
 from shesha.benchmark.store import Store
 from shesha.benchmark.suites import Suite
 from shesha.benchmark.tables import agreement, stars, to_markdown
@@ -33,7 +33,7 @@ def report(store: str | Path | Store, *, title: str = "Benchmark results", of: S
     of : Suite, optional
         The suite that was run, where it is one of your own.
     """
-    found = gathered(store, of)
+    found = gather(store, of)
     about = found.about
     parts = [f"# {title}\n\nMade by `shesha bench report` (shesha {about.get('shesha')}, suite {about.get('suite')})."]
     parts.append("## Models\n\n" + _models(found.models))
@@ -80,7 +80,7 @@ def _agreement(of: Gathered) -> list[str]:
         "absolute difference, and the standard deviation of the published column. Where a column hardly varies, its "
         "ranks mean little."
     )
-    ranks = of.beside
+    ranks = of.published_ranks
     agreed = ranks["mean"].corr(ranks["published_mean"], method="spearman")
     text_of_ranks = (
         "Among the measures of the paper, over these columns. Rank correlation (Spearman) between our mean ranks and "

@@ -6,20 +6,20 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shesha import _kinds as kinds
 from shesha._version import __version__
-from shesha.benchmark._results import results
-from shesha.benchmark.archive import Archive
-from shesha.benchmark.entries import entries, entry_of
+from shesha.benchmark.entries import entries, make_entry
+from shesha.benchmark.model_archive import Archive
 from shesha.benchmark.models import Model, domain
-from shesha.benchmark.plan import models_of, trials
+from shesha.benchmark.plan import required_models, trials
 from shesha.benchmark.runner import Run
-from shesha.benchmark.store import Store, only_writer, require_place
+from shesha.benchmark.store import Store, lock_run, require_place
+from shesha.benchmark.store_results import results
 from shesha.benchmark.suites import Suite, suite
 from shesha.benchmark.tests import BenchmarkTest, find
 from shesha.measures import Measure
-from shesha.measures._registry import Choice
+from shesha.measures.registry import Choice
 from shesha.runs import Executor, executor, require_workers
+from shesha.support import argument_types as kinds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,25 +84,25 @@ def run(
         If a name is none of the suite's, or nothing is left to do; if the store belongs to another suite.
     """
     chosen = suite(of) if isinstance(of, str) else of
-    tasks = chosen.chosen(_listed(domains), _listed(datasets), _listed(architectures))
+    tasks = chosen.choose_tasks(_as_tuple(domains), _as_tuple(datasets), _as_tuple(architectures))
     if not tasks:
         raise ValueError("domains, datasets and architectures must leave a network of the suite, got none")
-    some = trials(tasks, tuple(find(test).name for test in _listed(tests)))
+    some = trials(tasks, tuple(find(test).name for test in _as_tuple(tests)))
     if not some:
         raise ValueError("tests must include one that the chosen networks and data take part in, got none")
-    taking_part = entries(_listed(measures), chosen.options)
-    models = models_of(some)
+    taking_part = entries(_as_tuple(measures), chosen.options)
+    models = required_models(some)
     path = kinds.path(store, "store")
     require_place(path)
     require_workers(workers, scheduler)
     # Missing data show here, and leave no file; a store that is there may refuse the run before they are looked for.
     keys = None if path.exists() else _keys(models)
-    with only_writer(path, wait=wait), Store(path) as opened:
+    with lock_run(path, wait=wait), Store(path) as opened:
         _require_same_suite(opened, chosen)
         keys = _keys(models) if keys is None else keys
         opened.describe(suite=chosen.name, shesha=__version__)
         opened.plan({key: model for model, key in keys.items()})
-        opened.add_entries(map(entry_of, taking_part))
+        opened.add_entries(map(make_entry, taking_part))
         if retry_failed:
             opened.forget_failures()
         Archive(opened.models_folder).sweep()
@@ -110,7 +110,7 @@ def run(
         return results(opened, chosen)
 
 
-def _listed(some: Any) -> tuple[Any, ...]:
+def _as_tuple(some: Any) -> tuple[Any, ...]:
     """Return several, of whatever one or several are given."""
     return (some,) if isinstance(some, str | Measure | BenchmarkTest) or callable(some) else tuple(some)
 

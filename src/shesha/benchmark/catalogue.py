@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Generic, TypeVar
 
-from shesha import _kinds as kinds
-from shesha import _spelling as spelling
-from shesha.benchmark._imported import found_at, is_place
-from shesha.benchmark.hyper import Hyperparameters, require_known
+from shesha.benchmark._import_by_name import import_by_name, is_place
+from shesha.benchmark.hyperparameters import Hyperparameters, require_known
 from shesha.benchmark.models import KINDS, STANDARD, Model, Plain, Setting
+from shesha.support import argument_types as kinds
+from shesha.support import spelling as spelling
 
 SUITES = ("paper", "small")
 """The sizes that suites come in."""
@@ -114,7 +114,7 @@ class Catalogue(Generic[D, N, H]):
                 raise ValueError(f"{what} must be one of {', '.join(names)} in the suite {suite!r}, got {name!r}")
         return self._usual(dataset, architecture)
 
-    def of(self, model: Model) -> H:
+    def build(self, model: Model) -> H:
         """Return the hyperparameters that a model is trained with: its own before the usual ones, checked.
 
         Raises
@@ -129,21 +129,21 @@ class Catalogue(Generic[D, N, H]):
         network = self.network(model.architecture)
         usual = self._usual(model.dataset, model.architecture)
         require_known(model.hyper, [one.name for one in fields(self.hyper) if one.name not in network.ignores])
-        found = self.hyper.checked({**usual, **model.hyper}).under(model.setting)
+        found = self.hyper.check({**usual, **model.hyper}).for_setting(model.setting)
         network.check(model, found)
         return found
 
-    def degrees_of(self, dataset: str, architecture: str) -> dict[str, tuple[float, ...]]:
+    def setting_degrees(self, dataset: str, architecture: str) -> dict[str, tuple[float, ...]]:
         """Return the degrees of the groups of a network on a data set, by test."""
-        return _merged([self.degrees, *(one.degrees for one in self._declared(dataset, architecture))])
+        return _merge([self.degrees, *(one.degrees for one in self._declarations(dataset, architecture))])
 
     def _usual(self, dataset: str, architecture: str) -> dict[str, Plain]:
         reason = self.network(architecture).refuses.get(dataset)
         if reason is not None:
             raise ValueError(f"dataset and architecture must go together, got {architecture} on {dataset}: {reason}")
-        return _merged(one.hyper for one in self._declared(dataset, architecture))
+        return _merge(one.hyper for one in self._declarations(dataset, architecture))
 
-    def _declared(self, dataset: str, architecture: str) -> list[Part | Beside]:
+    def _declarations(self, dataset: str, architecture: str) -> list[Part | Beside]:
         """What data set and network say, the more special the later."""
         data, network = self.dataset(dataset), self.network(architecture)
         met = (network.beside.get(dataset), data.beside.get(architecture))
@@ -153,7 +153,7 @@ class Catalogue(Generic[D, N, H]):
 Value = TypeVar("Value")
 
 
-def _merged(some: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
+def _merge(some: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
     return {name: value for one in some for name, value in one.items()}
 
 
@@ -165,7 +165,7 @@ def _part(name: str, table: Mapping[str, P], what: str) -> P:
         return table[name]
     if not is_place(name):
         raise spelling.unknown(name, what, table, spelling.close_names(name, table))
-    found, kind = found_at(name, what), type(next(iter(table.values())))
+    found, kind = import_by_name(name, what), type(next(iter(table.values())))
     if not isinstance(found, kind):
         raise TypeError(f"{what} must be of class {kind.__name__}, got {name!r}, which is {type(found).__name__}")
     return found

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import measures
-from shesha._random import generator
-from shesha.benchmark._imported import found_at, is_place
-from shesha.benchmark.directed import RULE, metric_of
+from shesha.benchmark._import_by_name import import_by_name, is_place
+from shesha.benchmark.directed_rows import RULE, required_metric
 from shesha.benchmark.store import Entry
-from shesha.calibration.null import null_scores
+from shesha.calibration.permutation_scores import null_scores
 from shesha.measures import Measure, choose
-from shesha.measures._own import PlainMeasure, imported
+from shesha.measures.user_functions import PlainMeasure, import_measure
 from shesha.nulls.summary import summarise
 from shesha.runs import FOLLOWED, version_of_code
+from shesha.support.seeds import generator
 from shesha.views import View
 
 N_PERMUTATIONS = 99
@@ -33,7 +33,7 @@ class CalibratedMeasure(Measure):
 
     of: Measure | None = None
 
-    def compared(self, a: View, b: View) -> float:
+    def compare_views(self, a: View, b: View) -> float:
         """Return the calibrated score of two views, from the same relabellings of the rows for every pair."""
         assert self.of is not None
         orders = list(_orders(int(a.n_rows)))  # type: ignore[attr-defined]
@@ -80,11 +80,11 @@ def entries(
     for one in chosen:
         for measure in _meant(one):
             if not measure.options and measure.name in (options or {}):
-                measure = measure.configured(**(options or {})[measure.name])
+                measure = measure.with_options(**(options or {})[measure.name])
             if found.setdefault(measure.name, measure) != measure:
                 raise ValueError(f"measures must have names that differ, got {measure.name!r} twice")
     # Every model must meet the same random choices, in this run and the next.
-    return [measure if isinstance(measure, PlainMeasure) else measure.drawn(0) for measure in found.values()]
+    return [measure if isinstance(measure, PlainMeasure) else measure.with_seed(0) for measure in found.values()]
 
 
 def _meant(one: str | Measure | Callable[..., float]) -> list[Measure]:
@@ -96,20 +96,20 @@ def _meant(one: str | Measure | Callable[..., float]) -> list[Measure]:
         return [*choose("all"), *(calibrated(choose(name)[0]) for name in CALIBRATED)]
     if is_place(one):
         # Modules of the current folder are found as well.
-        found_at(one, "measure")
-        return [imported(one)]
+        import_by_name(one, "measure")
+        return [import_measure(one)]
     return choose(one)
 
 
-def entry_of(measure: Measure) -> Entry:
+def make_entry(measure: Measure) -> Entry:
     """Describe a measure for the store."""
-    return Entry(measure.name, version_of(measure), measure.closer, measure.symmetric)
+    return Entry(measure.name, entry_version(measure), measure.closer, measure.symmetric)
 
 
-def version_of(measure: Measure) -> str:
+def entry_version(measure: Measure) -> str:
     """Return what stands for a measure's code, and for the rows that it is given where some may be left out."""
     code = _code_version(measure)
-    return code if metric_of(measure) is None else f"{code}+directed.{RULE}"
+    return code if required_metric(measure) is None else f"{code}+directed.{RULE}"
 
 
 def _code_version(measure: Measure) -> str:
@@ -118,7 +118,7 @@ def _code_version(measure: Measure) -> str:
         return version_of_code(measure.function)
     if isinstance(measure, CalibratedMeasure):
         return f"{calibrated_version(measure)}+{N_PERMUTATIONS}"
-    return measures.version_of(measure)
+    return measures.code_version(measure)
 
 
 def calibrated_version(measure: Measure) -> str:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from shesha._types import Index, Vector
 from shesha.nulls.exchange import Exchange
+from shesha.support.types import Index, Vector
 
 _CELLS = 1 << 20
 """Entries of relabelled matrices that are held at a time."""
@@ -42,13 +42,13 @@ def mantel_p(
     objects may take each other's labels; its relabellings are drawn.
     """
     n_objects = int(places.max()) + 1 if design is None else design.n_rows
-    ranks, others = _ranked(x), _square(_ranked(y), places, n_objects)
+    ranks, others = _rank(x), _square(_rank(y), places, n_objects)
     kept = ~np.isnan(ranks)
     a, rows, columns = ranks[kept], *places[kept].T
     exact = design is None and math.factorial(min(n_objects, 20)) <= n_permutations
     at_once = max(1, _CELLS // len(a))
     if design is not None:
-        draws = _designed_orders(design, n_permutations, at_once, rng)
+        draws = _draw_designed_orders(design, n_permutations, at_once, rng)
     else:
         draws = _all_orders(n_objects) if exact else _random_orders(n_objects, n_permutations, at_once, rng)
     identity = np.arange(n_objects)[None]
@@ -62,7 +62,7 @@ def mantel_p(
     return as_strong / total if exact else (as_strong + 1) / (total + 1)
 
 
-def places_of(n_pairs: int, n_models: int | None, pairs: Sequence[tuple[int, int]] | None) -> Index | None:
+def pair_models(n_pairs: int, n_models: int | None, pairs: Sequence[tuple[int, int]] | None) -> Index | None:
     """Return the models of each pair, one row per pair."""
     if n_models is None and pairs is None:
         return None
@@ -79,7 +79,7 @@ def places_of(n_pairs: int, n_models: int | None, pairs: Sequence[tuple[int, int
     return places
 
 
-def _ranked(values: Vector) -> Vector:
+def _rank(values: Vector) -> Vector:
     """Ranks about their mean, NaN where there is no value."""
     kept = ~np.isnan(values)
     ranks = np.full(len(values), np.nan)
@@ -112,7 +112,7 @@ def _all_orders(n: int) -> Iterator[Index]:
     yield np.array(list(permutations(range(n))), dtype=np.intp)
 
 
-def _designed_orders(design: Exchange, count: int, at_once: int, rng: np.random.Generator) -> Iterator[Index]:
+def _draw_designed_orders(design: Exchange, count: int, at_once: int, rng: np.random.Generator) -> Iterator[Index]:
     for start in range(0, count, at_once):
         yield np.array([design.draw(rng) for _ in range(min(at_once, count - start))])
 

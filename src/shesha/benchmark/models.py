@@ -57,7 +57,7 @@ def add_kind(kind: str) -> None:
         _known_kinds.append(kind)
 
 
-def share_of(share: float, n: int) -> int:
+def count_of_share(share: float, n: int) -> int:
     """Return how many of n a share is, rounded down."""
     # A product such as 0.29 * 100 falls just below the whole number that is meant.
     return math.floor(share * n + 1e-9)
@@ -170,7 +170,7 @@ def domain(name: str) -> Domain:
     return cast(Domain, module)
 
 
-def fingerprint_of(*arrays: NDArray[Any] | str | bytes) -> str:
+def hash_arrays(*arrays: NDArray[Any] | str | bytes) -> str:
     """Hash arrays and texts, shapes and types included."""
     digest = hashlib.sha256()
     for array in arrays:

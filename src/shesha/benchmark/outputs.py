@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 
-from shesha import _validate as check
-from shesha._types import Matrix
+from shesha.inputs import validation as check
+from shesha.support.types import Matrix
 
 _SUM = 1e-3
 """How far a row of probabilities may be from summing to one: half precision."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.benchmark.ranks import Pooling, rank, rank_table
-from shesha.benchmark.tables import OTHER, TYPES, matched, type_of
-from shesha.plots import PALETTE, agreement, boxes, legend_of_colours, pyplot
+from shesha.benchmark.tables import OTHER, TYPES, match_published, measure_type
+from shesha.charts import PALETTE, agreement, boxes, legend_of_colours, pyplot
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,9 +52,9 @@ def plot_ranks(results: pd.DataFrame, axes: Any = None, *, pooling: Pooling = "c
         own = ranks[ranks["domain"] == domain].groupby("measure")["rank"]
         measures = [name for name in order.loc[order["domain"] == domain, "measure"] if own.get_group(name).count()]
         values = {name: own.get_group(name).dropna().to_numpy() for name in measures}
-        boxes(ax, values, [_COLOURS[type_of(name)] for name in measures], label="rank (1 is best)")
+        boxes(ax, values, [_COLOURS[measure_type(name)] for name in measures], label="rank (1 is best)")
         ax.set_title(domain)
-    shown = set(map(type_of, order["measure"]))
+    shown = set(map(measure_type, order["measure"]))
     legend_of_colours(panels[-1].figure, {kind: colour for kind, colour in _COLOURS.items() if kind in shown})
     return panels
 
@@ -73,7 +73,7 @@ def plot_agreement(own: pd.DataFrame, published: pd.DataFrame, ax: Axes | None =
     -------
     matplotlib Axes
     """
-    both = matched(own, published).dropna(subset=["own", "published"])
+    both = match_published(own, published).dropna(subset=["own", "published"])
     if both.empty:
         raise ValueError("own must hold scores that published holds as well, got none")
     tests = [str(test).replace("_", " ") for test in both["test"]]

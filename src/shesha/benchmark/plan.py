@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from shesha.benchmark.archive import LAST, reference
-from shesha.benchmark.entries import CalibratedMeasure, version_of
+from shesha.benchmark.entries import CalibratedMeasure, entry_version
+from shesha.benchmark.model_archive import LAST, reference
 from shesha.benchmark.models import Model
 from shesha.benchmark.suites import Task
 from shesha.benchmark.tests import BenchmarkTest, Cast, find
-from shesha.benchmark.work import Chunk
-from shesha.comparison._engine import Group, Pair, grouped
+from shesha.benchmark.worker_tasks import Chunk
+from shesha.comparison.engine import Group, Pair, group_by_view
 from shesha.measures import Measure
 
 Keys = Mapping[Model, str]
@@ -71,12 +71,12 @@ def trials(tasks: Sequence[Task], tests: Collection[str] = ()) -> list[Trial]:
     ]
 
 
-def models_of(chosen: Sequence[Trial]) -> list[Model]:
+def required_models(chosen: Sequence[Trial]) -> list[Model]:
     """Return the models that some trials need, each once."""
     return list(dict.fromkeys(model for trial in chosen for model in trial.models))
 
 
-def chunks_of(
+def plan_chunks(
     trial: Trial,
     measures: Sequence[Measure],
     keys: Keys,
@@ -86,7 +86,7 @@ def chunks_of(
     """Yield the work of a trial that is neither done nor planned already; what is yielded counts as planned."""
     left: dict[str, list[Pair]] = {}
     for measure in measures:
-        version = version_of(measure)
+        version = entry_version(measure)
         cells = {pair: (*pair, measure.name, version) for pair in trial.pairs(measure.symmetric, keys, n_layers)}
         reversed_ones = {(b, a, name, v) for a, b, name, v in cells.values()} if measure.symmetric else set()
         there = planned & reversed_ones
@@ -94,7 +94,7 @@ def chunks_of(
             pair for pair, cell in cells.items() if cell not in planned and (cell[1], cell[0], *cell[2:]) not in there
         ]
         planned.update(cells[pair] for pair in left[measure.name])
-    for group in grouped([measure for measure in measures if left[measure.name]], left):
+    for group in group_by_view([measure for measure in measures if left[measure.name]], left):
         yield from _pieces(group)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Literal, get_args
 
-from shesha import _kinds as kinds
-from shesha import _validate as check
 from shesha.benchmark.tests import TESTS
-from shesha.benchmark.tests._registry import counted, main_qualities
+from shesha.benchmark.tests._registry import main_qualities, ranking_scores
+from shesha.inputs import validation as check
+from shesha.support import argument_types as kinds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +93,7 @@ def rank_table(
     check.choice(pooling, get_args(Pooling), "pooling")
     chosen = results[[*CELL, "measure", "value"]]
     chosen = chosen[_counts(chosen, tests, qualities)]
-    chosen = chosen[_pooled(chosen, pooling)]
+    chosen = chosen[_has_pooling(chosen, pooling)]
     if chosen.empty:
         raise ValueError("results must hold scores of the tests and qualities asked for, got none")
     if chosen.duplicated([*CELL, "measure"]).any():
@@ -109,15 +109,15 @@ def _counts(results: pd.DataFrame, tests: Collection[str] | None, qualities: Col
     for name, wanted, column in (("tests", tests, "test"), ("qualities", qualities, "quality")):
         unknown = sorted({*([] if wanted is None else kinds.names(wanted, name))} - {*results[column]})
         if unknown:
-            raise ValueError(f"{name} must be among those of the results, got {check.listed(unknown)}")
-    by_test = results["test"].isin(list(counted()) if tests is None else list(tests))
+            raise ValueError(f"{name} must be among those of the results, got {check.join_items(unknown)}")
+    by_test = results["test"].isin(list(ranking_scores()) if tests is None else list(tests))
     if qualities is not None:
         return by_test & results["quality"].isin(list(qualities))
     own = results["test"].map(main_qualities())
     return by_test & (results["quality"] == own)
 
 
-def _pooled(results: pd.DataFrame, pooling: Pooling) -> pd.Series[bool]:
+def _has_pooling(results: pd.DataFrame, pooling: Pooling) -> pd.Series[bool]:
     """Tell which rows are of the pooling, or of an architecture that has no choice."""
     n_poolings = results.groupby(["domain", "dataset", "architecture"])["pooling"].transform("nunique")
     return (results["pooling"] == pooling) | (n_poolings == 1) | (pooling == "all")

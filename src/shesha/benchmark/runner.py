@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from shesha.benchmark import work
-from shesha.benchmark.archive import Archive, model_of
-from shesha.benchmark.differences import complete_differences
-from shesha.benchmark.entries import version_of
-from shesha.benchmark.meter import Meter
+from shesha.benchmark import worker_tasks
+from shesha.benchmark.entries import entry_version
+from shesha.benchmark.model_archive import Archive, model_key
 from shesha.benchmark.models import Model
-from shesha.benchmark.plan import Keys, Trial, chunks_of, models_of
+from shesha.benchmark.output_difference_store import complete_differences
+from shesha.benchmark.plan import Keys, Trial, plan_chunks, required_models
+from shesha.benchmark.progress_estimate import Meter
 from shesha.benchmark.store import Cell, Store, Trained
-from shesha.benchmark.work import Chunk
+from shesha.benchmark.worker_tasks import Chunk
 from shesha.measures import Measure
 from shesha.runs import Executor, Job, run
 
@@ -40,7 +40,7 @@ class Run:
         self._trained = {
             key: one for key, one in self.store.models().items() if one.accuracy is None or self._archive.has(key)
         }
-        self._planned = self.store.done()
+        self._planned = self.store.stored_comparisons()
         self._waiting = list(self.trials)
         self._ready: deque[Job] = deque()
         self._training: deque[Job] = deque()
@@ -54,7 +54,7 @@ class Run:
         run(self, self.executor, self.meter)
 
     def _plan_training(self) -> None:
-        models = models_of(self.trials)
+        models = required_models(self.trials)
         self.meter.n_models = len(models)
         for model in models:
             key = self.keys[model]
@@ -63,7 +63,7 @@ class Run:
                 continue
             kind = ("train", model.dataset, model.architecture, model.setting.kind == "deep")
             arguments = (model, key, self._archive.folder, self.keep_checkpoints)
-            self._training.append(Job(key, kind, 1.0, work.train, arguments))
+            self._training.append(Job(key, kind, 1.0, worker_tasks.train, arguments))
             self._models[key] = model
             self.meter.expect(kind, 1.0)
 
@@ -78,7 +78,7 @@ class Run:
             failed = {self.keys[model] for model in models if self._trained[self.keys[model]].accuracy is None}
             self._compare_outputs(trial, failed)
             n_layers = self._n_layers(trial, failed)
-            for chunk in chunks_of(trial, self.measures, self.keys, n_layers, self._planned):
+            for chunk in plan_chunks(trial, self.measures, self.keys, n_layers, self._planned):
                 self._add(chunk, failed)
         self._waiting = still
         self.meter.more_to_plan = bool(still)
@@ -94,7 +94,7 @@ class Run:
     def _add(self, chunk: Chunk, failed: set[str]) -> None:
         self.meter.n_cells += chunk.n_cells
         if failed & chunk.models:
-            chunk = self._without(chunk, failed)
+            chunk = self._drop_failed(chunk, failed)
         if chunk.n_cells:
             kind = ("compare", chunk.measures[0].view_key, tuple(one.name for one in chunk.measures))
             self._ready.append(
@@ -102,20 +102,20 @@ class Run:
                     f"comparisons {next(self._number)}",
                     kind,
                     chunk.n_cells,
-                    work.compare,
+                    worker_tasks.compare,
                     (chunk, self._archive.folder),
                 )
             )
             self.meter.expect(kind, chunk.n_cells)
 
-    def _without(self, chunk: Chunk, failed: set[str]) -> Chunk:
+    def _drop_failed(self, chunk: Chunk, failed: set[str]) -> Chunk:
         """Write the cells of models that could not be trained as failed, and return the rest."""
         lost, kept = [], []
         for measure, pairs in zip(chunk.measures, chunk.pairs, strict=True):
-            gone = [pair for pair in pairs if {model_of(name) for name in pair} & failed]
-            version = version_of(measure)
+            gone = [pair for pair in pairs if {model_key(name) for name in pair} & failed]
+            version = entry_version(measure)
             for pair in gone:
-                key = next(model_of(name) for name in pair if model_of(name) in failed)
+                key = next(model_key(name) for name in pair if model_key(name) in failed)
                 reason = f"no model: {self._trained[key].reason}"
                 lost.append(Cell(*pair, measure.name, version, None, 0.0, reason))
             kept.append(tuple(pair for pair in pairs if pair not in set(gone)))
@@ -128,9 +128,9 @@ class Run:
         waiting = self._ready or self._training
         return waiting.popleft() if waiting else None
 
-    def done(self, job: Job, result: Any) -> float:
+    def keep_result(self, job: Job, result: Any) -> float:
         """Write what came out."""
-        if job.call is work.train:
+        if job.call is worker_tasks.train:
             self.store.add_model(self._models[job.key], result)
             self._trained[result.key] = result
             self.meter.models_done += 1
@@ -140,15 +140,15 @@ class Run:
         self.meter.cells_done += len(result)
         return float(sum(cell.seconds for cell in result))
 
-    def given_up(self, job: Job, reason: str) -> None:
+    def record_failure(self, job: Job, reason: str) -> None:
         """Write why there is no model, or why there are no comparisons."""
-        if job.call is work.train:
-            self.done(job, Trained(job.key, None, 0.0, reason))
+        if job.call is worker_tasks.train:
+            self.keep_result(job, Trained(job.key, None, 0.0, reason))
             return
         chunk: Chunk = job.arguments[0]
         cells = [
-            Cell(*pair, measure.name, version_of(measure), None, 0.0, reason)
+            Cell(*pair, measure.name, entry_version(measure), None, 0.0, reason)
             for measure, pairs in zip(chunk.measures, chunk.pairs, strict=True)
             for pair in pairs
         ]
-        self.done(job, cells)
+        self.keep_result(job, cells)

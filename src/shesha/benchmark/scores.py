@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._random import generator
-from shesha._types import Index, Seed, Vector
-from shesha.benchmark.mantel import mantel_p, places_of, rank_correlation
+from shesha.benchmark.mantel import mantel_p, pair_models, rank_correlation
 from shesha.benchmark.outputs import accuracy_difference, disagreement, jensen_shannon
+from shesha.inputs import validation as check
 from shesha.nulls import Exchange, exchange
+from shesha.support.seeds import generator
+from shesha.support.types import Index, Seed, Vector
 
 __all__ = [
     "Correlation",
@@ -32,8 +32,8 @@ __all__ = [
     "groups",
     "jensen_shannon",
     "layers",
+    "pair_value",
     "spearman",
-    "value_of",
 ]
 Pair = tuple[int, int]
 NamePair = tuple[str, str]
@@ -122,7 +122,7 @@ def spearman(
     x, y = _vector(distances, "distances"), _vector(differences, "differences")
     if len(x) != len(y):
         raise ValueError(f"differences must have a value per distance ({len(x)}), got {len(y)}")
-    places = places_of(len(x), n_models, pairs)
+    places = pair_models(len(x), n_models, pairs)
     families = _families(places, n_models, blocks, groups)
     kept = ~(np.isnan(x) | np.isnan(y))
     n, dropped = int(kept.sum()), int((~kept).sum())
@@ -193,9 +193,9 @@ def groups(
     symmetric : bool
         Whether the value of (b, a) is that of (a, b).
     """
-    sides = {own: _pairs_of(own, groups) for own in groups}
+    sides = {own: _group_pairs(own, groups) for own in groups}
     wanted = {pair for both in sides.values() for side in both for pair in side}
-    found = {pair: value_of(values, pair, symmetric) for pair in wanted}
+    found = {pair: pair_value(values, pair, symmetric) for pair in wanted}
     distinct = {frozenset(pair) if symmetric else pair: value for pair, value in found.items()}
     dropped = sum(map(math.isnan, distinct.values()))
     n = len(distinct) - dropped
@@ -227,7 +227,7 @@ def layers(values: Mapping[Pair, float], n_layers: int, closer: str, symmetric: 
     """
     square = np.full((n_layers, n_layers), np.nan)
     for pair in permutations(range(n_layers), 2):
-        square[pair] = value_of(values, pair, symmetric)
+        square[pair] = pair_value(values, pair, symmetric)
     square = _as_distance(square, closer)
     stretches = [stretch for i in range(n_layers) for stretch in (square[i, i + 1 :], square[i, :i][::-1])]
     upper = np.triu_indices(n_layers, k=1)
@@ -235,13 +235,13 @@ def layers(values: Mapping[Pair, float], n_layers: int, closer: str, symmetric: 
     kept = ~np.isnan(square[upper])
     pooled = rank_correlation(square[upper][kept], steps[kept])
     return LayerScores(
-        _in_order(stretches),
-        _explained(pooled, int(kept.sum()), int((~kept).sum()), "fewer than two different values between layers"),
+        _order_quality(stretches),
+        _quality(pooled, int(kept.sum()), int((~kept).sum()), "fewer than two different values between layers"),
         _mean_correlation([stretch for stretch in stretches if len(stretch) > 1]),
     )
 
 
-def value_of(values: Mapping[Any, float], pair: tuple[Any, Any], symmetric: bool) -> float:
+def pair_value(values: Mapping[Any, float], pair: tuple[Any, Any], symmetric: bool) -> float:
     """Return the value of a pair; for symmetric measures either order serves. A pair without entry is an error."""
     for one in (pair, pair[::-1]) if symmetric else (pair,):
         if one in values:
@@ -272,7 +272,7 @@ def _empty_side(near: Vector, far: Vector) -> str:
     return f"no value {' and none '.join(sides)}" if sides else ""
 
 
-def _pairs_of(own: str, groups: Mapping[str, Sequence[str]]) -> tuple[list[NamePair], list[NamePair]]:
+def _group_pairs(own: str, groups: Mapping[str, Sequence[str]]) -> tuple[list[NamePair], list[NamePair]]:
     """Pairs within a group and its pairs with members of the others."""
     others = [member for name, members in groups.items() if name != own for member in members]
     return list(combinations(groups[own], 2)), list(product(groups[own], others))
@@ -285,7 +285,7 @@ def _too_small(own: str, groups: Mapping[str, Sequence[str]]) -> str:
     return f"group {own} has {n} model{'s' * (n != 1)}: no pairs within" if n < 2 else ""
 
 
-def _in_order(stretches: Sequence[Vector]) -> Quality:
+def _order_quality(stretches: Sequence[Vector]) -> Quality:
     kept = right = dropped = 0
     for stretch in stretches:
         nearer, farther = (stretch[index] for index in np.triu_indices(len(stretch), k=1))
@@ -293,7 +293,7 @@ def _in_order(stretches: Sequence[Vector]) -> Quality:
         kept += int(usable.sum())
         dropped += int((~usable).sum())
         right += int((nearer <= farther).sum())
-    return _explained(right / kept if kept else math.nan, kept, dropped, "no three layers on one side with values")
+    return _quality(right / kept if kept else math.nan, kept, dropped, "no three layers on one side with values")
 
 
 def _mean_correlation(stretches: Sequence[Vector]) -> Quality:
@@ -303,8 +303,8 @@ def _mean_correlation(stretches: Sequence[Vector]) -> Quality:
         found.append(rank_correlation(stretch[kept], kept.astype(np.float64)))
     usable = [value for value in found if not math.isnan(value)]
     value = float(np.mean(usable)) if usable else math.nan
-    return _explained(value, len(usable), len(found) - len(usable), "no layer has two different values on one side")
+    return _quality(value, len(usable), len(found) - len(usable), "no layer has two different values on one side")
 
 
-def _explained(value: float, n: int, dropped: int, reason: str) -> Quality:
+def _quality(value: float, n: int, dropped: int, reason: str) -> Quality:
     return Quality(value, n, dropped, reason if math.isnan(value) else "")

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Protocol
 
-from shesha import _kinds as kinds
-from shesha import _validate as check
-from shesha._types import Seed
 from shesha.benchmark import scores
-from shesha.benchmark.scores import Correlation, Quality, value_of
+from shesha.benchmark.scores import Correlation, Quality, pair_value
+from shesha.inputs import validation as check
+from shesha.support import argument_types as kinds
+from shesha.support.types import Seed
 
 Pair = tuple[str, str]
 Values = Mapping[Pair, float]
@@ -126,11 +126,11 @@ def score_prediction(
     pairs = pairs_prediction(names, measure.symmetric)
     places = {name: place for place, name in enumerate(names)}
     sign = -1.0 if measure.closer == "higher" else 1.0
-    distances = [sign * value_of(values, pair, measure.symmetric) for pair in pairs]
+    distances = [sign * pair_value(values, pair, measure.symmetric) for pair in pairs]
     numbers = [(places[a], places[b]) for a, b in pairs]
     rows = []
     for test, known in kinds.mapping(differences, "differences").items():
-        outputs = [value_of(known, pair, True) for pair in pairs]
+        outputs = [pair_value(known, pair, True) for pair in pairs]
         found = scores.spearman(distances, outputs, len(names), numbers, n_permutations, seed)
         rows.append(_row(test, "spearman", measure, found))
     return rows
@@ -183,7 +183,7 @@ def score_layers(
         kinds.iterable(layers, "models", "layers")
         places = {name: place for place, name in enumerate(layers)}
         wanted = pairs_prediction(layers, measure.symmetric)
-        own = {(places[a], places[b]): value_of(values, (a, b), measure.symmetric) for a, b in wanted}
+        own = {(places[a], places[b]): pair_value(values, (a, b), measure.symmetric) for a, b in wanted}
         found = scores.layers(own, len(layers), measure.closer, measure.symmetric)
         for quality, part in zip(parts, (found.conformity, found.by_layer, found.pooled), strict=True):
             parts[quality].append(part)

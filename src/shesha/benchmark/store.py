@@ -10,11 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from shesha import _kinds as kinds
-from shesha import _sqlite as sqlite
 from shesha import runs
 from shesha.benchmark._layout import LAYOUT
 from shesha.benchmark.models import Model
+from shesha.support import argument_types as kinds
+from shesha.support import sqlite as sqlite
 
 Place = tuple[str, str, str, str, float, int]
 """Domain, data set, architecture, kind and degree of the setting, seed."""
@@ -88,7 +88,7 @@ class Store:
         self._connection.close()
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         """All or nothing."""
         with sqlite.transaction(self._connection, self.path):
             yield
@@ -104,13 +104,13 @@ class Store:
 
     def describe(self, **values: str) -> None:
         """Write what the store says of itself."""
-        with self.writing():
+        with self.transaction():
             self._connection.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", values.items())
 
     def plan(self, models: Mapping[str, Model]) -> None:
         """Write which model, by key, stands for which place of the suite."""
-        rows = [(*place_of(model), key) for key, model in models.items()]
-        with self.writing():
+        rows = [(*model_place(model), key) for key, model in models.items()]
+        with self.transaction():
             self._connection.executemany("INSERT OR REPLACE INTO plan VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     def keys(self) -> dict[Place, str]:
@@ -120,7 +120,7 @@ class Store:
     def add_entries(self, entries: Iterable[Entry]) -> None:
         """Write which measures take part; of one that is there in another version, the new one counts from now on."""
         rows = [(one.name, one.version, one.closer, int(one.symmetric)) for one in entries]
-        with self.writing():
+        with self.transaction():
             self._connection.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?)", rows)
 
     def entries(self) -> list[Entry]:
@@ -138,7 +138,7 @@ class Store:
             trained.seconds,
             trained.reason,
         )
-        with self.writing():
+        with self.transaction():
             self._connection.execute("INSERT OR REPLACE INTO model VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def models(self) -> dict[str, Trained]:
@@ -149,10 +149,10 @@ class Store:
     def add_cells(self, cells: Iterable[Cell]) -> None:
         """Write comparisons; one that is there already stays as it is."""
         rows = [astuple(cell) for cell in cells]
-        with self.writing():
+        with self.transaction():
             self._connection.executemany("INSERT OR IGNORE INTO cell VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
-    def done(self) -> set[tuple[str, str, str, str]]:
+    def stored_comparisons(self) -> set[tuple[str, str, str, str]]:
         """Return the comparisons that are there: first, second, measure, version."""
         return set(self._connection.execute("SELECT first, second, measure, version FROM cell"))
 
@@ -164,7 +164,7 @@ class Store:
 
     def forget_failures(self) -> int:
         """Remove the models and comparisons that have no value, so that the next run tries them again."""
-        with self.writing():
+        with self.transaction():
             removed = self._connection.execute("DELETE FROM cell WHERE value IS NULL").rowcount
             removed += self._connection.execute("DELETE FROM model WHERE accuracy IS NULL").rowcount
         return int(removed)
@@ -172,7 +172,7 @@ class Store:
     def add_differences(self, differences: Iterable[Difference]) -> None:
         """Write how much outputs differ."""
         rows = [astuple(difference) for difference in differences]
-        with self.writing():
+        with self.transaction():
             self._connection.executemany("INSERT OR IGNORE INTO output VALUES (?, ?, ?, ?, ?)", rows)
 
     def differences(self) -> dict[tuple[str, str], Difference]:
@@ -184,7 +184,7 @@ class Store:
         return self._connection.execute(text, tuple(values)).fetchall()
 
 
-def place_of(model: Model) -> Place:
+def model_place(model: Model) -> Place:
     """Return what tells a model from the others of its suite."""
     setting = model.setting
     return model.domain, model.dataset, model.architecture, setting.kind, setting.degree, model.seed
@@ -196,8 +196,8 @@ def require_place(path: Path) -> None:
 
 
 @contextmanager
-def only_writer(path: Path, *, wait: bool = True) -> Iterator[None]:
+def lock_run(path: Path, *, wait: bool = True) -> Iterator[None]:
     """Keep other runs off a store; the lock goes with the process, however it ends."""
     require_place(path)
-    with runs.only_writer(path, wait=wait):
+    with runs.lock_for_writing(path, wait=wait):
         yield

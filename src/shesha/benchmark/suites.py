@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
-from shesha import _kinds as kinds
-from shesha import _spelling as spelling
-from shesha.benchmark._imported import found_at, is_place
+from shesha.benchmark._import_by_name import import_by_name, is_place
 from shesha.benchmark.catalogue import Catalogue
 from shesha.benchmark.models import PLACES, STANDARD, Model, Plain, Setting
-from shesha.benchmark.tests import ByGroups, find, known
+from shesha.benchmark.tests import ByGroups, all_tests, find
+from shesha.support import argument_types as kinds
+from shesha.support import spelling as spelling
 
 Groups = tuple[Setting, ...]
 
@@ -43,7 +43,7 @@ class Task:
     @property
     def tests(self) -> tuple[str, ...]:
         """Names of the tests that this task takes part in."""
-        return tuple(one.name for one in known() if one.takes_part(self))
+        return tuple(one.name for one in all_tests() if one.takes_part(self))
 
     def model(self, setting: Setting, seed: int) -> Model:
         """Return one of the task's models."""
@@ -70,7 +70,7 @@ class Suite:
             if places.count(place) > 1:
                 raise ValueError(f"tasks must differ in domain, data set or architecture, got {task} repeatedly")
 
-    def chosen(
+    def choose_tasks(
         self, domains: Collection[str] = (), datasets: Collection[str] = (), architectures: Collection[str] = ()
     ) -> tuple[Task, ...]:
         """Return the tasks of some domains, data sets and architectures; none named means all."""
@@ -104,12 +104,12 @@ def test_name(text: str) -> str:
     return find(text).name
 
 
-def groups_of(**degrees: Collection[float]) -> dict[str, Groups]:
+def setting_groups(**degrees: Collection[float]) -> dict[str, Groups]:
     """Return the groups of a task: for each test by groups, by its name, the settings of the degrees given.
 
     Examples
     --------
-    >>> [str(setting) for setting in groups_of(label_randomization=(0, 0.5))["label_randomization"]]
+    >>> [str(setting) for setting in setting_groups(label_randomization=(0, 0.5))["label_randomization"]]
     ['standard', 'labels 0.5']
     """
     found = {}
@@ -125,7 +125,7 @@ def groups_of(**degrees: Collection[float]) -> dict[str, Groups]:
 def _groups(
     labels: tuple[float, ...], shortcut: tuple[float, ...], augmentation: tuple[float, ...]
 ) -> dict[str, Groups]:
-    return groups_of(label_randomization=labels, shortcut=shortcut, augmentation=augmentation)
+    return setting_groups(label_randomization=labels, shortcut=shortcut, augmentation=augmentation)
 
 
 def task(domain: str, dataset: str, architecture: str, suite: str = "paper", **changes: Any) -> Task:
@@ -152,7 +152,7 @@ def task(domain: str, dataset: str, architecture: str, suite: str = "paper", **c
     usual = found.hyperparameters(dataset, architecture, suite)
     n_models, n_per_group, n_layered = found.sizes[suite]
     own: dict[str, Any] = {
-        "groups": groups_of(**found.degrees_of(dataset, architecture)),
+        "groups": setting_groups(**found.setting_degrees(dataset, architecture)),
         "poolings": found.network(architecture).poolings or found.poolings,
         "layers": found.layers,
         "n_models": n_models,
@@ -211,15 +211,15 @@ def suite(name: str) -> Suite:
         If what is at the place is no suite.
     """
     if is_place(name):
-        found = found_at(name, "suite")
+        found = import_by_name(name, "suite")
         if not isinstance(found, Suite):
             raise TypeError(f"suite must be a Suite, got {name!r}, which is {type(found).__name__}")
         # A store remembers the name, and so tells where its suite is.
         return replace(found, name=name)
-    return shipped(name)
+    return load_suite(name)
 
 
-def shipped(name: str) -> Suite:
+def load_suite(name: str) -> Suite:
     """Return a suite of the library."""
     if kinds.text(name, "suite") not in _SUITES:
         raise spelling.unknown(name, "suite", _SUITES, spelling.close_names(name, _SUITES, n=1, cutoff=0.3))

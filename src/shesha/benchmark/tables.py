@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha import _kinds as kinds
-from shesha import _validate as check
 from shesha.benchmark.mantel import rank_correlation
 from shesha.benchmark.ranks import CELL, require_columns
+from shesha.inputs import validation as check
 from shesha.report import markdown_table
+from shesha.support import argument_types as kinds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ def base_name(measure: str) -> str:
     return measure.split("(")[0]
 
 
-def type_of(measure: str) -> str:
+def measure_type(measure: str) -> str:
     """Return the type of a measure in the paper's tables, 'Other' for those that it does not know."""
     return _PLACES.get(base_name(measure), (OTHER, 0))[0]
 
@@ -64,7 +64,7 @@ def table(results: pd.DataFrame, test: str | None = None, domain: str | None = N
     >>> frame.shape, float(frame.loc[("RSM", "CKA"), ("auprc", "Cora", "SAGE")])
     ((24, 20), 0.78)
     """
-    return _arranged(results, "value", test, domain)
+    return _pivot(results, "value", test, domain)
 
 
 def stars(results: pd.DataFrame, test: str | None = None, domain: str | None = None) -> pd.DataFrame:
@@ -79,7 +79,7 @@ def stars(results: pd.DataFrame, test: str | None = None, domain: str | None = N
         require_columns(results, ["significance_stars"], "results")
         counts = results["significance_stars"].to_numpy()
     marked = results.assign(stars=["*" * int(count) for count in counts])
-    return _arranged(marked, "stars", test, domain).fillna("")
+    return _pivot(marked, "stars", test, domain).fillna("")
 
 
 def to_markdown(frame: pd.DataFrame, stars: pd.DataFrame | None = None) -> str:
@@ -130,7 +130,7 @@ def agreement(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for cell, both in matched(own, published).groupby(list(CELL), sort=False):
+    for cell, both in match_published(own, published).groupby(list(CELL), sort=False):
         mine, theirs = (both[name].to_numpy(dtype=float) for name in ("own", "published"))
         kept = ~(np.isnan(mine) | np.isnan(theirs))
         mine, theirs, n = mine[kept], theirs[kept], int(kept.sum())
@@ -142,7 +142,7 @@ def agreement(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*CELL, "spearman", "difference", "spread", "n"])
 
 
-def matched(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+def match_published(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that both tables have, their values as `own` and `published`, measures without options."""
     keys = [*CELL, "measure"]
     for name, frame in (("own", own), ("published", published)):
@@ -155,7 +155,7 @@ def matched(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _arranged(results: pd.DataFrame, column: str, test: str | None, domain: str | None) -> pd.DataFrame:
+def _pivot(results: pd.DataFrame, column: str, test: str | None, domain: str | None) -> pd.DataFrame:
     """Pivot one column of the results."""
     require_columns(results, [*CELL, "measure", column], "results")
     chosen = results
@@ -170,7 +170,7 @@ def _arranged(results: pd.DataFrame, column: str, test: str | None, domain: str 
     ]
     if chosen.duplicated([*levels, "measure"]).any():
         raise ValueError("results must hold each score of a measure once, got some again")
-    chosen = chosen.assign(type=chosen["measure"].map(type_of))
+    chosen = chosen.assign(type=chosen["measure"].map(measure_type))
     found = chosen.pivot(index=["type", "measure"], columns=levels, values=column)
     seen = {name: {value: place for place, value in enumerate(chosen[name].unique())} for name in levels}
     columns = sorted(found.columns, key=lambda labels: [seen[n][v] for n, v in zip(levels, labels, strict=True)])

@@ -4,27 +4,27 @@ The documented names of the public package keep their signatures and numbers; th
 names.
 """
 
-from shesha._warnings import GuessedControlsWarning
 from shesha.bio import analysis
-from shesha.bio.annotated import (
+from shesha.bio.anndata_scores import (
     compute_coherence,
     compute_coherence_knn,
     compute_coherence_whitened,
     compute_magnitude,
 )
+from shesha.bio.coherence_tables import coherence, coherence_table, coherence_test
 from shesha.bio.controls import Controls, find_controls
-from shesha.bio.discordances import discordance
+from shesha.bio.discordance import discordance
 from shesha.bio.integration import integration_test
-from shesha.bio.intervals import PerturbationInterval, perturbation_interval
 from shesha.bio.namespace import register
-from shesha.bio.perturbations import (
+from shesha.bio.perturbation_intervals import PerturbationInterval, perturbation_interval
+from shesha.bio.perturbation_scores import (
     perturbation_coherence,
     perturbation_coherence_knn,
     perturbation_coherence_whitened,
     perturbation_effect_size,
 )
-from shesha.bio.perturbed import coherence, coherence_table, coherence_test
 from shesha.bio.reproducibility import magnitude_matched_comparison, split_half_reproducibility
+from shesha.support.warnings import GuessedControlsWarning
 
 perturbation_stability = perturbation_coherence
 perturbation_stability_whitened = perturbation_coherence_whitened

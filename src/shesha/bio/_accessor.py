@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from anndata import AnnData
 
-from shesha.bio import perturbed
+from shesha.bio import coherence_tables
 from shesha.results import CoherenceTable
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ class Shesha:
 
     def coherence(self, groupby: str, **options: Any) -> AnnData | None:
         """`shesha.bio.coherence`: table into ``.uns``, cosines into ``.obs``."""
-        return perturbed.coherence(self._adata, groupby, **options)
+        return coherence_tables.coherence(self._adata, groupby, **options)
 
     def coherence_test(self, groupby: str, **options: Any) -> pd.DataFrame:
         """`shesha.bio.coherence_test`: a line per perturbation."""
-        return perturbed.coherence_test(self._adata, groupby, **options)
+        return coherence_tables.coherence_test(self._adata, groupby, **options)
 
     def coherence_table(self, groupby: str, **options: Any) -> CoherenceTable:
         """`shesha.bio.coherence_table`: a result that prints and draws."""
-        return perturbed.coherence_table(self._adata, groupby, **options)
+        return coherence_tables.coherence_table(self._adata, groupby, **options)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha import _kinds as kinds
-from shesha import _validate as check
-from shesha._types import Array, Mask, Matrix
+from shesha.inputs import validation as check
+from shesha.support import argument_types as kinds
+from shesha.support.types import Array, Mask, Matrix
 
 
 def require_anndata(adata: Any) -> None:
@@ -24,7 +24,7 @@ def column(adata: Any, key: str, name: str) -> Array:
     from pandas import isna
 
     if kinds.label(key, name) not in adata.obs:
-        known = check.listed(map(str, adata.obs))
+        known = check.join_items(map(str, adata.obs))
         raise ValueError(f"{name} must be a column of adata.obs, one of {known or 'none'}, got {key!r}")
     # A copy: the values may be those of adata itself, which pandas lends for reading alone since 3.0.
     values = np.array(adata.obs[key], dtype=object)
@@ -38,7 +38,7 @@ def labels(adata: Any, key: str, name: str) -> NDArray[Any]:
     return np.array([None if one is None else str(one) for one in values], dtype=object)
 
 
-def matrix_of(adata: Any, layer: str | None) -> Any:
+def data_matrix(adata: Any, layer: str | None) -> Any:
     """Return X or a layer as it is stored: dense, sparse, on disk or lazy."""
     if layer is None:
         if adata.X is None:
@@ -46,7 +46,7 @@ def matrix_of(adata: Any, layer: str | None) -> Any:
         return adata.X
     if kinds.label(layer, "layer") not in adata.layers:
         # Since 0.13 anndata has X among the layers, under None.
-        known = check.listed(name for name in adata.layers if name is not None)
+        known = check.join_items(name for name in adata.layers if name is not None)
         raise ValueError(f"layer must be among {known or 'none'}, got {layer!r}")
     return adata.layers[layer]
 
@@ -61,14 +61,16 @@ def dense_rows(matrix: Any, mask: Mask, name: str) -> Matrix:
     return check.matrix(rows, name, min_rows=1)
 
 
-def perturbed(adata: Any, key: str, control: str, layer: str | None) -> Iterator[tuple[Any, Matrix, Matrix]]:
+def iterate_perturbations(
+    adata: Any, key: str, control: str, layer: str | None
+) -> Iterator[tuple[Any, Matrix, Matrix]]:
     """Go through the perturbations, in their order among the cells: label, controls, cells."""
     require_anndata(adata)
-    values, matrix = column(adata, key, "perturbation_key"), matrix_of(adata, layer)
+    values, matrix = column(adata, key, "perturbation_key"), data_matrix(adata, layer)
     known = list(dict.fromkeys(one for one in values if one is not None))
     if kinds.label(control, "control_label") not in set(known):
         raise ValueError(
-            f"control_label must be a label of adata.obs[{key!r}], one of {check.listed(known) or 'none'}, "
+            f"control_label must be a label of adata.obs[{key!r}], one of {check.join_items(known) or 'none'}, "
             f"got {control!r}"
         )
     controls = dense_rows(matrix, values == control, "the control cells")

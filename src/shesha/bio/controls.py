@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from shesha import _kinds as kinds
-from shesha import _spelling as spelling
-from shesha import _validate as check
-from shesha._warnings import GuessedControlsWarning, warn
-from shesha.results._base import Result
+from shesha.inputs import validation as check
+from shesha.results.base import Result
+from shesha.support import argument_types as kinds
+from shesha.support import spelling as spelling
+from shesha.support.warnings import GuessedControlsWarning, warn
 
 _EXACT = frozenset(
     (
@@ -42,8 +42,10 @@ class Controls(Result):
 
     def __str__(self) -> str:
         """Say which labels, and how they were found."""
-        others = f"; {check.listed(self.others)} read like controls too, and count as perturbations" * bool(self.others)
-        return f"controls: {check.listed(map(repr, self.labels))} ({self.how}){others}"
+        others = f"; {check.join_items(self.others)} read like controls too, and count as perturbations" * bool(
+            self.others
+        )
+        return f"controls: {check.join_items(map(repr, self.labels))} ({self.how}){others}"
 
 
 def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = None) -> Controls:
@@ -87,7 +89,7 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
     """
     known = list(dict.fromkeys(str(one) for one in kinds.instance(labels, Iterable, "labels", "labels")))
     if control is not None:
-        return _named(known, control)
+        return _check_named_controls(known, control)
     stages: tuple[tuple[str, Callable[[str], bool]], ...] = (
         ("exact", _is_exact),
         ("token", _has_token),
@@ -99,12 +101,14 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
         if not found:
             continue
         if len({_stem(one) for one in found}) > 1:
-            raise ValueError(f"control must be named where several labels read like controls: {check.listed(found)}")
+            raise ValueError(
+                f"control must be named where several labels read like controls: {check.join_items(found)}"
+            )
         controls = Controls(tuple(found), how, tuple(one for one in like if one not in found))
         if how != "exact" or controls.others:
             warn(f"{controls}; name them with control=", GuessedControlsWarning)
         return controls
-    raise ValueError(f"control must name the label of the control cells, one of {check.listed(known) or 'none'}")
+    raise ValueError(f"control must name the label of the control cells, one of {check.join_items(known) or 'none'}")
 
 
 def is_control(label: str) -> bool:
@@ -112,7 +116,7 @@ def is_control(label: str) -> bool:
     return _is_exact(label) or _has_token(label)
 
 
-def _named(known: list[str], control: str | Sequence[str]) -> Controls:
+def _check_named_controls(known: list[str], control: str | Sequence[str]) -> Controls:
     wanted = [control] if isinstance(control, str) else [str(one) for one in kinds.sequence(control, "control")]
     if not wanted:
         raise ValueError("control must name at least one label, got an empty sequence")
@@ -121,7 +125,7 @@ def _named(known: list[str], control: str | Sequence[str]) -> Controls:
             close = spelling.close_names(one, known) or [
                 label for label in known if is_control(label) or _has_keyword(label)
             ]
-            among = check.listed(known) or "no labels"
+            among = check.join_items(known) or "no labels"
             raise ValueError(f"control must be among {among}, got {one!r}{spelling.did_you_mean(close[:3])}")
     return Controls(tuple(dict.fromkeys(wanted)), "named")
 

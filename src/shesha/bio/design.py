@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha import _kinds as kinds
-from shesha import _validate as check
-from shesha._types import Index
-from shesha._warnings import MeasureWarning, warn
-from shesha.bio._cells import labels, matrix_of, require_anndata
+from shesha.bio._cells import data_matrix, labels, require_anndata
 from shesha.bio.controls import Controls, find_controls
-from shesha.given import in_memory, parted
+from shesha.inputs import load_backed, split_names
+from shesha.inputs import validation as check
+from shesha.support import argument_types as kinds
+from shesha.support.types import Index
+from shesha.support.warnings import MeasureWarning, warn
 
 _LOOKED_AT = 200
 """Cells that are looked at to tell counts from normalised values."""
@@ -72,8 +72,8 @@ def cell_design(
     is_control = np.isin(own, controls.labels)
     within = given.get("blocks")
     if "per" in given:
-        own = np.where(is_control, own, _joined(own, given["per"]))
-        within = given["per"] if within is None else _joined(given["per"], within)
+        own = np.where(is_control, own, _join_labels(own, given["per"]))
+        within = given["per"] if within is None else _join_labels(given["per"], within)
     return CellDesign(
         matrix=matrix if len(rows) == matrix.shape[0] else _Kept(matrix, rows),
         rows=rows,
@@ -103,17 +103,19 @@ class _Kept:
 def _matrix(adata: Any, obsm: str | None, layer: str | None) -> tuple[Any, str]:
     """Return an embedding, a layer or X, as it is stored, and its name."""
     if layer is not None or obsm is None:
-        matrix = matrix_of(adata, layer)
+        matrix = data_matrix(adata, layer)
         name = "X" if layer is None else f"layers[{layer!r}]"
         _tell_counts(matrix, name)
         return matrix, name
     key = kinds.text(obsm, "obsm").removeprefix("obsm/")
     if key not in adata.obsm:
         raise ValueError(
-            f"obsm must be among {check.listed(adata.obsm) or 'none'}, or None for X, got {obsm!r}: compute the "
+            f"obsm must be among {check.join_items(adata.obsm) or 'none'}, or None for X, got {obsm!r}: compute the "
             "embedding first, as scanpy.pp.pca does"
         )
-    return parted(in_memory(adata.obsm[key]) if _is_table(adata.obsm[key]) else adata.obsm[key])[0], f"obsm[{key!r}]"
+    return split_names(load_backed(adata.obsm[key]) if _is_table(adata.obsm[key]) else adata.obsm[key])[
+        0
+    ], f"obsm[{key!r}]"
 
 
 def _is_table(values: Any) -> bool:
@@ -142,5 +144,5 @@ def _labels(adata: Any, value: str | Sequence[Any], name: str) -> NDArray[Any]:
     return np.array([None if isna(one) else str(one) for one in found], dtype=object)
 
 
-def _joined(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+def _join_labels(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
     return np.array([f"{a} | {b}" for a, b in zip(first, second, strict=True)], dtype=object)

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from shesha.bio._cells import labels, require_anndata
-from shesha.comparison.within import MEASURES, compare_within
+from shesha.comparison.within_classes import MEASURES, compare_within
 from shesha.io import from_anndata
-from shesha.measures._registry import Choice
-from shesha.results._within import WithinClasses
+from shesha.measures.registry import Choice
+from shesha.results.similarity.within_classes import WithinClasses
 
 if TYPE_CHECKING:
     from anndata import AnnData

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha import _kinds as kinds
-from shesha import _validate as check
-from shesha._types import Matrix
-from shesha.bio._cells import dense_rows, labels, matrix_of, require_anndata
-from shesha.bio._shifted import NO_LENGTH
+from shesha.bio._cells import data_matrix, dense_rows, labels, require_anndata
+from shesha.bio._shifts import NO_LENGTH
+from shesha.inputs import validation as check
+from shesha.support import argument_types as kinds
+from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,10 +75,10 @@ def split_half_reproducibility(
     check.count(n_splits, "n_splits")
     check.count(min_cells, "min_cells", minimum=2)
     check.count(random_state, "random_state", minimum=0)
-    values, matrix = labels(adata, perturbation_key, "perturbation_key"), matrix_of(adata, layer)
+    values, matrix = labels(adata, perturbation_key, "perturbation_key"), data_matrix(adata, layer)
     known = sorted({one for one in values if one is not None})
     if control_label not in known:
-        raise ValueError(f"control_label must be one of {check.listed(known) or 'none'}, got {control_label!r}")
+        raise ValueError(f"control_label must be one of {check.join_items(known) or 'none'}, got {control_label!r}")
     centre = dense_rows(matrix, values == control_label, "the control cells").mean(axis=0)
     lines: list[dict[str, Any]] = []
     for one in known:
@@ -86,13 +86,13 @@ def split_half_reproducibility(
         if one == control_label or mask.sum() < min_cells:
             continue
         shifts = dense_rows(matrix, mask, f"the cells of {one}") - centre
-        cosine = _between_halves(shifts, n_splits, np.random.default_rng(_seed(one, random_state)))
+        cosine = _half_agreement(shifts, n_splits, np.random.default_rng(_seed(one, random_state)))
         lines.append({"perturbation": one, "split_half_cosine": cosine, "n_cells": int(mask.sum())})
     found = pd.DataFrame(lines, columns=["perturbation", "split_half_cosine", "n_cells"])
     return found.set_index("perturbation")
 
 
-def _between_halves(shifts: Matrix, n_splits: int, rng: np.random.Generator) -> float:
+def _half_agreement(shifts: Matrix, n_splits: int, rng: np.random.Generator) -> float:
     n, half = len(shifts), len(shifts) // 2
     orders = np.array([rng.permutation(n) for _ in range(n_splits)])
     sums = []
@@ -159,11 +159,13 @@ def magnitude_matched_comparison(
     if len(table) < 4 * bins:
         raise ValueError(f"repro_df must hold at least {4 * bins} perturbations for {bins} bins, got {len(table)}")
     codes = pd.qcut(table[magnitude_col], q=bins, labels=False, duplicates="drop")
-    lines = [_within(f"Q{code + 1}", table[codes == code], names) for code in range(bins) if (codes == code).sum() >= 6]
+    lines = [
+        _group_row(f"Q{code + 1}", table[codes == code], names) for code in range(bins) if (codes == code).sum() >= 6
+    ]
     return pd.DataFrame(lines)
 
 
-def _within(name: str, part: pd.DataFrame, names: list[str]) -> dict[str, Any]:
+def _group_row(name: str, part: pd.DataFrame, names: list[str]) -> dict[str, Any]:
     from scipy.stats import spearmanr
 
     coherence, repro, magnitude = (part[one] for one in names)
@@ -189,5 +191,5 @@ def complete(table: pd.DataFrame, names: Sequence[str], name: str) -> pd.DataFra
     kinds.frame(table, name)
     missing = [one for one in names if kinds.label(one, "a column") not in table]
     if missing:
-        raise ValueError(f"{name} must have the columns {check.listed(names)}, got none called {missing[0]!r}")
+        raise ValueError(f"{name} must have the columns {check.join_items(names)}, got none called {missing[0]!r}")
     return table.dropna(subset=names)

@@ -1,9 +1,9 @@
 """Calibration: a zero point and a p-value for every score, from permutations of the rows."""
 
 from shesha.calibration.layers import calibrate_layers
-from shesha.calibration.many import calibrate_many
-from shesha.calibration.null import DrawError, null_scores, shared, side_by_side
-from shesha.calibration.scalar import calibrate
+from shesha.calibration.many_pairs import calibrate_many
+from shesha.calibration.permutation_scores import DrawError, null_scores, shared, side_by_side
+from shesha.calibration.single_pair import calibrate
 from shesha.nulls.corrections import benjamini_hochberg, holm
 
 __all__ = [

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shesha import _validate as check
-from shesha._types import Matrix, Vector
-from shesha.calibration.null import DrawError
+from shesha.calibration.permutation_scores import DrawError
+from shesha.inputs import validation as check
 from shesha.nulls.summary import best_value
+from shesha.support.types import Matrix, Vector
 
 Aggregate = str | Callable[[Matrix], float]
 

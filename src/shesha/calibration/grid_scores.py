@@ -8,14 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from shesha._types import Index, Matrix, Seed
-from shesha._warnings import NotEstimable
-from shesha.calibration import null as null_kernel
-from shesha.calibration.subject import drawn, for_function, leading, look_at, require_inputs_as_rows
+from shesha.calibration import permutation_scores as null_kernel
+from shesha.calibration.subject import (
+    function_arguments,
+    make_views,
+    prepare_measure,
+    require_inputs_as_rows,
+    truncate_components,
+)
 from shesha.measures import Measure, as_measure
-from shesha.measures._own import PlainMeasure
-from shesha.measures._registry import Choice
-from shesha.views import Representation, together
+from shesha.measures.registry import Choice
+from shesha.measures.user_functions import PlainMeasure
+from shesha.support.types import Index, Matrix, Seed
+from shesha.support.warnings import NotEstimable
+from shesha.views import Representation, move_together
 
 
 def grid_scores(
@@ -48,17 +54,17 @@ def grid_scores(
     meant = as_measure(measure)
     if isinstance(meant, PlainMeasure):
         raw = {f"{side}[{place!r}]": layer for side, layers in given.items() for place, layer in layers.items()}
-        arrays = for_function(raw, [*rows.values(), *columns.values()], truncate)
+        arrays = function_arguments(raw, [*rows.values(), *columns.values()], truncate)
         x, y = arrays[: len(rows)], arrays[len(rows) :]
-        found = null_kernel.of_function(lambda p, q: meant.function(p, q, **options), x, y, orders)
+        found = null_kernel.function_scores(lambda p, q: meant.function(p, q, **options), x, y, orders)
         return meant, found
-    chosen = drawn(meant, options, truncate=truncate, seed=seed)
+    chosen = prepare_measure(meant, options, truncate=truncate, seed=seed)
     require_inputs_as_rows(chosen, *rows.values(), *columns.values())
-    layers = together([*rows.values(), *columns.values()], anywhere=chosen.anywhere)
+    layers = move_together([*rows.values(), *columns.values()], anywhere=chosen.anywhere)
     sides = layers[: len(rows)], layers[len(rows) :]
     parts = _parts(*sides)
     scores = [_part_scores(chosen, sides, part, truncate, orders, [*rows, *columns]) for part in parts]
-    return chosen, _put_together(scores, parts, (len(rows), len(columns)))
+    return chosen, _assemble_grid(scores, parts, (len(rows), len(columns)))
 
 
 @dataclass(frozen=True)
@@ -101,12 +107,12 @@ def _part_scores(
 
     folded = [layers[k].fold("columns", part.grid) for k in (*own, *others)]
     try:
-        chosen = [leading(layer, truncate) for layer in folded]
+        chosen = [truncate_components(layer, truncate) for layer in folded]
         rows, columns = chosen[: len(own)], chosen[len(own) :]
         for a in rows:
             for b in columns:
                 measure.require_comparable(a, b)
-        views = [look_at(measure, side, keep=False) for side in (rows, columns)]
+        views = [make_views(measure, side, keep=False) for side in (rows, columns)]
     except NotEstimable as reason:
         culprit = _culprit(measure, folded, [names[k] for k in (*own, *others)])
         raise ValueError(
@@ -125,7 +131,7 @@ def _culprit(measure: Measure, layers: list[Representation], names: list[str]) -
     return ""
 
 
-def _put_together(scores: list[Iterator[Matrix]], parts: list[_Part], shape: tuple[int, int]) -> Iterator[Matrix]:
+def _assemble_grid(scores: list[Iterator[Matrix]], parts: list[_Part], shape: tuple[int, int]) -> Iterator[Matrix]:
     for drawn_parts in zip(*scores, strict=True):
         whole = np.full(shape, np.nan)
         for part, grid in zip(parts, drawn_parts, strict=True):

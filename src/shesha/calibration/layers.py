@@ -8,22 +8,22 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._layers import LayerAxis, layer_sequence
-from shesha._random import number
-from shesha._types import Matrix, Seed, Vector
 from shesha.calibration.aggregates import Aggregate, best_total, reducer, totals
-from shesha.calibration.dependent import warn_of_dependence
-from shesha.calibration.doubted import doubts_of_pair, scored_without, weighed
+from shesha.calibration.dependence_warnings import warn_of_dependence
 from shesha.calibration.grid_scores import grid_scores
-from shesha.calibration.scalar import collect, recorded
+from shesha.calibration.pair_doubts import doubts_of_pair, leave_out_scorer, weigh_doubts
+from shesha.calibration.single_pair import collect, plain_options
 from shesha.calibration.subject import prepare
-from shesha.given import labels_in_order
-from shesha.measures._registry import Choice
-from shesha.nulls.orders import Design, drawn_orders, identity_first
-from shesha.nulls.summary import best_value, require_beyond, summarise
+from shesha.inputs import labels_in_order
+from shesha.inputs import validation as check
+from shesha.measures.registry import Choice
+from shesha.nulls.permutations import Design, draw_permutations, identity_first
+from shesha.nulls.summary import best_value, require_attainable_maximum, summarise
 from shesha.results import CalibratedLayers
-from shesha.views import Rdm, Representation, layers_in_one_order, named
+from shesha.support.layer_axis import LayerAxis, layer_sequence
+from shesha.support.seeds import number
+from shesha.support.types import Matrix, Seed, Vector
+from shesha.views import Rdm, Representation, check_named_arrays, layers_in_one_order
 
 Layers = Mapping[str, ArrayLike | Rdm] | Sequence[ArrayLike | Rdm]
 
@@ -90,7 +90,7 @@ def calibrate_layers(
     """
     sides = {"layers_a": layers_a, "layers_b": layers_b}
     given = {side: _mapping(layer_sequence(layers, side, layer_axis), side) for side, layers in sides.items()}
-    rows, columns = layers_in_one_order(*(named_layers(layers, side) for side, layers in given.items()))
+    rows, columns = layers_in_one_order(*(check_layers(layers, side) for side, layers in given.items()))
     n = _n_rows(rows, columns)
     design: Design = {
         "blocks": blocks,
@@ -100,7 +100,7 @@ def calibrate_layers(
         "block_length": block_length,
     }
     design = cast(Design, labels_in_order((side.names for side in (*rows.values(), *columns.values())), design))
-    orders, exchanged = drawn_orders(n, n_permutations, alpha, design=design, permutations=permutations, seed=seed)
+    orders, exchanged = draw_permutations(n, n_permutations, alpha, design=design, permutations=permutations, seed=seed)
     dependence = warn_of_dependence([_middle(side) for side in (rows, columns)], design, permutations)
     meant, scores = grid_scores(rows, columns, given, measure, options, truncate, seed, identity_first(orders))
     name, closer = meant.name, meant.closer
@@ -109,18 +109,18 @@ def calibrate_layers(
     _require_scores(grids[0], list(rows), list(columns), name)
     reduced = totals(reduce, grids)
     perfect = best_total(reduced, closer, meant.bounds, maximum)
-    reported = _reported(reduced, closer, alpha, perfect)
-    require_beyond(maximum, reported["observed"], reported["threshold"], closer)
+    reported = _summarise_grid(reduced, closer, alpha, perfect)
+    require_attainable_maximum(maximum, reported["observed"], reported["threshold"], closer)
     i, j = _closest(grids[0], closer)
     best = list(rows)[i], list(columns)[j]
     pair = prepare(rows[best[0]], columns[best[1]], measure, options, truncate=truncate, seed=seed)
-    doubts = weighed(
+    doubts = weigh_doubts(
         doubts_of_pair(pair.sides, design, dependence, only_cheap=True),
         pair,
         float(grids[0, i, j]),
         *_moments(grids[1:, i, j]),
         best_value(closer, pair.bounds, None),
-        scored_without(pair, measure, options, truncate, seed),
+        leave_out_scorer(pair, measure, options, truncate, seed),
     )
     return CalibratedLayers(
         measure=name,
@@ -135,7 +135,7 @@ def calibrate_layers(
         exchanged=exchanged,
         seed=number(seed),
         interrupted=interrupted,
-        options=recorded(options, truncate),
+        options=plain_options(options, truncate),
         best=best,
         grid=_nested(grids[0]),
         entry_p_values=_nested(_entrywise(grids if closer == "higher" else -grids)),
@@ -153,7 +153,8 @@ def _require_scores(grid: Matrix, rows: list[str], columns: list[str], measure: 
     missing = [f"{rows[i]} and {columns[j]}" for i, j in zip(*np.nonzero(np.isnan(grid)), strict=True)]
     if missing:
         raise ValueError(
-            f"every pair of layers must have a score to be calibrated, got none by {measure} of {check.listed(missing)}"
+            f"every pair of layers must have a score to be calibrated, got none by {measure} of "
+            f"{check.join_items(missing)}"
         )
 
 
@@ -169,7 +170,7 @@ def _moments(null: Vector) -> tuple[float, float]:
     return (float(known.mean()), float(known.std(ddof=1))) if len(known) > 1 else (float("nan"), float("nan"))
 
 
-def _reported(found: Vector, closer: str, alpha: float, best: float | None) -> dict[str, Any]:
+def _summarise_grid(found: Vector, closer: str, alpha: float, best: float | None) -> dict[str, Any]:
     """What is reported of the observed grid, and what it is worth."""
     worth = summarise(float(found[0]), found[1:], closer, alpha, best)
     names = ("score", "p_value", "threshold", "null_mean", "null_sd", "n_lost")
@@ -192,9 +193,9 @@ def _nested(grid: Matrix) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in grid.tolist())
 
 
-def named_layers(layers: Layers, name: str) -> dict[str, Representation]:
+def check_layers(layers: Layers, name: str) -> dict[str, Representation]:
     """Check the layers; those of a sequence are called by number."""
-    found = named(_mapping(layers, name), name, name + "[{!r}]")
+    found = check_named_arrays(_mapping(layers, name), name, name + "[{!r}]")
     if not found:
         raise ValueError(f"{name} must hold at least one layer, got none")
     return found

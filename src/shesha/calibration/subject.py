@@ -9,26 +9,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._arrays import beside
-from shesha._types import Index, Matrix, Seed
-from shesha._warnings import MeasureWarning, warn
-from shesha.calibration import null as null_kernel
+from shesha.calibration import permutation_scores as null_kernel
+from shesha.inputs import validation as check
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, as_measure, get
-from shesha.measures._own import PlainMeasure
-from shesha.measures._registry import Choice, Data
+from shesha.measures.registry import Choice, Data
+from shesha.measures.user_functions import PlainMeasure
 from shesha.nulls.exchange import Exchange
-from shesha.nulls.orders import Design, asked_for
+from shesha.nulls.permutations import Design, nonempty_arguments
+from shesha.support.arrays import like_array
+from shesha.support.types import Index, Matrix, Seed
+from shesha.support.warnings import MeasureWarning, warn
 from shesha.views import (
     Basis,
     Covariates,
     Representation,
     View,
-    adjusted,
+    adjust_for_covariates,
+    align_rows,
     aligned,
     hint_of_distances,
-    in_one_order,
 )
 
 TOGETHER = 2**29
@@ -65,24 +65,24 @@ def prepare(
     if covariates is not None:
         _require_adjustable(meant, truncate)
     if isinstance(meant, PlainMeasure):
-        return _of_function(X, Y, meant, options, truncate)
-    chosen = drawn(meant, options, truncate=truncate, seed=seed)
-    named = in_one_order({"X": Representation.of(X, "X"), "Y": Representation.of(Y, "Y")})
+        return _function_subject(X, Y, meant, options, truncate)
+    chosen = prepare_measure(meant, options, truncate=truncate, seed=seed)
+    named = align_rows({"X": Representation.build(X, "X"), "Y": Representation.build(Y, "Y")})
     given = named["X"], named["Y"]
     require_inputs_as_rows(chosen, *given)
     if given[0].n_rows != given[1].n_rows and covariates is not None:
         raise ValueError(f"Y must have as many rows as X ({given[0].n_rows}), got {given[1].n_rows}")
-    sides, known = adjusted(list(given), covariates)
+    sides, known = adjust_for_covariates(list(given), covariates)
     a, b = aligned(sides[0], sides[1], chosen.view.folding, anywhere=chosen.anywhere)
 
     def scores(orders: list[Index]) -> Iterator[Matrix]:
         chosen.require_comparable(a, b)
-        views = look_at(chosen, [leading(side, truncate) for side in (a, b)])
+        views = make_views(chosen, [truncate_components(side, truncate) for side in (a, b)])
         # A reason not to have the observed value is told, not counted.
-        null_kernel.observed_alone(chosen, *views)
-        if remark := chosen.remark_on(*views):
+        null_kernel.observed_score(chosen, *views)
+        if remark := chosen.format_remark(*views):
             warn(f"{chosen.name}: {remark}", MeasureWarning)
-        return null_kernel.grids(chosen, views[:1], [null_kernel.in_null(chosen, b, views[1])], orders)
+        return null_kernel.grids(chosen, views[:1], [null_kernel.null_view(chosen, b, views[1])], orders)
 
     if a.n_rows != b.n_rows:
         raise ValueError(f"Y must have as many rows as X ({a.n_rows}), got {b.n_rows}")
@@ -99,11 +99,11 @@ def _require_adjustable(measure: Measure | PlainMeasure, truncate: int | float |
         raise ValueError(f"truncate must be None with covariates, got {truncate!r}")
 
 
-def keeping_covariates(
+def covariate_design(
     design: Design, permutations: ArrayLike | None, covariates: Covariates | None
 ) -> Design | Exchange:
     """Return the design that is asked for; that of rows of like covariates where none but blocks is."""
-    if covariates is None or permutations is not None or set(asked_for(design)) - {"blocks"}:
+    if covariates is None or permutations is not None or set(nonempty_arguments(design)) - {"blocks"}:
         return design
     return covariates.design(design.get("blocks"))
 
@@ -118,11 +118,11 @@ def require_inputs_as_rows(measure: Measure, *sides: Representation) -> None:
         )
 
 
-def drawn(
+def prepare_measure(
     measure: Choice, options: dict[str, Any], *, truncate: int | float | None = None, seed: Seed = None
 ) -> Measure:
     """Return the measure with its options, refusing those that have no permutation null."""
-    chosen = get(measure).configured(**options).drawn(seed)
+    chosen = get(measure).with_options(**options).with_seed(seed)
     if truncate is not None and "orthogonal" not in chosen.invariant:
         raise ValueError(
             f"truncate must come with a measure that rotations leave alone, got {chosen.name}: components have "
@@ -136,7 +136,7 @@ def drawn(
     return chosen
 
 
-def look_at(measure: Measure, sides: list[Representation], *, keep: bool = True) -> list[View]:
+def make_views(measure: Measure, sides: list[Representation], *, keep: bool = True) -> list[View]:
     """Make the views of all sides, once each: side by side where they are small. Keep what they were made of?"""
 
     def look(side: Representation) -> View:
@@ -154,41 +154,41 @@ def look_at(measure: Measure, sides: list[Representation], *, keep: bool = True)
         return [look(side) for side in sides]
 
 
-def _of_function(
+def _function_subject(
     X: Any, Y: Any, measure: PlainMeasure, options: dict[str, Any], truncate: int | float | None
 ) -> Subject:
     given = {"X": X, "Y": Y}
-    sides = tuple(in_one_order({name: Representation.of(side, name) for name, side in given.items()}).values())
-    x, y = for_function(given, sides, truncate)
+    sides = tuple(align_rows({name: Representation.build(side, name) for name, side in given.items()}).values())
+    x, y = function_arguments(given, sides, truncate)
     if len(x) != len(y):
         raise ValueError(f"Y must have as many rows as X ({len(x)}), got {len(y)}")
 
     def scores(orders: list[Index]) -> Iterator[Matrix]:
-        return null_kernel.of_function(lambda p, q: measure.function(p, q, **options), [x], [y], orders)
+        return null_kernel.function_scores(lambda p, q: measure.function(p, q, **options), [x], [y], orders)
 
     return Subject(measure.name, measure.closer, measure.bounds, len(x), sides, scores)
 
 
-def for_function(
+def function_arguments(
     given: Mapping[str, Any], sources: Sequence[Representation], truncate: int | float | None
 ) -> list[Any]:
     """Return checked data as a user's function gets them: arrays of NumPy, or tensors if all were given as tensors."""
     tensors = all(hasattr(side, "detach") for side in given.values())
     found = []
     for (name, side), source in zip(given.items(), sources, strict=True):
-        if source.given_distances:
+        if source.has_distances_only:
             raise ValueError(f"{name} must be features for a function of your own, got distances between rows")
         if len(source.shape) != 2:
             raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {source.shape}")
         if tensors and truncate is None:
             found.append(side)
             continue
-        rows = leading(source, truncate).on_host.rows
-        found.append(beside(rows, side) if tensors else rows)
+        rows = truncate_components(source, truncate).to_numpy.rows
+        found.append(like_array(rows, side) if tensors else rows)
     return found
 
 
-def leading(source: Representation, truncate: int | float | None) -> Representation:
+def truncate_components(source: Representation, truncate: int | float | None) -> Representation:
     """Return the leading principal components only, or all of it."""
     if truncate is None:
         return source
@@ -199,5 +199,5 @@ def leading(source: Representation, truncate: int | float | None) -> Representat
     else:
         n_components = basis.components_for(check.fraction(truncate, "truncate"))
     basis = basis.truncated(n_components)
-    scaled = basis.directions * beside(basis.singular_values * basis.unit, basis.directions)
+    scaled = basis.directions * like_array(basis.singular_values * basis.unit, basis.directions)
     return Representation(scaled, source.precision)

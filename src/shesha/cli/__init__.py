@@ -9,12 +9,12 @@ _NOT_OURS = 2
 
 def main() -> None:
     """Run the program, unless another package's files lie over the library's: then nothing else here works."""
-    from shesha import _place
+    from shesha.support import name_conflict
 
-    if _place.overwritten():
+    if name_conflict.overwritten():
         sys.stderr.write(
-            f"shesha: files of another package lie over those of {_place.DISTRIBUTION}: "
-            f"{_place.remedy(_place.strangers())}\n"
+            f"shesha: files of another package lie over those of {name_conflict.DISTRIBUTION}: "
+            f"{name_conflict.remedy(name_conflict.strangers())}\n"
         )
         sys.exit(_NOT_OURS)
     from shesha.cli._app import main as run

@@ -12,24 +12,24 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha import _progress
-from shesha._offers import offered
-from shesha._warnings import MeasureWarning, warn
-from shesha.cli import _settings
+from shesha.cli import _config_file
 from shesha.cli._examples import EXAMPLES
+from shesha.cli._option_names import name_options
 from shesha.cli._outputs import INTERRUPTED
-from shesha.cli._words import in_options
 from shesha.cli.audit import audit_command
 from shesha.cli.bench import bench
 from shesha.cli.compare import compare_command
 from shesha.cli.demo import demo_command
-from shesha.cli.doctor import doctor_command, in_one_line
+from shesha.cli.doctor import doctor_command, version_line
 from shesha.cli.extract import extract_command
 from shesha.cli.layers import layers_command
 from shesha.cli.measures import measures_command
 from shesha.cli.monitor import monitor
 from shesha.cli.scores import scores_command
 from shesha.cli.study import study
+from shesha.support import progress
+from shesha.support.entry_points import import_entry_points
+from shesha.support.warnings import MeasureWarning, warn
 
 BAD_INPUT = 2
 COMMANDS = "shesha.commands"
@@ -59,14 +59,14 @@ app.add_typer(study)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(in_one_line())
+        typer.echo(version_line())
         raise typer.Exit
 
 
 def _be_quiet(wanted: bool) -> None:
     if wanted:
         # In the environment, so that worker processes know as well.
-        os.environ[_progress.QUIET] = "1"
+        os.environ[progress.QUIET] = "1"
 
 
 @app.callback()
@@ -97,7 +97,7 @@ def _say(message: str, colour: str | None = None) -> None:
 
 def _tell(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning as a reader of the command line wants it: without the place in the code."""
-    _say(in_options(str(message)), "yellow")
+    _say(name_options(str(message)), "yellow")
 
 
 class _Notes(logging.Handler):
@@ -110,13 +110,13 @@ class _Notes(logging.Handler):
 
 def _defaults() -> dict[str, Any]:
     """Return the options that the project's file of settings gives, and say which the command takes."""
-    found = _settings.find_settings(Path.cwd())
+    found = _config_file.find_settings(Path.cwd())
     if found is None:
         return {}
     path, settings = found
-    defaults = _settings.default_map(typer.main.get_command(app), settings, path)
-    note = _settings.said(path, defaults, [word for word in sys.argv[1:] if not word.startswith("-")])
-    if note and not _progress.silent() and not {"-q", "--quiet", "--help", "-h"} & set(sys.argv):
+    defaults = _config_file.default_map(typer.main.get_command(app), settings, path)
+    note = _config_file.describe_defaults(path, defaults, [word for word in sys.argv[1:] if not word.startswith("-")])
+    if note and not progress.silent() and not {"-q", "--quiet", "--help", "-h"} & set(sys.argv):
         _say(note)
     return defaults
 
@@ -125,7 +125,7 @@ def _defaults() -> dict[str, Any]:
 def _add_offered() -> None:
     """Add the commands of other packages; none takes the place of another, and what is no command is told."""
     taken = set(typer.main.get_group(app).commands)
-    for name, function in offered(COMMANDS, "command"):
+    for name, function in import_entry_points(COMMANDS, "command"):
         if reason := "the name is taken" if name in taken else _why_no_command(name, function):
             warn(f"command {name} is left out: {reason}", MeasureWarning)
         else:
@@ -154,7 +154,7 @@ def main() -> None:
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         if os.environ.get("SHESHA_DEBUG"):
             raise
-        _say(in_options(str(error)) or type(error).__name__, "red")
+        _say(name_options(str(error)) or type(error).__name__, "red")
         sys.exit(BAD_INPUT)
     except SystemExit as stop:
         # The command line library turns Ctrl-C into this status without a word.

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shesha import _atomic
-from shesha._optional import require
+from shesha.support import atomic_files
+from shesha.support.optional import require
 
 if TYPE_CHECKING:
     from shesha.report import Page
@@ -146,7 +146,7 @@ def save_card(path: Path | None, card: Callable[..., str], files: Sequence[Path]
     write(path, text)
 
 
-def named(files: Sequence[Path], model: object) -> str:
+def describe_inputs(files: Sequence[Path], model: object) -> str:
     """Name the data of a card: the files, or the model that made them."""
     return ", ".join(path.name for path in files) or str(model)
 
@@ -171,7 +171,7 @@ def fingerprint(path: Path) -> str:
 
 def save_picture(path: Path, axes: Any) -> None:
     """Draw into a draft first: a reader never sees half a picture."""
-    with _atomic.replacing(path) as draft:
+    with atomic_files.replacing(path) as draft:
         axes.figure.savefig(draft, dpi=150, format=path.suffix.lower().removeprefix("."))
 
 
@@ -186,10 +186,10 @@ def emit(report: str, content: dict[str, Any], json: Path | None) -> None:
 
 def say(report: str) -> None:
     """Print a report, in colour where there is a terminal."""
-    from shesha.report import coloured, in_colour
+    from shesha.report import colour_report, use_colour
 
-    colour = in_colour()
-    typer.echo(coloured(report) if colour else report, color=colour)
+    colour = use_colour()
+    typer.echo(colour_report(report) if colour else report, color=colour)
 
 
 def as_json(content: dict[str, Any]) -> str:
@@ -197,7 +197,7 @@ def as_json(content: dict[str, Any]) -> str:
     import json
 
     from shesha._version import __version__
-    from shesha.results._base import standard
+    from shesha.results.base import standard
 
     return json.dumps(standard({"shesha": __version__, **content}), indent=2, allow_nan=False)
 
@@ -207,4 +207,4 @@ def write(path: Path, text: str) -> None:
     if str(path) == "-":
         typer.echo(text, nl=False)
         return
-    _atomic.write_text(path, text)
+    atomic_files.write_text(path, text)

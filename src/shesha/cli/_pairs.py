@@ -26,8 +26,8 @@ class CalibratedPairs:
     def page(self, about: Mapping[str, str]) -> Page:
         """Return the page: a table per measure, a row per pair."""
         from shesha.report import Page, Section, Table, Text
-        from shesha.results._shown import what_was_run
-        from shesha.results._similarity_pages import measure_explained
+        from shesha.results.generic_page import what_was_run
+        from shesha.results.similarity.pages import measure_explained
 
         scores = {score.measure: score for one in self.comparisons for score in one.scores}
         tables = {
@@ -51,11 +51,11 @@ class CalibratedPairs:
     def card(self, *, data: str, model: str, about: Mapping[str, str]) -> str:
         """Return the card: every pair under the name of its first."""
         from shesha.report import as_card
-        from shesha.results._base import worth_a_card
-        from shesha.results._similarity_pages import comparison_metrics
+        from shesha.results.base import require_card_metrics
+        from shesha.results.similarity.pages import comparison_metrics
 
         every = [metric for one in self.comparisons for metric in comparison_metrics(one)]
-        return as_card(self.page(about), worth_a_card(every), data)
+        return as_card(self.page(about), require_card_metrics(every), data)
 
     def _answer(self, measure: str) -> str:
         from shesha.nulls.corrections import benjamini_hochberg
@@ -75,7 +75,7 @@ class CalibratedPairs:
         scores = [one[measure] for one in self.comparisons]
         corrected = benjamini_hochberg([score.p_value for score in scores])
         cells: dict[str, list[str]] = {
-            "value": [f"{score.value:.3f}" if score.estimated else "none" for score in scores],
+            "value": [f"{score.value:.3f}" if score.has_value else "none" for score in scores],
             "interval": [_interval(score) for score in scores],
             "chance": [_number(score.null_mean) for score in scores],
             "calibrated": [_number(score.calibrated) for score in scores],
@@ -85,22 +85,22 @@ class CalibratedPairs:
 
     def __str__(self) -> str:
         """Print a table per measure: a row per pair, with p-values corrected for the number of pairs."""
-        from shesha.report import page_width, wrapped
+        from shesha.report import page_width, wrap
 
         width = page_width()
         measures = dict.fromkeys(score.measure for one in self.comparisons for score in one.scores)
         lines = [line for measure in measures for line in (*self._table(measure, width), "")]
         for text in (_NOTE, "Interrupted: the other pairs were not compared." if self.interrupted else ""):
-            lines += wrapped(text, width, hanging="")
+            lines += wrap(text, width, hanging="")
         return "\n".join(lines)
 
     def _table(self, measure: str, width: int) -> list[str]:
-        from shesha.report import table, wrapped
+        from shesha.report import table, wrap
 
         scores = [one[measure] for one in self.comparisons]
         groups = [[one] for one in self._columns(measure)]
         reasons = dict.fromkeys(score.reason or score.note for score in scores if score.reason or score.note)
-        told = [line for reason in reasons for line in wrapped(f"  {reason}", width)]
+        told = [line for reason in reasons for line in wrap(f"  {reason}", width)]
         return [f"{measure} ({scores[0].closer} is closer)", *table(self._names(), groups, width), *told]
 
 
@@ -121,12 +121,12 @@ def _number(value: float) -> str:
 
 def calibrated_pairs(arrays: Mapping[str, Any], measures: list[str], **options: Any) -> CalibratedPairs:
     """Compare every pair beside its null; Ctrl-C keeps the pairs that are finished."""
-    from shesha._progress import muted, track
     from shesha.comparison import compare
+    from shesha.support.progress import mute_progress, track
 
     pairs = list(combinations(arrays, 2))
     found: list[Comparison] = []
-    with muted():
+    with mute_progress():
         for first, second in track(pairs, len(pairs), "pairs"):
             try:
                 one = compare(arrays[first], arrays[second], measures, names=(first, second), calibrate=True, **options)

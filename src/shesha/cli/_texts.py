@@ -13,7 +13,7 @@ _NAMES = ("text", "texts", "sentence", "sentences")
 """By what name a column of texts is known, where there are several columns of words."""
 
 
-def place_of(texts: str | None, files: list[Path]) -> tuple[Path, str | None]:
+def parse_texts(texts: str | None, files: list[Path]) -> tuple[Path, str | None]:
     """Return the file of the texts and their column, which `--texts` and FILE say together.
 
     ``--texts`` is a file, a file and a column (``reviews.csv:sentence``), or a column of FILE; without it FILE is read.
@@ -23,16 +23,16 @@ def place_of(texts: str | None, files: list[Path]) -> tuple[Path, str | None]:
     if texts is None:
         if not files:
             raise ValueError("--texts must be given with --model, got none: a file with a text per line, or a table")
-        return _existing(files[0]), None
+        return _require_existing(files[0]), None
     if files:
-        return _existing(files[0]), texts
+        return _require_existing(files[0]), texts
     before, colon, column = texts.rpartition(":")
     if colon and column and not Path(texts).exists() and Path(before).exists():
         return Path(before), column
-    return _existing(Path(texts)), None
+    return _require_existing(Path(texts)), None
 
 
-def _existing(path: Path) -> Path:
+def _require_existing(path: Path) -> Path:
     if not path.exists():
         raise FileNotFoundError(f"--texts must be an existing file, or a column of FILE, got {path}")
     return path
@@ -42,7 +42,7 @@ def read_texts(path: Path, column: str | None) -> list[str]:
     """Read one text per row; what is missing in a table is an error, since rows belong to labels."""
     ending = path.suffix.lower()
     if ending in _TABLES:
-        return _of_table(path, column)
+        return _read_table_column(path, column)
     if ending != ".txt":
         raise ValueError(f"--texts must end in .txt, {', '.join(_TABLES)}, got {path}")
     if column is not None:
@@ -53,7 +53,7 @@ def read_texts(path: Path, column: str | None) -> list[str]:
     return texts
 
 
-def _of_table(path: Path, column: str | None) -> list[str]:
+def _read_table_column(path: Path, column: str | None) -> list[str]:
     table = _table(path)
     chosen = _column(path, table, column)
     missing = [row for row, there in enumerate(table[chosen].notna()) if not there]
@@ -65,8 +65,8 @@ def _of_table(path: Path, column: str | None) -> list[str]:
 def _table(path: Path) -> pd.DataFrame:
     import pandas as pd
 
-    from shesha._optional import require
-    from shesha.io._csv import csv_frame
+    from shesha.io.csv import csv_frame
+    from shesha.support.optional import require
 
     if path.suffix.lower() == ".parquet":
         require("pyarrow.parquet", "files")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shesha.cli import _exchange, _files, _models, _outputs
-from shesha.cli._words import in_options
+from shesha.cli import _design_options, _inputs, _model_inputs, _outputs
+from shesha.cli._option_names import name_options
 
 if TYPE_CHECKING:
     from shesha.results import Audit, RepresentationAudit
@@ -35,7 +35,7 @@ def audit_command(
             "representation.",
         ),
     ] = None,
-    labels: _exchange.Labels = None,
+    labels: _design_options.Labels = None,
     label_column: Annotated[
         str | None, typer.Option(help="Column or array of labels, in --labels or else in the first FILE.")
     ] = None,
@@ -45,13 +45,13 @@ def audit_command(
             help="Array to audit (may be repeated): a name, or X, layers/NAME, obsm/KEY of AnnData. Default: all."
         ),
     ] = None,
-    model: _models.Model = None,
-    texts: _models.Texts = None,
-    layers: _models.Layers = None,
-    pool: _models.Pool = "auto",
-    batch_size: _models.BatchSize = 32,
-    device: _models.Device = None,
-    rdm: _files.Distances = False,
+    model: _model_inputs.Model = None,
+    texts: _model_inputs.Texts = None,
+    layers: _model_inputs.Layers = None,
+    pool: _model_inputs.Pool = "auto",
+    batch_size: _model_inputs.BatchSize = 32,
+    device: _model_inputs.Device = None,
+    rdm: _inputs.Distances = False,
     metric: Annotated[str, typer.Option(help="Distance between rows: cosine, correlation or euclidean.")] = "cosine",
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
     bootstrap: Annotated[int, typer.Option(help="Resamples of the rows behind each interval; 0 for none.")] = 200,
@@ -60,11 +60,11 @@ def audit_command(
         bool, typer.Option("--quick", help=f"A first look: {_QUICK} resamples and matchings instead of 200.")
     ] = False,
     pairs: Annotated[int | None, typer.Option(help="Use this many random pairs of rows instead of all.")] = None,
-    blocks: _exchange.Blocks = None,
-    groups: _exchange.Groups = None,
-    within: _exchange.Within = None,
-    shift: _exchange.Shift = False,
-    block_length: _exchange.BlockLength = None,
+    blocks: _design_options.Blocks = None,
+    groups: _design_options.Groups = None,
+    within: _design_options.Within = None,
+    shift: _design_options.Shift = False,
+    block_length: _design_options.BlockLength = None,
     workers: Annotated[
         int | None, typer.Option(help="Processes, for several representations; default: 1, of many threads.")
     ] = None,
@@ -75,8 +75,8 @@ def audit_command(
         Path | None,
         typer.Option(help="Keep what is found in this file: a run goes on where the last one ended, with new FILEs."),
     ] = None,
-    layer_axis: _files.LayerAxis = "guess",
-    by_position: _files.ByPosition = False,
+    layer_axis: _inputs.LayerAxis = "guess",
+    by_position: _inputs.ByPosition = False,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the scores to this file.")] = None,
@@ -93,23 +93,25 @@ def audit_command(
     outputs = _outputs.Outputs(json, plot, html, card)
     if workers is not None and workers < 1:
         raise ValueError(f"--workers must be at least 1, got {workers}")
-    models = _models.FromModels.asked(model, files, texts, layers, pool, batch_size, device)
+    models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
     files = [models.file] if models is not None else list(files or ())
-    first = _files.first_of(files)
-    exchanged = _exchange.asked([first], blocks, groups, within, shift, block_length, by_position=by_position)
+    first = _inputs.first_file(files)
+    exchanged = _design_options.read_design(
+        [first], blocks, groups, within, shift, block_length, by_position=by_position
+    )
     labels, label_column = _file_and_column(labels, label_column)
     inside = (*exchanged.columns, *((label_column,) if label_column is not None and labels is None else ()))
     y = read_classes(first, None if labels is None else Path(labels), label_column, by_position=by_position)
     if models is not None:
         models.require_alone(store=store, scheduler=scheduler, workers=workers, key=key, rdm=rdm)
-        representations = models.every_layer()
+        representations = models.load_layers()
     else:
-        as_needed = store is not None or scheduler is not None or (workers or 1) > 1 or _files.hold_directories(files)
-        read = _as_needed if as_needed else _at_once
+        as_needed = store is not None or scheduler is not None or (workers or 1) > 1 or _inputs.hold_directories(files)
+        read = _as_needed if as_needed else _read_all
         representations = read(files, key, inside, rdm, layer_axis, by_position)
     if quick:
         bootstrap, permutations = (
-            value if _given(context, name) else _QUICK
+            value if _is_given(context, name) else _QUICK
             for name, value in (("bootstrap", bootstrap), ("permutations", permutations))
         )
     found = audit(
@@ -127,11 +129,11 @@ def audit_command(
         scheduler=scheduler,
         store=store,
     )
-    found = _labelled(found, label_column)
+    found = _note_label_column(found, label_column)
     if models is None:
-        found = _with_known_order(found, files, key)
+        found = _drop_unordered_drift(found, files, key)
     named = [Path(one) for one in (labels, blocks, groups, within) if one is not None]
-    show(found, outputs, [*files, *named], _outputs.named(files, model))
+    show(found, outputs, [*files, *named], _outputs.describe_inputs(files, model))
     if quick:
         typer.echo("shesha: a first look (--quick): without it intervals are firmer and p-values finer", err=True)
 
@@ -143,12 +145,12 @@ def _file_and_column(labels: str | None, column: str | None) -> tuple[str | None
     return labels, column
 
 
-def _at_once(
+def _read_all(
     files: list[Path], keys: list[str] | None, inside: tuple[str, ...], rdm: bool, layer_axis: str, by_position: bool
 ) -> Any:
     """Read every array of every file."""
     fewest = 0 if rdm else _FEWEST
-    return _files.read_representations(
+    return _inputs.read_representations(
         files, keys, inside, layer_axis, by_position=by_position, fewest=fewest, distances=rdm
     )
 
@@ -157,13 +159,13 @@ def _as_needed(
     files: list[Path], keys: list[str] | None, inside: tuple[str, ...], rdm: bool, layer_axis: str, by_position: bool
 ) -> Any:
     """Return files that are read when they are needed, by whichever process does."""
-    from shesha.comparison._index import Files
+    from shesha.comparison.index import Files
 
     return Files(
         files,
         keys,
         distances=rdm,
-        layer_axis=_files.layer_axis_of(layer_axis),
+        layer_axis=_inputs.parse_layer_axis(layer_axis),
         no_features=inside,
         as_it_is=True,
         by_position=by_position,
@@ -171,17 +173,17 @@ def _as_needed(
     )
 
 
-def _labelled(found: Audit, column: str | None) -> Audit:
+def _note_label_column(found: Audit, column: str | None) -> Audit:
     """Say which column the labels come from."""
     if found.labels is None or column is None:
         return found
     return replace(found, labels=replace(found.labels, column=column))
 
 
-def _with_known_order(found: Audit, files: list[Path], keys: list[str] | None) -> Audit:
+def _drop_unordered_drift(found: Audit, files: list[Path], keys: list[str] | None) -> Audit:
     """Take the drift along the order away where nobody gave an order."""
     names = [one.name for one in found.representations]
-    if len(names) < 2 or _in_order(files, keys, names):
+    if len(names) < 2 or _has_order(files, keys, names):
         return found
     return replace(found, drift=None, drift_reason=_UNORDERED)
 
@@ -191,13 +193,13 @@ def _is_path(text: str) -> bool:
     return Path(text).suffix != "" or len(Path(text).parts) > 1
 
 
-def _given(context: typer.Context, name: str) -> bool:
+def _is_given(context: typer.Context, name: str) -> bool:
     """Whether an option was given."""
     source = context.get_parameter_source(name)
     return source is not None and source.name != "DEFAULT"
 
 
-def _in_order(files: list[Path], keys: list[str] | None, names: list[str]) -> bool:
+def _has_order(files: list[Path], keys: list[str] | None, names: list[str]) -> bool:
     """Whether somebody gave the order: by naming files or arrays one after the other, or by numbers in the names."""
     numbers = [re.findall(r"\d+", name) for name in names]
     numbered = all(numbers) and len({re.sub(r"\d+", "#", name) for name in names}) == 1
@@ -209,27 +211,27 @@ def read_classes(first: Path, labels: Path | None, label_column: str | None, *, 
     if labels is not None and not labels.exists():
         raise FileNotFoundError(f"--labels must be an existing file, got {labels}")
     source = labels if labels is not None else (first if label_column is not None else None)
-    return None if source is None else _files.labels_of(source, label_column, by_position=by_position)
+    return None if source is None else _inputs.load_labels(source, label_column, by_position=by_position)
 
 
 def show(found: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = (), data: str = "") -> None:
     """Print the report, write what was asked for, and end with status 2 if something was not scored."""
     from shesha.report import as_text
-    from shesha.results._audit_sections import sections
+    from shesha.results.audit.sections import sections
 
     meanings = {name: meaning.line for name, meaning in found.meanings.items()}
     outputs.write(
         found,
         files,
-        report=as_text(sections(found, words=in_options)),
+        report=as_text(sections(found, words=name_options)),
         content={**found.to_dict(), "ranking": found.ranking, "meanings": meanings},
         data=data,
     )
-    unscored = [one.name for one in found.representations if one.reason or _without_stability(one)]
+    unscored = [one.name for one in found.representations if one.reason or _lacks_stability(one)]
     if unscored:
         typer.echo(f"shesha: not scored: {', '.join(unscored)}", err=True)
         raise typer.Exit(_NOT_SCORED)
 
 
-def _without_stability(one: RepresentationAudit) -> bool:
+def _lacks_stability(one: RepresentationAudit) -> bool:
     return one.feature_split is not None and one.feature_split.value != one.feature_split.value

@@ -77,10 +77,10 @@ def run_command(
     that SHESHA_CACHE names. `shesha doctor` shows what is there.
     """
     from shesha.benchmark import rank, run, status
-    from shesha.benchmark._report_page import report_page
+    from shesha.benchmark.report_page import report_page
 
     _outputs.require_page(html)
-    with _kept_when_interrupted(store):
+    with _explain_resume(store):
         found = run(
             suite,
             domains=domain or (),
@@ -105,12 +105,12 @@ def run_command(
     if found.empty:
         typer.echo("shesha: no test is complete", err=True)
         raise typer.Exit(_NOTHING)
-    typer.echo(_printed(rank(found)))
+    typer.echo(_format_frame(rank(found)))
     _tell_what_is_not_known(found)
 
 
 @contextmanager
-def _kept_when_interrupted(store: Path) -> Iterator[None]:
+def _explain_resume(store: Path) -> Iterator[None]:
     """Say after Ctrl-C how to go on."""
     try:
         yield
@@ -138,14 +138,14 @@ def _tell_what_is_not_known(found: pd.DataFrame) -> None:
 def status_command(store: StoreFile = _DEFAULT, suite: OwnSuite = None) -> None:
     """Show how far each test is, and why models or comparisons failed."""
     from shesha.benchmark import Store, status
-    from shesha.benchmark._status import failures, on_fewer_rows
+    from shesha.benchmark.run_status import describe_missing_rows, failures
 
     with Store(store, create=False) as opened:
         far = status(opened, _suite(suite))
         failed = opened.query("SELECT description, reason FROM model WHERE accuracy IS NULL")
-        without, fewer = failures(opened), on_fewer_rows(opened)
+        without, fewer = failures(opened), describe_missing_rows(opened)
     known = far["comparisons"].notna()
-    typer.echo(_printed(far.assign(comparisons=far["comparisons"].astype(object).where(known, "after training"))))
+    typer.echo(_format_frame(far.assign(comparisons=far["comparisons"].astype(object).where(known, "after training"))))
     for description, reason in failed:
         typer.echo(f"failed: {description}: {reason}")
     if fewer:
@@ -167,7 +167,7 @@ def table_command(
     from shesha.benchmark.suites import domain_name
     from shesha.benchmark.tables import stars
 
-    wanted = _rows_of(test)
+    wanted = _test_results(test)
     frame = _results(store, published, suite)
     chosen = domain and domain_name(domain, list(dict.fromkeys(frame["domain"])))
     there = list(dict.fromkeys((frame[frame["domain"] == chosen] if chosen else frame)["test"]))
@@ -189,15 +189,15 @@ def rank_command(
     suite: OwnSuite = None,
 ) -> None:
     """Rank the measures, by domain."""
-    from shesha.benchmark import plot_ranks, rank, with_published
+    from shesha.benchmark import add_published, plot_ranks, rank
 
     _outputs.require_picture(plot)
     _outputs.require_writable(plot)
     own = frame = _results(store, published, suite)
-    if not published and len(beside := with_published(frame)) > len(frame):
+    if not published and len(beside := add_published(frame)) > len(frame):
         frame = beside
         typer.echo("shesha: published scores stand for the measures that were not run", err=True)
-    typer.echo(_printed(rank(frame, pooling=pooling)))
+    typer.echo(_format_frame(rank(frame, pooling=pooling)))
     if not published:
         _tell_what_is_not_known(own)
     if plot is not None:
@@ -213,7 +213,7 @@ def export_command(
 ) -> None:
     """Write the scores, or every comparison, as CSV."""
     from shesha.benchmark import results
-    from shesha.benchmark._results import comparisons as every_comparison
+    from shesha.benchmark.store_results import comparisons as every_comparison
 
     _outputs.require_writable(output)
     frame = every_comparison(store) if comparisons else results(store, _suite(suite))
@@ -230,7 +230,7 @@ def report_command(
 ) -> None:
     """Write accuracies, tables, ranks, runtimes and the agreement with the published results."""
     from shesha.benchmark import report
-    from shesha.benchmark._report_page import report_page
+    from shesha.benchmark.report_page import report_page
 
     _outputs.require_writable(output)
     _outputs.require_page(html)
@@ -254,7 +254,7 @@ def _suite(name: str | None) -> Suite | None:
     return None if name is None else suite(name)
 
 
-def _rows_of(test: str | None) -> tuple[str, ...] | None:
+def _test_results(test: str | None) -> tuple[str, ...] | None:
     """Return the results of a test; one of one's own is known from here on."""
     if test is None:
         return None
@@ -263,5 +263,5 @@ def _rows_of(test: str | None) -> tuple[str, ...] | None:
     return find(test).rows
 
 
-def _printed(frame: pd.DataFrame) -> str:
+def _format_frame(frame: pd.DataFrame) -> str:
     return frame.to_string(index=False, float_format=lambda value: f"{value:.2f}")

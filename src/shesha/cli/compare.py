@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha.cli import _exchange, _files, _models, _outputs
-from shesha.cli._comparing import Comparing, require_value
+from shesha.cli import _design_options, _inputs, _model_inputs, _outputs
+from shesha.cli._compare_modes import Comparing, require_value
 
 
 def compare_command(
@@ -30,13 +30,13 @@ def compare_command(
         list[str] | None,
         typer.Option(help="Array to compare (may be repeated): a name, or X, layers/NAME, obsm/KEY of AnnData."),
     ] = None,
-    model: _models.Model = None,
-    texts: _models.Texts = None,
-    layers: _models.Layers = None,
-    pool: _models.Pool = "auto",
-    batch_size: _models.BatchSize = 32,
-    device: _models.Device = None,
-    rdm: _files.Distances = False,
+    model: _model_inputs.Model = None,
+    texts: _model_inputs.Texts = None,
+    layers: _model_inputs.Layers = None,
+    pool: _model_inputs.Pool = "auto",
+    batch_size: _model_inputs.BatchSize = 32,
+    device: _model_inputs.Device = None,
+    rdm: _inputs.Distances = False,
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Add chance level, p-value, calibrated score and interval (slow).")
     ] = False,
@@ -54,14 +54,14 @@ def compare_command(
             help="Keep every comparison in this file: a run goes on where the last one ended, with new FILEs."
         ),
     ] = None,
-    layer_axis: _files.LayerAxis = "guess",
-    by_position: _files.ByPosition = False,
-    blocks: _exchange.Blocks = None,
-    groups: _exchange.Groups = None,
-    within: _exchange.Within = None,
-    shift: _exchange.Shift = False,
-    block_length: _exchange.BlockLength = None,
-    covariates: _exchange.Covariates = None,
+    layer_axis: _inputs.LayerAxis = "guess",
+    by_position: _inputs.ByPosition = False,
+    blocks: _design_options.Blocks = None,
+    groups: _design_options.Groups = None,
+    within: _design_options.Within = None,
+    shift: _design_options.Shift = False,
+    block_length: _design_options.BlockLength = None,
+    covariates: _design_options.Covariates = None,
     labels: Annotated[
         str | None,
         typer.Option(
@@ -88,11 +88,11 @@ def compare_command(
     chosen = _split(measures or ["standard"])
     if workers is not None and workers < 1:
         raise ValueError(f"--workers must be at least 1, got {workers}")
-    models = _models.FromModels.asked(model, files, texts, layers, pool, batch_size, device)
+    models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
     files = [models.file] if models is not None else list(files or ())
     if models is not None:
         models.require_alone(store=store, scheduler=scheduler, key=key, rdm=rdm)
-    elif store is not None or scheduler is not None or _files.hold_directories(files):
+    elif store is not None or scheduler is not None or _inputs.hold_directories(files):
         _refuse_beside_many_files(
             calibrate=calibrate,
             covariates=covariates,
@@ -110,29 +110,29 @@ def compare_command(
         raise ValueError(
             "--plot must be left out with --covariates, got both: the picture shows no covariates taken out"
         )
-    exchanged = _exchange.asked(
+    exchanged = _design_options.read_design(
         files, blocks, groups, within, shift, block_length, covariates or (), by_position=by_position
     )
-    classes = _exchange.labels_named("labels", labels, files[0], by_position=by_position)
+    classes = _design_options.labels_named("labels", labels, files[0], by_position=by_position)
     if models is not None:
         arrays = models.last_layers()
     else:
         columns = exchanged.columns if labels is None or Path(labels).exists() else (*exchanged.columns, labels)
-        arrays = _files.read_representations(files, key, columns, layer_axis, by_position=by_position, distances=rdm)
+        arrays = _inputs.read_representations(files, key, columns, layer_axis, by_position=by_position, distances=rdm)
     if len(arrays) < 2:
         source = "FILE must hold" if models is None else "--model must give"
         raise ValueError(f"{source} at least two representations together, got {', '.join(arrays) or 'none'}")
     comparing = Comparing(chosen, files, model, exchanged, permutations, confidence, seed, outputs)
     if labels is not None:
-        comparing.within(arrays, classes, standard=not measures)
+        comparing.compare_within(arrays, classes, standard=not measures)
     elif len(arrays) == 2:
         comparing.pair(arrays, calibrate=calibrate)
     elif covariates:
         raise ValueError(f"--covariates needs exactly two representations, got {len(arrays)}: choose them with --key")
     elif calibrate:
-        comparing.every_pair_calibrated(arrays)
+        comparing.calibrate_all_pairs(arrays)
     else:
-        comparing.every_pair(arrays, workers=workers)
+        comparing.compare_all_pairs(arrays, workers=workers)
 
 
 def _refuse_beside_many_files(**options: Any) -> None:
@@ -143,9 +143,9 @@ def _refuse_beside_many_files(**options: Any) -> None:
 
 def _as_needed(files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str, by_position: bool) -> Any:
     """Return files that are read when they are needed."""
-    from shesha.comparison._index import Files
+    from shesha.comparison.index import Files
 
-    return Files(files, keys, rdm, _files.layer_axis_of(layer_axis), by_position=by_position)
+    return Files(files, keys, rdm, _inputs.parse_layer_axis(layer_axis), by_position=by_position)
 
 
 def _compare_files(

@@ -35,19 +35,19 @@ def doctor_command() -> None:
 
     Ends with status 1 if files of another package lie among the library's.
     """
-    from shesha import _place
     from shesha.report import columns
+    from shesha.support import name_conflict
 
-    others = _owners(_place.strangers())
-    facts = [*_installed(), *_machine(), *_libraries(), *_data(), *_defaults()]
+    others = _owners(name_conflict.strangers())
+    facts = [*_installed_versions(), *_machine(), *_libraries(), *_data(), *_defaults()]
     typer.echo("\n".join(columns([list(fact) for fact in facts], "<<")))
     if others:
-        typer.echo(f"! files of {', '.join(others)} lie in the same place: {_place.remedy(others)}")
+        typer.echo(f"! files of {', '.join(others)} lie in the same place: {name_conflict.remedy(others)}")
         raise typer.Exit(_UNWELL)
     typer.echo("nothing is wrong")
 
 
-def in_one_line() -> str:
+def version_line() -> str:
     """Return the versions of what decides numbers."""
     from shesha._version import DISTRIBUTION, __version__
     from shesha.kernels import native
@@ -56,7 +56,7 @@ def in_one_line() -> str:
         f"Python {platform.python_version()}",
         *(f"{name} {_version(name)}" for name in ("numpy", "scipy", "pandas")),
     ]
-    return f"{DISTRIBUTION} {__version__} ({', '.join([*parts, *['compiled loops'] * native.available()])})"
+    return f"{DISTRIBUTION} {__version__} ({', '.join([*parts, *['compiled loops'] * native.is_available()])})"
 
 
 def _owners(seen: list[str]) -> list[str]:
@@ -77,7 +77,7 @@ def _has_files(distribution: str) -> bool:
     return any(str(one).startswith("shesha/") for one in files(distribution) or ())
 
 
-def _installed() -> Iterator[tuple[str, str]]:
+def _installed_versions() -> Iterator[tuple[str, str]]:
     from shesha._version import DISTRIBUTION, __version__
 
     yield "distribution", f"{DISTRIBUTION} {__version__}"
@@ -87,12 +87,12 @@ def _installed() -> Iterator[tuple[str, str]]:
 
 
 def _machine() -> Iterator[tuple[str, str]]:
-    from shesha._memory import memory_budget, readable
     from shesha.kernels import native
     from shesha.kernels.threads import n_threads
+    from shesha.support.memory import memory_budget, readable
 
     without = "no (NumPy does the same, slower)"
-    yield "compiled loops", "yes" if native.available() else without
+    yield "compiled loops", "yes" if native.is_available() else without
     yield "threads", f"{n_threads()} ({_setting('SHESHA_THREADS')})"
     yield "BLAS", _blas()
     yield "GPU", _gpu()
@@ -167,18 +167,18 @@ def _data() -> Iterator[tuple[str, str]]:
     folder = Path(root)
     inside = sorted(one.name for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else []
     yield "data sets", f"SHESHA_DATA={root}{'' if folder.is_dir() else ', which is no folder'}"
-    for line in _wrapped(", ".join(inside) or "none"):
+    for line in _wrap(", ".join(inside) or "none"):
         yield "", line
 
 
 def _defaults() -> Iterator[tuple[str, str]]:
-    from shesha.cli._settings import OWN, find_settings
+    from shesha.cli._config_file import OWN, find_settings
 
     found = find_settings(Path.cwd())
     yield "settings", f"no {OWN} here or above" if found is None else str(found[0])
 
 
-def _wrapped(text: str) -> list[Any]:
-    from shesha.report import page_width, wrapped
+def _wrap(text: str) -> list[Any]:
+    from shesha.report import page_width, wrap
 
-    return wrapped(text, page_width() - 18, hanging="")
+    return wrap(text, page_width() - 18, hanging="")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shesha.cli import _models
+from shesha.cli import _model_inputs
 
 
 def extract_command(
@@ -27,16 +27,16 @@ def extract_command(
     file: Annotated[
         Path | None, typer.Argument(metavar="[FILE]", show_default=False, help="Table whose column --texts names.")
     ] = None,
-    texts: _models.Texts = None,
-    layers: _models.Layers = None,
-    pool: _models.Pool = "auto",
-    batch_size: _models.BatchSize = 32,
-    device: _models.Device = None,
+    texts: _model_inputs.Texts = None,
+    layers: _model_inputs.Layers = None,
+    pool: _model_inputs.Pool = "auto",
+    batch_size: _model_inputs.BatchSize = 32,
+    device: _model_inputs.Device = None,
 ) -> None:
     """Run texts through a model and write its layers to a file, batch by batch, while memory stays flat."""
-    asked = _models.FromModels.asked([model], [file] if file else [], texts, layers, pool, batch_size, device)
+    asked = _model_inputs.FromModels.parse([model], [file] if file else [], texts, layers, pool, batch_size, device)
     assert asked is not None
-    found = asked.written(out)
+    found = asked.write_layers(out)
     for name, array in found.items():
         typer.echo(f"{name}: {' x '.join(map(str, array.shape))}")
     typer.echo(f"wrote {out}")

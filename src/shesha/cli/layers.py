@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shesha.cli import _exchange, _files, _outputs
+from shesha.cli import _design_options, _inputs, _outputs
 
 
 def layers_command(
@@ -15,16 +15,16 @@ def layers_command(
     second: Annotated[Path, typer.Argument(help="File with the layers of the other.", show_default=False)],
     measure: Annotated[str, typer.Option(help="A measure, with options if wanted: 'mutual kNN(k=20)'.")] = "CKA",
     aggregate: Annotated[str, typer.Option(help="What is reported of the grid: max, row_max, top_k or mean.")] = "max",
-    rdm: _files.Distances = False,
+    rdm: _inputs.Distances = False,
     permutations: Annotated[int, typer.Option(help="Random matchings of the rows, the same in all layers.")] = 200,
     alpha: Annotated[float, typer.Option(help="Level of the threshold.")] = 0.05,
-    layer_axis: _files.LayerAxis = "guess",
-    by_position: _files.ByPosition = False,
-    blocks: _exchange.Blocks = None,
-    groups: _exchange.Groups = None,
-    within: _exchange.Within = None,
-    shift: _exchange.Shift = False,
-    block_length: _exchange.BlockLength = None,
+    layer_axis: _inputs.LayerAxis = "guess",
+    by_position: _inputs.ByPosition = False,
+    blocks: _design_options.Blocks = None,
+    groups: _design_options.Groups = None,
+    within: _design_options.Within = None,
+    shift: _design_options.Shift = False,
+    block_length: _design_options.BlockLength = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write the grid as a heat map to this file.")] = None,
@@ -35,9 +35,13 @@ def layers_command(
     from shesha.calibration import calibrate_layers
 
     outputs = _outputs.Outputs(json, plot, html, card)
-    exchanged = _exchange.asked([first], blocks, groups, within, shift, block_length, by_position=by_position)
+    exchanged = _design_options.read_design(
+        [first], blocks, groups, within, shift, block_length, by_position=by_position
+    )
     a, b = (
-        _files.read_representations([path], None, exchanged.columns, layer_axis, by_position=by_position, distances=rdm)
+        _inputs.read_representations(
+            [path], None, exchanged.columns, layer_axis, by_position=by_position, distances=rdm
+        )
         for path in (first, second)
     )
     found = calibrate_layers(

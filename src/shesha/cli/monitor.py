@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shesha.cli import _files, _outputs
+from shesha.cli import _inputs, _outputs
 
 if TYPE_CHECKING:
     from shesha.results import DriftVerdict
@@ -67,7 +67,7 @@ def init_command(
 
     inside = (label_column,) if label_column is not None and labels is None else None
     found = DriftMonitor(
-        _one(reference, key, inside),
+        _read_matrix(reference, key, inside),
         nulls=_stacks(nulls, key) if nulls else None,
         labels=read_classes(reference, labels, label_column),
         false_alarm=false_alarm,
@@ -102,7 +102,7 @@ def check_command(
 
     outputs = _outputs.Outputs(json, html=html, card=card)
     summary = _summary_file() if github_summary else None
-    verdict = DriftMonitor.load(folder).check(_one(current, key), about=_pairs(about))
+    verdict = DriftMonitor.load(folder).check(_read_matrix(current, key), about=_pairs(about))
     inputs = [current, *(one for one in sorted(folder.iterdir()) if one.suffix in (".json", ".npz"))]
     rows = f"{verdict.n_rows:,} canary rows of {folder.name}"
     outputs.write(verdict, inputs, data=rows, model=current.stem)
@@ -123,7 +123,7 @@ def update_command(
     from shesha.drift import DriftMonitor
 
     outputs = _outputs.Outputs(json)
-    verdict = DriftMonitor.load(folder).update(_one(batch, key))
+    verdict = DriftMonitor.load(folder).update(_read_matrix(batch, key))
     outputs.write(verdict, [batch])
     _end(verdict.state)
 
@@ -140,7 +140,7 @@ def history_command(
     _outputs.require_writable(json)
     found = DriftMonitor.load(folder)
     checks, updates = found.history("check", last), found.history("update", last)
-    _outputs.emit("\n".join(_told(checks, updates)), {"checks": checks, "updates": updates}, json)
+    _outputs.emit("\n".join(_status_lines(checks, updates)), {"checks": checks, "updates": updates}, json)
 
 
 @monitor.command("acknowledge")
@@ -174,7 +174,12 @@ def markdown(verdict: DriftVerdict) -> str:
     from shesha.report import markdown_table
 
     rows = [
-        [one.tier, one.measure, *(f"{value:.3g}" for value in (one.drift, one.threshold, one.p_value)), _beyond(one)]
+        [
+            one.tier,
+            one.measure,
+            *(f"{value:.3g}" for value in (one.drift, one.threshold, one.p_value)),
+            _exceedance(one),
+        ]
         for one in verdict.scores
     ]
     table = markdown_table(["", "measure", "drift", "threshold", "p", ""], rows)
@@ -184,7 +189,7 @@ def markdown(verdict: DriftVerdict) -> str:
     return "\n\n".join([f"### shesha monitor: {verdict.state}", table, *plain]) + "\n"
 
 
-def _beyond(score: Any) -> str:
+def _exceedance(score: Any) -> str:
     return "beyond" if score.beyond else ""
 
 
@@ -204,9 +209,9 @@ def _summary_file() -> Path:
     return Path(path)
 
 
-def _one(path: Path, key: str | None, labels_inside: Any = None) -> Any:
+def _read_matrix(path: Path, key: str | None, labels_inside: Any = None) -> Any:
     """Read the one matrix of a file."""
-    found = _files.read_representations([path], None if key is None else [key], labels_inside, "none")
+    found = _inputs.read_representations([path], None if key is None else [key], labels_inside, "none")
     if len(found) != 1:
         raise ValueError(f"FILE must hold one matrix, got {', '.join(found)} in {path}: choose with --key")
     return next(iter(found.values()))
@@ -214,7 +219,7 @@ def _one(path: Path, key: str | None, labels_inside: Any = None) -> Any:
 
 def _stacks(paths: list[Path], key: str | None) -> list[Any]:
     """Read matrices: each of a stack is one."""
-    found = _files.read_representations(paths, None if key is None else [key], None, "0")
+    found = _inputs.read_representations(paths, None if key is None else [key], None, "0")
     return list(found.values())
 
 
@@ -226,7 +231,7 @@ def _pairs(about: list[str] | None) -> dict[str, str]:
     return {name: text for name, _, text in pairs}
 
 
-def _told(checks: list[dict[str, Any]], updates: list[dict[str, Any]]) -> list[str]:
+def _status_lines(checks: list[dict[str, Any]], updates: list[dict[str, Any]]) -> list[str]:
     from shesha.report import columns
 
     lines = []

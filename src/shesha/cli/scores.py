@@ -15,14 +15,14 @@ def scores_command(
     name: Annotated[str | None, typer.Argument(help="A score or descriptor by any name; default: list all.")] = None,
 ) -> None:
     """List the scores of one representation, or tell what one means and does not, what leaves it alone and needs."""
-    from shesha import _spelling as spelling
     from shesha import descriptors, stability
+    from shesha.support import spelling as spelling
 
-    every: list[Variant | Descriptor] = [*stability.registered().values(), *descriptors.descriptors().values()]
+    every: list[Variant | Descriptor] = [*stability.registered_variants().values(), *descriptors.descriptors().values()]
     if name is None:
         typer.echo(_overview(every))
         return
-    found = spelling.by_name(name, every, "score", "`shesha scores`")
+    found = spelling.find_by_name(name, every, "score", "`shesha scores`")
     typer.echo(stability.card(found) if isinstance(found, stability.Variant) else descriptors.card(found))
 
 

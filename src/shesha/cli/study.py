@@ -37,12 +37,12 @@ def _names(incomplete: str) -> list[str]:
 @study.command("list")
 def list_command() -> None:
     """Name the studies, what each repeats, and what it asks."""
-    from shesha.report import wrapped
+    from shesha.report import wrap
     from shesha.studies import studies
 
     for one in studies():
         typer.echo(f"{one.name} ({one.paper}; {len(one.quick)} cells quick, {len(one.full)} in all)")
-        typer.echo("\n".join(wrapped(one.question, 80, "    ", "")))
+        typer.echo("\n".join(wrap(one.question, 80, "    ", "")))
 
 
 @study.command("run")
@@ -67,8 +67,8 @@ def run_command(
     Data are looked for in the folder that SHESHA_DATA names. Ends with status 1 if a cell raised an error.
     """
     from shesha.studies import run, studies
-    from shesha.studies._html import study_page
-    from shesha.studies._writing import has_page
+    from shesha.studies.html import study_page
+    from shesha.studies.writing import has_page
 
     _outputs.require_page(out / "page.html" if html and out.is_dir() else None)
     pairs = [text.partition("=") for text in where or ()]
@@ -76,10 +76,10 @@ def run_command(
         raise ValueError(f"--where must be NAME=VALUE, got {unclear[0]!r}")
     only = {name: value for name, _, value in pairs}
     wanted = [one.name for one in studies()] if "all" in names else names
-    with _kept_when_interrupted(out):
+    with _explain_resume(out):
         found = run(wanted, quick=quick, out=out, workers=workers, scheduler=scheduler, again=again, only=only)
     for one in found:
-        typer.echo("\n".join(_told(one, out)))
+        typer.echo("\n".join(_summary_lines(one, out)))
         if html and has_page(one.study, out):
             _outputs.save_page(out / one.study.name / "page.html", partial(study_page, one), [])
     if any(one.failures for one in found):
@@ -87,7 +87,7 @@ def run_command(
 
 
 @contextmanager
-def _kept_when_interrupted(out: Path) -> Iterator[None]:
+def _explain_resume(out: Path) -> Iterator[None]:
     """Say after Ctrl-C how to go on."""
     try:
         yield
@@ -100,7 +100,7 @@ def _kept_when_interrupted(out: Path) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _told(found: StudyRun, out: Path) -> list[str]:
+def _summary_lines(found: StudyRun, out: Path) -> list[str]:
     lines = [f"{found.study.name}: {len(found.rows)} of {found.n_cells} cells, {out / found.study.name / 'page.md'}"]
     for what, cells in (("failed", found.failures), ("not reachable", found.unreachable)):
         lines += [f"  {what}: {reason}" for reason in sorted(set(cells.values()))[:5]]
@@ -115,9 +115,9 @@ def page_command(
 ) -> None:
     """Write the page of the rows that are there, and print where."""
     from shesha.studies import write_page
-    from shesha.studies._html import study_page
-    from shesha.studies._running import found_of
-    from shesha.studies._writing import has_page
+    from shesha.studies.html import study_page
+    from shesha.studies.running import found_of
+    from shesha.studies.writing import has_page
 
     _outputs.require_page(html)
     typer.echo(str(write_page(name, out)))

@@ -4,11 +4,11 @@ The same number serves single cells (perturbed cells against controls) and steer
 those of another, or paired differences).
 """
 
-from shesha.coherence.differences import coherence_of_differences
 from shesha.coherence.expected import expected_mean_cosine, expected_pairwise_cosine
-from shesha.coherence.one import coherence
+from shesha.coherence.group_table import coherence_by_group
+from shesha.coherence.paired_differences import coherence_of_differences
 from shesha.coherence.scores import magnitude, mean_cosine, pairwise_cosine, snr, spread
-from shesha.coherence.table import coherence_by_group
+from shesha.coherence.single_group import coherence
 
 __all__ = [
     "coherence",

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha._types import Index, Matrix, Vector
-from shesha.coherence.influence import control_variances, own_variances
+from shesha.coherence.block_sums import Parts
 from shesha.coherence.layout import Layout
-from shesha.coherence.parts import Parts
-from shesha.coherence.rows import RowPieces
+from shesha.coherence.row_chunks import RowPieces
 from shesha.coherence.scores import NO_DIRECTION
+from shesha.coherence.standard_errors import control_variances, row_variances
+from shesha.support.types import Index, Matrix, Vector
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ def evidence(rows: RowPieces, layout: Layout, *, centred: bool = True) -> Eviden
     mean = parts.row_sums()[0].sum(axis=1) / parts.n[:, None]
     squared = parts.squared_lengths()
     shifts, along = _directions(parts, mean, squared)
-    off_mean = np.maximum(0.0, squared - 2 * along + parts.of_rows((mean**2).sum(axis=1)))
-    variances, degrees, slopes = own_variances(parts, shifts)
+    off_mean = np.maximum(0.0, squared - 2 * along + parts.spread_to_rows((mean**2).sum(axis=1)))
+    variances, degrees, slopes = row_variances(parts, shifts)
     control_variance, control_noise = control_variances(parts, slopes)
     of_mean, of_pair = np.sqrt(variances + control_variance)
     return Evidence(
@@ -94,7 +94,7 @@ def _directions(parts: Parts, mean: Matrix, squared: Vector) -> tuple[Shifts, Ve
     inverse = np.where(lengths > floor, 1 / np.maximum(lengths, 1e-300), 0.0)
     size = np.where(magnitude > floor, magnitude, np.nan)
     (along,) = parts.products(mean)
-    cosine = np.where(inverse > 0, along * inverse / parts.of_rows(size), np.nan)
+    cosine = np.where(inverse > 0, along * inverse / parts.spread_to_rows(size), np.nan)
     units = parts.row_sums(inverse[None])[0].sum(axis=1)
     n = parts.sums((inverse > 0).astype(np.float64)).sum(axis=1)
     n = np.where(n > 1, n, np.nan)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha import _validate as check
+from shesha.inputs import validation as check
 
 
 def expected_mean_cosine(n: int, n_features: int, n_controls: int | None = None) -> float:

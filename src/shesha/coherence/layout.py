@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._types import Index, Mask
+from shesha.inputs import validation as check
+from shesha.support.types import Index, Mask
 
 FEWEST_CONTROLS = 5
 """Fewer rows make no reference."""
@@ -99,14 +99,14 @@ def layout(
     known = [str(one) for one in classes]
     for one in wanted:
         if one not in known:
-            raise ValueError(f"control must be one of the labels ({check.listed(known)}), got {one!r}")
+            raise ValueError(f"control must be one of the labels ({check.join_items(known)}), got {one!r}")
     is_control = np.isin(codes, [known.index(one) for one in wanted])
     block = np.zeros(n_rows, dtype=np.intp) if blocks is None else _codes(blocks, n_rows, "blocks")
     lonely = np.bincount(block[is_control], minlength=int(block.max()) + 1)[block] < FEWEST_CONTROLS
     if is_control.sum() < FEWEST_CONTROLS or lonely.all():
         where = "" if blocks is None else " in one block"
         raise ValueError(f"control must have at least {FEWEST_CONTROLS} rows{where}, got {int(is_control.sum())}")
-    excluded, kept = _kept(codes, known, wanted, lonely, min_size)
+    excluded, kept = _choose_groups(codes, known, wanted, lonely, min_size)
     if not kept:
         reasons = "; ".join(f"{name}: {why}" for name, why in list(excluded.items())[:3])
         raise ValueError(f"labels must hold a group besides the controls that can be scored, got none ({reasons})")
@@ -127,7 +127,7 @@ def _codes(labels: ArrayLike, n_rows: int, name: str) -> Index:
     return check.labels(labels, n_rows, name, min_classes=1)[0]
 
 
-def _kept(
+def _choose_groups(
     codes: Index, known: list[str], wanted: list[str], lonely: Mask, min_size: int
 ) -> tuple[dict[str, str], list[int]]:
     """Return the groups that are left out, with reasons, and the codes of the others."""

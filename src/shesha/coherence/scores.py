@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._types import Matrix, Vector
+from shesha.inputs import validation as check
+from shesha.support.types import Matrix, Vector
 
 NO_DIRECTION = 1e-9
 """Shifts shorter than this share of the longest point nowhere: rounding is what their direction would be."""
@@ -37,7 +37,7 @@ def mean_cosine(shifts: ArrayLike) -> float:
     >>> mean_cosine([[1, 0], [0, 1], [3, 3], [2, 2]])
     0.853...
     """
-    v, units = _directed(shifts)
+    v, units = _unit_shifts(shifts)
     mean = v.mean(axis=0)
     length = float(np.linalg.norm(mean))
     if len(units) < 2 or length <= NO_DIRECTION * _longest(v):
@@ -65,7 +65,7 @@ def pairwise_cosine(shifts: ArrayLike) -> float:
     >>> pairwise_cosine([[1, 0], [0, 1], [1, 0], [0, 1]])
     0.333...
     """
-    _, units = _directed(shifts)
+    _, units = _unit_shifts(shifts)
     n = len(units)
     if n < 2:
         return check.not_estimable("two shifts must have a length")
@@ -130,7 +130,7 @@ def _shifts(shifts: ArrayLike) -> Matrix:
     return check.matrix(shifts, "shifts", min_rows=2)
 
 
-def _directed(shifts: ArrayLike) -> tuple[Matrix, Matrix]:
+def _unit_shifts(shifts: ArrayLike) -> tuple[Matrix, Matrix]:
     """Return the shifts and the unit vectors of those that have a length."""
     v = _shifts(shifts)
     v = v / _unit(v)

@@ -10,12 +10,12 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._types import Index, Mask, Vector
-from shesha.coherence.drawing import members
+from shesha.coherence.control_pool import Pool, pool
 from shesha.coherence.layout import LARGE, Layout
-from shesha.coherence.pool import Pool, pool
-from shesha.coherence.rows import RowPieces
+from shesha.coherence.null_scores import members
+from shesha.coherence.row_chunks import RowPieces
 from shesha.kernels.threads import parallel
+from shesha.support.types import Index, Mask, Vector
 
 Chosen = tuple[list[Index], list[Index]]
 """Places of a fake group in each pool, and the places that are not its controls."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha import _validate as check
-from shesha._types import Matrix
-from shesha.kernels.noise import ledoit_wolf
+from shesha.inputs import validation as check
+from shesha.kernels.noise_covariance import ledoit_wolf
+from shesha.support.types import Matrix
 
 
-def whitening(centred: Matrix, shrinkage: float | None) -> tuple[Matrix, float]:
+def whitening_matrix(centred: Matrix, shrinkage: float | None) -> tuple[Matrix, float]:
     """Return the inverse root of the shrunk covariance, (d, d), and the share of the identity in it.
 
     Parameters
@@ -21,7 +21,9 @@ def whitening(centred: Matrix, shrinkage: float | None) -> tuple[Matrix, float]:
     """
     n, d = centred.shape
     products = centred.T @ centred
-    share = ledoit_wolf(centred, products, d) if shrinkage is None else check.at_least(shrinkage, "shrinkage", 0.0)
+    share = (
+        ledoit_wolf(centred, products, d) if shrinkage is None else check.require_at_least(shrinkage, "shrinkage", 0.0)
+    )
     if share > 1:
         raise ValueError(f"shrinkage must be at most 1, got {share:g}")
     covariance = products / n

@@ -4,6 +4,6 @@ from shesha.comparison.ceiling import noise_ceiling
 from shesha.comparison.compare import compare
 from shesha.comparison.layers import compare_layers
 from shesha.comparison.pairwise import compare_all
-from shesha.comparison.within import compare_within
+from shesha.comparison.within_classes import compare_within
 
 __all__ = ["compare", "compare_all", "compare_layers", "compare_within", "noise_ceiling"]

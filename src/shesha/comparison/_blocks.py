@@ -11,10 +11,10 @@ from functools import cached_property
 from itertools import count
 from typing import Any
 
-from shesha.comparison import _engine as engine
-from shesha.comparison._engine import Group, Pair
-from shesha.comparison._places import Place, Recent, bytes_of
-from shesha.measures import Measure, version_of
+from shesha.comparison import engine as engine
+from shesha.comparison.engine import Group, Pair
+from shesha.comparison.sources import Place, Recent, array_bytes
+from shesha.measures import Measure, code_version
 from shesha.runs import Job, Meter, ResultStore
 
 CELLS, LOST = "comparison", "lost comparison"
@@ -69,7 +69,7 @@ class Block:
 def compare_block(block: Block) -> tuple[list[Cell], float]:
     """Compare the pairs, and tell the seconds that it took; what cannot be read costs its own pairs alone."""
     start = time.perf_counter()
-    sources, unreadable = _recent.loaded(block.places, block.room // 2)
+    sources, unreadable = _recent.load(block.places, block.room // 2)
     cells = []
     pairs = []
     for measure, own in zip(block.group.measures, block.group.pairs, strict=True):
@@ -82,7 +82,7 @@ def compare_block(block: Block) -> tuple[list[Cell], float]:
     group = Group(block.group.measures, tuple(pairs))
     for one in engine.run([group], sources, {}, block.room):
         score = one.score
-        found = (score.value if score.estimated else None, score.seconds, score.reason or score.note)
+        found = (score.value if score.has_value else None, score.seconds, score.reason or score.note)
         cells.append(Cell(score.measure, one.first, one.second, found))
     return cells, time.perf_counter() - start
 
@@ -105,13 +105,13 @@ class Comparisons:
 
     def __post_init__(self) -> None:
         """Read what earlier runs have compared, and count what is left."""
-        self.found = {measure.name: self._known(measure) for group in self.groups for measure in group.measures}
+        self.found = {measure.name: self._stored_pairs(measure) for group in self.groups for measure in group.measures}
         for group in self.groups:
             done = (self.found[measure.name] for measure in group.measures)
             n_left = sum(pair not in own for pairs, own in zip(group.pairs, done, strict=True) for pair in pairs)
             if n_left:
                 self.meter.expect(group.measures[0].view_key, n_left)
-        self._blocks = self._planned()
+        self._blocks = self._plan_blocks()
 
     @cached_property
     def _prefixes(self) -> dict[str, str]:
@@ -120,10 +120,10 @@ class Comparisons:
         for one in (measure for group in self.groups for measure in group.measures):
             options = json.dumps(dict(one.options), sort_keys=True, default=repr)
             # What is not kept needs no version.
-            found[one.name] = f"{one.name} {options}/{version_of(one) if self.store.is_kept else ''}/"
+            found[one.name] = f"{one.name} {options}/{code_version(one) if self.store.is_kept else ''}/"
         return found
 
-    def _known(self, measure: Measure) -> dict[Pair, Found]:
+    def _stored_pairs(self, measure: Measure) -> dict[Pair, Found]:
         prefix, found = self._prefixes[measure.name], {}
         for key, text in self.store.items(CELLS, prefix):
             first, second = key[len(prefix) :].split("/")
@@ -134,7 +134,7 @@ class Comparisons:
                     found.setdefault((second, first), (value, seconds, reason))
         return found
 
-    def _planned(self) -> Iterator[Job]:
+    def _plan_blocks(self) -> Iterator[Job]:
         number = count(1)
         for group in self.groups:
             for pairs in self._cut(group):
@@ -163,7 +163,7 @@ class Comparisons:
         """Number of representations on a side of a block: bounded by memory, time, and enough blocks for all."""
         if any(measure.cost == "more" for measure in group.measures):
             return 1
-        by_memory = self.room // (4 * max(map(bytes_of, self.shapes.values())))
+        by_memory = self.room // (4 * max(map(array_bytes, self.shapes.values())))
         n_rows = max(shape[0] for shape in self.shapes.values())
         seconds = _PER_PAIR * max(1.0, n_rows / 1000) ** 2 * len(group.measures)
         by_time = max(_SMALLEST, math.isqrt(int(_SECONDS / seconds)))
@@ -175,13 +175,13 @@ class Comparisons:
         """Return the next block."""
         return next(self._blocks, None)
 
-    def done(self, job: Job, result: Any) -> float:
+    def keep_result(self, job: Job, result: Any) -> float:
         """Write the comparisons of a block, all or nothing."""
         cells, seconds = result
         self._keep(cells)
         return float(seconds)
 
-    def given_up(self, job: Job, reason: str) -> None:
+    def record_failure(self, job: Job, reason: str) -> None:
         """Note that the comparisons of a block are lost."""
         self._keep(job.arguments[0].lost(reason))
 

@@ -7,9 +7,9 @@ from itertools import repeat
 
 import numpy as np
 
-from shesha.calibration.null import Outcome
-from shesha.comparison._engine import Group, Pair, Skipped, Sources, Stretch, failure, stretches
-from shesha.comparison._evidence import Evidence, noted
+from shesha.calibration.permutation_scores import Outcome
+from shesha.comparison.engine import Group, Pair, Skipped, Sources, Stretch, failure, stretches
+from shesha.comparison.evidence import Evidence, add_note
 from shesha.measures import Measure
 from shesha.results import PairScore, Score
 
@@ -53,15 +53,15 @@ def _steps(stretch: Stretch, evidence: Evidence) -> Iterator[Step]:
     has_null = {measure.name: measure.paired for measure in stretch.group.measures}
     found: dict[Pair, dict[str, Score]] = {pair: {} for pair in stretch.pairs}
     for one in stretch.scores():
-        if not one.score.estimated:
+        if not one.score.has_value:
             yield one
             continue
         pair = one.first, one.second
         if any(side.n_rows != evidence.n_rows for side in stretch.sides[pair]):
-            yield PairScore(*pair, noted(one.score, _NOT_INPUTS))
+            yield PairScore(*pair, add_note(one.score, _NOT_INPUTS))
             continue
         found[pair][one.score.measure] = one.score
-        yield PairScore(*pair, noted(one.score, _BEFORE_BOTH if has_null[one.score.measure] else _BEFORE_INTERVAL))
+        yield PairScore(*pair, add_note(one.score, _BEFORE_BOTH if has_null[one.score.measure] else _BEFORE_INTERVAL))
     for pair, scores in found.items():
         measures = [measure for measure in stretch.group.measures if measure.name in scores]
         if measures:
@@ -71,35 +71,35 @@ def _steps(stretch: Stretch, evidence: Evidence) -> Iterator[Step]:
 def _pair_steps(
     stretch: Stretch, pair: Pair, measures: list[Measure], scores: dict[str, Score], evidence: Evidence
 ) -> Iterator[Step]:
-    scores = yield from _with_intervals(stretch, pair, measures, scores, evidence)
+    scores = yield from _add_intervals(stretch, pair, measures, scores, evidence)
     for measure in measures:
         score = scores[measure.name]
-        yield PairScore(*pair, noted(score, _BEFORE_CHANCE) if measure.paired else score)
+        yield PairScore(*pair, add_note(score, _BEFORE_CHANCE) if measure.paired else score)
     paired = [measure for measure in measures if measure.paired]
     for together in evidence.passes(paired, stretch.sides[pair]):
-        with_chance = yield from _with_chances(stretch, pair, together, scores, evidence)
+        with_chance = yield from _add_chances(stretch, pair, together, scores, evidence)
         for score in with_chance:
             yield PairScore(*pair, score)
 
 
-def _with_intervals(
+def _add_intervals(
     stretch: Stretch, pair: Pair, measures: list[Measure], scores: dict[str, Score], evidence: Evidence
 ) -> Generator[None, None, dict[str, Score]]:
     table = []
     try:
-        for row in evidence.on_subsets(stretch.group, measures, stretch.sides[pair]):
+        for row in evidence.score_subsets(stretch.group, measures, stretch.sides[pair]):
             table.append(row)
             yield
     except Exception as error:  # The values themselves are known.
-        return {name: noted(score, f"no interval: {failure(error)}") for name, score in scores.items()}
+        return {name: add_note(score, f"no interval: {failure(error)}") for name, score in scores.items()}
     columns = np.array(table).T
     return {
-        measure.name: evidence.with_interval(scores[measure.name], column)
+        measure.name: evidence.add_interval(scores[measure.name], column)
         for measure, column in zip(measures, columns, strict=True)
     }
 
 
-def _with_chances(
+def _add_chances(
     stretch: Stretch, pair: Pair, measures: list[Measure], scores: dict[str, Score], evidence: Evidence
 ) -> Generator[None, None, list[Score]]:
     """Go through the draws once for all measures; a draw is a step of each."""
@@ -110,13 +110,13 @@ def _with_chances(
             draws.append(draw)
             yield from repeat(None, len(measures))
     except Exception as error:  # The values themselves are known.
-        return [noted(score, f"no chance level: {failure(error)}") for score in known]
+        return [add_note(score, f"no chance level: {failure(error)}") for score in known]
     columns = zip(*draws, strict=True)
-    return [_with_chance(*one, evidence) for one in zip(measures, known, columns, strict=True)]
+    return [_add_chance(*one, evidence) for one in zip(measures, known, columns, strict=True)]
 
 
-def _with_chance(measure: Measure, score: Score, draws: Sequence[Outcome], evidence: Evidence) -> Score:
+def _add_chance(measure: Measure, score: Score, draws: Sequence[Outcome], evidence: Evidence) -> Score:
     try:
-        return evidence.with_chance(measure, score, draws)
+        return evidence.add_chance(measure, score, draws)
     except Exception as error:  # The value itself is known.
-        return noted(score, f"no chance level: {failure(error)}")
+        return add_note(score, f"no chance level: {failure(error)}")

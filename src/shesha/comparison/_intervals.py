@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import t
 
-from shesha._types import Index, Vector
+from shesha.support.types import Index, Vector
 
 N_SUBSETS = 50
 """Subsets behind an interval: its width then varies by a tenth with the seed, and twice as many cover no better."""
@@ -18,14 +18,14 @@ FEWEST_CLUSTERS = 5
 """Groups below which leaving out one leaves out more than a fifth: no interval."""
 
 
-def drawn_subsets(n: int, rng: np.random.Generator) -> tuple[Index, ...]:
+def draw_subsets(n: int, rng: np.random.Generator) -> tuple[Index, ...]:
     """Draw subsets of four fifths of n rows, each without replacement and in the order of the rows."""
     return tuple(np.sort(rng.choice(n, n_kept(n), replace=False)) for _ in range(N_SUBSETS))
 
 
-def drawn_clusters(clusters: Index, rng: np.random.Generator) -> tuple[Index, ...]:
+def draw_clusters(clusters: Index, rng: np.random.Generator) -> tuple[Index, ...]:
     """Draw the rows of subsets of four fifths of the clusters: groups, or stretches of a series, coded from 0."""
-    return tuple(np.flatnonzero(np.isin(clusters, kept)) for kept in drawn_subsets(int(clusters.max()) + 1, rng))
+    return tuple(np.flatnonzero(np.isin(clusters, kept)) for kept in draw_subsets(int(clusters.max()) + 1, rng))
 
 
 def n_kept(n: int) -> int:

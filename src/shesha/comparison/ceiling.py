@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._random import number
-from shesha._types import Seed
-from shesha._warnings import NotEstimable
-from shesha.comparison import _repeats
+from shesha.comparison import _replicates
+from shesha.inputs import validation as check
 from shesha.measures import as_measure
-from shesha.measures._registry import Choice
+from shesha.measures.registry import Choice
 from shesha.results import NoiseCeiling
+from shesha.support.seeds import number
+from shesha.support.types import Seed
+from shesha.support.warnings import NotEstimable
 from shesha.views import Rdm
 
 
@@ -58,8 +58,8 @@ def noise_ceiling(
     >>> round(found.lower, 2), round(found.upper, 2), round(found.reliability, 2)
     (0.44, 0.66, 0.3)
     """
-    chosen = as_measure(measure).drawn(seed)
-    given = _repeats.Repeats.of(repeats, "repeats")
+    chosen = as_measure(measure).with_seed(seed)
+    given = _replicates.Repeats.build(repeats, "repeats")
     common = {
         "measure": chosen.name,
         "closer": chosen.closer,
@@ -68,7 +68,7 @@ def noise_ceiling(
         "seed": number(seed),
     }
     try:
-        found = _repeats.ceiling(chosen, given)
+        found = _replicates.ceiling(chosen, given)
     except NotEstimable as reason:
         nan = check.not_estimable(str(reason))
         return NoiseCeiling(lower=nan, upper=nan, reliability=nan, reason=str(reason), **common)  # type: ignore[arg-type]

@@ -7,24 +7,24 @@ from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._progress import track
-from shesha._random import drawn_number, number
-from shesha._types import Seed
-from shesha.calibration.dependent import warn_of_dependence
-from shesha.calibration.doubted import doubts_of_pair, warn_of_doubts, with_saturated
-from shesha.calibration.subject import keeping_covariates
+from shesha.calibration.dependence_warnings import warn_of_dependence
+from shesha.calibration.pair_doubts import add_saturation, doubts_of_pair, warn_of_doubts
+from shesha.calibration.subject import covariate_design
 from shesha.comparison import _calibrated as calibrated
-from shesha.comparison import _engine as engine
-from shesha.comparison._evidence import Evidence
-from shesha.comparison._repeats import Both
-from shesha.comparison._stored import require_same_counts
-from shesha.given import labels_in_order
+from shesha.comparison import engine as engine
+from shesha.comparison._replicates import Both
+from shesha.comparison._stored_runs import require_same_counts
+from shesha.comparison.evidence import Evidence
+from shesha.inputs import labels_in_order
+from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
-from shesha.measures._registry import Choice
-from shesha.nulls.orders import Design, asked_for
+from shesha.measures.registry import Choice
+from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Comparison, Doubts, PairScore, Score
-from shesha.views import Rdm, Representation, adjusted, hint_of_distances, in_one_order
+from shesha.support.progress import track
+from shesha.support.seeds import draw_seed, number
+from shesha.support.types import Seed
+from shesha.views import Rdm, Representation, adjust_for_covariates, align_rows, hint_of_distances
 
 _MANY = 5
 """From so many measures on, doubts that rank all distances cost little beside them."""
@@ -112,15 +112,15 @@ def compare(
     check.fraction(alpha, "alpha", closed=False)
     check.count(n_permutations, "n_permutations")
     hint_of_distances({first: X, second: Y})
-    sources = in_one_order({first: Representation.of(X, first), second: Representation.of(Y, second)})
+    sources = align_rows({first: Representation.build(X, first), second: Representation.build(Y, second)})
     require_same_rows(sources)
     if repeats is not None and covariates is not None:
         raise ValueError("repeats must be left out with covariates, got both")
-    repeated = None if repeats is None else Both.of(repeats, (first, second), (sources[first], sources[second]))
-    both, known = adjusted(list(sources.values()), covariates)
+    repeated = None if repeats is None else Both.build(repeats, (first, second), (sources[first], sources[second]))
+    both, known = adjust_for_covariates(list(sources.values()), covariates)
     sources = dict(zip(sources, both, strict=True))
-    chosen = drawn(choose(measures), seed)
-    work = engine.grouped(chosen, {measure.name: [(first, second)] for measure in chosen})
+    chosen = seed_measures(choose(measures), seed)
+    work = engine.group_by_view(chosen, {measure.name: [(first, second)] for measure in chosen})
     skipped = engine.too_large(work, sources)
     design: Design = {
         "blocks": blocks,
@@ -131,13 +131,13 @@ def compare(
     }
     design = cast(Design, labels_in_order((side.names for side in sources.values()), design))
     if calibrate:
-        evidence = Evidence.drawn(
+        evidence = Evidence.draw(
             sources[first].n_rows,
             n_permutations,
             alpha,
             confidence,
             seed,
-            design=keeping_covariates(design, permutations, known),
+            design=covariate_design(design, permutations, known),
             permutations=permutations,
         )
         dependence = warn_of_dependence(list(sources.values()), design, permutations)
@@ -150,7 +150,7 @@ def compare(
     few = len(chosen) < _MANY and not calibrate
     doubts = doubts_of_pair(list(sources.values()), design, dependence if calibrate else None, only_cheap=few)
     if calibrate:
-        doubts = _beside_nulls(doubts, list(sources.values()), scores)
+        doubts = _add_saturation(doubts, list(sources.values()), scores)
         warn_of_doubts(doubts)
     if repeated is not None and not interrupted:
         interrupted = _add_ceilings(repeated, work, scores)
@@ -158,7 +158,7 @@ def compare(
         first,
         second,
         (sources[first].shape, sources[second].shape),
-        tuple(scores.get(measure.name) or engine.interrupted(measure) for measure in chosen),
+        tuple(scores.get(measure.name) or engine.unreached_score(measure) for measure in chosen),
         number(seed),
         interrupted,
         evidence.exchanged if calibrate else "",
@@ -166,9 +166,9 @@ def compare(
     )
 
 
-def _beside_nulls(doubts: Doubts, sides: list[Representation], scores: dict[str, Score]) -> Doubts:
+def _add_saturation(doubts: Doubts, sides: list[Representation], scores: dict[str, Score]) -> Doubts:
     """Add the doubt that measures are saturated, which their nulls tell."""
-    return with_saturated(
+    return add_saturation(
         doubts, {one.measure: (one.null_mean, *_worst_and_best(one)) for one in scores.values()}, sides
     )
 
@@ -181,7 +181,7 @@ def _add_ceilings(repeated: Both, work: Sequence[engine.Group], scores: dict[str
     """Put the values beside what repeats allow; whether Ctrl-C came in between."""
     try:
         for group in track(work, len(work), "repeats"):
-            scores.update((score.measure, score) for score in repeated.beside(group, scores))
+            scores.update((score.measure, score) for score in repeated.add_ceilings(group, scores))
     except KeyboardInterrupt:
         return True
     return False
@@ -189,16 +189,16 @@ def _add_ceilings(repeated: Both, work: Sequence[engine.Group], scores: dict[str
 
 def require_calibrate(design: Design, permutations: ArrayLike | None) -> None:
     """Refuse to say what may be exchanged where nothing is."""
-    asked = [*asked_for(design), *(["permutations"] if permutations is not None else [])]
+    asked = [*nonempty_arguments(design), *(["permutations"] if permutations is not None else [])]
     if asked:
         raise ValueError(f"calibrate must be True with {' and '.join(asked)}, got False")
 
 
-def drawn(chosen: list[Measure], seed: Seed) -> list[Measure]:
+def seed_measures(chosen: list[Measure], seed: Seed) -> list[Measure]:
     """Give all measures that draw at random one seed, so that all representations meet the same choices."""
     # One number serves all: their draws are of different kinds, and it gives the same as a direct call.
-    one = drawn_number(seed)
-    return [measure.drawn(one) for measure in chosen]
+    one = draw_seed(seed)
+    return [measure.with_seed(one) for measure in chosen]
 
 
 def require_same_rows(sources: dict[str, Representation]) -> None:

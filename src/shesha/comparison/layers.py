@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from shesha._layers import LayerAxis, layer_sequence
-from shesha._random import number
-from shesha._types import Seed
-from shesha.calibration.layers import Layers, named_layers
-from shesha.comparison import _engine as engine
-from shesha.comparison.compare import collect, drawn, require_same_rows
-from shesha.comparison.pairwise import in_order
+from shesha.calibration.layers import Layers, check_layers
+from shesha.comparison import engine as engine
+from shesha.comparison.compare import collect, require_same_rows, seed_measures
+from shesha.comparison.pairwise import arrange_scores
 from shesha.measures import as_measure
-from shesha.measures._registry import Choice
+from shesha.measures.registry import Choice
 from shesha.results import LayerComparison, PairScore
+from shesha.support.layer_axis import LayerAxis, layer_sequence
+from shesha.support.seeds import number
+from shesha.support.types import Seed
 from shesha.views import layers_in_one_order
 
 
@@ -56,22 +56,22 @@ def compare_layers(
     ('2', 'copy of 2')
     """
     a, b = layers_in_one_order(
-        named_layers(layer_sequence(layers_a, "layers_a", layer_axis), "layers_a"),
-        named_layers(layer_sequence(layers_b, "layers_b", layer_axis), "layers_b"),
+        check_layers(layer_sequence(layers_a, "layers_a", layer_axis), "layers_a"),
+        check_layers(layer_sequence(layers_b, "layers_b", layer_axis), "layers_b"),
     )
-    chosen = drawn([as_measure(measure)], seed)
+    chosen = seed_measures([as_measure(measure)], seed)
     require_same_rows({f"layers_a[{k}]": v for k, v in a.items()} | {f"layers_b[{k}]": v for k, v in b.items()})
     # The two models may use the same names.
     sources = {f"a {name}": layer for name, layer in a.items()} | {f"b {name}": layer for name, layer in b.items()}
     pairs = {chosen[0].name: [(f"a {i}", f"b {j}") for i, j in product(a, b)]}
-    groups = engine.grouped(chosen, pairs)
+    groups = engine.group_by_view(chosen, pairs)
     skipped = engine.too_large(groups, sources)
     found, interrupted = collect(engine.run(groups, sources, skipped), len(a) * len(b))
-    scores = tuple(_with_own_names(pair) for pair in in_order(found, chosen, pairs))
+    scores = tuple(_restore_layer_names(pair) for pair in arrange_scores(found, chosen, pairs))
     return LayerComparison(tuple(a), tuple(b), scores, chosen[0].closer, number(seed), interrupted)
 
 
-def _with_own_names(pair: PairScore) -> PairScore:
+def _restore_layer_names(pair: PairScore) -> PairScore:
     reason = pair.score.reason
     for name in (pair.first, pair.second):
         if reason.startswith(f"{name}: "):

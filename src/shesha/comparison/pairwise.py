@@ -10,17 +10,17 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from shesha import runs
-from shesha._layers import LayerAxis, split_layers
-from shesha._random import number
-from shesha._types import Seed
-from shesha.comparison import _engine as engine
-from shesha.comparison._index import Files
-from shesha.comparison._stored import Run
-from shesha.comparison.compare import collect, drawn, require_same_rows
+from shesha.comparison import engine as engine
+from shesha.comparison._stored_runs import Run
+from shesha.comparison.compare import collect, require_same_rows, seed_measures
+from shesha.comparison.index import Files
 from shesha.measures import Measure, choose
-from shesha.measures._registry import Choice
+from shesha.measures.registry import Choice
 from shesha.results import PairScore, PairwiseComparison
-from shesha.views import Rdm, hint_of_distances, in_one_order, named
+from shesha.support.layer_axis import LayerAxis, split_layers
+from shesha.support.seeds import number
+from shesha.support.types import Seed
+from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances
 
 
 def compare_all(
@@ -94,15 +94,15 @@ def compare_all(
     [1.0, 0.59, 0.34]
     """
     runs.require_workers(workers, scheduler)
-    given = _given(representations, layer_axis)
-    chosen = drawn(choose(measures), seed)
+    given = _files_or_arrays(representations, layer_axis)
+    chosen = seed_measures(choose(measures), seed)
     scores: Iterable[PairScore]
     if isinstance(given, Files) or _needs_run(given, workers, scheduler, store):
         run = Run(given, chosen, workers, scheduler, store)
         scores = tuple(run(_pairs))
         shapes, interrupted = {name: one.shape for name, one in run.index.known.items()}, run.interrupted
     else:
-        scores, shapes, interrupted = _in_memory(given, chosen)
+        scores, shapes, interrupted = _compare_in_memory(given, chosen)
     return PairwiseComparison(
         tuple(shapes),
         tuple(shapes.values()),
@@ -114,7 +114,7 @@ def compare_all(
     )
 
 
-def _given(representations: Any, layer_axis: LayerAxis) -> Files | Mapping[Any, Any]:
+def _files_or_arrays(representations: Any, layer_axis: LayerAxis) -> Files | Mapping[Any, Any]:
     """Tell arrays by name from files."""
     if isinstance(representations, Files):
         return representations
@@ -138,17 +138,17 @@ def _needs_run(given: Mapping[Any, Any], workers: int | None, scheduler: str | N
     return paths or store is not None or scheduler is not None or (workers or 1) > 1
 
 
-def _in_memory(
+def _compare_in_memory(
     representations: Mapping[Any, Any], chosen: list[Measure]
 ) -> tuple[tuple[PairScore, ...], dict[str, tuple[int, ...]], bool]:
     hint_of_distances(representations)
-    sources = in_one_order(named(representations, "representations", "{}"))
+    sources = align_rows(check_named_arrays(representations, "representations", "{}"))
     require_same_rows(sources)
     pairs = {measure.name: _pairs(measure, list(sources)) for measure in chosen}
-    groups = engine.grouped(chosen, pairs)
+    groups = engine.group_by_view(chosen, pairs)
     scores = engine.run(groups, sources, engine.too_large(groups, sources))
     found, interrupted = collect(scores, sum(map(len, pairs.values())))
-    return in_order(found, chosen, pairs), {name: source.shape for name, source in sources.items()}, interrupted
+    return arrange_scores(found, chosen, pairs), {name: source.shape for name, source in sources.items()}, interrupted
 
 
 def _pairs(measure: Measure, names: list[str]) -> list[engine.Pair]:
@@ -157,13 +157,13 @@ def _pairs(measure: Measure, names: list[str]) -> list[engine.Pair]:
     return pairs if measure.self_value is not None else [*pairs, *((name, name) for name in names)]
 
 
-def in_order(
+def arrange_scores(
     found: list[PairScore], measures: list[Measure], pairs: Mapping[str, list[engine.Pair]]
 ) -> tuple[PairScore, ...]:
     """Arrange the scores by measure and pair; what was not reached says so."""
     scores = {(pair.score.measure, pair.first, pair.second): pair for pair in found}
     return tuple(
-        scores.get((measure.name, *pair)) or PairScore(*pair, engine.interrupted(measure))
+        scores.get((measure.name, *pair)) or PairScore(*pair, engine.unreached_score(measure))
         for measure in measures
         for pair in pairs[measure.name]
     )

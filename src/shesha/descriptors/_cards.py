@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shesha import _spelling as spelling
 from shesha.descriptors._registry import Descriptor, descriptors
 from shesha.report import card as as_card
 from shesha.report import changes_in_words, options_in_words, range_in_words
+from shesha.support import spelling as spelling
 
 
 def card(descriptor: str | Descriptor | Callable[..., float]) -> str:
@@ -30,7 +30,7 @@ def card(descriptor: str | Descriptor | Callable[..., float]) -> str:
     """
     found = getattr(descriptor, "descriptor", descriptor)
     if not isinstance(found, Descriptor):
-        found = spelling.by_name(found, descriptors().values(), "descriptor", "`shesha scores`")
+        found = spelling.find_by_name(found, descriptors().values(), "descriptor", "`shesha scores`")
     return as_card(f"{found.name}: {found.title}. {found.means}", _facts(found))
 
 

@@ -11,10 +11,10 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._offers import load_marks
-from shesha._warnings import NotEstimable
+from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
+from shesha.support.entry_points import load_marks
+from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, Rows, View, rows_or_distances
 
 P = ParamSpec("P")
@@ -53,14 +53,14 @@ class Descriptor:
         found = inspect.signature(self.function).parameters.values()
         return {one.name: one.default for one in found if one.kind is one.KEYWORD_ONLY}
 
-    def rows_of(self, X: Data) -> Rows:
+    def check_data(self, X: Data) -> Rows:
         """Check what is to be described; values are checked when they are read."""
         found = rows_or_distances(X, min_rows=2)
         if not isinstance(found, Rows):
             raise TypeError(f"X must be features for {self.name}, got distances between rows")
         return found
 
-    def of(self, source: Rows, **options: Any) -> float:
+    def build(self, source: Rows, **options: Any) -> float:
         """Describe checked data; NotEstimable tells why there is no value."""
         with single_threaded_blas():
             value = check.real_number(self.function(source.view(self.view), **options), f"the value of {self.name}")
@@ -102,7 +102,7 @@ def descriptor(
             if args:
                 raise TypeError(f"{function.__name__}() takes one representation; options are keyword-only")
             try:
-                return found.of(found.rows_of(X), **options)
+                return found.build(found.check_data(X), **options)
             except NotEstimable as reason:
                 return check.not_estimable(str(reason))
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from shesha._types import Vector
-from shesha._warnings import NotEstimable
 from shesha.descriptors._registry import descriptor
 from shesha.kernels import spectrum
+from shesha.support.types import Vector
+from shesha.support.warnings import NotEstimable
 from shesha.views import Variances
 
 

@@ -1,18 +1,18 @@
 """Doubts: what could be wrong with a conclusion, and what to do about it."""
 
 # These mark what is asked; the order decides between equal effects.
-from shesha.doubting import rows, clusters, known, columns, distances, pairs  # isort: skip
-from shesha.doubting.doubts import doubted, doubted_pair, doubts, known_of
+from shesha.doubting import cluster_doubts, confounder_doubts, feature_doubts, pair_doubts, row_doubts, tie_doubts
+from shesha.doubting.doubts import check_known_quantities, doubts, find_doubts, find_pair_doubts
 
 __all__ = [
-    "clusters",
-    "columns",
-    "distances",
-    "doubted",
-    "doubted_pair",
+    "check_known_quantities",
+    "cluster_doubts",
+    "confounder_doubts",
     "doubts",
-    "known",
-    "known_of",
-    "pairs",
-    "rows",
+    "feature_doubts",
+    "find_doubts",
+    "find_pair_doubts",
+    "pair_doubts",
+    "row_doubts",
+    "tie_doubts",
 ]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from shesha._warnings import NotEstimable
 from shesha.doubting.subject import Subject
 from shesha.results import Doubt
+from shesha.support.warnings import NotEstimable
 
 Asks = Callable[[Subject], Doubt | None]
 Of = Literal["rows", "pair", "both"]
@@ -38,7 +38,7 @@ def doubt(name: str, *, of: Of = "rows", cheap: bool = False) -> Callable[[Asks]
     return mark
 
 
-def raised(subject: Subject, *, only_cheap: bool = False) -> tuple[Doubt, ...]:
+def raise_doubts(subject: Subject, *, only_cheap: bool = False) -> tuple[Doubt, ...]:
     """All doubts that a subject raises, the largest effect first."""
     kind = "pair" if subject.is_pair else "rows"
     found = []

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._types import Index, Labels, Vector
-from shesha.doubting._registry import raised
+from shesha.doubting._registry import raise_doubts
 from shesha.doubting.subject import Subject
-from shesha.given import all_in_order_of, in_order_of
-from shesha.kernels.distances import METRICS, Metric, undirected_rows
+from shesha.inputs import align_all_labels, align_labels
+from shesha.inputs import validation as check
+from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
 from shesha.results import Dependence, Doubts
+from shesha.support.types import Index, Labels, Vector
 from shesha.views import Rdm, Representation, Rows, rows_or_distances
 
 _FEWEST = 12
@@ -85,31 +85,31 @@ def doubts(
     if not isinstance(found, Rows):
         raise TypeError("X must be features, of which halves can be taken, got distances between rows")
     source, n = found, len(found)
-    y, groups = all_in_order_of(found, {"y": y, "groups": groups}).values()
-    covariates = _in_order(found, covariates)
+    y, groups = align_all_labels(found, {"y": y, "groups": groups}).values()
+    covariates = _align_covariates(found, covariates)
     classes = None if y is None else check.labels(y, n)[0]
-    about = known_of(covariates, groups, n)
+    about = check_known_quantities(covariates, groups, n)
     for start, block in source.blocks(1 << 20):
         check.finite(block, "X", first_row=start)
-    kept = np.setdiff1d(np.arange(n), _undirected(source, metric))
+    kept = np.setdiff1d(np.arange(n), _find_undirected(source, metric))
     if len(kept) < n:
-        source = source.at(kept)
+        source = source.take(kept)
         classes = None if classes is None else classes[kept]
         about = {name: quantity[kept] for name, quantity in about.items()}
-    return doubted(source, metric, classes=classes, known=about, order=order, seed=seed, numbers=kept)
+    return find_doubts(source, metric, classes=classes, known=about, order=order, seed=seed, numbers=kept)
 
 
-def _in_order(
+def _align_covariates(
     rows: Rows, covariates: ArrayLike | Mapping[str, ArrayLike] | None
 ) -> ArrayLike | Mapping[str, ArrayLike] | None:
     """Return columns, or each of several, in the order of the rows."""
     if isinstance(covariates, Mapping):
-        return all_in_order_of(rows, covariates)
-    found: ArrayLike | None = in_order_of(rows, covariates, "covariates")
+        return align_all_labels(rows, covariates)
+    found: ArrayLike | None = align_labels(rows, covariates, "covariates")
     return found
 
 
-def doubted(
+def find_doubts(
     source: Rows,
     metric: Metric,
     *,
@@ -127,10 +127,10 @@ def doubted(
         return Doubts((), n_looked_at=len(source))
     given: dict[str, Any] = {} if dependence is None else {"dependence": dependence}
     subject = Subject((source,), metric, classes, known or {}, design or {}, order, seed, given, numbers)
-    return Doubts(raised(subject), "feature_split", subject.value, len(subject.places))
+    return Doubts(raise_doubts(subject), "feature_split", subject.value, len(subject.places))
 
 
-def doubted_pair(
+def find_pair_doubts(
     sides: Sequence[Representation],
     *,
     order: bool = True,
@@ -138,21 +138,21 @@ def doubted_pair(
     only_cheap: bool = False,
 ) -> Doubts:
     """Look for doubts about two representations of the same rows; of distances nothing can be told."""
-    if any(side.given_distances for side in sides):
+    if any(side.has_distances_only for side in sides):
         return Doubts(())
-    sources = [Rows(side.on_host.rows.reshape(side.n_rows, -1)) for side in sides]
-    bad = np.unique(np.concatenate([_undirected(source, "cosine") for source in sources]))
+    sources = [Rows(side.to_numpy.rows.reshape(side.n_rows, -1)) for side in sides]
+    bad = np.unique(np.concatenate([_find_undirected(source, "cosine") for source in sources]))
     kept = np.setdiff1d(np.arange(len(sources[0])), bad)
     if len(kept) < _FEWEST:
         return Doubts((), n_looked_at=len(kept))
-    used = sources if not len(bad) else [source.at(kept) for source in sources]
+    used = sources if not len(bad) else [source.take(kept) for source in sources]
     looked = dependence if order else Dependence(len(kept), 1.0, 0.5, 0.0)
     given = {} if looked is None else {"dependence": looked}
     subject = Subject(tuple(used), "cosine", ordered=order, given=given, numbers=kept)
-    return Doubts(raised(subject, only_cheap=only_cheap), "RSA", subject.value, len(subject.places))
+    return Doubts(raise_doubts(subject, only_cheap=only_cheap), "RSA", subject.value, len(subject.places))
 
 
-def known_of(
+def check_known_quantities(
     covariates: ArrayLike | Mapping[str, ArrayLike] | None, groups: ArrayLike | None, n: int
 ) -> dict[str, Vector | Labels]:
     """What is known about each row, by name: numbers as floats, labels as codes."""
@@ -187,8 +187,8 @@ def _quantity(values: Any, n: int, name: str) -> Vector | Labels:
     return check.labels(values, n, name, min_classes=1)[0]
 
 
-def _undirected(source: Rows, metric: Metric) -> Index:
+def _find_undirected(source: Rows, metric: Metric) -> Index:
     if metric == "euclidean":
         return np.empty(0, dtype=np.intp)
-    found = [start + undirected_rows(block, metric) for start, block in source.blocks(1 << 20)]
+    found = [start + find_undirected_rows(block, metric) for start, block in source.blocks(1 << 20)]
     return np.concatenate(found)

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from shesha._types import Index, Labels, Matrix, Vector
-from shesha.doubting.headline import Headline
+from shesha.doubting.target_score import Headline
 from shesha.kernels.clusters import separate_clusters
 from shesha.kernels.distances import Metric
 from shesha.nulls.dependence import dependence, stretches
 from shesha.results import Dependence
+from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.views import Rows
 
 _LENGTH = 64
@@ -42,7 +42,7 @@ class Subject:
     numbers: Index | None = None
     """What the rows are called, where some were left out."""
 
-    def called(self, rows: Index) -> tuple[int, ...]:
+    def caller_rows(self, rows: Index) -> tuple[int, ...]:
         """The numbers by which the caller knows some rows."""
         return tuple((rows if self.numbers is None else self.numbers[rows]).tolist())
 
@@ -97,12 +97,12 @@ class Subject:
     def headline(self) -> Headline:
         """The score whose change is the effect of a doubt."""
         if self.is_pair:
-            return Headline.of_pair(self.samples[0], self.samples[1], self.metric)
+            return Headline.from_pair(self.samples[0], self.samples[1], self.metric)
         return self.split(self.sample)
 
     def split(self, rows: Matrix, *, rotated: bool = False) -> Headline:
         """The same for rows that were changed, with the same partitions where there are as many features."""
-        return Headline.of_halves(rows, self.metric, self.seed, rotated=rotated)
+        return Headline.from_halves(rows, self.metric, self.seed, rotated=rotated)
 
     @property
     def value(self) -> float | None:

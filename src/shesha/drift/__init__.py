@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from shesha._later import later
 from shesha.drift.monitor import DriftMonitor
 from shesha.drift.two_samples import two_sample
 from shesha.results import CheckSequence, DriftScore, DriftVerdict, Moved, StreamVerdict, TwoSample
+from shesha.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     import shesha.drift.callbacks as callbacks
     import shesha.drift.perturb as perturb
 
-__getattr__, __dir__ = later(__name__, {}, ("callbacks", "perturb"))
+__getattr__, __dir__ = lazy_names(__name__, {}, ("callbacks", "perturb"))
 
 __all__ = [
     "CheckSequence",

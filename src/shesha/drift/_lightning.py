@@ -6,8 +6,8 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from shesha._optional import require
-from shesha.drift._watching import Canary, Monitor, Verdict, Watch
+from shesha.drift._training_watch import Canary, Monitor, Verdict, Watch
+from shesha.support.optional import require
 
 if TYPE_CHECKING:
     from torch import nn
@@ -57,5 +57,5 @@ class LightningCanary:
         found = self._watch.look(model, step, ask=trainer.is_global_zero)
         for logger in trainer.loggers if found else ():
             logger.log_metrics(found, step=step)
-        if self._stop and self._watch.alerted():
+        if self._stop and self._watch.has_alert():
             trainer.should_stop = True

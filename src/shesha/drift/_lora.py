@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from shesha.extract._names import matching
+from shesha.extract.layer_names import match_names
 
 ATTENTION = (
     *("**.q_proj", "**.k_proj", "**.v_proj", "**.o_proj", "**.out_proj"),
@@ -29,13 +29,13 @@ def adapter(values: Tensor, rank: int, scale: float, factor: float, draws: torch
     return ((b @ a) * factor).view(values.shape).to(values.device)
 
 
-def attention_of(model: nn.Module) -> tuple[str, ...]:
+def attention_patterns(model: nn.Module) -> tuple[str, ...]:
     """Return the patterns that match projections of attention in a model."""
     names = [name for name, _ in model.named_modules() if name]
     found = []
     for pattern in ATTENTION:
         try:
-            matching(pattern, names, "targets", "modules")
+            match_names(pattern, names, "targets", "modules")
         except ValueError:
             continue
         found.append(pattern)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from transformers import TrainerCallback
 
-from shesha.drift._watching import Canary, Monitor, Verdict, Watch
+from shesha.drift._training_watch import Canary, Monitor, Verdict, Watch
 
 if TYPE_CHECKING:
     from transformers import Trainer, TrainerControl, TrainerState, TrainingArguments
@@ -65,6 +65,6 @@ class CanaryCallback(TrainerCallback):
             control.should_log = wanted
         elif found:
             state.log_history.append({**found, "step": state.global_step})
-        if self._stop and self._watch.alerted():
+        if self._stop and self._watch.has_alert():
             control.should_training_stop = True
         return control

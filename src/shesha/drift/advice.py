@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shesha.results import CheckSequence, DriftScore
-from shesha.results._monitor import State
+from shesha.results.drift.verdict import State
 
 _NEW = "If the change was meant, make a new reference (and new re-encodings)."
 _SUSPECTS = "Compare model revision, tokenizer, pooling, precision, batch size and library versions with the reference."
 
 
-def state_of(scores: Sequence[DriftScore], tolerance: float, sequence: CheckSequence | None) -> State:
+def decide_state(scores: Sequence[DriftScore], tolerance: float, sequence: CheckSequence | None) -> State:
     """Return the state: the primary score alone (or its evidence over many checks) raises an alert."""
     primary = scores[0]
     if primary.drift != primary.drift:

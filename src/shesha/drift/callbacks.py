@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from shesha._optional import require
-from shesha._types import Array
-from shesha.drift._watching import Canary, Monitor, Verdict, numbers
+from shesha.drift._training_watch import Canary, Monitor, Verdict, numbers
+from shesha.support.optional import require
+from shesha.support.types import Array
 
 if TYPE_CHECKING:
     from torch import nn
@@ -61,13 +61,13 @@ def canary(data: Sequence[Any], reader: Any, layer: str | None = None, **options
     if not inputs:
         raise ValueError("data must hold at least one text or image, got none")
 
-    def encoded(model: nn.Module) -> Array:
+    def encode_canary(model: nn.Module) -> Array:
         from shesha.extract import encode
 
         found = encode(model, inputs, "all" if layer is None else layer, reader=reader, **options)
         return found[list(found)[-1]]
 
-    return encoded
+    return encode_canary
 
 
 def check(model: nn.Module, monitor: Monitor, canary: Canary) -> Verdict:
@@ -100,9 +100,9 @@ def check(model: nn.Module, monitor: Monitor, canary: Canary) -> Verdict:
     >>> numbers(verdict)
     {'canary/level': 0.0}
     """
-    from shesha.extract._modes import evaluating
+    from shesha.extract.model_state import evaluation_mode
 
-    with evaluating(model):
+    with evaluation_mode(model):
         return monitor.check(canary(model))
 
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from shesha import _validate as check
-from shesha._types import Labels, Vector
-from shesha.drift import ranks
-from shesha.drift.movement import of_classes
+from shesha.drift import rank_levels
+from shesha.drift.drift_scores import drifts, half_samples, tiers
+from shesha.drift.noise_floor import Unchanged, check_same_rows, require_count, row_movement
 from shesha.drift.reference import Reference
-from shesha.drift.scores import drifts, half_samples, tiers
-from shesha.drift.unchanged import Unchanged, moved_rows, require_count, same_rows
-from shesha.given import parted
+from shesha.drift.row_movement import class_means
+from shesha.inputs import split_names
+from shesha.inputs import validation as check
 from shesha.measures import Measure
 from shesha.results import DriftScore, Moved
+from shesha.support.types import Labels, Vector
 from shesha.views import Representation
 
 _ROWS_TOLD = 5
@@ -53,53 +53,53 @@ class Found:
     reason: str = ""
 
 
-def checked(current: Any, setting: Setting) -> Found:
+def run_check(current: Any, setting: Setting) -> Found:
     """Compare rows with the reference; what is broken is a reason, what cannot be the same inputs is an error."""
     held = setting.reference.representation
-    values, names = parted(current, "current")
+    values, names = split_names(current, "current")
     array = check.raw_matrix(values, "current", min_rows=1)
     require_count(len(array), held, "current")
     broken = np.flatnonzero(~np.isfinite(np.asarray(array, dtype=np.float64)).all(axis=1))
     if len(broken):
-        reason = f"current has NaN or infinity in {len(broken):,} of {len(array):,} rows: {check.listed(broken)}"
-        return Found(tuple(_missing(setting, reason)), reason=reason)
-    one = Representation.of(array, "current")
+        reason = f"current has NaN or infinity in {len(broken):,} of {len(array):,} rows: {check.join_items(broken)}"
+        return Found(tuple(_missing_scores(setting, reason)), reason=reason)
+    one = Representation.build(array, "current")
     one.names = names
-    after = same_rows(one, held, "current")
+    after = check_same_rows(one, held, "current")
     values, reasons = drifts(setting.measures, held, after)
     scores = (
-        _beside_unchanged(setting, values, reasons)
+        _rank_among_unchanged(setting, values, reasons)
         if setting.unchanged
-        else _resampled(setting, after, values, reasons)
+        else _test_tolerance(setting, after, values, reasons)
     )
-    moved = moved_rows(held, after)
+    moved = row_movement(held, after)
     return Found(tuple(scores), _rows(setting, moved), _classes(setting, moved), scores[0].reason)
 
 
-def _missing(setting: Setting, reason: str) -> list[DriftScore]:
-    limits = [ranks.threshold(null, setting.level) for null in _nulls(setting)]
+def _missing_scores(setting: Setting, reason: str) -> list[DriftScore]:
+    limits = [rank_levels.threshold(null, setting.level) for null in _nulls(setting)]
     told = zip(setting.measures, setting.tiers, limits, strict=True)
     return [DriftScore(one.name, tier, np.nan, limit, np.nan, reason=reason) for one, tier, limit in told]
 
 
 def _nulls(setting: Setting) -> list[Vector]:
     if setting.unchanged is None:
-        return [np.full(ranks.fewest_for(setting.level), setting.tolerance)] * len(setting.measures)
+        return [np.full(rank_levels.fewest_for(setting.level), setting.tolerance)] * len(setting.measures)
     return list(setting.unchanged.drifts.T)
 
 
-def _beside_unchanged(setting: Setting, values: Vector, reasons: list[str]) -> list[DriftScore]:
+def _rank_among_unchanged(setting: Setting, values: Vector, reasons: list[str]) -> list[DriftScore]:
     """Rank each drift among those of the re-encodings."""
     found = []
     for i, null in enumerate(_nulls(setting)):
-        value, limit = float(values[i]), ranks.threshold(null, setting.level)
+        value, limit = float(values[i]), rank_levels.threshold(null, setting.level)
         usual = float(null[np.isfinite(null)].mean()) if np.isfinite(null).any() else np.nan
-        known = (setting.measures[i].name, setting.tiers[i], value, limit, ranks.p_value(value, null))
+        known = (setting.measures[i].name, setting.tiers[i], value, limit, rank_levels.p_value(value, null))
         found.append(DriftScore(*known, unchanged=usual, beyond=value > limit, reason=reasons[i]))
     return found
 
 
-def _resampled(setting: Setting, after: Representation, values: Vector, reasons: list[str]) -> list[DriftScore]:
+def _test_tolerance(setting: Setting, after: Representation, values: Vector, reasons: list[str]) -> list[DriftScore]:
     """Ask of each drift whether it is above the tolerance for other rows of the same kind as well."""
     rng = np.random.default_rng(setting.seed)
     draws = half_samples(setting.measures, setting.reference.representation, after, setting.n_resamples, rng)
@@ -111,8 +111,8 @@ def _resampled(setting: Setting, after: Representation, values: Vector, reasons:
         if np.isfinite(value) and len(drawn):
             around = value + drawn - drawn.mean()
             # The k-th smallest, where k of K + 1 may lie at or below the tolerance.
-            low = -ranks.threshold(-around, setting.level)
-            p = ranks.p_value(-setting.tolerance, -around)
+            low = -rank_levels.threshold(-around, setting.level)
+            p = rank_levels.p_value(-setting.tolerance, -around)
         known = (measure.name, setting.tiers[i], value, setting.tolerance, p)
         found.append(DriftScore(*known, low=low, beyond=low > setting.tolerance, reason=reasons[i]))
     return found
@@ -124,7 +124,7 @@ def _rows(setting: Setting, moved: Vector) -> tuple[Moved, ...]:
     order = np.argsort(-np.nan_to_num(moved - np.nan_to_num(floor), nan=-1.0), kind="stable")[:_ROWS_TOLD]
     labels = [""] * len(moved) if held.codes is None else [held.classes[code] for code in held.codes]
     known = (row for row in order.tolist() if moved[row] == moved[row])
-    return tuple(Moved(held.name_of(row), float(moved[row]), float(floor[row]), labels[row]) for row in known)
+    return tuple(Moved(held.row_name(row), float(moved[row]), float(floor[row]), labels[row]) for row in known)
 
 
 def _classes(setting: Setting, moved: Vector) -> tuple[Moved, ...]:
@@ -132,7 +132,7 @@ def _classes(setting: Setting, moved: Vector) -> tuple[Moved, ...]:
     if held.codes is None or len(held.classes) < 2 or np.isnan(moved).all():
         return ()
     codes: Labels = held.codes
-    means = of_classes(moved, codes, len(held.classes))
+    means = class_means(moved, codes, len(held.classes))
     floor = _floor(setting.unchanged, "classes", len(means))
     order = np.argsort(-means, kind="stable")[:_CLASSES_TOLD].tolist()
     return tuple(Moved(held.classes[one], float(means[one]), float(floor[one])) for one in order)

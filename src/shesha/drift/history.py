@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from shesha import _sqlite as sqlite
-from shesha.runs import only_writer
+from shesha.runs import lock_for_writing
+from shesha.support import sqlite as sqlite
 
 Kind = Literal["check", "update"]
 LAYOUT = sqlite.Layout(
@@ -40,7 +40,7 @@ class Writer(Protocol):
         """Keep an event and what changed with it, all or nothing."""
         ...
 
-    def put(self, states: Mapping[str, str]) -> None:
+    def write(self, states: Mapping[str, str]) -> None:
         """Keep states alone."""
         ...
 
@@ -48,7 +48,7 @@ class Writer(Protocol):
 class History(Protocol):
     """Events and states of one monitor."""
 
-    def writing(self) -> Any:
+    def open_for_writing(self) -> Any:
         """Return a context in which a Writer is at hand."""
         ...
 
@@ -69,7 +69,7 @@ class InMemory:
         self._states: dict[str, str] = {}
 
     @contextmanager
-    def writing(self) -> Iterator[InMemory]:
+    def open_for_writing(self) -> Iterator[InMemory]:
         """Nobody else writes it."""
         yield self
 
@@ -82,7 +82,7 @@ class InMemory:
         self._states.update(states)
         self._events.setdefault(kind, deque(maxlen=_KEPT_IN_MEMORY)).append({"at": _now(), **value})
 
-    def put(self, states: Mapping[str, str]) -> None:
+    def write(self, states: Mapping[str, str]) -> None:
         """Keep states alone."""
         self._states.update(states)
 
@@ -107,9 +107,9 @@ class InFile:
         self.path, self.monitor = path, monitor
 
     @contextmanager
-    def writing(self) -> Iterator[_InTransaction]:
+    def open_for_writing(self) -> Iterator[_InTransaction]:
         """Keep other processes off while a state is read, changed and written."""
-        with only_writer(self.path), closing(sqlite.connect(self.path, LAYOUT)) as connection:
+        with lock_for_writing(self.path), closing(sqlite.connect(self.path, LAYOUT)) as connection:
             yield _InTransaction(connection, self.path, self.monitor)
 
     def state(self, name: str) -> str | None:
@@ -154,7 +154,7 @@ class _InTransaction:
         return _state(self._connection, self._monitor, name)
 
     def add(self, kind: Kind, value: Mapping[str, Any], states: Mapping[str, str]) -> None:
-        text = json.dumps(_without_nan(value), allow_nan=False)
+        text = json.dumps(_replace_non_finite(value), allow_nan=False)
         with sqlite.transaction(self._connection, self._path):
             next_one = "SELECT coalesce(max(number), 0) + 1 FROM event WHERE kind = ?"
             number = self._connection.execute(next_one, (kind,)).fetchone()[0]
@@ -162,7 +162,7 @@ class _InTransaction:
             self._connection.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?)", row)
             self._replace(states)
 
-    def put(self, states: Mapping[str, str]) -> None:
+    def write(self, states: Mapping[str, str]) -> None:
         with sqlite.transaction(self._connection, self._path):
             self._replace(states)
 
@@ -181,12 +181,12 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _without_nan(value: Any) -> Any:
+def _replace_non_finite(value: Any) -> Any:
     """Replace what JSON does not know: NaN by null, infinities by the largest numbers."""
     if isinstance(value, Mapping):
-        return {str(key): _without_nan(item) for key, item in value.items()}
+        return {str(key): _replace_non_finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
+        return [_replace_non_finite(item) for item in value]
     if isinstance(value, float) and value - value != 0:
         return None if value != value else (1e308 if value > 0 else -1e308)
     return value

@@ -11,25 +11,25 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._arrays import shape_of
-from shesha._random import drawn_number
-from shesha._sqlite import StoreError
-from shesha._types import Seed
-from shesha._warnings import MeasureWarning, warn
-from shesha.drift import directory, ranks
-from shesha.drift.advice import advice, state_of
-from shesha.drift.checks import Found, Setting, checked, differences
+from shesha.drift import monitor_files, rank_levels
+from shesha.drift.advice import advice, decide_state
+from shesha.drift.checks import Found, Setting, differences, run_check
+from shesha.drift.drift_scores import Choice, choose_measures
 from shesha.drift.history import History, InFile, InMemory, Kind
+from shesha.drift.noise_floor import Unchanged, many
 from shesha.drift.reference import Reference
-from shesha.drift.scores import Choice, chosen
-from shesha.drift.sequences import Evidence, e_value
-from shesha.drift.settings import level_of, plain_about, stored_name
+from shesha.drift.run_length import Evidence, e_value
+from shesha.drift.settings import check_level, importable_name, plain_about
 from shesha.drift.streams import Stream
-from shesha.drift.unchanged import Unchanged, many
 from shesha.drift.updates import Updates
+from shesha.inputs import validation as check
 from shesha.measures import Measure, get
 from shesha.results import CheckSequence, DriftVerdict, StreamVerdict
+from shesha.support.arrays import shape_of
+from shesha.support.seeds import draw_seed
+from shesha.support.sqlite import StoreError
+from shesha.support.types import Seed
+from shesha.support.warnings import MeasureWarning, warn
 
 TOLERANCE = 0.05
 """Drift that raises no alert where nothing is known of re-encodings: the published detection threshold."""
@@ -98,17 +98,17 @@ class DriftMonitor:
         seed: Seed = 0,
     ) -> None:
         n_rows = next(iter(getattr(reference, "shape", None) or shape_of(reference)), 4)
-        found = chosen(measures, n_rows)
-        held = Reference.of(reference, labels, found)
+        found = choose_measures(measures, n_rows)
+        held = Reference.build(reference, labels, found)
         unchanged = None
         if nulls is not None:
-            unchanged = Unchanged.of(many(nulls), held.representation, found, held.codes, len(held.classes))
-        level = level_of(false_alarm, run_length, unchanged, n_resamples)
+            unchanged = Unchanged.build(many(nulls), held.representation, found, held.codes, len(held.classes))
+        level = check_level(false_alarm, run_length, unchanged, n_resamples)
         allowed = TOLERANCE if unchanged is None else 0.0
         self.run_length = run_length
         self.about = plain_about(about)
-        limit = allowed if tolerance is None else check.at_least(tolerance, "tolerance", 0.0)
-        self._setting = Setting(held, found, unchanged, level, limit, n_resamples, drawn_number(seed))
+        limit = allowed if tolerance is None else check.require_at_least(tolerance, "tolerance", 0.0)
+        self._setting = Setting(held, found, unchanged, level, limit, n_resamples, draw_seed(seed))
         self._history: History = InMemory()
 
     @property
@@ -152,17 +152,17 @@ class DriftMonitor:
             If these cannot be the same inputs.
         """
         told = plain_about(about)
-        found = checked(current, self._setting)
+        found = run_check(current, self._setting)
         verdict: list[DriftVerdict] = []
 
         def keep(history: Any) -> None:
-            evidence = Evidence.from_text(history.state(_EVIDENCE)).after(found.scores[0].p_value, self._run_length)
+            evidence = Evidence.from_text(history.state(_EVIDENCE)).update(found.scores[0].p_value, self._run_length)
             verdict[:] = [self._verdict(found, evidence, told)]
             history.add("check", verdict[0].to_dict(), {_EVIDENCE: evidence.as_text()})
 
-        problem = self._kept(keep)
+        problem = self._try_to_keep(keep)
         if not verdict:
-            evidence = Evidence().after(found.scores[0].p_value, self._run_length)
+            evidence = Evidence().update(found.scores[0].p_value, self._run_length)
             verdict[:] = [self._verdict(found, evidence, told)]
         return replace(verdict[0], notes=(*verdict[0].notes, problem)) if problem else verdict[0]
 
@@ -186,28 +186,28 @@ class DriftMonitor:
             If these are not new inputs, or cannot be compared.
         """
         updates = self._updates
-        rows, broken = updates.rows_of(batch)
+        rows, broken = updates.check_rows(batch)
         verdict: list[StreamVerdict] = []
 
         def keep(history: Any) -> None:
             text = history.state(_STREAM)
             stream = updates.begin() if text is None else Stream.from_text(text)
-            verdict[:] = [updates.broken(stream, len(rows), broken) if broken else updates.after(stream, rows)]
+            verdict[:] = [updates.broken(stream, len(rows), broken) if broken else updates.apply(stream, rows)]
             history.add("update", verdict[0].to_dict(), {_STREAM: stream.as_text()})
 
-        problem = self._kept(keep)
+        problem = self._try_to_keep(keep)
         if not verdict:
             stream = updates.begin()
-            verdict[:] = [updates.broken(stream, len(rows), broken) if broken else updates.after(stream, rows)]
+            verdict[:] = [updates.broken(stream, len(rows), broken) if broken else updates.apply(stream, rows)]
         return replace(verdict[0], notes=(*verdict[0].notes, problem)) if problem else verdict[0]
 
     def acknowledge(self) -> None:
         """Say that alarms were seen: evidence of checks and of the stream starts anew."""
-        with self._history.writing() as history:
-            states = {_EVIDENCE: Evidence.from_text(history.state(_EVIDENCE)).acknowledged().as_text()}
+        with self._history.open_for_writing() as history:
+            states = {_EVIDENCE: Evidence.from_text(history.state(_EVIDENCE)).reset().as_text()}
             if history.state(_STREAM) is not None:
                 states[_STREAM] = self._updates.begin().as_text()
-            history.put(states)
+            history.write(states)
 
     def history(self, kind: Kind = "check", last: int | None = None) -> list[dict[str, Any]]:
         """Return earlier verdicts as plain values with their times, the last ones only if asked for."""
@@ -228,14 +228,14 @@ class DriftMonitor:
             Replace another monitor; its history stays, evidence starts anew.
         """
         place, setting = Path(folder), self._setting
-        plain, arrays = setting.reference.stored(keep_rows=keep_rows)
+        plain, arrays = setting.reference.to_stored(keep_rows=keep_rows)
         if setting.unchanged is not None:
             arrays |= {f"null_{name}": value for name, value in vars(setting.unchanged).items()}
         told = {"level": setting.level, "tolerance": setting.tolerance, "n_resamples": setting.n_resamples}
         plain |= told | {"seed": setting.seed, "run_length": self.run_length, "about": self.about}
-        plain["measures"] = [stored_name(one) for one in setting.measures]
-        name = directory.write(place, plain, arrays, overwrite=overwrite)
-        self._history = InFile(place / directory.HISTORY, name)
+        plain["measures"] = [importable_name(one) for one in setting.measures]
+        name = monitor_files.write(place, plain, arrays, overwrite=overwrite)
+        self._history = InFile(place / monitor_files.HISTORY, name)
 
     @classmethod
     def load(cls, folder: str | Path) -> DriftMonitor:
@@ -248,16 +248,16 @@ class DriftMonitor:
         ValueError
             If it is half a monitor, or one of another version.
         """
-        plain, arrays, name = directory.read(Path(folder))
+        plain, arrays, name = monitor_files.read(Path(folder))
         found = [get(one) for one in plain["measures"]]
-        held = Reference.restored(plain, arrays, found)
+        held = Reference.from_stored(plain, arrays, found)
         nulls = [arrays[f"null_{part}"] for part in ("drifts", "rows", "classes") if f"null_{part}" in arrays]
         unchanged = Unchanged(*nulls) if nulls else None
         sure = (plain["level"], plain["tolerance"], plain["n_resamples"], plain["seed"])
         monitor = cls.__new__(cls)
         monitor.run_length, monitor.about = plain["run_length"], plain["about"]
         monitor._setting = Setting(held, found, unchanged, *sure)
-        monitor._history = InFile(Path(folder) / directory.HISTORY, name)
+        monitor._history = InFile(Path(folder) / monitor_files.HISTORY, name)
         return monitor
 
     @cached_property
@@ -268,10 +268,10 @@ class DriftMonitor:
     def _run_length(self) -> float:
         return 1 / self._setting.level if self.run_length is None else self.run_length
 
-    def _kept(self, keep: Any) -> str:
+    def _try_to_keep(self, keep: Any) -> str:
         """Keep something; a verdict is worth more than its place in the history, so what prevents it is told."""
         try:
-            with self._history.writing() as history:
+            with self._history.open_for_writing() as history:
                 keep(history)
         except (OSError, StoreError, sqlite3.Error) as error:
             problem = f"not kept in the history, and without the evidence of earlier checks: {error}"
@@ -286,7 +286,7 @@ class DriftMonitor:
             sums = (evidence.shiryaev_roberts, evidence.cusum, evidence.alarm_since)
             in_a_row = CheckSequence(evidence.number, self._run_length, e_value(primary.p_value), *sums)
         by_sequence = self.run_length is not None
-        state = state_of(found.scores, setting.tolerance, in_a_row if by_sequence else None)
+        state = decide_state(found.scores, setting.tolerance, in_a_row if by_sequence else None)
         return DriftVerdict(
             state,
             found.scores,
@@ -294,7 +294,9 @@ class DriftMonitor:
             "row resamples" if setting.unchanged is None else "re-encodings",
             setting.n_resamples if setting.unchanged is None else len(setting.unchanged),
             setting.level,
-            float("nan") if setting.unchanged is None else ranks.realised_limit(len(setting.unchanged), setting.level),
+            float("nan")
+            if setting.unchanged is None
+            else rank_levels.false_alarm_limit(len(setting.unchanged), setting.level),
             setting.tolerance,
             rows=found.rows,
             classes=found.classes,

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from shesha import _validate as validate
+from shesha.inputs import validation as validate
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from shesha.drift._changing import Change
+    from shesha.drift._parameter_changes import Change
 
 Targets = str | Sequence[str]
 """Names or patterns of parameters, or of the modules that hold them; ``**`` stands for any parts between dots."""
@@ -56,9 +56,9 @@ def gaussian_noise(
     """
     import torch
 
-    from shesha.drift._changing import generator, parameters, wide
+    from shesha.drift._parameter_changes import generator, parameters, wide
 
-    deviation, start = validate.at_least(sd, "sd", 0), validate.count(seed, "seed", minimum=0)
+    deviation, start = validate.require_at_least(sd, "sd", 0), validate.count(seed, "seed", minimum=0)
     chosen = parameters(model, targets)
     number = {name: place for place, name in enumerate(chosen)}
 
@@ -67,7 +67,7 @@ def gaussian_noise(
         spread = wide(values).std(correction=0)
         return wide(values) + noise * (deviation * spread)
 
-    return _changed(chosen, noisy)
+    return _change_chosen(chosen, noisy)
 
 
 def int8(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager[None]:
@@ -88,10 +88,10 @@ def int8(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager
     ...     [round(value, 4) for value in model.weight[0].tolist()]
     [1.27, 0.5]
     """
-    from shesha.drift import _quantised
-    from shesha.drift._changing import parameters, wide
+    from shesha.drift import _quantisation
+    from shesha.drift._parameter_changes import parameters, wide
 
-    return _changed(parameters(model, targets, least_axes=2), lambda _, values: _quantised.int8(wide(values)))
+    return _change_chosen(parameters(model, targets, least_axes=2), lambda _, values: _quantisation.int8(wide(values)))
 
 
 def nf4(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager[None]:
@@ -113,10 +113,10 @@ def nf4(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager[
     ...     [round(value, 4) for value in model.weight[0].tolist()]
     [2.0, 0.8814]
     """
-    from shesha.drift import _quantised
-    from shesha.drift._changing import parameters, wide
+    from shesha.drift import _quantisation
+    from shesha.drift._parameter_changes import parameters, wide
 
-    return _changed(parameters(model, targets, least_axes=2), lambda _, values: _quantised.nf4(wide(values)))
+    return _change_chosen(parameters(model, targets, least_axes=2), lambda _, values: _quantisation.nf4(wide(values)))
 
 
 def lora(
@@ -159,19 +159,19 @@ def lora(
     ...     int(torch.linalg.matrix_rank(model.weight - before, rtol=1e-4))
     2
     """
-    from shesha.drift._changing import generator, parameters, wide
-    from shesha.drift._lora import adapter, attention_of
+    from shesha.drift._lora import adapter, attention_patterns
+    from shesha.drift._parameter_changes import generator, parameters, wide
 
-    r, deviation = validate.count(rank, "rank"), validate.at_least(scale, "scale", 0)
+    r, deviation = validate.count(rank, "rank"), validate.require_at_least(scale, "scale", 0)
     factor = (2.0 * r if alpha is None else validate.finite_number(alpha, "alpha")) / r
     start = validate.count(seed, "seed", minimum=0)
-    chosen = parameters(model, attention_of(model) if targets is None else targets, least_axes=2)
+    chosen = parameters(model, attention_patterns(model) if targets is None else targets, least_axes=2)
     number = {name: place for place, name in enumerate(chosen)}
 
-    def adapted(name: str, values: Tensor) -> Tensor:
+    def add_low_rank(name: str, values: Tensor) -> Tensor:
         return wide(values) + adapter(wide(values), r, deviation, factor, generator(start, number[name]))
 
-    return _changed(chosen, adapted)
+    return _change_chosen(chosen, add_low_rank)
 
 
 def prune(model: nn.Module, share: float, *, targets: Targets = "**") -> AbstractContextManager[None]:
@@ -193,21 +193,21 @@ def prune(model: nn.Module, share: float, *, targets: Targets = "**") -> Abstrac
     ...     model.weight[0].tolist()
     [0.0, -3.0, 0.0, 1.0]
     """
-    from shesha.drift._changing import parameters
+    from shesha.drift._parameter_changes import parameters
 
-    part = validate.at_least(share, "share", 0)
+    part = validate.require_at_least(share, "share", 0)
     if part > 1:
         raise ValueError(f"share must be at most 1, got {share}")
 
-    def pruned(_: str, values: Tensor) -> Tensor:
+    def prune_values(_: str, values: Tensor) -> Tensor:
         flat = values.flatten()
         smallest = flat.abs().argsort(stable=True)[: round(part * len(flat))]
         return flat.index_fill(0, smallest, 0).view_as(values)
 
-    return _changed(parameters(model, targets, least_axes=2), pruned)
+    return _change_chosen(parameters(model, targets, least_axes=2), prune_values)
 
 
-def _changed(chosen: dict[str, nn.Parameter], change: Change) -> AbstractContextManager[None]:
-    from shesha.drift._changing import changed
+def _change_chosen(chosen: dict[str, nn.Parameter], change: Change) -> AbstractContextManager[None]:
+    from shesha.drift._parameter_changes import change_parameters
 
-    return changed(chosen, change)
+    return change_parameters(chosen, change)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha import _validate as check
-from shesha._types import Labels, Matrix
-from shesha.given import NamedRows, Names, parted
-from shesha.kernels.distances import undirected_rows
+from shesha.inputs import NamedRows, Names, split_names
+from shesha.inputs import validation as check
+from shesha.kernels.distances import find_undirected_rows
 from shesha.measures import Measure
+from shesha.support.types import Labels, Matrix
 from shesha.views import Representation
-from shesha.views._given import stored_precision
+from shesha.views.rdm_input import input_precision
 
 Stored = dict[str, NDArray[Any]]
 
@@ -38,19 +38,19 @@ class Reference:
     """Whether every measure is the same for rotated rows."""
 
     @classmethod
-    def of(cls, reference: ArrayLike, labels: ArrayLike | None, measures: Sequence[Measure]) -> Reference:
+    def build(cls, reference: ArrayLike, labels: ArrayLike | None, measures: Sequence[Measure]) -> Reference:
         """Check what is given."""
-        values, names = parted(reference, "reference")
+        values, names = split_names(reference, "reference")
         rows = check.matrix(values, "reference")
-        zero = undirected_rows(rows, "cosine")
+        zero = find_undirected_rows(rows, "cosine")
         if len(zero):
-            raise ValueError(f"reference must have rows with a direction, got zero in rows {check.listed(zero)}")
+            raise ValueError(f"reference must have rows with a direction, got zero in rows {check.join_items(zero)}")
         codes, classes = (
             (None, np.array([])) if labels is None else check.labels(labels, len(rows), "labels", min_classes=1)
         )
         rotates = all(map(_rotates, measures))
         told = tuple(map(str, classes.tolist()))
-        return cls(rows, None, rows.shape[1], stored_precision(values), names, codes, told, rotates)
+        return cls(rows, None, rows.shape[1], input_precision(values), names, codes, told, rotates)
 
     @property
     def n_rows(self) -> int:
@@ -79,11 +79,11 @@ class Reference:
         found: Matrix = np.asarray(np.linalg.qr(self.rows.T, mode="r")).T
         return np.ascontiguousarray(found * np.where(np.diagonal(found) < 0, -1.0, 1.0))
 
-    def name_of(self, row: int) -> str:
+    def row_name(self, row: int) -> str:
         """Return what a row is called."""
         return str(row) if self.names is None else str(self.names.values[row])
 
-    def stored(self, *, keep_rows: bool) -> tuple[dict[str, Any], Stored]:
+    def to_stored(self, *, keep_rows: bool) -> tuple[dict[str, Any], Stored]:
         """Return plain values and arrays that `restored` takes."""
         if not (keep_rows or self.by_geometry):
             raise ValueError(
@@ -102,16 +102,16 @@ class Reference:
         return plain, arrays
 
     @classmethod
-    def restored(cls, plain: dict[str, Any], arrays: Stored, measures: Sequence[Measure]) -> Reference:
+    def from_stored(cls, plain: dict[str, Any], arrays: Stored, measures: Sequence[Measure]) -> Reference:
         """Return what `stored` was asked for."""
-        names = Names.of(arrays["names"]) if "names" in arrays else None
+        names = Names.build(arrays["names"]) if "names" in arrays else None
         rotates = all(map(_rotates, measures))
         return cls(
             *(arrays.get("rows"), arrays.get("geometry"), int(plain["n_features"]), float(plain["precision"]), names),
             *(arrays.get("codes"), tuple(plain["classes"]), rotates),
         )
 
-    def with_names(self, values: Any) -> Any:
+    def add_names(self, values: Any) -> Any:
         """Return other rows under the names of these."""
         return values if self.names is None else NamedRows(values, self.names)
 

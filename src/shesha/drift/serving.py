@@ -10,10 +10,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from shesha._optional import require
-from shesha.drift.directory import HISTORY
 from shesha.drift.http_server import Answer, BoundedServer, Pages
 from shesha.drift.monitor import DriftMonitor
+from shesha.drift.monitor_files import HISTORY
+from shesha.support.optional import require
 
 STATES = ("ok", "watch", "alert", "not estimable")
 DASHBOARD = Path(__file__).with_name("grafana.json")
@@ -100,20 +100,20 @@ class _Collector:
         """Yield the gauges of the last check and the last update."""
         monitor, name = DriftMonitor.load(self._place), _readable_name(self._place)
         checks, updates = monitor.history("check", last=1), monitor.history("update", last=1)
-        yield self._of("shesha_canary_rows", "Canary inputs.", name, monitor.n_rows)
+        yield self._gauge("shesha_canary_rows", "Canary inputs.", name, monitor.n_rows)
         if checks:
             yield from self._check(name, checks[0])
         if updates:
             yield from self._update(name, updates[0])
 
-    def _of(self, gauge: str, told: str, name: str, value: Any) -> Any:
+    def _gauge(self, gauge: str, told: str, name: str, value: Any) -> Any:
         family = self._family(gauge, told, labels=["monitor"])
         family.add_metric([name], _number(value))
         return family
 
     def _check(self, name: str, one: dict[str, Any]) -> Iterator[Any]:
         yield self._states("shesha_check_state", "1 for the state of the last check.", name, one["state"])
-        yield self._of("shesha_check_timestamp_seconds", "Time of the last check.", name, _seconds(one["at"]))
+        yield self._gauge("shesha_check_timestamp_seconds", "Time of the last check.", name, _seconds(one["at"]))
         for gauge, told, field in (
             ("shesha_drift", "Drift of the last check; 0 is the same geometry.", "drift"),
             ("shesha_drift_threshold", "Drift that unchanged encodings rarely pass.", "threshold"),
@@ -125,16 +125,16 @@ class _Collector:
             yield family
         if one["sequence"]:
             told = "Evidence of all checks against no change (Shiryaev-Roberts)."
-            yield self._of("shesha_evidence", told, name, one["sequence"]["shiryaev_roberts"])
-            yield self._of("shesha_evidence_alarm", "Evidence at the alarm.", name, one["sequence"]["run_length"])
-            yield self._of("shesha_checks", "Checks so far.", name, one["sequence"]["number"])
+            yield self._gauge("shesha_evidence", told, name, one["sequence"]["shiryaev_roberts"])
+            yield self._gauge("shesha_evidence_alarm", "Evidence at the alarm.", name, one["sequence"]["run_length"])
+            yield self._gauge("shesha_checks", "Checks so far.", name, one["sequence"]["number"])
 
     def _update(self, name: str, one: dict[str, Any]) -> Iterator[Any]:
         yield self._states("shesha_stream_state", "1 for the state of the stream.", name, one["state"])
-        yield self._of("shesha_stream_rows", "New rows so far.", name, one["n_seen"])
+        yield self._gauge("shesha_stream_rows", "New rows so far.", name, one["n_seen"])
         told = "Evidence of change in the stream, as a power of ten."
-        yield self._of("shesha_stream_log10_evidence", told, name, one["log10_martingale"])
-        yield self._of("shesha_stream_log10_alarm", "Evidence at the alarm.", name, one["log10_threshold"])
+        yield self._gauge("shesha_stream_log10_evidence", told, name, one["log10_martingale"])
+        yield self._gauge("shesha_stream_log10_alarm", "Evidence at the alarm.", name, one["log10_threshold"])
 
     def _states(self, gauge: str, told: str, name: str, state: str) -> Any:
         family = self._family(gauge, told, labels=["monitor", "state"])

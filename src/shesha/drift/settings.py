@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from shesha import _validate as check
-from shesha.drift import ranks
-from shesha.drift.unchanged import Unchanged
+from shesha.drift import rank_levels
+from shesha.drift.noise_floor import Unchanged
+from shesha.inputs import validation as check
 from shesha.measures import Measure, get
 
 LEVEL = 0.01
@@ -15,7 +15,7 @@ FEWEST_IN_A_ROW = 19
 """Re-encodings from which evidence can add up."""
 
 
-def level_of(
+def check_level(
     false_alarm: float | None, run_length: float | None, unchanged: Unchanged | None, n_resamples: int
 ) -> float:
     """Return the level of one check; ValueError where it cannot be reached."""
@@ -23,7 +23,7 @@ def level_of(
     if run_length is not None:
         if false_alarm is not None:
             raise ValueError("false_alarm must not come with run_length, got both: one of them raises the alerts")
-        check.at_least(run_length, "run_length", 2.0)
+        check.require_at_least(run_length, "run_length", 2.0)
         if unchanged is None or len(unchanged) < FEWEST_IN_A_ROW:
             got = "none" if unchanged is None else str(len(unchanged))
             raise ValueError(
@@ -33,11 +33,11 @@ def level_of(
         return max(LEVEL, 1 / (len(unchanged) + 1))
     level = LEVEL if false_alarm is None else check.fraction(false_alarm, "false_alarm", closed=False)
     there = n_resamples if unchanged is None else len(unchanged)
-    if there < ranks.fewest_for(level):
+    if there < rank_levels.fewest_for(level):
         name = "n_resamples" if unchanged is None else "nulls"
         raise ValueError(
             f"false_alarm must be at least {1 / (there + 1):.3g} with {there} {name}, got {level:g}: give at least "
-            f"{ranks.fewest_for(level)}"
+            f"{rank_levels.fewest_for(level)}"
         )
     return level
 
@@ -49,7 +49,7 @@ def plain_about(about: Mapping[str, Any] | None) -> dict[str, str]:
     return {str(name): str(value) for name, value in (about or {}).items()}
 
 
-def stored_name(measure: Measure) -> str:
+def importable_name(measure: Measure) -> str:
     """Return a name by which a later process finds the measure."""
     try:
         known = get(measure.name)

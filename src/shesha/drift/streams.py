@@ -8,7 +8,7 @@ from math import log, log10
 
 import numpy as np
 
-from shesha._types import Index, Matrix, Vector
+from shesha.support.types import Index, Matrix, Vector
 
 LOWEST, HIGHEST, BINS = 1e-3, 1e5, 16384
 """Limits and number of the bins of scores, which are 1 for a row at the usual distance from the middle."""
@@ -25,7 +25,7 @@ class Typical:
     whitening: Matrix
 
     @classmethod
-    def of(cls, rows: Matrix) -> Typical:
+    def build(cls, rows: Matrix) -> Typical:
         """Fit rows; the covariance is drawn towards equal variances as far as so few rows demand."""
         n, d = rows.shape
         centre = rows.mean(axis=0)
@@ -55,7 +55,7 @@ def _shrinkage(centred: Matrix, covariance: Matrix) -> float:
     return 1.0 if distance <= 0 else min(1.0, max(noise / distance, 1e-4))
 
 
-def bins_of(scores: Vector) -> Index:
+def score_bins(scores: Vector) -> Index:
     """Return the bin of each score: equal steps of its logarithm, fixed before any data."""
     steps = np.log(np.clip(scores, LOWEST, HIGHEST) / LOWEST) / log(HIGHEST / LOWEST)
     return np.minimum((steps * BINS).astype(np.intp), BINS - 1)
@@ -83,7 +83,7 @@ class Stream:
         """Return the p-values of new scores, each among all before it, and remember them."""
         found = np.empty(len(scores))
         # The next rows of one batch are few: counting above a bin costs less than keeping a tree of counts.
-        for i, (place, part) in enumerate(zip(bins_of(scores), rng.random(len(scores)), strict=True)):
+        for i, (place, part) in enumerate(zip(score_bins(scores), rng.random(len(scores)), strict=True)):
             self.counts[place] += 1
             above = int(self.counts[place + 1 :].sum())
             found[i] = (above + part * int(self.counts[place])) / int(self._total + 1)

@@ -8,13 +8,13 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _memory as memory
-from shesha import _validate as check
-from shesha._random import generator
-from shesha._types import Matrix, Seed, Vector
-from shesha.drift.ranks import p_value, threshold
+from shesha.drift.rank_levels import p_value, threshold
+from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
 from shesha.results import TwoSample
+from shesha.support import memory as memory
+from shesha.support.seeds import generator
+from shesha.support.types import Matrix, Seed, Vector
 
 Test = Literal["energy", "mmd", "sliced wasserstein", "c2st"]
 TESTS: tuple[Test, ...] = get_args(Test)
@@ -135,14 +135,14 @@ def _mmd(rows: Matrix, rng: np.random.Generator) -> Statistic:
     return statistic
 
 
-def _sliced(rows: Matrix, rng: np.random.Generator) -> Statistic:
+def _sliced_statistic(rows: Matrix, rng: np.random.Generator) -> Statistic:
     directions = rng.standard_normal((_DIRECTIONS, rows.shape[1]))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     along = directions @ rows.T
     order = np.argsort(along, axis=1)
     gaps = np.diff(np.take_along_axis(along, order, axis=1), axis=1)
 
-    def one(line: Vector) -> float:
+    def _area_between(line: Vector) -> float:
         """Area between the two distribution functions along each direction."""
         new = np.cumsum(line[order], axis=1)[:, :-1]
         both = np.arange(1, rows.shape[0])
@@ -150,7 +150,7 @@ def _sliced(rows: Matrix, rng: np.random.Generator) -> Statistic:
         apart = np.abs(new / m - (both - new) / (len(line) - m))
         return float((apart * gaps).sum(axis=1).mean())
 
-    return lambda dealt: np.array([one(line) for line in dealt])
+    return lambda dealt: np.array([_area_between(line) for line in dealt])
 
 
 def _c2st(rows: Matrix, rng: np.random.Generator) -> Statistic:
@@ -190,6 +190,6 @@ def _area(said: Vector, line: Vector) -> float:
 _STATISTICS: dict[Test, Callable[[Matrix, np.random.Generator], Statistic]] = {
     "energy": _energy,
     "mmd": _mmd,
-    "sliced wasserstein": _sliced,
+    "sliced wasserstein": _sliced_statistic,
     "c2st": _c2st,
 }

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from shesha import _validate as check
-from shesha._types import Matrix
 from shesha.drift.reference import Reference
 from shesha.drift.streams import Stream, Typical
-from shesha.given import Names, parted
+from shesha.inputs import Names, split_names
+from shesha.inputs import validation as check
 from shesha.results import StreamVerdict
+from shesha.support.types import Matrix
 
 FEWEST = 20
 """Rows of a reference for a stream: half are fitted, half are the first earlier rows."""
@@ -43,7 +43,7 @@ class Updates:
         self._reference, self._alpha, self._seed = reference, alpha, seed
         order = np.random.default_rng([_FIT, seed]).permutation(reference.n_rows)
         half = reference.n_rows // 2
-        self._typical = Typical.of(reference.rows[order[:half]])
+        self._typical = Typical.build(reference.rows[order[:half]])
         self._kept = order[half:]
 
     def begin(self) -> Stream:
@@ -54,9 +54,9 @@ class Updates:
         stream.p_values(scores, np.random.default_rng(0))
         return stream
 
-    def rows_of(self, batch: Any) -> tuple[Matrix, str]:
+    def check_rows(self, batch: Any) -> tuple[Matrix, str]:
         """Check new rows; the text says what is broken in them."""
-        values, names = parted(batch, "batch")
+        values, names = split_names(batch, "batch")
         array = np.asarray(check.raw_matrix(values, "batch", min_rows=1), dtype=np.float64)
         if array.shape[1] != self._reference.n_features:
             raise ValueError(
@@ -65,7 +65,7 @@ class Updates:
             )
         self._require_new(array, names)
         broken = np.flatnonzero(~np.isfinite(array).all(axis=1))
-        reason = f"batch has NaN or infinity in {len(broken):,} of {len(array):,} rows: {check.listed(broken)}"
+        reason = f"batch has NaN or infinity in {len(broken):,} of {len(array):,} rows: {check.join_items(broken)}"
         return array, reason if len(broken) else ""
 
     def _require_new(self, array: Matrix, names: Names | None) -> None:
@@ -77,9 +77,9 @@ class Updates:
         if names is not None and held.names is not None and "text" == names.kind == held.names.kind:
             shared = np.intersect1d(names.values, held.names.values)
             if len(shared):
-                raise ValueError(again.format(f"rows named as those of the reference ({check.listed(shared)})"))
+                raise ValueError(again.format(f"rows named as those of the reference ({check.join_items(shared)})"))
 
-    def after(self, stream: Stream, rows: Matrix) -> StreamVerdict:
+    def apply(self, stream: Stream, rows: Matrix) -> StreamVerdict:
         """Let a stream see new rows, and say what it makes of them."""
         scores = self._typical.scores(rows)
         # The same rows after the same history meet the same ties, whoever computes it.

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from shesha._optional import require
-from shesha._types import Index
-from shesha.extract._identity import Digest
-from shesha.extract._rows import Batch
+from shesha.extract._fingerprints import Digest
+from shesha.extract._input_rows import Batch
+from shesha.support.optional import require
+from shesha.support.types import Index
 
 Process = Callable[[list[Any]], torch.Tensor]
 """From images to pixels of shape (n, 3, height, width)."""
@@ -34,7 +34,7 @@ class ImageRows:
 
     def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
         """Open some images, as pixels."""
-        pixels = self._process([opened(self._images[row]) for row in chosen]).to(device, dtype)
+        pixels = self._process([open_image(self._images[row]) for row in chosen]).to(device, dtype)
         return Batch(named={self._argument: pixels}) if self._argument else Batch(args=(pixels,))
 
     def fingerprint(self) -> str:
@@ -48,7 +48,7 @@ class ImageRows:
         return digest.text()
 
 
-def opened(image: Any) -> Any:
+def open_image(image: Any) -> Any:
     """Return an image of three colours."""
     if isinstance(image, str | os.PathLike):
         with require("PIL.Image", "vision", "pillow is needed to open images").open(image) as file:
@@ -61,7 +61,7 @@ def are_images(data: Any) -> bool:
     return not any(isinstance(one, str) for one in data)
 
 
-def processed(processor: Any) -> Process:
+def image_processor(processor: Any) -> Process:
     """Return what a processor of transformers makes of images."""
     return lambda images: torch.as_tensor(processor(images=images, return_tensors="pt")["pixel_values"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shesha._types import Array
+from shesha.support.types import Array
 
 
 class Activations(dict[str, Array]):
@@ -34,7 +34,7 @@ class Activations(dict[str, Array]):
         shapes = ", ".join(f"{name} {array.shape}" for name, array in self.items())
         return f"Activations of {n_rows:,} inputs: {shapes}"
 
-    def said(self) -> str:
+    def describe(self) -> str:
         """Tell in a line how they were made."""
         return "; ".join(f"{name.replace('_', ' ')} {self.info[name]}" for name in _TOLD if self.info.get(name))
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from shesha.extract._loading import Source, stored
-from shesha.extract._rows import IDS, TokenRows, rows_of
+from shesha.extract._input_rows import IDS, TokenRows, make_rows
+from shesha.extract.pretrained import Source, read_json
 
 _UNLIMITED = 10**9
 """Tokenizers without a limit give a number beyond this."""
 _FIELDS = (IDS, "token_type_ids")
 
 
-def texts_of(data: Any) -> list[str]:
+def check_texts(data: Any) -> list[str]:
     """Return texts as a list of strings."""
     if isinstance(data, str):
         raise TypeError("data must be a sequence of texts or images, got a single text")
@@ -42,7 +42,7 @@ def token_rows(
     limit = {} if max_tokens is None else {"truncation": True, "max_length": max_tokens}
     # A template writes the special tokens itself.
     encoded = tokenizer(list(texts), add_special_tokens=not chat, padding=False, **limit)
-    rows = rows_of({name: encoded[name] for name in _FIELDS if name in encoded}, pad)
+    rows = make_rows({name: encoded[name] for name in _FIELDS if name in encoded}, pad)
     assert isinstance(rows, TokenRows)
     lengths = rows.lengths()
     assert lengths is not None
@@ -54,19 +54,19 @@ def _as_message(tokenizer: Any, text: str) -> str:
     return str(tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True))
 
 
-def limit_of(tokenizer: Any, model: Any, source: Source | None) -> int | None:
+def token_limit(tokenizer: Any, model: Any, source: Source | None) -> int | None:
     """Return how many tokens a model takes: the least of what it, its tokenizer and its folder say."""
     said = (
         getattr(tokenizer, "model_max_length", None),
         getattr(getattr(model, "config", None), "max_position_embeddings", None),
-        stored(source, "sentence_bert_config.json").get("max_seq_length"),
+        read_json(source, "sentence_bert_config.json").get("max_seq_length"),
     )
     known = [int(one) for one in said if one is not None and 0 < one < _UNLIMITED]
     return min(known, default=None)
 
 
-def stored_pool(source: Source | None) -> str | None:
+def recommended_pooling(source: Source | None) -> str | None:
     """Return how the makers of a sentence encoder pool, where they say so."""
-    modes = stored(source, "1_Pooling", "config.json")
+    modes = read_json(source, "1_Pooling", "config.json")
     names = {"cls": "cls_token", "mean": "mean_tokens", "last": "lasttoken"}
     return next((pool for pool, name in names.items() if modes.get(f"pooling_mode_{name}")), None)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from shesha._optional import require
 from shesha.extract._images import Process
+from shesha.support.optional import require
 
 if TYPE_CHECKING:
     from torch import nn

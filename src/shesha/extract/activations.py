@@ -6,15 +6,15 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from shesha import _validate as validate
-from shesha._optional import require
 from shesha.extract._result import Activations
+from shesha.inputs import validation as validate
+from shesha.support.optional import require
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from shesha.extract._pooling import Pool
+    from shesha.extract.pooling import Pool
 
 
 def activations(
@@ -83,15 +83,15 @@ def activations(
     {'0': (10, 3), '1': (10, 3), '2': (10, 2)}
     """
     require("torch", "torch")
-    from shesha.extract._drafts import target_of
-    from shesha.extract._names import chosen
-    from shesha.extract._pooling import pool_name, pooling
-    from shesha.extract._rows import rows_of
-    from shesha.extract._running import Work, run
+    from shesha.extract._batch_loop import Work, run
+    from shesha.extract._input_rows import make_rows
+    from shesha.extract._resumable_files import output_path
+    from shesha.extract.layer_names import choose_layers
+    from shesha.extract.pooling import pool_name, pooling
 
     size = validate.count(batch_size, "batch_size")
     pooled = pooling(pool)
-    target = None if out is None else target_of(out)
-    rows = rows_of(inputs, pad=getattr(getattr(model, "config", None), "pad_token_id", None) or 0)
-    names = {name: name for name in chosen(model, layers)}
+    target = None if out is None else output_path(out)
+    rows = make_rows(inputs, pad=getattr(getattr(model, "config", None), "pad_token_id", None) or 0)
+    names = {name: name for name in choose_layers(model, layers)}
     return run(Work(model, rows, names, pooled, size, device, told={"pool": pool_name(pool)}), target)

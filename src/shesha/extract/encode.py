@@ -7,15 +7,15 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from shesha import _validate as validate
-from shesha._optional import require
 from shesha.extract._result import Activations
+from shesha.inputs import validation as validate
+from shesha.support.optional import require
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from shesha.extract._pooling import Pool
+    from shesha.extract.pooling import Pool
 
 EMBEDDINGS = "embeddings"
 """What enters the first block is called so."""
@@ -82,18 +82,18 @@ def encode(
     (['embeddings', 'encoder.layer.0'], (2, 384), 'mean')
     """
     require("torch", "torch")
-    from shesha.extract._drafts import target_of
-    from shesha.extract._encoding import opened, readable
-    from shesha.extract._pooling import pool_name
-    from shesha.extract._running import Work, run
+    from shesha.extract._batch_loop import Work, run
+    from shesha.extract._resumable_files import output_path
+    from shesha.extract._setup import open_model, prepare_rows
+    from shesha.extract.pooling import pool_name
 
     size = validate.count(batch_size, "batch_size")
     limit = validate.optional_count(max_tokens, "max_tokens")
-    target = None if out is None else target_of(out)
+    target = None if out is None else output_path(out)
     if isinstance(data, str) or len(data) == 0:
         raise ValueError(f"data must hold at least one text or image, got {data!r}")
-    found = opened(model, data, reader)
-    rows, pooled, told = readable(found, data, pool, chat, limit)
+    found = open_model(model, data, reader)
+    rows, pooled, told = prepare_rows(found, data, pool, chat, limit)
     told = {"model": found.name, **told} if found.name else told
     if not isinstance(pool, str) or pool != "auto":
         told["pool"] = pool_name(pool)
@@ -105,11 +105,11 @@ def encode(
 
 def _names(network: nn.Module, layers: str | Sequence[str]) -> dict[str, str]:
     """Return the modules to record and what they are called."""
-    from shesha.extract._blocks import blocks
-    from shesha.extract._names import INPUT, chosen
+    from shesha.extract.blocks import blocks
+    from shesha.extract.layer_names import INPUT, choose_layers
 
     if layers != "all":
-        return {name: name for name in chosen(network, layers)}
+        return {name: name for name in choose_layers(network, layers)}
     found = blocks(network)
     if not found:
         raise ValueError(

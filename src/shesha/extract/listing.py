@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shesha._optional import require
+from shesha.support.optional import require
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -39,11 +39,11 @@ def layers(model: nn.Module, example: Any) -> dict[str, tuple[int, ...]]:
     import numpy as np
     import torch
 
-    from shesha.extract._modes import device_of, evaluating
-    from shesha.extract._recording import REPEAT, first_tensor
-    from shesha.extract._rows import rows_of
+    from shesha.extract._input_rows import make_rows
+    from shesha.extract.hooks import REPEAT, first_tensor
+    from shesha.extract.model_state import evaluation_mode, model_device
 
-    rows, place = rows_of(example), device_of(model)
+    rows, place = make_rows(example), model_device(model)
     dtype = next((one.dtype for one in model.parameters() if one.is_floating_point()), torch.float32)
     found: dict[str, tuple[int, ...]] = {}
     calls: dict[str, int] = {}
@@ -57,7 +57,7 @@ def layers(model: nn.Module, example: Any) -> dict[str, tuple[int, ...]]:
     named = [(name, module) for name, module in model.named_modules() if name]
     hooks = [module.register_forward_hook(lambda _, __, out, name=name: note(name, out)) for name, module in named]
     try:
-        with evaluating(model):
+        with evaluation_mode(model):
             batch = rows.batch(np.arange(min(_ROWS, len(rows))), place, dtype)
             model(*batch.args, **batch.named)
     finally:

@@ -1,12 +1,12 @@
 """Read representations and labels from files, and write them; nothing is ever unpickled."""
 
-from shesha.given import NamedRows
-from shesha.io._contents import Contents
-from shesha.io._files import UnreadableFileError
-from shesha.io._formats import reader
-from shesha.io._from_anndata import from_anndata
-from shesha.io._open import open_file, read, read_labels
+from shesha.inputs import NamedRows
+from shesha.io._anndata_in_memory import from_anndata
+from shesha.io._format import reader
 from shesha.io._save import save
+from shesha.io._stored_array import Contents
+from shesha.io.paths import UnreadableFileError
+from shesha.io.readers import open_file, read, read_labels
 
 __all__ = [
     "Contents",

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha._types import Array
-from shesha.given import NamedRows, Names, is_numeric, numbers
-from shesha.io._contents import Contents, Keys, StoredArray, contents, natural, why_not
-from shesha.io._files import UnreadableFileError, listed, optional, reading, require_memory, require_plausible
-from shesha.io._hdf5 import require_own, require_sound
+from shesha.inputs import NamedRows, Names, is_numeric, numbers
 from shesha.io._labels import pick
+from shesha.io._safety import require_own, require_sound
+from shesha.io._stored_array import Contents, Keys, StoredArray, contents, natural, why_not
 from shesha.io._tables import as_labels
+from shesha.io.paths import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
+from shesha.support.types import Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +73,7 @@ def _row_names(path: Path, root: Any) -> Names | None:
         if index not in obs:
             return None
         require_sound(path, f"obs/{index}", obs[index])
-        return Names.of(np.asarray(optional("anndata.io", path).read_elem(obs[index])))
+        return Names.build(np.asarray(optional("anndata.io", path).read_elem(obs[index])))
 
 
 def labels_of_anndata(path: Path, root: Any, column: str | None) -> NamedRows:
@@ -86,10 +86,10 @@ def labels_of_anndata(path: Path, root: Any, column: str | None) -> NamedRows:
         raise UnreadableFileError(f"{path} must hold obs as a table, got {type(obs).__name__}: write it again")
     known = [str(name) for name in obs.columns]
     if column is None:
-        raise ValueError(f"column must name a column of obs in {path}, one of {listed(known)}, got None")
+        raise ValueError(f"column must name a column of obs in {path}, one of {join_names(known)}, got None")
     name = pick(path, known, column)
     with reading(path):
-        return NamedRows(as_labels(obs[name]), Names.of(np.asarray(obs.index)))
+        return NamedRows(as_labels(obs[name]), Names.build(np.asarray(obs.index)))
 
 
 def _default(elements: dict[str, StoredArray]) -> dict[str, StoredArray]:
@@ -104,7 +104,7 @@ def _elements(path: Path, root: Any) -> Iterator[tuple[str, StoredArray]]:
     """Describe everything that has one row per observation."""
     require_own(path, root, _READ)
     if "obs" not in root:
-        raise UnreadableFileError(f"{path} must hold AnnData, got no obs; found {listed(map(str, root.keys()))}")
+        raise UnreadableFileError(f"{path} must hold AnnData, got no obs; found {join_names(map(str, root.keys()))}")
     if "X" in root:
         yield "X", _describe(path, "X", root["X"])
     for group in ("layers", "obsm"):

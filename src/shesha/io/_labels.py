@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from shesha._types import Array
-from shesha.io._contents import StoredArray, why_not
-from shesha.io._files import UnreadableFileError, listed, reading
+from shesha.io._stored_array import StoredArray, why_not
+from shesha.io.paths import UnreadableFileError, join_names, reading
+from shesha.support.types import Array
 
 _LABEL_NAMES = frozenset({"label", "labels", "y", "class", "target"})
 
 
-def named_as_labels(names: Iterable[str]) -> list[str]:
+def label_like_names(names: Iterable[str]) -> list[str]:
     """Return the names by which labels usually go."""
     return [name for name in names if name.lower() in _LABEL_NAMES]
 
@@ -23,11 +23,11 @@ def pick(path: Path, candidates: Sequence[str], column: str | None) -> str:
     """Return the column asked for, the only candidate, or the only one that is named as labels are."""
     if column is not None:
         if column not in candidates:
-            raise ValueError(f"column must be among {listed(candidates)} in {path}, got {column!r}")
+            raise ValueError(f"column must be among {join_names(candidates)} in {path}, got {column!r}")
         return column
-    likely = candidates if len(candidates) == 1 else named_as_labels(candidates)
+    likely = candidates if len(candidates) == 1 else label_like_names(candidates)
     if len(likely) != 1:
-        raise ValueError(f"column must be named for {path}, one of {listed(candidates)}, got None")
+        raise ValueError(f"column must be named for {path}, one of {join_names(candidates)}, got None")
     return likely[0]
 
 
@@ -35,14 +35,14 @@ def labels_of_arrays(path: Path, arrays: Mapping[str, StoredArray], column: str 
     """Read the labels among the arrays of a file."""
     candidates = [name for name, array in arrays.items() if array.is_label_like]
     if column is not None and column in arrays and column not in candidates:
-        raise ValueError(f"column must be a 1-D array in {path}, got {column!r}, {_what_instead(arrays[column])}")
+        raise ValueError(f"column must be a 1-D array in {path}, got {column!r}, {_label_hint(arrays[column])}")
     if not candidates:
-        found = listed(f"{name} ({_what_instead(array)})" for name, array in arrays.items())
+        found = join_names(f"{name} ({_label_hint(array)})" for name, array in arrays.items())
         raise UnreadableFileError(f"{path} must hold labels as a 1-D array, got {found}")
     return plain(arrays[pick(path, candidates, column)].load())
 
 
-def _what_instead(array: StoredArray) -> str:
+def _label_hint(array: StoredArray) -> str:
     return f"which {why_not(array) or f'has shape {array.shape}'}"
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _arrays
-from shesha import _kinds as kinds
-from shesha._types import Array
-from shesha.io._replacing import replacing
+from shesha.io._replace import replace_path
 from shesha.io._writers import WRITERS, Content
+from shesha.support import argument_types as kinds
+from shesha.support.arrays import to_host
+from shesha.support.types import Array
 
 _KINDS = "fiub"
 _WIDEST = 8
@@ -77,7 +77,7 @@ def save(
     if given is not None and label_column in numbers:
         raise ValueError(f"label_column must differ from the names of the arrays, got {label_column!r}")
     ending = target.suffix.lower()
-    with replacing(target, overwrite=overwrite, folder=ending == ".zarr") as temporary:
+    with replace_path(target, overwrite=overwrite, folder=ending == ".zarr") as temporary:
         WRITERS[ending](temporary, content)
 
 
@@ -121,7 +121,7 @@ def _name(name: str) -> str:
 
 def _numbers(given: ArrayLike, name: str) -> Array:
     try:
-        array = _arrays.to_host(given)
+        array = to_host(given)
     except ValueError as error:
         raise ValueError(f"{name} must be an array of numbers, got {type(given).__name__}: {error}") from error
     if np.ma.is_masked(array):
@@ -133,7 +133,7 @@ def _numbers(given: ArrayLike, name: str) -> Array:
 
 def _labels(given: ArrayLike, arrays: Sequence[Array]) -> Array:
     """Return one label per row, of which text is text whatever it came in."""
-    labels: Array = np.asarray(_arrays.to_host(given))
+    labels: Array = np.asarray(to_host(given))
     if labels.dtype.kind in "OT" and all(isinstance(one, str) for one in labels.ravel()):
         labels = labels.astype(str)
     if labels.ndim != 1 or labels.dtype.kind not in _KINDS + "U":

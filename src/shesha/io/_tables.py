@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha._types import Array
-from shesha.given import NamedRows, Names, is_numeric, numbers
-from shesha.io._contents import Contents, Keys, choose
-from shesha.io._csv import RAGGED, csv_frame
-from shesha.io._files import UnreadableFileError, listed, optional, reading, require_memory, require_plausible
-from shesha.io._labels import named_as_labels, pick
+from shesha.inputs import NamedRows, Names, is_numeric, numbers
+from shesha.io._labels import label_like_names, pick
+from shesha.io._stored_array import Contents, Keys, choose
+from shesha.io.csv import RAGGED, csv_frame
+from shesha.io.paths import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
+from shesha.support.types import Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +55,7 @@ class Table:
     """Columns that are the index of the table, by whatever wrote it."""
 
     @property
-    def named(self) -> list[str]:
+    def named_columns(self) -> list[str]:
         """The columns that somebody gave a name."""
         return [name for name in self.names if not is_unnamed(name)]
 
@@ -66,13 +66,13 @@ def matrix_of_table(path: Path, table: Table, keys: Keys, labels_column: str | S
     for column in [labels_column] if isinstance(labels_column, str) else labels_column or ():
         if column in table.names and (keys is None or column not in keys):
             skipped.setdefault(column, "holds the labels")
-    labels = named_as_labels(name for name in table.names if name not in skipped)
+    labels = label_like_names(name for name in table.names if name not in skipped)
     if keys is None:
         # A class code among the features would answer the very question that is asked of them.
         skipped |= dict.fromkeys(labels, "is named as labels are; name it in keys to use it as a feature")
     features = {name: [name] for name in table.names if name not in skipped}
     chosen = choose(path, features, skipped, keys)
-    available = tuple(name for name in table.named if name in table.skipped or name in labels)
+    available = tuple(name for name in table.named_columns if name in table.skipped or name in labels)
     names = row_names(table, [] if labels_column is None else labels_column)
     return Contents({path.stem: numbers(table.read(chosen))}, skipped, available, row_names=names)
 
@@ -82,7 +82,7 @@ def row_names(table: Table, labels: str | Sequence[str]) -> Names | None:
     if table.index:
         return Names(partial(_index_values, table, table.index))
     first = table.names[0] if table.names else ""
-    if table.skipped.get(first) not in _NAMING or first in labels or named_as_labels([first]):
+    if table.skipped.get(first) not in _NAMING or first in labels or label_like_names([first]):
         return None
     return Names(partial(_index_values, table, (first,)), doubtful=True)
 
@@ -96,7 +96,7 @@ def _index_values(table: Table, columns: Sequence[str]) -> Array:
 
 def labels_of_table(path: Path, table: Table, column: str | None) -> Array | NamedRows:
     """Read one column of a table as labels, with the names of the rows if it has some."""
-    name = pick(path, table.named if column is None else table.names, column)
+    name = pick(path, table.named_columns if column is None else table.names, column)
     labels, names = as_labels(table.read([name])[name]), row_names(table, name)
     return labels if names is None else NamedRows(labels, names)
 
@@ -225,8 +225,8 @@ def _require_room(path: Path, rows: int, names: Sequence[str]) -> None:
     of each column's size is not asked: the library ends the process where that is damaged.
     """
     need = _WIDTH * rows * len(names)
-    require_memory(path, listed(names), (rows, len(names)), np.dtype(float), "write fewer columns or rows")
-    require_plausible(path, listed(names), need, path.stat().st_size)
+    require_memory(path, join_names(names), (rows, len(names)), np.dtype(float), "write fewer columns or rows")
+    require_plausible(path, join_names(names), need, path.stat().st_size)
 
 
 def is_unnamed(name: str) -> bool:

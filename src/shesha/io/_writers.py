@@ -12,12 +12,12 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from shesha._optional import require
-from shesha._types import Array
-from shesha.io._contents import natural
-from shesha.io._files import listed
-from shesha.io._labels import named_as_labels
+from shesha.io._labels import label_like_names
+from shesha.io._stored_array import natural
 from shesha.io._tables import csv_table, has_names, is_unnamed, labels_of_table
+from shesha.io.paths import join_names
+from shesha.support.optional import require
+from shesha.support.types import Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,10 +33,10 @@ class Content:
     label_column: str
     columns: list[str] | None
 
-    def with_labels(self) -> dict[str, Array]:
+    def arrays_and_labels(self) -> dict[str, Array]:
         """The arrays, the labels among them."""
         if self.columns is not None:
-            raise ValueError(f"columns must be None in a {self.target.suffix} file, got {listed(self.columns)}")
+            raise ValueError(f"columns must be None in a {self.target.suffix} file, got {join_names(self.columns)}")
         return self.arrays | ({} if self.labels is None else {self.label_column: self.labels})
 
     def library(self, module: str) -> ModuleType:
@@ -51,7 +51,7 @@ def write_npy(path: Path, content: Content) -> None:
     if len(content.arrays) != 1 or content.labels is not None:
         more = "labels" if content.labels is not None else f"{len(content.arrays)} arrays"
         raise ValueError(f"a .npy file must hold one array, got {more}: write .npz")
-    (array,) = content.with_labels().values()
+    (array,) = content.arrays_and_labels().values()
     with path.open("wb") as stream:
         _write_array(stream, array)
 
@@ -59,7 +59,7 @@ def write_npy(path: Path, content: Content) -> None:
 def write_npz(path: Path, content: Content) -> None:
     """Write arrays as members of an archive; `numpy.savez` cannot, whatever their names are."""
     with zipfile.ZipFile(path, "w") as archive:
-        for name, array in content.with_labels().items():
+        for name, array in content.arrays_and_labels().items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
                 _write_array(stream, array)
 
@@ -73,7 +73,7 @@ def write_safetensors(path: Path, content: Content) -> None:
     safetensors = content.library("safetensors.numpy")
     if content.labels is not None and content.labels.dtype.kind == "U":
         raise TypeError("labels must be numbers in a .safetensors file, got text: write .npz, or number the classes")
-    tensors = {name: np.require(array, requirements="C") for name, array in content.with_labels().items()}
+    tensors = {name: np.require(array, requirements="C") for name, array in content.arrays_and_labels().items()}
     if "__metadata__" in tensors:
         raise ValueError("names must differ from __metadata__ in a .safetensors file, got it")
     safetensors.save_file(tensors, path)
@@ -82,7 +82,7 @@ def write_safetensors(path: Path, content: Content) -> None:
 def write_zarr(path: Path, content: Content) -> None:
     """Write a group of arrays; a name with slashes is a path in it."""
     zarr = content.library("zarr")
-    arrays = content.with_labels()
+    arrays = content.arrays_and_labels()
     _require_paths(arrays)
     group = zarr.open_group(path, mode="w-")
     for name in sorted(arrays, key=natural):
@@ -117,14 +117,15 @@ def write_text(path: Path, content: Content, separator: str) -> None:
     frame.to_csv(path, sep=separator, index=False, na_rep="nan", encoding="utf-8", lineterminator="\n")
     if not has_names(path, separator):
         raise ValueError(
-            f"columns must not all be numbers in a {content.target.suffix} file, got {listed(map(str, frame))}"
+            f"columns must not all be numbers in a {content.target.suffix} file, got {join_names(map(str, frame))}"
         )
     if content.labels is not None and content.labels.dtype.kind == "U":
         found = np.asarray(labels_of_table(path, csv_table(path, separator), content.label_column))
         if found.tolist() != content.labels.tolist():
             raise ValueError(
                 f"labels must be text that a {content.target.suffix} file gives back, not missing values or numbers "
-                f"such as 'NA' and '01', got {listed(map(repr, np.unique(content.labels).tolist()))}: write .parquet"
+                f"such as 'NA' and '01', got {join_names(map(repr, np.unique(content.labels).tolist()))}: "
+                "write .parquet"
             )
 
 
@@ -135,13 +136,14 @@ def _frame(content: Content) -> pd.DataFrame:
     shapes = [array.shape for array in content.arrays.values()]
     if len(shapes) != 1 or len(shapes[0]) != 2 or 0 in shapes[0]:
         raise ValueError(
-            f"a {content.target.suffix} file must hold one 2-D array (rows, features), got {listed(map(str, shapes))}"
+            f"a {content.target.suffix} file must hold one 2-D array (rows, features), got "
+            f"{join_names(map(str, shapes))}"
         )
     (matrix,) = content.arrays.values()
     frame = pd.DataFrame(matrix, columns=_columns(content, matrix.shape[1]))
     if content.labels is None:
         return frame
-    if content.labels.dtype.kind != "U" and not named_as_labels([content.label_column]):
+    if content.labels.dtype.kind != "U" and not label_like_names([content.label_column]):
         raise ValueError(
             f"label_column must be label, labels, y, class or target for numbers, or they are read as a feature, "
             f"got {content.label_column!r}"
@@ -158,10 +160,10 @@ def _columns(content: Content, n_features: int) -> list[str]:
         return [f"f{feature}" for feature in range(n_features)]
     names = content.columns
     if len(names) != n_features or len(set(names)) < len(names) or not all(isinstance(one, str) for one in names):
-        raise ValueError(f"columns must be {n_features} different names, got {listed(map(repr, names))}")
+        raise ValueError(f"columns must be {n_features} different names, got {join_names(map(repr, names))}")
     # The readers would take such a column for the labels, or for a number of the row.
-    if unfit := [*named_as_labels(names), *(one for one in names if not one.strip() or is_unnamed(one))]:
-        raise ValueError(f"columns must not be named as labels or row numbers are, got {listed(map(repr, unfit))}")
+    if unfit := [*label_like_names(names), *(one for one in names if not one.strip() or is_unnamed(one))]:
+        raise ValueError(f"columns must not be named as labels or row numbers are, got {join_names(map(repr, unfit))}")
     return names
 
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from shesha._layers import LayerAxis
-from shesha._types import Array
-from shesha.given import NamedRows
+from shesha.inputs import NamedRows
 from shesha.io._anndata import labels_of_anndata, open_anndata
-from shesha.io._contents import Contents, Keys, StoredArray, contents, natural
-from shesha.io._files import UnreadableFileError, optional, reading, require_memory, require_plausible
-from shesha.io._hdf5 import require_chunks
 from shesha.io._labels import labels_of_arrays
+from shesha.io._safety import require_chunks
+from shesha.io._stored_array import Contents, Keys, StoredArray, contents, natural
+from shesha.io.paths import UnreadableFileError, optional, reading, require_memory, require_plausible
+from shesha.support.layer_axis import LayerAxis
+from shesha.support.types import Array
 
 _METADATA = {".zarray": "array", ".zgroup": "group", "zarr.json": None}
 _TEXT_FILTERS = {"vlen-utf8", "vlen-bytes"}

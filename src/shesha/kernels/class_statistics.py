@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shesha._types import Index, Labels, Matrix, Vector
 from shesha.kernels.precision import length_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.support.types import Index, Labels, Matrix, Vector
 
 _ROWS = 2048
 """Rows whose distances to the class means of all resamples are computed together."""
@@ -27,7 +27,7 @@ def class_means(X: Matrix, codes: Labels) -> tuple[Matrix, Vector]:
     return np.add.reduceat(X[order], starts, axis=0) / counts[:, None], counts
 
 
-def between_share(X: Matrix, codes: Labels) -> float:
+def class_variance_share(X: Matrix, codes: Labels) -> float:
     """Between-class share of the sum of squares; NaN if all rows are equal."""
     if (X[0] == X).all():
         return float("nan")
@@ -61,7 +61,7 @@ def mean_separation(X: Matrix, members: Sequence[Index]) -> float:
     return float(np.mean(scores)) if scores else float("nan")
 
 
-def between_shares(X: Matrix, members: Sequence[Index], counts: Matrix) -> Vector:
+def class_variance_shares(X: Matrix, members: Sequence[Index], counts: Matrix) -> Vector:
     """Between-class share of the sum of squares for each column of row counts; NaN where all rows are equal.
 
     Parameters
@@ -88,7 +88,10 @@ def between_shares(X: Matrix, members: Sequence[Index], counts: Matrix) -> Vecto
 
 
 def mean_separations(X: Matrix, members: Sequence[Index], counts: Matrix) -> Vector:
-    """Mean separation for each column of row counts; NaN where no class has it. Arguments as for `between_shares`."""
+    """Mean separation for each column of row counts; NaN where no class has it.
+
+    Arguments as for `class_variance_shares`.
+    """
     centred = centred_rows(X)
     sums = [_products(counts[own].T, centred[own]) for own in members]
     sizes = [counts[own].sum(axis=0) for own in members]

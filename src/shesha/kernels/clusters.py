@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha._types import Index, Matrix
+from shesha.support.types import Index, Matrix
 
 _N_NEAREST = 4
 """Nearest rows that link clusters: rows that lie alone, in pairs or in fours belong to the cluster next to them."""

@@ -33,7 +33,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from shesha._types import Matrix
+from shesha.support.types import Matrix
 
 Nodes = int
 """A set of nodes, node j as the bit 1 << j."""
@@ -72,7 +72,7 @@ def _length(distances: Matrix, loops: _Loops) -> float:
     basis: Basis = {}
     deaths = []
     for length, relation in merge(loops.triangles, edges, key=itemgetter(0)):
-        if _added(basis, relation):
+        if _extend_basis(basis, relation):
             deaths.append(length)
             if len(deaths) == len(loops.births):
                 break
@@ -94,8 +94,8 @@ def _loops(distances: Matrix) -> _Loops:
             tip = link.bit_length() - 1
             chain = chains[i][tip] ^ chains[k][tip]
             # While no loop is open, every further triangle depends on those before.
-            for other in _other_parts(link, tip, near) if n_open else ():
-                relation = _added(basis, chain ^ chains[i][other] ^ chains[k][other])
+            for other in _remaining_components(link, tip, near) if n_open else ():
+                relation = _extend_basis(basis, chain ^ chains[i][other] ^ chains[k][other])
                 if relation:
                     triangles.append((length, relation))
                     n_open -= 1
@@ -121,7 +121,7 @@ def _edges(distances: Matrix, near: list[Nodes]) -> Iterator[tuple[float, int, i
         near[k] |= 1 << i
 
 
-def _other_parts(link: Nodes, tip: int, near: list[Nodes]) -> Iterator[int]:
+def _remaining_components(link: Nodes, tip: int, near: list[Nodes]) -> Iterator[int]:
     """A node of each connected part of the link but the tip's own."""
     reached = link & near[tip] | 1 << tip
     rest = link ^ reached
@@ -144,7 +144,7 @@ def _other_parts(link: Nodes, tip: int, near: list[Nodes]) -> Iterator[int]:
         reached |= part
 
 
-def _added(basis: Basis, chain: Chain) -> Chain:
+def _extend_basis(basis: Basis, chain: Chain) -> Chain:
     """Add to the basis what the chain has beyond it, and return that: zero if it depends on the basis."""
     while chain:
         youngest = chain.bit_length()

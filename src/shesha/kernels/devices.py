@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from shesha._arrays import beside, free_memory, gathered, namespace, squared_lengths, to_host
-from shesha._memory import MemoryBudgetError, readable
-from shesha._types import Index, Matrix
 from shesha.kernels.pairs import condensed_index, upper
 from shesha.kernels.precision import CLOSE, MAX_SPAN
+from shesha.support.arrays import free_memory, like_array, namespace, squared_lengths, take_rows, to_host
+from shesha.support.memory import MemoryBudgetError, readable
+from shesha.support.types import Index, Matrix
 
 _PANEL = 2048
 """Rows whose distances are computed together."""
@@ -27,7 +27,7 @@ _TOGETHER = 32
 """Orders whose results are fetched together."""
 
 
-def condensed(rows: Any, metric: str, *, squared: bool = False) -> Any:
+def condensed_distances(rows: Any, metric: str, *, squared: bool = False) -> Any:
     """Distances of all pairs i < j of standard rows, in the order of SciPy's condensed form."""
     xp = namespace(rows)
     _require_pairs(rows)
@@ -40,18 +40,18 @@ def _upper(rows: Any, metric: str, start: int) -> Any:
     xp, later = namespace(rows), rows[start:, :]
     products = later[: min(_PANEL, later.shape[0]), :] @ later.T
     i, j = upper(later.shape[0], rows, first=products.shape[0])
-    products = gathered(xp.reshape(products, (-1,)), i * later.shape[0] + j)
+    products = take_rows(xp.reshape(products, (-1,)), i * later.shape[0] + j)
     if metric != "euclidean":
         return xp.clip(1.0 - products, 0.0, 2.0)
     lengths = squared_lengths(later)
-    scale = gathered(lengths, i) + gathered(lengths, j)
+    scale = take_rows(lengths, i) + take_rows(lengths, j)
     found = scale - 2.0 * products
     close = found <= CLOSE * scale
     if not bool(xp.any(close)):
         return found
     exact = squared_differences(later, i[close], j[close])
     place = xp.clip(xp.cumulative_sum(xp.astype(close, xp.int64)) - 1, 0, None)
-    return xp.where(close, gathered(exact, place), found)
+    return xp.where(close, take_rows(exact, place), found)
 
 
 def _require_pairs(rows: Any) -> None:
@@ -71,7 +71,7 @@ def inner_products(rows: Any) -> tuple[Any, Any]:
     n = rows.shape[0]
     _require_pairs(rows)
     i, j = upper(n, rows)
-    return gathered(namespace(rows).reshape(rows @ rows.T, (-1,)), i * n + j), squared_lengths(rows)
+    return take_rows(namespace(rows).reshape(rows @ rows.T, (-1,)), i * n + j), squared_lengths(rows)
 
 
 def squared_differences(rows: Any, i: Any, j: Any) -> Any:
@@ -79,15 +79,15 @@ def squared_differences(rows: Any, i: Any, j: Any) -> Any:
     n, step = i.shape[0], max(1, _GATHERED // rows.shape[1])
     stretches = [slice(at, min(at + step, n)) for at in range(0, n, step)]
     return namespace(rows).concat(
-        [squared_lengths(gathered(rows, i[some]) - gathered(rows, j[some])) for some in stretches]
+        [squared_lengths(take_rows(rows, i[some]) - take_rows(rows, j[some])) for some in stretches]
     )
 
 
-def among(triangle: Any, rows: Index, n: int) -> Any:
+def take_condensed(triangle: Any, rows: Index, n: int) -> Any:
     """Condensed form of the given rows, in their order: all of them (relabelling) or some."""
     i, j = upper(len(rows), triangle)
-    chosen = beside(rows, triangle)
-    return gathered(triangle, condensed_index(gathered(chosen, i), gathered(chosen, j), n))
+    chosen = like_array(rows, triangle)
+    return take_rows(triangle, condensed_index(take_rows(chosen, i), take_rows(chosen, j), n))
 
 
 def square(triangle: Any, n: int) -> Any:
@@ -96,7 +96,7 @@ def square(triangle: Any, n: int) -> Any:
     i = xp.arange(n, device=triangle.device)[:, None]
     off = i != i.T
     at = xp.where(off, condensed_index(i, i.T, n), xp.zeros_like(i))
-    whole = xp.reshape(gathered(triangle, xp.reshape(at, (-1,))), (n, n))
+    whole = xp.reshape(take_rows(triangle, xp.reshape(at, (-1,))), (n, n))
     return xp.where(off, whole, xp.zeros_like(whole))
 
 
@@ -108,7 +108,7 @@ def row_sums(triangle: Any, n: int) -> Any:
 def subtract_margins(triangle: Any, margins: Any) -> None:
     """Subtract margins[i] + margins[j] from entry (i, j), in place."""
     i, j = upper(margins.shape[0], triangle)
-    triangle -= gathered(margins, i) + gathered(margins, j)
+    triangle -= take_rows(margins, i) + take_rows(margins, j)
 
 
 def inner(a: Any, b: Any) -> float:
@@ -125,19 +125,19 @@ def unit_ranks(values: Any, tolerance: float = 0.0, out: Any = None) -> Any:
     """Centred ranks scaled to unit length, ties sharing their mean rank; all NaN if the values are equal."""
     xp, n = namespace(values), values.shape[0]
     order = xp.argsort(values)
-    ordered = gathered(values, order)
+    ordered = take_rows(values, order)
     if not float(ordered[-1] - ordered[0]) > tolerance:
         return xp.full_like(values, float("nan"))
     starts, group = _groups(ordered, tolerance)
     if starts.shape[0] == 1:
         return xp.full_like(values, float("nan"))
     # Of each group the mean of its first and last rank, from 0.
-    stops = xp.concat([starts[1:], beside(np.array([n]), starts)])
+    stops = xp.concat([starts[1:], like_array(np.array([n]), starts)])
     mean = xp.astype(starts + stops - 1, xp.float64) / 2
-    centred = gathered(mean, group) - (n - 1) / 2
+    centred = take_rows(mean, group) - (n - 1) / 2
     scaled = centred / xp.sqrt(xp.sum(centred * centred))
     # The inverse of the order, without scattering.
-    return gathered(scaled, xp.argsort(order))
+    return take_rows(scaled, xp.argsort(order))
 
 
 def _groups(ordered: Any, tolerance: float) -> tuple[Any, Any]:
@@ -145,12 +145,12 @@ def _groups(ordered: Any, tolerance: float) -> tuple[Any, Any]:
     xp = namespace(ordered)
     linked = ordered[1:] - ordered[:-1] <= tolerance
     starts, group = _cut(linked)
-    ends = xp.concat([starts[1:], beside(np.array([ordered.shape[0]]), starts)]) - 1
-    chained = gathered(ordered, ends) - gathered(ordered, starts) > MAX_SPAN * tolerance
+    ends = xp.concat([starts[1:], like_array(np.array([ordered.shape[0]]), starts)]) - 1
+    chained = take_rows(ordered, ends) - take_rows(ordered, starts) > MAX_SPAN * tolerance
     if bool(xp.any(chained)):
         # Dense data: fall back to a fixed grid, whose cells cannot grow.
         cell = xp.floor(ordered / tolerance) if tolerance > 0 else ordered
-        linked = linked & (~gathered(chained, group)[1:] | (cell[1:] == cell[:-1]))
+        linked = linked & (~take_rows(chained, group)[1:] | (cell[1:] == cell[:-1]))
         starts, group = _cut(linked)
     return starts, group
 
@@ -161,21 +161,21 @@ def _cut(linked: Any) -> tuple[Any, Any]:
     return xp.nonzero(fresh)[0], xp.cumulative_sum(xp.astype(fresh, xp.int64)) - 1
 
 
-def permuted_grids(first: Sequence[Any], second: Sequence[Any], n: int, orders: Sequence[Index]) -> Iterator[Matrix]:
+def permutation_grids(first: Sequence[Any], second: Sequence[Any], n: int, orders: Sequence[Index]) -> Iterator[Matrix]:
     """For each order, yield the inner products of every first with every second relabelled: (first, second).
 
     Whole matrices are relabelled, rows before columns: twice the numbers, but read in stretches, and no index of pairs.
     """
     xp = namespace(first[0])
     left = xp.reshape(xp.stack([square(one, n) for one in first]), (-1, n * n)) / 2.0
-    moved = beside(np.stack(orders), left)
+    moved = like_array(np.stack(orders), left)
     step = max(1, _HELD // (n * n))
-    parts = [_relabelled(left, second[at : at + step], moved, n) for at in range(0, len(second), step)]
+    parts = [_permuted_columns(left, second[at : at + step], moved, n) for at in range(0, len(second), step)]
     for found in zip(*parts, strict=True):
         yield np.concatenate(found, axis=1)
 
 
-def _relabelled(left: Any, second: Sequence[Any], moved: Any, n: int) -> Iterator[Matrix]:
+def _permuted_columns(left: Any, second: Sequence[Any], moved: Any, n: int) -> Iterator[Matrix]:
     """Yield the columns of some of the second; the host waits for the device once in many orders."""
     xp = namespace(left)
     right = xp.stack([square(one, n) for one in second])
@@ -188,26 +188,26 @@ def _relabelled(left: Any, second: Sequence[Any], moved: Any, n: int) -> Iterato
         yield from to_host(xp.stack(found))
 
 
-def squared_distances_at(rows: Any, start: int, candidates: Index) -> Matrix:
+def squared_distances_to_candidates(rows: Any, start: int, candidates: Index) -> Matrix:
     """Squared distances of successive rows, from `start`, to their candidates, of shape (m, width)."""
-    return squared_distances_of(rows, np.arange(start, start + len(candidates))[:, None], candidates)
+    return squared_distances_between(rows, np.arange(start, start + len(candidates))[:, None], candidates)
 
 
-def squared_distances_of(rows: Any, own: Index, others: Index) -> Matrix:
+def squared_distances_between(rows: Any, own: Index, others: Index) -> Matrix:
     """Squared distances between each row and the others beside it, of shape (m, width)."""
     own = np.broadcast_to(own, others.shape).ravel()
-    found = squared_differences(rows, beside(own, rows), beside(others.ravel(), rows))
+    found = squared_differences(rows, like_array(own, rows), like_array(others.ravel(), rows))
     return np.reshape(to_host(found), others.shape)
 
 
-def products_at(rows: Any, lists: Index) -> Matrix:
+def products_with_lists(rows: Any, lists: Index) -> Matrix:
     """Inner product of each row with each of the rows that its line names, shape (n, k)."""
     n, k = lists.shape
     step = max(1, _GATHERED // (k * rows.shape[1]))
     out = np.empty(lists.shape)
     for start in range(0, n, step):
         some = lists[start : start + step]
-        own = gathered(rows, np.repeat(np.arange(start, start + len(some)), k))
-        found = namespace(rows).sum(own * gathered(rows, some.ravel()), axis=1)
+        own = take_rows(rows, np.repeat(np.arange(start, start + len(some)), k))
+        found = namespace(rows).sum(own * take_rows(rows, some.ravel()), axis=1)
         out[start : start + step] = to_host(found).reshape(some.shape)
     return out

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._types import Labels, Matrix
 from shesha.kernels.class_statistics import class_means
 from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.support.types import Labels, Matrix
 
 _RIDGE = 1e-6
 

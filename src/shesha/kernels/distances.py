@@ -6,13 +6,13 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
-from shesha import _memory as memory
-from shesha._arrays import column_medians, elsewhere, namespace, squared_lengths, to_host
-from shesha._types import Index, Matrix, Vector
 from shesha.kernels import devices, native
 from shesha.kernels.precision import CLOSE, ROUNDING, length_unit
 from shesha.kernels.threads import parallel
-from shesha.kernels.triangles import put_rows, row_start
+from shesha.kernels.triangles import row_start, write_rows
+from shesha.support import memory as memory
+from shesha.support.arrays import column_medians, elsewhere, namespace, squared_lengths, to_host
+from shesha.support.types import Index, Matrix, Vector
 
 Metric = Literal["cosine", "correlation", "euclidean"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
@@ -51,7 +51,7 @@ def _or_one(sizes: Any) -> Any:
     return xp.where(sizes > 0, sizes, xp.ones_like(sizes))
 
 
-def undirected_rows(X: Matrix, metric: Metric) -> Index:
+def find_undirected_rows(X: Matrix, metric: Metric) -> Index:
     """Rows for which the metric is undefined: zero under cosine, constant under correlation."""
     if metric == "euclidean":
         return np.empty(0, dtype=np.intp)
@@ -62,7 +62,7 @@ def undirected_rows(X: Matrix, metric: Metric) -> Index:
     return np.flatnonzero(high - low <= 4 * np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high)))
 
 
-def rounding_level(rows: Matrix, metric: Metric) -> float:
+def distance_rounding(rows: Matrix, metric: Metric) -> float:
     """Return the difference below which two (squared) distances are the same number."""
     if metric != "euclidean":
         return ROUNDING
@@ -82,15 +82,15 @@ def inner_products(rows: Matrix) -> tuple[Vector, Vector]:
     out = np.empty(n_pairs(n))
 
     def fill(start: int) -> None:
-        put_rows(out, n, start, min(start + PANEL, n), rows[start : start + PANEL] @ rows[start:].T)
+        write_rows(out, n, start, min(start + PANEL, n), rows[start : start + PANEL] @ rows[start:].T)
 
     for _ in parallel(fill, range(0, n, PANEL)):
         pass
     return out, squared_lengths(rows)
 
 
-@elsewhere(devices.condensed)
-def condensed(rows: Matrix, metric: Metric, *, squared: bool = False) -> Vector:
+@elsewhere(devices.condensed_distances)
+def condensed_distances(rows: Matrix, metric: Metric, *, squared: bool = False) -> Vector:
     """Distances of all pairs i < j of standard rows, in the order of SciPy's condensed form."""
     n = len(rows)
     memory.require(8 * n_pairs(n), f"the {n_pairs(n):,} distances of {n:,} rows", "pass fewer rows")
@@ -102,9 +102,9 @@ def condensed(rows: Matrix, metric: Metric, *, squared: bool = False) -> Vector:
         stop = min(start + PANEL, n)
         block = rows[start:stop] @ rows[start:].T
         own = out[row_start(start, n) : row_start(stop, n)]
-        if native.available() and _put_compiled(block, None if lengths is None else lengths[start:], root, own):
+        if native.is_available() and _write_compiled(block, None if lengths is None else lengths[start:], root, own):
             return
-        put_rows(out, n, start, stop, _distances(block, rows, metric, start))
+        write_rows(out, n, start, stop, _distances(block, rows, metric, start))
         if root:
             np.sqrt(own, out=own)
 
@@ -113,7 +113,7 @@ def condensed(rows: Matrix, metric: Metric, *, squared: bool = False) -> Vector:
     return out
 
 
-def _put_compiled(block: Matrix, lengths: Vector | None, root: bool, out: Vector) -> bool:
+def _write_compiled(block: Matrix, lengths: Vector | None, root: bool, out: Vector) -> bool:
     """Write the distances, all passes at once; returns whether they keep their digits."""
     return native.call("shesha_put_distances", *block.shape, block, lengths, CLOSE, int(root), out) == 0
 

@@ -32,7 +32,7 @@ def as_maps(rows: NDArray[Scalar]) -> NDArray[Scalar]:
     return rows[:, :, None, None]
 
 
-def pooled(maps: Array, grid: tuple[int, int] | None) -> Array:
+def average_pool(maps: Array, grid: tuple[int, int] | None) -> Array:
     """Average feature maps (n, channels, h, w) over the cells of a coarser grid; anything else passes."""
     if maps.ndim != 4 or grid is None or maps.shape[2:] == grid:
         return maps
@@ -46,7 +46,7 @@ def _pool_axis(maps: Array, axis: int, n_cells: int) -> Array:
     return np.stack([maps.take(range(low, high), axis=axis).mean(axis=axis) for low, high in edges], axis=axis)
 
 
-def folded(array: Array, folding: Folding) -> Array:
+def fold(array: Array, folding: Folding) -> Array:
     """Fold (n, tokens, d) or (n, channels, h, w) into a matrix.
 
     Tokens are inputs of their own. Positions of feature maps become rows, thinned evenly to about

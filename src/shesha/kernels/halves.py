@@ -9,14 +9,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from shesha import _memory as memory
-from shesha import _validate as check
-from shesha._types import Index, Mask, Matrix, Vector
-from shesha._warnings import NotEstimable
+from shesha.inputs import validation as check
 from shesha.kernels import native, ranks
-from shesha.kernels.distances import PANEL, Metric, condensed, n_pairs, standard_rows
-from shesha.kernels.frames import Frame
+from shesha.kernels.distances import PANEL, Metric, condensed_distances, n_pairs, standard_rows
+from shesha.kernels.rotations import Frame
 from shesha.kernels.threads import n_threads, parallel
+from shesha.support import memory as memory
+from shesha.support.types import Index, Mask, Matrix, Vector
+from shesha.support.warnings import NotEstimable
 
 Result = TypeVar("Result")
 
@@ -36,12 +36,12 @@ class Closeness:
     directed: Mask | None
     """Rows that have a direction in both halves; None if all have."""
 
-    def defined(self) -> Mask | None:
+    def defined_pairs(self) -> Mask | None:
         """Pairs whose distance is defined in both halves; None if all are."""
-        return None if self.directed is None else pairs_within(self.directed)
+        return None if self.directed is None else mark_pairs(self.directed)
 
 
-def pairs_within(rows: Mask) -> Mask:
+def mark_pairs(rows: Mask) -> Mask:
     """Mark the pairs i < j, in condensed order, of which both rows are marked."""
     i, j = np.triu_indices(len(rows), k=1)
     return rows[i] & rows[j]
@@ -84,13 +84,13 @@ class DenseHalves:
         length_1, length_2 = (_squared_lengths(half, self.metric) for half in (first, second))
         few = np.flatnonzero(length_2 < _DIRECT * np.diagonal(self.gram))
         means = [(len(first), mean_1), (len(second), mean_2)]
-        if native.available() and not len(few):
-            self._compiled_uppers(gram_1, means, length_1, length_2, out)
+        if native.is_available() and not len(few):
+            self._write_uppers(gram_1, means, length_1, length_2, out)
         else:
             self._uppers(gram_1, gram_2, means, second, length_1, length_2, few, out)
         return Closeness(out[0], out[1], out[2], _unless_all((length_1 > 0) & (length_2 > 0), self.metric))
 
-    def _compiled_uppers(
+    def _write_uppers(
         self, gram: Matrix, means: Sequence[_Means], length_1: Vector, length_2: Vector, out: Matrix
     ) -> None:
         directional = self.metric != "euclidean"
@@ -141,7 +141,7 @@ class PanelHalves:
     def visit(self, draw: object, use: Use[Result]) -> Result:
         """Compute the closeness for one draw and hand it to `use`, which may overwrite it."""
         rows = [standard_rows(half.T, self.metric) for half in self.frame.halves(draw)]
-        first, second = (np.negative(condensed(half, self.metric, squared=True)) for half in rows)
+        first, second = (np.negative(condensed_distances(half, self.metric, squared=True)) for half in rows)
         directed = _unless_all(np.logical_and(rows[0].any(axis=1), rows[1].any(axis=1)), self.metric)
         return use(Closeness(first, second, np.empty_like(first), directed))
 
@@ -160,7 +160,7 @@ class UndirectedHalfError(NotEstimable):
 
     def __str__(self) -> str:
         """Name the rows."""
-        return f"rows without a direction within a half of the features: {check.listed(self.rows)}"
+        return f"rows without a direction within a half of the features: {check.join_items(self.rows)}"
 
 
 def require_directed(found: Closeness, metric: Metric) -> None:

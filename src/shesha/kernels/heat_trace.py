@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha._types import Index, Matrix, Vector
 from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.support.types import Index, Matrix, Vector
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -29,7 +29,7 @@ _SPARSE_SHARE = 1 / 100
 
 def heat_trace(neighbours: Index) -> Vector:
     """Heat trace at TIMES of the undirected graph that joins each row to those it lists."""
-    graph = _normalised(neighbours)
+    graph = _normalise_adjacency(neighbours)
     if len(neighbours) <= EXACT:
         with single_threaded_blas():
             eigenvalues = 1.0 - np.linalg.eigvalsh(graph.toarray())
@@ -42,7 +42,7 @@ def heat_distance(a: Vector, b: Vector) -> float:
     return float(1e6 * np.max(np.exp(-2.0 * (TIMES + 1.0 / TIMES)) * np.abs(a - b)))
 
 
-def _normalised(neighbours: Index) -> Graph:
+def _normalise_adjacency(neighbours: Index) -> Graph:
     """Adjacency divided by the roots of both degrees: the identity less the normalised Laplacian."""
     from scipy.sparse import csr_array
 

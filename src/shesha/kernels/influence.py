@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha._types import Index, Vector
 from shesha.kernels import ranks
+from shesha.support.types import Index, Vector
 
 
 def spearman_influence(a: Vector, b: Vector, tolerance: tuple[float, float]) -> tuple[float, Vector]:
@@ -16,21 +16,21 @@ def spearman_influence(a: Vector, b: Vector, tolerance: tuple[float, float]) -> 
     any, are broken as they fall: they are rare among distances of distinct rows.
     """
     n = len(a)
-    first = ranks.ordering(a, tolerance[0], np.empty(n, dtype=np.uint64))
+    first = ranks.order_values(a, tolerance[0], np.empty(n, dtype=np.uint64))
     if first.variance == 0:
         return float("nan"), a
     np.take(b, first.order, out=a, mode="clip")
-    second = ranks.ordering(a, tolerance[1], b.view(np.uint64))
+    second = ranks.order_values(a, tolerance[1], b.view(np.uint64))
     if second.variance == 0:
         return float("nan"), a
     rho = ranks.correlation(first, second)
     u = (np.arange(n) + (0.5 - n / 2)) / n
     v, by_second, total = a, np.take(u, second.order), np.empty(n)
     v[second.order] = u
-    _mean_above(v, out=total)
+    _write_means_above(v, out=total)
     v *= u
     total += v
-    _mean_above(by_second, out=by_second)
+    _write_means_above(by_second, out=by_second)
     v[second.order] = by_second
     total += v
     total *= 12
@@ -39,7 +39,7 @@ def spearman_influence(a: Vector, b: Vector, tolerance: tuple[float, float]) -> 
     return rho, v
 
 
-def _mean_above(values: Vector, out: Vector) -> None:
+def _write_means_above(values: Vector, out: Vector) -> None:
     np.cumsum(values[::-1], out=out[::-1])
     out /= len(values)
 

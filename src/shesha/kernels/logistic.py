@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._types import Labels, Mask, Matrix, Vector
 from shesha.kernels.threads import parallel
+from shesha.support.types import Labels, Mask, Matrix, Vector
 
 EXACT = 1e-12
 """Gradient, as a share of its terms, at which coefficients are those of the optimum to nine digits."""
@@ -115,11 +115,11 @@ class _Problem:
                 active = active[:0]
                 break
             active, at, gradient, shares = active[going], at.some(going), gradient[:, going], shares[:, going]
-            theta[:, active] = self._stepped(at, gradient, shares, outputs[:, going])
+            theta[:, active] = self._take_step(at, gradient, shares, outputs[:, going])
         coefficients = np.moveaxis(theta, 0, 2)
         return Fits(coefficients[:, :, :-1], coefficients[:, :, -1], ~np.isin(np.arange(n_fits), active))
 
-    def _stepped(
+    def _take_step(
         self,
         at: _Point,
         gradient: NDArray[np.float64],

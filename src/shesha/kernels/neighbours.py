@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from shesha._arrays import beside, elsewhere, namespace, on_host, smallest, squared_lengths, to_host
-from shesha._types import Index, Matrix, Vector
 from shesha.kernels import devices, native
 from shesha.kernels.distances import PANEL
 from shesha.kernels.threads import parallel
 from shesha.kernels.triangles import square
+from shesha.support.arrays import elsewhere, is_numpy, like_array, namespace, smallest, squared_lengths, to_host
+from shesha.support.types import Index, Matrix, Vector
 
 _SPARE = 6
 """Candidates beyond k, whose distances are computed directly: Gram matrices lose digits where rows are close."""
@@ -40,7 +40,7 @@ class Ties:
     levels: Index
     """Their order: equally near ones share a number. Places to fill up the table have the largest."""
 
-    def broken_by(self, place: Index, lists: Index) -> Index:
+    def break_by(self, place: Index, lists: Index) -> Index:
         """Return the lists with ties broken in the order of `place`, a number for each row."""
         keys = self.levels * len(place) + place[self.candidates]
         order = np.argsort(keys, axis=1)[:, : lists.shape[1]]
@@ -123,7 +123,7 @@ def _run(search: _Search, n: int, k: int, *, include_self: bool = False) -> Foun
     def fill(start: int) -> _Tied:
         block = search.panel(start)
         if not include_self:
-            block = _without_self(block, start)
+            block = _exclude_self(block, start)
         n_others = n if include_self else n - 1
         lists[start : start + PANEL], tied = _nearest(search, block, k, start, n_others)
         return tied
@@ -151,9 +151,9 @@ def _panel(rows: Any, start: int) -> Any:
     return rows[start : min(start + PANEL, rows.shape[0]), :]
 
 
-def _without_self(block: Any, start: int) -> Any:
+def _exclude_self(block: Any, start: int) -> Any:
     """Put each row infinitely far from itself."""
-    if on_host(block):
+    if is_numpy(block):
         at = np.arange(len(block))
         block[at, start + at] = np.inf
         return block
@@ -170,7 +170,7 @@ def _nearest(search: _Search, block: Any, k: int, start: int, n_others: int) -> 
         candidates.sort(axis=1)
     else:
         candidates = np.broadcast_to(np.arange(n_candidates), block.shape).copy()
-    near = to_host(namespace(block).take_along_axis(block, beside(candidates, block), axis=1))
+    near = to_host(namespace(block).take_along_axis(block, like_array(candidates, block), axis=1))
     order, levels = _order(*search.exact(start, candidates, near), k)
     found = np.take_along_axis(candidates, order[:, :k], axis=1)
     tied = {start + i: (candidates[i, order[i]], own) for i, own in levels.items()}
@@ -191,14 +191,14 @@ def _nearest(search: _Search, block: Any, k: int, start: int, n_others: int) -> 
 
 def _smallest(block: Any, m: int) -> Index:
     """Columns of the m smallest entries of each row, in any order; which of equal ones is left open."""
-    if not on_host(block) or m > _FEW or m >= block.shape[1] or not native.available():
+    if not is_numpy(block) or m > _FEW or m >= block.shape[1] or not native.is_available():
         return smallest(block, m)
     columns = np.empty((len(block), m), dtype=np.intp)
     native.call("shesha_smallest", *block.shape, np.ascontiguousarray(block), m, np.empty(m), columns)
     return columns
 
 
-@elsewhere(devices.squared_distances_at)
+@elsewhere(devices.squared_distances_to_candidates)
 def _squared_distances(rows: Matrix, start: int, candidates: Index) -> Matrix:
     own = rows[start : start + len(candidates), None, :]
     out = np.empty(candidates.shape)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha._types import Index, Mask, Vector
-from shesha.kernels import ranks, resampling
+from shesha.kernels import bootstrap_correlations, ranks
 from shesha.kernels.halves import Closeness
 from shesha.kernels.ranks import Ordering
+from shesha.support.types import Index, Mask, Vector
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Partition:
     """Rows that have a direction in both halves; None if all have."""
 
     @classmethod
-    def of(cls, closeness: Closeness, level: float) -> Partition:
+    def build(cls, closeness: Closeness, level: float) -> Partition:
         """Order the pairs; the closeness is overwritten."""
-        first, second, defined = closeness.first, closeness.second, closeness.defined()
+        first, second, defined = closeness.first, closeness.second, closeness.defined_pairs()
         n_pairs = len(first)
         kept = None if defined is None else np.flatnonzero(defined)
         if kept is not None:
@@ -38,11 +38,11 @@ class Partition:
         nothing = cls(None, None, n_pairs, kept, closeness.directed)
         if len(first) < 2:
             return nothing
-        outer = ranks.ordering(first, level, closeness.scratch[: len(first)].view(np.uint64))
+        outer = ranks.order_values(first, level, closeness.scratch[: len(first)].view(np.uint64))
         if outer.variance == 0:
             return nothing
         arranged = np.take(second, outer.order)
-        inner = ranks.ordering(arranged, level, second.view(np.uint64))
+        inner = ranks.order_values(arranged, level, second.view(np.uint64))
         if inner.variance == 0:
             return nothing
         return cls(outer, inner, n_pairs, kept, closeness.directed)
@@ -59,13 +59,13 @@ class Partition:
             return float("nan")
         return ranks.correlation(self.first, self.second)
 
-    def cells(self, chosen: Index | None) -> resampling.Cells | None:
+    def cells(self, chosen: Index | None) -> bootstrap_correlations.Cells | None:
         """Cell of each pair, or of the chosen ones, for the bootstrap; None where there is no correlation."""
         if self.first is None or self.second is None:
             return None
-        found = resampling.cells_of(self.first, self.second)
+        found = bootstrap_correlations.rank_cells(self.first, self.second)
         if self.kept is not None:
-            every = np.full(self.n_pairs, resampling.UNDEFINED, dtype=np.int32)
+            every = np.full(self.n_pairs, bootstrap_correlations.UNDEFINED, dtype=np.int32)
             every[self.kept] = found
             found = every
         return found if chosen is None else found[chosen]

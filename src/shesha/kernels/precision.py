@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from shesha._arrays import largest
+from shesha.support.arrays import largest
 
 ROUNDING = 2.0**-45
 """Rounding level of a distance, relative to the squared length of the rows: distances closer than this tie."""
@@ -22,6 +22,6 @@ def length_unit(X: Any) -> float:
     return float(2.0 ** np.clip(np.floor(np.log2(top)), -1000, 1000)) if top > 0 else 1.0
 
 
-def within(value: float, low: float, high: float) -> float:
+def clip_rounding(value: float, low: float, high: float) -> float:
     """Move what rounding put beyond a bound back to it; arrays of values stay arrays."""
     return cast(float, np.clip(value, low, high))

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._types import Index, Keys, Vector
 from shesha.kernels import native
 from shesha.kernels.threads import parallel
+from shesha.support.types import Index, Keys, Vector
 
 Places = NDArray[np.uint32]
 Pairs = NDArray[np.uint32]
@@ -44,29 +44,29 @@ class FixedPoint:
     """Keys at most this far apart may stand for values that tie."""
 
 
-def sorted_keys(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) -> float:
+def sort_keys(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) -> float:
     """Fill `keys` with the sorted entries, or the order alone, and return the sum of squared lengths of linked runs."""
     starts = _dealt(values, form, keys)
     then = _KEEP_INDICES if strip else _KEEP_KEYS
-    return _runs(_sorted_groups(starts, form, keys, then), form.gap)
+    return _runs(_sort_groups(starts, form, keys, then), form.gap)
 
 
 def places(values: Vector, form: FixedPoint, keys: Keys) -> tuple[Places, float]:
-    """Place of each value in their order, and what `sorted_keys` returns. `keys` is work memory."""
+    """Place of each value in their order, and what `sort_keys` returns. `keys` is work memory."""
     out = np.empty(len(values), dtype=np.uint32)
-    groups = _sorted_groups(_dealt(values, form, keys), form, keys, _PUT_PLACES, out)
+    groups = _sort_groups(_dealt(values, form, keys), form, keys, _PUT_PLACES, out)
     return out, _runs(groups, form.gap)
 
 
-def summed_products(
+def sum_rank_products(
     values: Vector, form: FixedPoint, keys: Keys, *, places: Places | None = None, ranks: Vector | None = None
 ) -> tuple[float, float]:
-    """Sum of products of the values' centred ranks with those of another vector, and what `sorted_keys` returns.
+    """Sum of products of the values' centred ranks with those of another vector, and what `sort_keys` returns.
 
     `places` are those in the other's order; without them the values are in this order. A place has the rank of its
     number, or that in `ranks`. `keys` is work memory.
     """
-    groups = _sorted_groups(_dealt(values, form, keys, places), form, keys, _MULTIPLY, None, ranks)
+    groups = _sort_groups(_dealt(values, form, keys, places), form, keys, _MULTIPLY, None, ranks)
     return _total(sums for sums, _ in groups), _runs(groups, form.gap)
 
 
@@ -83,7 +83,7 @@ def products(order: Index, first_ranks: Vector | None, second_ranks: Vector | No
     return _total(parallel(some, range(0, n, _PIECE)))
 
 
-def correlation_within(rows: Pairs, order: Index, inside: NDArray[np.uint8], place: Places) -> float:
+def subset_correlation(rows: Pairs, order: Index, inside: NDArray[np.uint8], place: Places) -> float:
     """Rank correlation of those pairs of rows that lie inside, given orders of all pairs that do not tie.
 
     `rows` are the two rows of each pair in the first order, 16 bits each, `order` the places there of the pairs in
@@ -95,7 +95,7 @@ def correlation_within(rows: Pairs, order: Index, inside: NDArray[np.uint8], pla
     return float(np.clip(_total(iter([out])) / ((n**3 - n) / 12), -1.0, 1.0))
 
 
-def taken(values: Vector, order: Index, out: Vector) -> tuple[float, float]:
+def copy_in_order(values: Vector, order: Index, out: Vector) -> tuple[float, float]:
     """Copy the values in the given order, and return the smallest and the largest."""
     ranges = np.empty((-(-len(order) // _PIECE), 2))
 
@@ -107,12 +107,12 @@ def taken(values: Vector, order: Index, out: Vector) -> tuple[float, float]:
     return float(ranges[:, 0].min()), float(ranges[:, 1].max())
 
 
-def put_ranks(order: Index, ranks: Vector | None, centre: float, scale: float, out: Vector) -> None:
+def write_ranks(order: Index, ranks: Vector | None, centre: float, scale: float, out: Vector) -> None:
     """Write (rank - centre) scale to the place of each value."""
     native.call("shesha_put_ranks", len(order), order, 0, ranks, centre, scale, out)
 
 
-def put_many_ranks(order: Index, ranks: Vector | None, centre: float, scale: float, room: Keys) -> Vector:
+def write_many_ranks(order: Index, ranks: Vector | None, centre: float, scale: float, room: Keys) -> Vector:
     """Do the same for a long vector: what belongs to a stretch of memory is brought together first.
 
     Needs no more memory than `room`, of the length of the order, because the result takes the place of the order.
@@ -131,7 +131,7 @@ def put_many_ranks(order: Index, ranks: Vector | None, centre: float, scale: flo
         own = order[piece * _PIECE : (piece + 1) * _PIECE]
         native.call("shesha_deal_places", len(own), own, piece * _PIECE, shift, at[piece], room)
 
-    def put(window: int) -> None:
+    def write_window(window: int) -> None:
         own = room[starts[window] : starts[window + 1]]
         native.call("shesha_put_dealt_ranks", len(own), own, ranks, centre, scale, out)
 
@@ -139,7 +139,7 @@ def put_many_ranks(order: Index, ranks: Vector | None, centre: float, scale: flo
     at = starts[:-1] + np.cumsum(counts, axis=0) - counts
     _each(deal, range(len(counts)))
     out = order.view(np.float64)
-    _each(put, range(n_windows))
+    _each(write_window, range(n_windows))
     return out
 
 
@@ -173,7 +173,7 @@ _Group = tuple[Index, float]
 """What `shesha_sort_buckets` tells: its numbers and the number of entries, and the sum of squares."""
 
 
-def _sorted_groups(
+def _sort_groups(
     starts: Index, form: FixedPoint, keys: Keys, then: int, places: Places | None = None, ranks: Vector | None = None
 ) -> list[_Group]:
     n, top = int(starts[-1]), (len(starts) - 1).bit_length() - 1

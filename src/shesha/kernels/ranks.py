@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._arrays import elsewhere
-from shesha._types import Index, Keys, Vector
 from shesha.kernels import devices, native, radix
 from shesha.kernels.precision import MAX_SPAN
 from shesha.kernels.radix import FixedPoint
 from shesha.kernels.sorting import sort_in_place
 from shesha.kernels.threads import parallel
+from shesha.support.arrays import elsewhere
+from shesha.support.types import Index, Keys, Vector
 
 _KEY_BITS = 52
 """A double in [1, 2) has 52 fraction bits: its bit pattern is the fixed-point key."""
@@ -57,30 +57,30 @@ def spearman(
     `b` may be a function that computes the vector: it is called when the work memory of `a` is free again.
     """
     keys = (np.empty_like(a) if scratch is None else scratch).view(np.uint64)
-    if len(a) <= _CACHED and not callable(b) and native.available():
-        found = _without_ties(a, b, tolerance, keys)
+    if len(a) <= _CACHED and not callable(b) and native.is_available():
+        found = _correlation_without_ties(a, b, tolerance, keys)
         if found is not None:
             return found
-    first = ordering(a, tolerance[0], keys)
+    first = order_values(a, tolerance[0], keys)
     if first.variance == 0:
         return float("nan")
     values = b() if callable(b) else b
     # In the order of `a`, the position is the rank: nothing is scattered.
-    spread = _taken(values, first.order, a)
+    spread = _copy_in_order(values, first.order, a)
     # The order has done its work, and large ones take the memory that sorting needs.
     first = replace(first, order=np.empty(0, dtype=np.intp))
-    form = _fixed_point(a, spread, tolerance[1]) if native.available() else None
+    form = _fixed_point(a, spread, tolerance[1]) if native.is_available() else None
     if form is not None:
-        product, squares = radix.summed_products(a, form, values.view(np.uint64), ranks=first.ranks)
+        product, squares = radix.sum_rank_products(a, form, values.view(np.uint64), ranks=first.ranks)
         if _may_stay(squares, form, spread, tolerance[1], len(a)):
             return _coefficient(product, first.variance, _variance(len(a)))
-    second = ordering(a, tolerance[1], values.view(np.uint64))
+    second = order_values(a, tolerance[1], values.view(np.uint64))
     if second.variance == 0:
         return float("nan")
     return correlation(first, second)
 
 
-def _without_ties(a: Vector, b: Vector, tolerance: tuple[float, float], keys: Keys) -> float | None:
+def _correlation_without_ties(a: Vector, b: Vector, tolerance: tuple[float, float], keys: Keys) -> float | None:
     """Rank correlation where all fits the cache and nothing ties; None elsewhere, with both vectors as they were."""
     n, spreads = len(a), (_spread(a), _spread(b))
     forms = [_fixed_point(*case) for case in zip((a, b), spreads, tolerance, strict=True)]
@@ -89,7 +89,7 @@ def _without_ties(a: Vector, b: Vector, tolerance: tuple[float, float], keys: Ke
     places, squares = radix.places(a, forms[0], keys)
     if not _may_stay(squares, forms[0], spreads[0], tolerance[0], n):
         return None
-    product, squares = radix.summed_products(b, forms[1], keys, places=places)
+    product, squares = radix.sum_rank_products(b, forms[1], keys, places=places)
     trusted = _may_stay(squares, forms[1], spreads[1], tolerance[1], n)
     return _coefficient(product, _variance(n), _variance(n)) if trusted else None
 
@@ -98,17 +98,19 @@ def _spread(values: Vector) -> tuple[float, float]:
     return float(values.min()), float(values.max())
 
 
-def _taken(values: Vector, order: Index, out: Vector) -> tuple[float, float]:
+def _copy_in_order(values: Vector, order: Index, out: Vector) -> tuple[float, float]:
     """Copy the values in the given order; return the smallest and the largest."""
-    if native.available():
-        return radix.taken(values, order, out)
+    if native.is_available():
+        return radix.copy_in_order(values, order, out)
     np.take(values, order, out=out, mode="clip")
     return _spread(values)
 
 
 def correlation(first: Ordering, second: Ordering) -> float:
     """Rank correlation of a vector's ordering and that of a vector arranged in the first one's order."""
-    total = radix.products(second.order, first.ranks, second.ranks) if native.available() else _product(first, second)
+    total = (
+        radix.products(second.order, first.ranks, second.ranks) if native.is_available() else _product(first, second)
+    )
     return _coefficient(total, first.variance, second.variance)
 
 
@@ -130,8 +132,8 @@ def _product(first: Ordering, second: Ordering) -> float:
 
 def midranks(values: Vector, tolerance: float = 0.0) -> tuple[Vector, float]:
     """Ranks from 0 (ties share their mean rank) and their summed squared deviation from the mean."""
-    found = ordering(values, tolerance, np.empty(len(values), dtype=np.uint64))
-    return _scattered(found, np.empty(len(values)), 0.0, 1.0), found.variance
+    found = order_values(values, tolerance, np.empty(len(values), dtype=np.uint64))
+    return _scatter_ranks(found, np.empty(len(values)), 0.0, 1.0), found.variance
 
 
 @elsewhere(devices.unit_ranks)
@@ -140,22 +142,22 @@ def unit_ranks(values: Vector, tolerance: float = 0.0, out: Vector | None = None
 
     `out` may be the values themselves; it is work memory, and may hold the result or not.
     """
-    found = ordering(values, tolerance, np.empty(len(values), dtype=np.uint64))
+    found = order_values(values, tolerance, np.empty(len(values), dtype=np.uint64))
     scale = 1 / np.sqrt(found.variance) if found.variance > 0 else np.nan
-    return _scattered(found, np.empty(len(values)) if out is None else out, (len(values) - 1) / 2, scale)
+    return _scatter_ranks(found, np.empty(len(values)) if out is None else out, (len(values) - 1) / 2, scale)
 
 
-def _scattered(found: Ordering, room: Vector, centre: float, scale: float) -> Vector:
+def _scatter_ranks(found: Ordering, room: Vector, centre: float, scale: float) -> Vector:
     """Write (rank - centre) scale to the place of each value, in the room or in the order's own memory."""
-    if not native.available():
-        return _scattered_plainly(found, room, centre, scale)
+    if not native.is_available():
+        return _scatter_ranks_plainly(found, room, centre, scale)
     if _CACHED < len(room) <= radix.MOST_PLACES:
-        return radix.put_many_ranks(found.order, found.ranks, centre, float(scale), room.view(np.uint64))
-    radix.put_ranks(found.order, found.ranks, centre, float(scale), room)
+        return radix.write_many_ranks(found.order, found.ranks, centre, float(scale), room.view(np.uint64))
+    radix.write_ranks(found.order, found.ranks, centre, float(scale), room)
     return room
 
 
-def _scattered_plainly(found: Ordering, out: Vector, centre: float, scale: float) -> Vector:
+def _scatter_ranks_plainly(found: Ordering, out: Vector, centre: float, scale: float) -> Vector:
     def scatter(start: int) -> None:
         stop = min(start + _AT_ONCE, len(out))
         ranks = np.arange(start, stop, dtype=np.float64) if found.ranks is None else found.ranks[start:stop] + 0.0
@@ -168,7 +170,7 @@ def _scattered_plainly(found: Ordering, out: Vector, centre: float, scale: float
     return out
 
 
-def ordering(values: Vector, tolerance: float, keys: Keys) -> Ordering:
+def order_values(values: Vector, tolerance: float, keys: Keys) -> Ordering:
     """Sort the values; `keys` is work memory of the same length and becomes the order."""
     n = len(values)
     spread = _spread(values)
@@ -178,14 +180,14 @@ def ordering(values: Vector, tolerance: float, keys: Keys) -> Ordering:
     if form is None:
         return _exact_ordering(values, tolerance)
     fine = _step(form, spread) <= tolerance
-    squares = (radix.sorted_keys if native.available() else _sorted_keys)(values, form, keys, strip=not fine)
+    squares = (radix.sort_keys if native.is_available() else _sort_keys)(values, form, keys, strip=not fine)
     if fine:
         ties = _group_starts(keys >> np.uint64(form.index_bits), np.uint64(form.gap)) if squares > 0 else None
         keys &= np.uint64((1 << form.index_bits) - 1)
-        return _with_ties(keys.view(np.intp), ties)
+        return _ordering_with_ties(keys.view(np.intp), ties)
     if not _may_stay(squares, form, spread, tolerance, n):
         return _exact_ordering(values, tolerance)
-    return _with_ties(keys.view(np.intp), None)
+    return _ordering_with_ties(keys.view(np.intp), None)
 
 
 def _fixed_point(values: Vector, spread: tuple[float, float], tolerance: float) -> FixedPoint | None:
@@ -214,7 +216,7 @@ def _may_stay(squares: float, form: FixedPoint, spread: tuple[float, float], tol
     return _step(form, spread) > tolerance and 3 * squares / float(n) ** 2 <= _MAX_ERROR
 
 
-def _sorted_keys(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) -> float:
+def _sort_keys(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) -> float:
     """Fill `keys` with the sorted entries, or the order alone, and return the sum of squared lengths of linked runs."""
     _pack(values, form, keys)
     sort_in_place(keys, form.key_bits + form.index_bits)
@@ -256,7 +258,7 @@ def _exact_ordering(values: Vector, tolerance: float) -> Ordering:
     order = np.argsort(values)
     ordered = values[order]
     linked = bool((np.diff(ordered) <= tolerance).any())
-    return _with_ties(order, _group_starts(ordered, np.float64(tolerance)) if linked else None)
+    return _ordering_with_ties(order, _group_starts(ordered, np.float64(tolerance)) if linked else None)
 
 
 def _group_starts(ordered: NDArray[np.uint64] | Vector, gap: np.uint64 | np.float64) -> Index:
@@ -279,7 +281,7 @@ def _squared_runs(links: Index) -> float:
     return float(np.sum(sizes**2))
 
 
-def _with_ties(order: Index, ties: Index | None) -> Ordering:
+def _ordering_with_ties(order: Index, ties: Index | None) -> Ordering:
     variance = _variance(len(order))
     if ties is None:
         return Ordering(order, None, variance)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._types import Index, Matrix, Vector
+from shesha.support.types import Index, Matrix, Vector
 
 PENALTIES = np.geomspace(1e-6, 1e4, 31)
 """In units of the largest variance of the training rows; the last predict next to nothing but the mean."""
@@ -28,13 +28,13 @@ class Training:
     """Columns."""
 
 
-def training(rows: Matrix, fold: Index, n_folds: int) -> list[Training]:
+def decompose_folds(rows: Matrix, fold: Index, n_folds: int) -> list[Training]:
     """Decompose the rows outside of each fold; the columns of all rows have mean zero."""
     whole = rows.T @ rows
-    return [_training(rows, whole, fold == k) for k in range(n_folds)]
+    return [_decompose_fold(rows, whole, fold == k) for k in range(n_folds)]
 
 
-def _training(rows: Matrix, whole: Matrix, out: NDArray[np.bool_]) -> Training:
+def _decompose_fold(rows: Matrix, whole: Matrix, out: NDArray[np.bool_]) -> Training:
     held_out, rest = np.flatnonzero(out), np.flatnonzero(~out)
     own = rows[held_out]
     # What is left of sums that are zero over all rows.
@@ -45,7 +45,7 @@ def _training(rows: Matrix, whole: Matrix, out: NDArray[np.bool_]) -> Training:
     return Training(rest, held_out, mean, variances[:rank], axes[:, :rank])
 
 
-def held_out_errors(rows: Matrix, parts: list[Training], targets: Matrix) -> tuple[float, float]:
+def prediction_errors(rows: Matrix, parts: list[Training], targets: Matrix) -> tuple[float, float]:
     """Predict the targets of each fold from the rows outside; squared errors of that, and of predicting their mean.
 
     The penalty, one for all targets, is that of the smallest generalised cross-validation score of the training rows

@@ -14,8 +14,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._types import Keys
 from shesha.kernels.threads import parallel
+from shesha.support.types import Keys
 
 _SMALL = 1 << 14
 _CACHED = 1 << 21
@@ -35,7 +35,7 @@ def sort_in_place(keys: Keys, n_bits: int) -> None:
     elif len(keys) <= _CACHED or n_bits <= _COARSE_BITS:
         _bucket_sort(keys, n_bits)
     else:
-        _grouped_sort(keys, n_bits)
+        _sort_in_groups(keys, n_bits)
 
 
 def _bucket_sort(keys: Keys, n_bits: int) -> None:
@@ -55,7 +55,7 @@ def _dealt_out(keys: Keys, shift: int, bits: int) -> tuple[Keys, NDArray[np.int3
     return columns.data, columns.indptr
 
 
-def _grouped_sort(keys: Keys, n_bits: int) -> None:
+def _sort_in_groups(keys: Keys, n_bits: int) -> None:
     """Deal the keys out coarsely, then sort groups of neighbouring buckets, each within the cache."""
     shift = n_bits - _COARSE_BITS
     starts = []

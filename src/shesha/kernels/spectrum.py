@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha import _memory as memory
-from shesha._types import Matrix, Vector
 from shesha.kernels.threads import single_threaded_blas
+from shesha.support import memory as memory
+from shesha.support.types import Matrix, Vector
 
 _ENTRIES = 1 << 22
 """Numbers read at once; fixed, so that sums do not depend on the memory at hand."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha._types import Array, Mask
+from shesha.support.types import Array, Mask
 
 _EPS = float(np.finfo(np.float64).eps)
 

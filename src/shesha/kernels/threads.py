@@ -73,10 +73,10 @@ def parallel(work: Callable[[Item], Result], items: Collection[Item]) -> Iterato
         if workers <= 1:
             yield from map(work, items)
             return
-        yield from _in_pool(work, items, workers)
+        yield from _pool_results(work, items, workers)
 
 
-def _in_pool(work: Callable[[Item], Result], items: Collection[Item], workers: int) -> Iterator[Result]:
+def _pool_results(work: Callable[[Item], Result], items: Collection[Item], workers: int) -> Iterator[Result]:
     queue = iter(items)
     pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix=_NAME)
     try:

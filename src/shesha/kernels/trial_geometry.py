@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import rankdata
 
-from shesha._types import Index, Labels, Mask, Matrix, Vector
 from shesha.kernels.distances import Metric
 from shesha.kernels.standardisation import is_constant
+from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 
 Cube = NDArray[np.float64]
 
@@ -20,7 +20,7 @@ _DIGITS = 11
 _FEWEST_PAIRS = 3
 
 
-def compressed(rows: Matrix) -> Matrix:
+def compress_columns(rows: Matrix) -> Matrix:
     """Return rows of at most as many columns as there are rows, with the same inner products."""
     if rows.shape[1] <= len(rows):
         return rows
@@ -28,7 +28,7 @@ def compressed(rows: Matrix) -> Matrix:
     return np.ascontiguousarray(upper.T)
 
 
-def directed(rows: Matrix, *, unit: bool, centred: bool) -> Matrix:
+def centre_and_scale(rows: Matrix, *, unit: bool, centred: bool) -> Matrix:
     """Return rows less their means, if so, and of unit length, if so; rows without a direction stay zero."""
     if centred:
         rows = np.where(is_constant(rows, 1)[:, None], 0.0, rows - rows.mean(axis=1, keepdims=True))
@@ -58,14 +58,14 @@ def half_sums(rows: Matrix, codes: Labels, n_conditions: int, unit: Index, first
     """
     n_splits, n_units = first.shape
     if n_units <= _FEW_UNITS:
-        sums = _summed(rows, np.where(codes < 0, -1, codes * n_units + unit), n_conditions * n_units)
+        sums = _sum_by_target(rows, np.where(codes < 0, -1, codes * n_units + unit), n_conditions * n_units)
         flat = sums.reshape(n_conditions, n_units, -1).transpose(1, 0, 2).reshape(n_units, -1)
         one, other = (part.astype(np.float64) @ flat for part in (first, ~first))
         return one.reshape(n_splits, n_conditions, -1), other.reshape(n_splits, n_conditions, -1)
     # One sum per split, half and condition: all trials are gone through once for each split.
     half = 2 * np.arange(n_splits)[:, None] + ~first[:, unit]
     target = np.where(codes < 0, -1, half * n_conditions + codes)
-    sums = _summed(rows, target, 2 * n_splits * n_conditions).reshape(n_splits, 2, n_conditions, -1)
+    sums = _sum_by_target(rows, target, 2 * n_splits * n_conditions).reshape(n_splits, 2, n_conditions, -1)
     return sums[:, 0], sums[:, 1]
 
 
@@ -98,11 +98,11 @@ def equal_half_sums(
     chosen = (place < size) & enough & (ordered < n_groups)
     target = np.empty_like(group)
     np.put_along_axis(target, order, np.where(chosen, lines * n_groups + ordered, -1), axis=1)
-    sums = _summed(rows, target, n_splits * n_groups).reshape(n_splits, 2, n_conditions, -1)
+    sums = _sum_by_target(rows, target, n_splits * n_groups).reshape(n_splits, 2, n_conditions, -1)
     return sums[:, 0], sums[:, 1]
 
 
-def _summed(rows: Matrix, target: Index, n_targets: int) -> Matrix:
+def _sum_by_target(rows: Matrix, target: Index, n_targets: int) -> Matrix:
     """Sum rows by their targets, one line of targets after the other; -1 is no target."""
     kept = np.flatnonzero(target.ravel() >= 0)
     where = (target.ravel()[kept], kept % len(rows))
@@ -110,7 +110,7 @@ def _summed(rows: Matrix, target: Index, n_targets: int) -> Matrix:
     return np.asarray(indicator @ rows)
 
 
-def distances_of(sums: Cube, counts: Matrix, metric: Metric) -> Matrix:
+def condition_distances(sums: Cube, counts: Matrix, metric: Metric) -> Matrix:
     """Distances of all pairs of conditions, NaN where one has no trial or no direction, of shape (n_splits, n_pairs).
 
     Sums instead of means will do for cosines; for correlations their rows are centred already.

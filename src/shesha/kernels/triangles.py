@@ -11,10 +11,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._arrays import elsewhere
-from shesha._types import Vector
 from shesha.kernels import devices
 from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.support.arrays import elsewhere
+from shesha.support.types import Vector
 
 _BLOCK = 1 << 15
 _AT_ONCE = 64
@@ -25,7 +25,7 @@ def row_start(i: int, n: int) -> int:
     return i * n - i * (i + 1) // 2
 
 
-def put_rows(triangle: Vector, n: int, start: int, stop: int, block: NDArray[np.float64]) -> None:
+def write_rows(triangle: Vector, n: int, start: int, stop: int, block: NDArray[np.float64]) -> None:
     """Write rows start to stop from a block whose first column is column start."""
     for i in range(start, stop):
         triangle[row_start(i, n) : row_start(i + 1, n)] = block[i - start, i - start + 1 :]

@@ -1,9 +1,8 @@
 """Measures of similarity: each is a function of two representations, `f(X, Y, *, ...) -> float`."""
 
 from shesha.measures._cards import card, overview
+from shesha.measures._code_versions import code_version
 from shesha.measures._lookup import as_measure, choose, families, get, names, table
-from shesha.measures._registry import Measure, measure
-from shesha.measures._versions import version_of
 from shesha.measures.cca import cca, pwcca, svcca
 from shesha.measures.distributions import mmd, sliced_wasserstein
 from shesha.measures.kernels import cka, distance_correlation, pwcka, rv, sampled_cka, unbiased_cka
@@ -12,6 +11,8 @@ from shesha.measures.matching import hard_correlation_match, permutation_procrus
 from shesha.measures.neighbours import cycle_knn, jaccard, mutual_knn, rank_similarity, second_order_cosine
 from shesha.measures.prediction import linear_predictivity
 from shesha.measures.rdm import rsa, rsm_norm_difference
+from shesha.measures.rdm_drift import rdm_drift
+from shesha.measures.registry import Measure, measure
 from shesha.measures.regression import eigenspace_overlap, gulp, linear_regression
 from shesha.measures.shape import (
     aligned_cosine,
@@ -21,7 +22,6 @@ from shesha.measures.shape import (
     procrustes_size_and_shape,
 )
 from shesha.measures.spectra import effective_rank, eigenspectrum_similarity, participation_ratio, subspace_overlap
-from shesha.measures.stability import rdm_drift
 from shesha.measures.statistics import (
     concentricity_difference,
     magnitude_difference,
@@ -42,6 +42,7 @@ __all__ = [
     "choose",
     "cka",
     "cknna",
+    "code_version",
     "concentricity_difference",
     "cycle_knn",
     "distance_correlation",
@@ -85,5 +86,4 @@ __all__ = [
     "table",
     "unbiased_cka",
     "uniformity_difference",
-    "version_of",
 ]

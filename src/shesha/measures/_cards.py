@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable
 
-from shesha import _kinds as kinds
 from shesha.measures._lookup import load_entry_points
-from shesha.measures._registry import IMPLIED, Measure, registered
+from shesha.measures.registry import IMPLIED, Measure, registered_measures
 from shesha.report import (
     CHANGES,
     changes_in_words,
@@ -15,9 +14,10 @@ from shesha.report import (
     options_in_words,
     page_width,
     range_in_words,
-    wrapped,
+    wrap,
 )
 from shesha.report import card as as_card
+from shesha.support import argument_types as kinds
 
 _COSTS = {
     "n d": "one pass over the features",
@@ -31,10 +31,10 @@ _COSTS = {
 def card(measure: Measure) -> str:
     """Return what a reader must know of a measure, as text."""
     kinds.instance(measure, Measure, "measure", "a Measure, as `shesha.measures.get` returns")
-    return as_card(f"{measure.name}: {meaning(measure)}", facts(measure))
+    return as_card(f"{measure.name}: {first_sentence(measure)}", facts(measure))
 
 
-def meaning(measure: Measure) -> str:
+def first_sentence(measure: Measure) -> str:
     """Return the first sentence of the documentation."""
     return measure.doc.split("\n\n")[0].replace("\n", " ")
 
@@ -66,7 +66,7 @@ def facts(measure: Measure) -> list[tuple[str, str]]:
 def overview(of: Iterable[Measure] | None = None) -> str:
     """Return the list of all measures by family, or of some."""
     load_entry_points()
-    measures = list(registered().values() if of is None else kinds.several(of, Measure, "of", "measures"))
+    measures = list(registered_measures().values() if of is None else kinds.several(of, Measure, "of", "measures"))
     side = max((len(one.name) for one in measures), default=0)
     lines = []
     for family in dict.fromkeys(measure.family for measure in measures):
@@ -74,7 +74,7 @@ def overview(of: Iterable[Measure] | None = None) -> str:
         for one in measures:
             if one.family == family:
                 head = f"  {one.name:<{side}}  {one.closer:<6} is closer  "
-                first, *rest = wrapped(meaning(one), page_width(), " " * len(head), "")
+                first, *rest = wrap(first_sentence(one), page_width(), " " * len(head), "")
                 lines += [head + first.lstrip(), *rest]
     return "\n".join([*lines, "", "shesha measures NAME tells more of one."])
 
@@ -82,7 +82,7 @@ def overview(of: Iterable[Measure] | None = None) -> str:
 def page() -> str:
     """Return the cards of all measures as a page of the documentation."""
     parts = [_HEAD]
-    measures = registered()
+    measures = registered_measures()
     for family in dict.fromkeys(measure.family for measure in measures.values()):
         parts.append(f"## {family.capitalize()}")
         parts += [_section(measure) for measure in measures.values() if measure.family == family]
@@ -98,7 +98,7 @@ Every measure, as it is declared in the code; tests hold each declaration agains
 
 def _section(measure: Measure) -> str:
     rows = markdown_table(["", ""], [[title, _escape(text)] for title, text in facts(measure)])
-    return f"### {measure.name}\n\n{meaning(measure)}\n\n{rows}"
+    return f"### {measure.name}\n\n{first_sentence(measure)}\n\n{rows}"
 
 
 def _escape(text: str) -> str:

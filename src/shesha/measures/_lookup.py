@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from shesha import _kinds as kinds
-from shesha import _spelling as spelling
-from shesha._offers import load_marks, offered
-from shesha.measures._own import PlainMeasure, plain
-from shesha.measures._registry import INVARIANCES, Measure, by_alias, registered
+from shesha.measures.registry import INVARIANCES, Measure, find_by_alias, registered_measures
+from shesha.measures.user_functions import PlainMeasure, plain
+from shesha.support import argument_types as kinds
+from shesha.support import spelling as spelling
+from shesha.support.entry_points import import_entry_points, load_marks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +31,7 @@ def names() -> list[str]:
     ['CCA', 'SVCCA', 'PWCCA']
     """
     load_entry_points()
-    return list(registered())
+    return list(registered_measures())
 
 
 def get(name: str | Measure | Callable[..., float]) -> Measure:
@@ -58,12 +58,12 @@ def get(name: str | Measure | Callable[..., float]) -> Measure:
         raise TypeError(f"a measure must be given by name or as a marked function, got {name!r}")
     load_entry_points()
     base, options = _parse(name)
-    found = by_alias(base)
+    found = find_by_alias(base)
     if found is None:
-        if base.casefold() in _together():
+        if base.casefold() in _group_members():
             raise ValueError(f"measure must be one measure, got {name!r}, which is several")
-        raise spelling.unknown(name, "measure", registered(), _close(base), "`shesha measures`")
-    return found.configured(**options)
+        raise spelling.unknown(name, "measure", registered_measures(), _close(base), "`shesha measures`")
+    return found.with_options(**options)
 
 
 def as_measure(chosen: str | Measure | Callable[..., float]) -> Measure:
@@ -105,14 +105,14 @@ def choose(
 
 def _meant(one: str | Measure | Callable[..., float]) -> list[Measure]:
     load_entry_points()
-    if isinstance(one, str) and one.casefold() in _together():
-        return _together()[one.casefold()]
+    if isinstance(one, str) and one.casefold() in _group_members():
+        return _group_members()[one.casefold()]
     return [as_measure(one)]
 
 
-def _together() -> dict[str, list[Measure]]:
+def _group_members() -> dict[str, list[Measure]]:
     """Families and groups by name."""
-    everything = list(registered().values())
+    everything = list(registered_measures().values())
     found = {ALL: everything, STANDARD: [measure for measure in everything if measure.cost != "more"]}
     for measure in everything:
         for name in {measure.family.casefold(), *(group.casefold() for group in measure.groups)}:
@@ -122,14 +122,14 @@ def _together() -> dict[str, list[Measure]]:
 
 def _close(base: str) -> list[str]:
     """Names near a misspelt one."""
-    called = {alias.lower(): m.name for m in registered().values() for alias in (m.name, m.function.__name__)}
+    called = {alias.lower(): m.name for m in registered_measures().values() for alias in (m.name, m.function.__name__)}
     return [called[alias] for alias in spelling.close_names(base, called, cutoff=0.5)]
 
 
 def families() -> list[str]:
     """Return the names of the families."""
     load_entry_points()
-    return list(dict.fromkeys(measure.family for measure in registered().values()))
+    return list(dict.fromkeys(measure.family for measure in registered_measures().values()))
 
 
 def table() -> pd.DataFrame:
@@ -143,7 +143,7 @@ def table() -> pd.DataFrame:
     import pandas as pd
 
     load_entry_points()
-    return pd.DataFrame([_line(measure) for measure in registered().values()]).set_index("name")
+    return pd.DataFrame([_line(measure) for measure in registered_measures().values()]).set_index("name")
 
 
 def _line(measure: Measure) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def _line(measure: Measure) -> dict[str, Any]:
 def load_entry_points() -> None:
     """Import what other packages offer; one that cannot be imported is told, and does not stop the others."""
     load_marks()
-    for _ in offered(ENTRY_POINTS, "measure"):
+    for _ in import_entry_points(ENTRY_POINTS, "measure"):
         pass
 
 

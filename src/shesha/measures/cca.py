@@ -7,11 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from shesha import _validate as check
-from shesha._arrays import beside, namespace, thin_svd, to_host
-from shesha._types import Matrix, Vector
-from shesha._warnings import NotEstimable
-from shesha.measures._registry import measure
+from shesha.inputs import validation as check
+from shesha.measures.registry import measure
+from shesha.support.arrays import like_array, namespace, thin_svd, to_host
+from shesha.support.types import Matrix, Vector
+from shesha.support.warnings import NotEstimable
 from shesha.views import Basis
 
 FAMILY = "canonical correlation"
@@ -105,9 +105,9 @@ def _n_components(side: Basis, components: float | int | str) -> int:
         check.choice(components, ("published",), "components")
         total = float(((side.singular_values * side.unit) ** 2).sum())
         reached = np.cumsum(side.variances) >= 0.99 * total
-        return side.with_ties(int(np.argmax(reached)) + 1)
+        return side.count_with_ties(int(np.argmax(reached)) + 1)
     if isinstance(components, int | np.integer):
-        return side.with_ties(check.count(components, "components"))
+        return side.count_with_ties(check.count(components, "components"))
     return side.components_for(check.fraction(components, "components"))
 
 
@@ -157,7 +157,7 @@ def pwcca(a: Basis, b: Basis, *, weights: Literal["projection", "l1"] = "project
     rotation, correlations = _canonical(a, b)
     if weights == "projection":
         # Columns are directions * singular values @ loadings, so projections need no rows.
-        carried = (rotation.T * beside(a.singular_values, rotation)) @ a.loadings
+        carried = (rotation.T * like_array(a.singular_values, rotation)) @ a.loadings
     else:
         carried = (a.directions @ rotation).T
     alpha = _mean_weights(to_host(carried), correlations)[: min(a.rank, b.rank)]

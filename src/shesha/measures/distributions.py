@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha import _validate as check
-from shesha._types import Matrix, Seed, Vector
-from shesha._warnings import NotEstimable
+from shesha.inputs import validation as check
 from shesha.kernels.distances import PANEL
 from shesha.kernels.threads import parallel
-from shesha.measures._registry import measure
+from shesha.measures.registry import measure
+from shesha.support.types import Matrix, Seed, Vector
+from shesha.support.warnings import NotEstimable
 from shesha.views import Features, Projections
 
 FAMILY = "distributions"
@@ -114,10 +114,10 @@ def mmd(a: Features, b: Features, *, bandwidth: float | None = None) -> float:
 
 
 def _median_distance(x: Matrix, y: Matrix) -> float:
-    from shesha.kernels.distances import condensed
+    from shesha.kernels.distances import condensed_distances
 
     rows = np.concatenate([x, y])
-    return float(np.median(condensed(rows[:: max(1, -(-len(rows) // _MEDIAN_ROWS))], "euclidean")))
+    return float(np.median(condensed_distances(rows[:: max(1, -(-len(rows) // _MEDIAN_ROWS))], "euclidean")))
 
 
 def _mean_kernel(x: Matrix, y: Matrix) -> float:

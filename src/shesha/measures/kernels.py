@@ -6,11 +6,11 @@ from typing import cast
 
 import numpy as np
 
-from shesha import _validate as check
-from shesha.kernels.precision import within
-from shesha.measures._registry import measure
+from shesha.inputs import validation as check
+from shesha.kernels.precision import clip_rounding
+from shesha.measures.registry import measure
 from shesha.views import Basis, Gram
-from shesha.views._gram import Bandwidth, Kernel
+from shesha.views.gram import Bandwidth, Kernel
 
 FAMILY = "kernels"
 _ROTATIONS_AND_SCALE = ("orthogonal", "scaling", "translation")
@@ -57,7 +57,7 @@ def cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "
     (1.0, 0.13)
     """
     check.choice(kernel, ("linear", "rbf"), "kernel")
-    return within(a.inner(b), 0.0, 1.0)
+    return clip_rounding(a.inner(b), 0.0, 1.0)
 
 
 @measure(
@@ -96,7 +96,7 @@ def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Band
     (1.0, -0.01)
     """
     check.choice(kernel, ("linear", "rbf"), "kernel")
-    return within(a.inner(b), -1.0, 1.0)
+    return clip_rounding(a.inner(b), -1.0, 1.0)
 
 
 @measure(
@@ -137,7 +137,7 @@ def sampled_cka(a: Gram, b: Gram) -> float:
     >>> round(unbiased_cka(X, Y), 2), round(unbiased_cka(*few), 2), round(sampled_cka(*few), 2)
     (0.99, 0.75, 0.99)
     """
-    return within(a.inner(b), -np.inf, np.inf)
+    return clip_rounding(a.inner(b), -np.inf, np.inf)
 
 
 @measure(
@@ -165,7 +165,7 @@ def rv(a: Gram, b: Gram) -> float:
     >>> round(rv(X, 3 * X[:, ::-1] + 1), 6)
     1.0
     """
-    return within(a.inner(b), 0.0, 1.0)
+    return clip_rounding(a.inner(b), 0.0, 1.0)
 
 
 @measure(
@@ -195,7 +195,7 @@ def distance_correlation(a: Gram, b: Gram) -> float:
     >>> round(distance_correlation(X, 3 * X[:, ::-1] + 1), 6)
     1.0
     """
-    return cast(float, np.sqrt(within(a.inner(b), 0.0, 1.0)))
+    return cast(float, np.sqrt(clip_rounding(a.inner(b), 0.0, 1.0)))
 
 
 @measure(
@@ -231,7 +231,7 @@ def pwcka(a: Basis, b: Basis, *, variance: float = 0.99) -> float:
     """
     share = check.fraction(variance, "variance")
     k = min(a.components_for(share), b.components_for(share))
-    counts = [side.leading_weights(k) for side in (a, b)]
+    counts = [side.direction_weights(k) for side in (a, b)]
     first, second = (side.truncated(len(count)) for side, count in zip((a, b), counts, strict=True))
     weights = [
         count * side.variances[: len(count)] / np.linalg.norm(side.variances[:k])

@@ -10,11 +10,11 @@ from typing import Literal, cast
 
 import numpy as np
 
-from shesha import _validate as check
-from shesha._types import Index, Vector
-from shesha._warnings import NotEstimable
-from shesha.measures._registry import measure
+from shesha.inputs import validation as check
 from shesha.measures.neighbours import FAMILY
+from shesha.measures.registry import measure
+from shesha.support.types import Index, Vector
+from shesha.support.warnings import NotEstimable
 from shesha.views import Neighbours
 
 
@@ -54,12 +54,12 @@ def _size(multiply: Callable[[_Edges, _Edges], float], side: Neighbours) -> floa
 
 def _shared(a: Neighbours, b: Neighbours) -> tuple[_Edges, _Edges]:
     """Both matrices on the edges that both have."""
-    n, ranks = a.n_rows, b.ranks_of(a).T.ravel()
+    n, ranks = a.n_rows, b.ranks_of_neighbours(a).T.ravel()
     # Truth values are searched several times as fast as numbers.
     at = (ranks != 0).nonzero()[0]
-    rows, columns = at % n, a.by_rank.ravel()[at]
-    of_a = a.product_of(rows, at // n + 1)
-    of_b = b.product_of(rows, ranks[at].astype(np.intp))
+    rows, columns = at % n, a.rank_major_lists.ravel()[at]
+    of_a = a.products_with_rank(rows, at // n + 1)
+    of_b = b.products_with_rank(rows, ranks[at].astype(np.intp))
     return _Edges(n, rows, columns, of_a), _Edges(n, rows, columns, of_b)
 
 
@@ -74,18 +74,18 @@ def _trace(a: _Edges, b: _Edges) -> float:
     """tr(A H B H): the same for symmetric matrices, which masks of neighbours are not."""
     (rows_a, columns_a), (rows_b, columns_b) = a.margins(), b.margins()
     margins = (columns_a.dot(rows_b) + columns_b.dot(rows_a)) / a.n
-    return float(_mirrored_product(a, b) - margins + a.total() * b.total() / a.n**2)
+    return float(_transpose_product(a, b) - margins + a.total() * b.total() / a.n**2)
 
 
-def _unbiased(a: _Edges, b: _Edges) -> float:
+def _u_statistic(a: _Edges, b: _Edges) -> float:
     """The U-statistic (Song et al. 2012) in place of the trace, which leaves the diagonal out."""
     n, a, b = a.n, a.off_diagonal(), b.off_diagonal()
     shared = a.margins()[1].dot(b.margins()[0])
     total = a.total() * b.total() / ((n - 1) * (n - 2))
-    return float(_mirrored_product(a, b) + total - 2 * shared / (n - 2))
+    return float(_transpose_product(a, b) + total - 2 * shared / (n - 2))
 
 
-def _mirrored_product(a: _Edges, b: _Edges) -> float:
+def _transpose_product(a: _Edges, b: _Edges) -> float:
     """tr(A B): entry (i, j) of one meets entry (j, i) of the other."""
     codes = [a.rows * a.n + a.columns, b.columns * b.n + b.rows]
     _, at_a, at_b = np.intersect1d(codes[0], codes[1], assume_unique=True, return_indices=True)
@@ -93,7 +93,7 @@ def _mirrored_product(a: _Edges, b: _Edges) -> float:
 
 
 Product = Literal["frobenius", "trace", "unbiased"]
-_PRODUCTS = {"frobenius": _frobenius, "trace": _trace, "unbiased": _unbiased}
+_PRODUCTS = {"frobenius": _frobenius, "trace": _trace, "unbiased": _u_statistic}
 
 
 @measure(

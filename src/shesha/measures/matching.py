@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha import _validate as check
-from shesha._types import Matrix
-from shesha._warnings import NotEstimable
-from shesha.measures._registry import measure
+from shesha.inputs import validation as check
+from shesha.measures.registry import measure
+from shesha.support.types import Matrix
+from shesha.support.warnings import NotEstimable
 from shesha.views import Features
 
 FAMILY = "matching"
@@ -16,18 +16,18 @@ FAMILY = "matching"
 def _correlations(a: Features, b: Features) -> Matrix:
     """Correlation of every column of one with every column of the other; 0 for columns that are constant."""
     for side in (a, b):
-        standardised, constant = side.standardised
+        standardised, constant = side.unit_columns
         if len(constant) == standardised.shape[1]:
             raise NotEstimable("all rows are equal")
-    return np.clip(a.standardised[0].T @ b.standardised[0], -1.0, 1.0)
+    return np.clip(a.unit_columns[0].T @ b.unit_columns[0], -1.0, 1.0)
 
 
 def _constant(a: Features, b: Features) -> str:
     """Tell which columns are constant."""
     found = [
-        f"columns {check.listed(side.standardised[1])} of the {name}"
+        f"columns {check.join_items(side.unit_columns[1])} of the {name}"
         for name, side in (("first", a), ("second", b))
-        if len(side.standardised[1])
+        if len(side.unit_columns[1])
     ]
     return f"constant features have no correlation and count as 0: {' and '.join(found)}" if found else ""
 

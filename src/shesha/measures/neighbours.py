@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha import _validate as check
-from shesha._warnings import NotEstimable
-from shesha.measures._registry import measure
+from shesha.inputs import validation as check
+from shesha.measures.registry import measure
+from shesha.support.warnings import NotEstimable
 from shesha.views import Neighbours
-from shesha.views._representation import Standard
+from shesha.views.representation import Standard
 
 FAMILY = "neighbours"
 _SELF_BY_NUMBER = "A row is left out of its own neighbours by its number, so duplicates stay neighbours."
@@ -46,7 +46,7 @@ def jaccard(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "co
     >>> jaccard(X, 3 * X[:, ::-1])
     1.0
     """
-    common = np.count_nonzero(b.ranks_of(a), axis=1)
+    common = np.count_nonzero(b.ranks_of_neighbours(a), axis=1)
     return float((common / (2 * a.k - common)).mean())
 
 
@@ -80,7 +80,7 @@ def rank_similarity(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standa
     >>> round(rank_similarity(X, 3 * X[:, ::-1]), 6)
     1.0
     """
-    r, s = np.arange(1, a.k + 1), b.ranks_of(a).astype(np.intp)
+    r, s = np.arange(1, a.k + 1), b.ranks_of_neighbours(a).astype(np.intp)
     agreement = np.where(s > 0, 2.0 / ((1 + np.abs(r - s)) * (r + s)), 0.0).sum(axis=1)
     harmonic = np.concatenate([[1.0], np.cumsum(1.0 / np.arange(1, a.k + 1))])
     return float((agreement / harmonic[np.count_nonzero(s, axis=1)]).mean())
@@ -126,14 +126,14 @@ def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similariti
     once = np.ones(others.shape)
     once[:, 1:] = others[:, 1:] != others[:, :-1]
     own = np.arange(a.n_rows)[:, None]
-    vectors = [side.distances_at(own, others) for side in (a, b)]
+    vectors = [side.distances_between(own, others) for side in (a, b)]
     if similarities:
         vectors = [1.0 - vector for vector in vectors]
     x, y = (vector * once for vector in vectors)
     lengths = np.sqrt(np.einsum("ij,ij->i", x, x) * np.einsum("ij,ij->i", y, y))
     nowhere = np.flatnonzero(lengths <= np.finfo(float).tiny)
     if len(nowhere):
-        raise NotEstimable(f"rows that equal all their neighbours have no direction: rows {check.listed(nowhere)}")
+        raise NotEstimable(f"rows that equal all their neighbours have no direction: rows {check.join_items(nowhere)}")
     return float(np.clip(np.einsum("ij,ij->i", x, y) / lengths, -1.0, 1.0).mean())
 
 
@@ -169,7 +169,7 @@ def mutual_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = 
     >>> mutual_knn(X, 3 * X[:, ::-1])
     1.0
     """
-    return np.count_nonzero(b.ranks_of(a)) / a.nearest.size
+    return np.count_nonzero(b.ranks_of_neighbours(a)) / a.nearest.size
 
 
 @measure(
@@ -205,5 +205,5 @@ def cycle_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "
     >>> cycle_knn(X, X, k=3, metric="euclidean")
     0.82
     """
-    returns = a.ranks_at(b.nearest, np.arange(a.n_rows)[:, None])
+    returns = a.ranks_between(b.nearest, np.arange(a.n_rows)[:, None])
     return float((returns > 0).any(axis=1).mean())

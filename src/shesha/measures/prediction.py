@@ -7,16 +7,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shesha import _validate as check
-from shesha._types import Seed
-from shesha.measures._registry import measure
+from shesha.inputs import validation as check
+from shesha.measures.registry import measure
+from shesha.support.types import Seed
 from shesha.views import Folds, Groups
 
 Direction = Literal["mean", "forward", "backward"]
 DIRECTIONS: tuple[Direction, ...] = ("mean", "forward", "backward")
 
 
-def _declared(direction: Direction, **options: Any) -> Mapping[str, Any]:
+def _declare(direction: Direction, **options: Any) -> Mapping[str, Any]:
     """One direction alone is not symmetric."""
     return {"symmetric": direction == "mean"}
 
@@ -39,7 +39,7 @@ def _declared(direction: Direction, **options: Any) -> Mapping[str, Any]:
         "Rows that depend on one another leak between folds: groups=Groups(labels) keeps equal labels in one fold.",
         "Below 1 for a representation and itself.",
     ),
-    under=_declared,
+    under=_declare,
 )
 def linear_predictivity(
     a: Folds,

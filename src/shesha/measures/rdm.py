@@ -6,13 +6,13 @@ from typing import Literal
 
 import numpy as np
 
-from shesha import _validate as check
+from shesha.inputs import validation as check
 from shesha.kernels import triangles
 from shesha.kernels.distances import Metric
-from shesha.kernels.precision import within
-from shesha.measures._registry import measure
+from shesha.kernels.precision import clip_rounding
+from shesha.measures.registry import measure
 from shesha.views import Distances, RankedRdm
-from shesha.views._rdm import Method
+from shesha.views.rdm import Method
 
 FAMILY = "distances"
 
@@ -56,7 +56,7 @@ def rsa(a: RankedRdm, b: RankedRdm, *, metric: Metric = "correlation", method: M
     >>> round(rsa(X, 3 * X), 6)
     1.0
     """
-    return within(a.inner(b), -1.0, 1.0)
+    return clip_rounding(a.inner(b), -1.0, 1.0)
 
 
 @measure(

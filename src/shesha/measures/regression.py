@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from shesha import _validate as check
-from shesha.measures._registry import measure
+from shesha.inputs import validation as check
+from shesha.measures.registry import measure
 from shesha.views import Basis
 
 FAMILY = "regression"
@@ -47,7 +47,7 @@ def linear_regression(a: Basis, b: Basis) -> float:
     return float(min(1.0, (a.variances * explained).sum()))
 
 
-def _declared(ridge: float) -> Mapping[str, Any]:
+def _declare(ridge: float) -> Mapping[str, Any]:
     """What a ridge leaves alone."""
     rigid = ("orthogonal", "permutation", "scaling", "translation")
     return {"invariant": frozenset(rigid if ridge else (*rigid, "linear", "affine"))}
@@ -72,7 +72,7 @@ def _declared(ridge: float) -> Mapping[str, Any]:
     self_value=0.0,
     groups=("ReSi",),
     anywhere=True,
-    under=_declared,
+    under=_declare,
 )
 def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
     """How differently ridge regression predicts from the two, over all possible targets.
@@ -92,7 +92,7 @@ def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
     >>> round(gulp(X, 5 * X + 1), 6)
     0.0
     """
-    check.at_least(ridge, "ridge", 0.0)
+    check.require_at_least(ridge, "ridge", 0.0)
     shrunk_a, shrunk_b = (side.variances / (side.variances + ridge) for side in (a, b))
     shared = float(shrunk_a @ a.squared_overlap(b) @ shrunk_b)
     whole = float((shrunk_a**2).sum() + (shrunk_b**2).sum())

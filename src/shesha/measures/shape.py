@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from shesha import _validate as check
-from shesha._arrays import gathered, namespace, norm, singular_values, thin_svd, to_host
-from shesha._warnings import NotEstimable
+from shesha.inputs import validation as check
 from shesha.kernels.distances import standard_rows
-from shesha.measures._registry import measure
+from shesha.measures.registry import measure
+from shesha.support.arrays import namespace, norm, singular_values, take_rows, thin_svd, to_host
+from shesha.support.warnings import NotEstimable
 from shesha.views import Features
 
 FAMILY = "shape"
@@ -57,7 +57,7 @@ def aligned_cosine(a: Features, b: Features) -> float:
         raise NotEstimable("every row is zero in one of the two")
     left, _, right = thin_svd(a.rows.T @ b.rows)
     # Where the cross-product leaves directions undetermined they meet zeros: the reduced map is enough.
-    x, y = (standard_rows(gathered(side.rows, kept), "cosine") for side in (a, b))
+    x, y = (standard_rows(take_rows(side.rows, kept), "cosine") for side in (a, b))
     return float(np.clip(to_host(xp.sum((x @ left @ right) * y, axis=1)), -1.0, 1.0).mean())
 
 
@@ -151,7 +151,7 @@ def procrustes_size_and_shape(a: Features, b: Features) -> float:
     return float(np.sqrt((r - s) ** 2 + 2 * r * s * (1 - _shape_cosine(a, b)))) * unit
 
 
-def _declared(center: bool, scale: bool, published: bool) -> Mapping[str, Any]:
+def _declare(center: bool, scale: bool, published: bool) -> Mapping[str, Any]:
     """What the options of Procrustes similarity leave alone, and how far its values go."""
     invariant = {"orthogonal", "permutation", "scaling", "translation"}
     for value, name in ((center, "center"), (scale, "scale")):
@@ -184,7 +184,7 @@ def _declared(center: bool, scale: bool, published: bool) -> Mapping[str, Any]:
     ),
     self_value=1.0,
     anywhere=True,
-    under=_declared,
+    under=_declare,
 )
 def procrustes_similarity(
     a: Features, b: Features, *, center: bool = True, scale: bool = True, published: bool = False
@@ -212,7 +212,7 @@ def procrustes_similarity(
     if published and not (center and scale):
         raise ValueError("published must come without center=False or scale=False: it centres and does not scale")
     if not center:
-        return _uncentred_similarity(a, b, scale)
+        return _similarity_without_centring(a, b, scale)
     cosine = _shape_cosine(a, b)
     if not published:
         return cosine if scale else cosine * _size_agreement(a.centred_norm * a.unit, b.centred_norm * b.unit)
@@ -220,7 +220,7 @@ def procrustes_similarity(
     return 1.0 - float(np.sqrt((ratio - 1) ** 2 + 2 * ratio * (1 - cosine)))
 
 
-def _uncentred_similarity(a: Features, b: Features, scale: bool) -> float:
+def _similarity_without_centring(a: Features, b: Features, scale: bool) -> float:
     norms = [norm(side.rows) for side in (a, b)]
     if not all(norms):
         raise NotEstimable("all entries are zero")

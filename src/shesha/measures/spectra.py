@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha import _validate as check
-from shesha._warnings import NotEstimable
+from shesha.inputs import validation as check
 from shesha.kernels import spectrum as kernel
-from shesha.measures._registry import measure
+from shesha.measures.registry import measure
+from shesha.support.warnings import NotEstimable
 from shesha.views import Basis, Spectrum
 
 FAMILY = "spectra"
@@ -48,7 +48,7 @@ def subspace_overlap(a: Basis, b: Basis, *, k: int = 10) -> float:
     k = check.count(k, "k")
     if k > min(a.rank, b.rank):
         raise NotEstimable(f"{k} leading directions need that rank, got {min(a.rank, b.rank)}")
-    if max(a.with_ties(k), b.with_ties(k)) > k:
+    if max(a.count_with_ties(k), b.count_with_ties(k)) > k:
         raise NotEstimable(f"singular values {k} and {k + 1} are equal, so that any direction may lead: pass another k")
     return float(min(1.0, a.truncated(k).squared_overlap(b.truncated(k)).sum() / k))
 
@@ -102,7 +102,7 @@ def effective_rank(X: ArrayLike) -> float:
     >>> round(effective_rank(X), 1)
     8.0
     """
-    return _of_variances(X, kernel.effective_rank)
+    return _summarise_variances(X, kernel.effective_rank)
 
 
 def participation_ratio(X: ArrayLike) -> float:
@@ -124,9 +124,9 @@ def participation_ratio(X: ArrayLike) -> float:
     >>> round(participation_ratio(X), 1)
     7.8
     """
-    return _of_variances(X, kernel.participation_ratio)
+    return _summarise_variances(X, kernel.participation_ratio)
 
 
-def _of_variances(X: ArrayLike, summary: Callable[[NDArray[np.float64]], float]) -> float:
+def _summarise_variances(X: ArrayLike, summary: Callable[[NDArray[np.float64]], float]) -> float:
     variances = kernel.centred_variances(check.matrix(X))
     return summary(variances) if variances.any() else check.not_estimable("all rows are equal")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha._types import Seed
 from shesha.kernels.distances import Metric
-from shesha.measures._registry import measure
+from shesha.measures.registry import measure
+from shesha.support.types import Seed
 from shesha.views import Concentricity, Magnitude, SplitStability, Uniformity
 
 FAMILY = "statistics"
@@ -15,7 +15,7 @@ _ALONE = 1e-6
 """Share of the mean over all pairs that pairs of different rows have; below it there is nothing of them to see."""
 
 
-def _far(a: Uniformity, b: Uniformity) -> str:
+def _no_near_rows_note(a: Uniformity, b: Uniformity) -> str:
     """Say that no two different rows are near enough to count, on either side."""
     share = max(a.beyond, b.beyond)
     if share >= _ALONE or min(a.n_rows, b.n_rows) < 2:
@@ -101,7 +101,7 @@ def concentricity_difference(a: Concentricity, b: Concentricity) -> float:
     paired=False,
     self_value=0.0,
     groups=("ReSi",),
-    remark=_far,
+    remark=_no_near_rows_note,
 )
 def uniformity_difference(a: Uniformity, b: Uniformity) -> float:
     """Difference between the two uniformities: how evenly the rows fill their space.
@@ -112,7 +112,7 @@ def uniformity_difference(a: Uniformity, b: Uniformity) -> float:
     >>> round(uniformity_difference(X, X[::-1, ::-1] + 1), 6)
     0.0
     """
-    return a.apart(b)
+    return a.difference(b)
 
 
 @measure(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha._types import Seed
 from shesha.kernels.cross_barcode import total_lengths
 from shesha.kernels.heat_trace import heat_distance
-from shesha.measures._registry import measure
+from shesha.measures.registry import measure
+from shesha.support.types import Seed
 from shesha.views import DistanceSubsets, HeatTrace
 
 FAMILY = "topology"
@@ -88,6 +88,6 @@ def rtd(
     """
     totals = []
     for subset in range(len(a.subsets)):
-        x, y = a.normalised(subset), b.normalised(subset)
+        x, y = a.normalised_distances(subset), b.normalised_distances(subset)
         totals.append(np.mean(total_lengths(x, y)))
     return float(np.mean(totals))

@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shesha._random import spawn
-from shesha._types import Index, Vector
-from shesha._warnings import NotEstimableWarning
 from shesha.kernels.distances import Metric
-from shesha.kernels.trial_geometry import directed
-from shesha.neuro._beside import Null, Orders
+from shesha.kernels.trial_geometry import centre_and_scale
+from shesha.neuro._order_null import Null, Orders
 from shesha.neuro._trials import Trials
 from shesha.neuro.behaviour import coupling_score
-from shesha.neuro.drift import drift_score
-from shesha.neuro.halves import Halves, How
-from shesha.neuro.split import EqualTrials, split_score
-from shesha.neuro.whitened import wuc_score
+from shesha.neuro.centroid_drift import drift_score
+from shesha.neuro.trial_halves import Halves, How
+from shesha.neuro.trial_split import EqualTrials, split_score
+from shesha.neuro.whitened_cosine import wuc_score
 from shesha.results import AreaScore, TrialScore
+from shesha.support.seeds import spawn
+from shesha.support.types import Index, Vector
+from shesha.support.warnings import NotEstimableWarning
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class AreaOptions:
 
     def orders(self, n_trials: int, null: Null) -> Orders:
         """Orders of the trials, the same for all areas of a session."""
-        return Orders.of(n_trials, self.n_permutations, null, alpha=self.alpha, seed=self.seed)
+        return Orders.build(n_trials, self.n_permutations, null, alpha=self.alpha, seed=self.seed)
 
     def halves(self, n_trials: int) -> Halves:
         """Halves of the trials, the same for all areas of a session."""
-        return Halves.of(n_trials, self.how, self.n_splits, self.n_blocks, spawn(self.seed, 1))
+        return Halves.build(n_trials, self.how, self.n_splits, self.n_blocks, spawn(self.seed, 1))
 
     def neurons(self, n: int) -> list[Index]:
         """Which neurons are scored: all, or as many as were asked for, several times."""
@@ -63,7 +63,7 @@ Scorer = Callable[[Trials, Vector | None, AreaOptions], TrialScore]
 
 def _split(trials: Trials, outcome: Vector | None, own: AreaOptions) -> TrialScore:
     orders, halves = own.orders(trials.n_trials, own.null), own.halves(trials.n_trials)
-    equal = EqualTrials.of(own.trials_per_half, halves, own.n_splits, own.seed)
+    equal = EqualTrials.build(own.trials_per_half, halves, own.n_splits, own.seed)
     return split_score(trials, halves, orders, own.metric, own.normalize, {}, equal)
 
 
@@ -73,14 +73,14 @@ def _wuc(trials: Trials, outcome: Vector | None, own: AreaOptions) -> TrialScore
 
 
 def _drift(trials: Trials, outcome: Vector | None, own: AreaOptions) -> TrialScore:
-    rows = directed(trials.rates, unit=own.normalize, centred=False)
+    rows = centre_and_scale(trials.rates, unit=own.normalize, centred=False)
     return drift_score(rows, trials, own.orders(trials.n_trials, own.drift_null))
 
 
-def _coupling(trials: Trials, outcome: Vector | None, own: AreaOptions) -> TrialScore:
+def _coupling_score(trials: Trials, outcome: Vector | None, own: AreaOptions) -> TrialScore:
     orders = own.orders(trials.n_trials, own.null)
     if outcome is None:
-        return orders.scored("coupling", np.full(1, np.nan), trials, reason="no outcome of the trials was given")
+        return orders.summarise("coupling", np.full(1, np.nan), trials, reason="no outcome of the trials was given")
     return coupling_score(trials, outcome, orders)
 
 
@@ -88,13 +88,13 @@ ALL: Mapping[str, Scorer] = {
     "trial_split": _split,
     "centroid_drift": _drift,
     "wuc": _wuc,
-    "behaviour_coupling": _coupling,
+    "behaviour_coupling": _coupling_score,
 }
 
 
-def scored(trials: Trials, outcome: Vector | None, options: AreaOptions) -> dict[str, AreaScore]:
+def score_area(trials: Trials, outcome: Vector | None, options: AreaOptions) -> dict[str, AreaScore]:
     """Score an area by all that was asked for; the mean over draws of neurons where numbers are made equal."""
-    drawn = [trials.of_neurons(neurons) for neurons in options.neurons(trials.n_neurons)]
+    drawn = [trials.take_neurons(neurons) for neurons in options.neurons(trials.n_neurons)]
     with warnings.catch_warnings():
         # Reasons are kept beside the scores.
         warnings.simplefilter("ignore", NotEstimableWarning)
@@ -110,7 +110,7 @@ def _mean(found: list[TrialScore], options: AreaOptions) -> AreaScore:
         values = np.array([[one.observed, *one.null] for one in known]).mean(axis=0)
         orders = replace(options.orders(known[0].n_trials, "permute"), exchanged=known[0].exchanged)
         trials = Trials(np.zeros((known[0].n_trials, 1)), np.zeros(known[0].n_trials, dtype=np.intp), ("",))
-        one = orders.scored(known[0].name, values, trials, closer=known[0].closer, best=None)
+        one = orders.summarise(known[0].name, values, trials, closer=known[0].closer, best=None)
         return _plain(one)
     return replace(_plain(known[0]), value=float(np.mean([one.observed for one in known])))
 

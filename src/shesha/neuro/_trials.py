@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._types import Array, Index, Labels, Mask, Matrix
-from shesha.given import along, in_order, in_order_of, is_labelled
+from shesha.inputs import align_labels, coordinate_values, is_labelled, transpose_axes
+from shesha.inputs import validation as check
+from shesha.support.types import Array, Index, Labels, Mask, Matrix
 
 ROLES = (
     ("trial", "presentation", "event", "stimulus"),
@@ -37,7 +37,7 @@ class Trials:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, X: Any, conditions: Conditions | None, name: str = "X", *, min_trials: int = 2) -> Trials:
+    def build(cls, X: Any, conditions: Conditions | None, name: str = "X", *, min_trials: int = 2) -> Trials:
         """Check responses and conditions; conditions with fewer trials are left out, and told."""
         values, source = responses(X, name)
         if conditions is None:
@@ -48,7 +48,7 @@ class Trials:
         number = np.cumsum(counts >= min_trials) - 1
         codes = np.where(counts[codes] >= min_trials, number[codes], -1).astype(np.intp)
         kept = tuple(one for k, one in enumerate(names) if counts[k] >= min_trials)
-        told = (f"left out, with fewer than {min_trials} trials: {check.listed(names[k] for k in few)}",)
+        told = (f"left out, with fewer than {min_trials} trials: {check.join_items(names[k] for k in few)}",)
         return cls(values, codes, kept, source, told if len(few) else ())
 
     @property
@@ -77,14 +77,14 @@ class Trials:
         """Neurons without any response in any trial."""
         return np.asarray(~self.values.any(axis=(0, 2) if self.values.ndim == 3 else 0))
 
-    def of_neurons(self, neurons: Index | Mask) -> Trials:
+    def take_neurons(self, neurons: Index | Mask) -> Trials:
         """Return the same trials of some neurons."""
         return replace(self, values=self.values[:, neurons], source=None)
 
 
 def responses(X: Any, name: str = "X", *, min_trials: int = 2) -> tuple[Array, Any]:
     """Return finite responses (trials, neurons[, times]) as float64, and the labelled array they came in."""
-    source = in_order(X, ROLES) if is_labelled(X) else None
+    source = transpose_axes(X, ROLES) if is_labelled(X) else None
     array = check.dense(X if source is None else source, name)
     if array.dtype.kind == "O" and not array.ndim:
         raise TypeError(f"{name} must be an array of responses, trials x neurons, got a {type(X).__name__}")
@@ -96,7 +96,7 @@ def responses(X: Any, name: str = "X", *, min_trials: int = 2) -> tuple[Array, A
 
 def condition_codes(X: Any, conditions: Conditions, n_trials: int, name: str = "X") -> tuple[Labels, tuple[str, ...]]:
     """Number the conditions of the trials; several columns (contrast left, contrast right) are one condition each."""
-    given = in_order_of(X, _of_coordinates(X, conditions, name), "conditions", name)
+    given = align_labels(X, _conditions_from_coordinates(X, conditions, name), "conditions", name)
     columns = check.dense(given, "conditions")
     if columns.ndim == 2:
         if len(columns) != n_trials:
@@ -109,7 +109,7 @@ def condition_codes(X: Any, conditions: Conditions, n_trials: int, name: str = "
     return found, tuple(map(str, classes))
 
 
-def _of_coordinates(X: Any, conditions: Any, name: str) -> Any:
+def _conditions_from_coordinates(X: Any, conditions: Any, name: str) -> Any:
     """Look conditions up among the coordinates of a labelled array, where they are named."""
     named = [conditions] if isinstance(conditions, str) else conditions
     if not is_labelled(X):
@@ -120,7 +120,7 @@ def _of_coordinates(X: Any, conditions: Any, name: str) -> Any:
         return conditions
     if not isinstance(conditions, str) and not (isinstance(named, list | tuple) and set(named) <= set(X.coords)):
         return conditions
-    found = [along(X, one, name) for one in named]
+    found = [coordinate_values(X, one, name) for one in named]
     for one, (axis, _) in zip(named, found, strict=True):
         if axis != X.dims[0]:
             raise ValueError(f"conditions must stand along the axis {X.dims[0]!r}, got {one!r} along {axis!r}")

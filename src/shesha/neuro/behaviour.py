@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from shesha import _validate as check
-from shesha._arrays import to_host
-from shesha._types import Seed, Vector
-from shesha.given import in_order_of, parted
+from shesha.inputs import align_labels, split_names
+from shesha.inputs import validation as check
 from shesha.kernels.trial_geometry import centred_ranks
-from shesha.neuro._beside import Null, Orders, over_orders
+from shesha.neuro._order_null import Null, Orders, over_orders
 from shesha.neuro._trials import Trials, responses
 from shesha.results import TrialScore
+from shesha.support.arrays import to_host
+from shesha.support.types import Seed, Vector
 
 
 def behaviour_coupling(
@@ -60,17 +60,17 @@ def behaviour_coupling(
     """
     values, source = responses(X)
     trials = Trials(values, np.zeros(len(values), dtype=np.intp), ("",), source)
-    orders = Orders.of(
+    orders = Orders.build(
         len(values), n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
     )
-    return coupling_score(trials, numbers_of(in_order_of(X, outcome, "outcome"), len(values)), orders)
+    return coupling_score(trials, check_outcome(align_labels(X, outcome, "outcome"), len(values)), orders)
 
 
 def coupling_score(trials: Trials, outcome: Vector, orders: Orders) -> TrialScore:
     """Score trials that are checked."""
     # Sizes that differ by rounding alone, as of responses of unit length, tie.
     size, other = centred_ranks(np.linalg.norm(trials.rates, axis=1)[None])[0], _ranks(outcome)
-    return orders.scored(
+    return orders.summarise(
         "coupling of response and outcome",
         over_orders(lambda order: float(size @ other[order]), orders),
         trials,
@@ -80,9 +80,9 @@ def coupling_score(trials: Trials, outcome: Vector, orders: Orders) -> TrialScor
     )
 
 
-def numbers_of(outcome: ArrayLike, n_trials: int, name: str = "outcome") -> Vector:
+def check_outcome(outcome: ArrayLike, n_trials: int, name: str = "outcome") -> Vector:
     """Return one finite number per trial."""
-    array = to_host(parted(outcome, name)[0])
+    array = to_host(split_names(outcome, name)[0])
     if array.shape != (n_trials,) or array.dtype.kind not in "fiub":
         raise ValueError(
             f"{name} must be one number for each of the {n_trials} trials, got {array.dtype} {array.shape}"

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha import _kinds as kinds
-from shesha import _validate as check
+from shesha.inputs import validation as check
+from shesha.support import argument_types as kinds
 
 
 def spike_counts(

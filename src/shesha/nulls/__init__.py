@@ -2,10 +2,10 @@
 
 from shesha.nulls.corrections import benjamini_hochberg, holm
 from shesha.nulls.dependence import dependence
-from shesha.nulls.designs import equal_groups, exchange, like_rows
+from shesha.nulls.designs import equal_groups, exchange, match_by_quantity
 from shesha.nulls.exchange import Exchange
-from shesha.nulls.orders import drawn_orders, identity_first
-from shesha.nulls.summary import best_value, require_beyond, summarise
+from shesha.nulls.permutations import draw_permutations, identity_first
+from shesha.nulls.summary import best_value, require_attainable_maximum, summarise
 from shesha.results import BesideNull, Dependence, NullSummary
 
 __all__ = [
@@ -16,12 +16,12 @@ __all__ = [
     "benjamini_hochberg",
     "best_value",
     "dependence",
-    "drawn_orders",
+    "draw_permutations",
     "equal_groups",
     "exchange",
     "holm",
     "identity_first",
-    "like_rows",
-    "require_beyond",
+    "match_by_quantity",
+    "require_attainable_maximum",
     "summarise",
 ]

@@ -9,8 +9,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._types import Vector
+from shesha.inputs import validation as check
+from shesha.support.types import Vector
 
 Correction = Literal["holm", "benjamini-hochberg"]
 CORRECTIONS: tuple[Correction, ...] = get_args(Correction)
@@ -29,7 +29,7 @@ def holm(p_values: ArrayLike) -> Vector:
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
     """
-    return _adjusted(p_values, _step_down)
+    return _adjust(p_values, _step_down)
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> Vector:
@@ -49,10 +49,10 @@ def benjamini_hochberg(p_values: ArrayLike) -> Vector:
     """
     from scipy.stats import false_discovery_control
 
-    return _adjusted(p_values, false_discovery_control)
+    return _adjust(p_values, false_discovery_control)
 
 
-def _adjusted(p_values: ArrayLike, rule: Callable[[Vector], Vector]) -> Vector:
+def _adjust(p_values: ArrayLike, rule: Callable[[Vector], Vector]) -> Vector:
     """Apply a rule to the p-values that are there."""
     p = check.real(p_values, "p_values")
     if p.ndim != 1:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha import _validate as check
-from shesha._types import Index, Matrix, Vector
-from shesha.kernels.repeats import hashes_of, repeats
+from shesha.inputs import validation as check
+from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls.exchange import Exchange
 from shesha.results import Dependence
+from shesha.support.types import Index, Matrix, Vector
 
 FEWEST_ROWS = 12
 """Rows below which nothing can be told."""
@@ -76,8 +76,8 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
     n = len(sides[0])
     if any(len(side) != n for side in sides):
         raise ValueError(f"representations must have the same rows, got {', '.join(str(len(side)) for side in sides)}")
-    hashes = [hashes_of(side) for side in sides]
-    repeated = repeats(_together(hashes))
+    hashes = [row_hashes(side) for side in sides]
+    repeated = repeats(_joint_hashes(hashes))
     repeated = repeated[np.any([side[repeated].any(axis=1) for side in sides], axis=0)]
     windows = stretches(n)
     rows = np.concatenate(windows)
@@ -88,7 +88,7 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
     squared = [_squared_distances(gram) for gram in grams]
     neighbours = [_neighbours(one, windows) for one in squared]
     p_value, closeness = max(neighbours)
-    near = rows[:0] if discrete else _near_repeats(squared, ~np.isin(rows, repeated))
+    near = rows[:0] if discrete else _find_near_repeats(squared, ~np.isin(rows, repeated))
     return Dependence(
         n,
         p_value,
@@ -102,7 +102,7 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
     )
 
 
-def left_by(design: Exchange, *representations: NDArray[Any]) -> float:
+def p_value_within_design(design: Exchange, *representations: NDArray[Any]) -> float:
     """Return the p-value of neighbours being closer than in the orders that a design allows.
 
     What a design exchanges must be exchangeable: rows of a block that follow one another are not. As for `dependence`,
@@ -118,11 +118,11 @@ def left_by(design: Exchange, *representations: NDArray[Any]) -> float:
     >>> import numpy as np
     >>> from shesha.nulls import exchange
     >>> walk = np.random.default_rng(0).standard_normal((64, 8)).cumsum(axis=0)
-    >>> left_by(exchange(64, blocks=np.arange(64) // 8), walk) < 0.002
+    >>> p_value_within_design(exchange(64, blocks=np.arange(64) // 8), walk) < 0.002
     True
     """
     rows = np.arange(min(design.n_rows, _MOST_ROWS))
-    some, rng = design.at(rows), np.random.default_rng(0)
+    some, rng = design.take(rows), np.random.default_rng(0)
     if len(rows) < FEWEST_ROWS:
         return 1.0
     orders = np.array([rows, *(some.draw(rng) for _ in range(_N_ORDERS))])
@@ -172,7 +172,7 @@ def _persistence(gram: Matrix) -> float:
     return floor * n / (1 + 2 * float(memory[: int(np.argmax(np.append(memory <= _DIED_OUT, True)))].sum()))
 
 
-def _together(hashes: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+def _joint_hashes(hashes: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     """Hash of a row in all representations."""
     found = np.zeros(len(hashes[0]), dtype=np.uint64)
     for one in hashes:
@@ -266,7 +266,7 @@ def _autocorrelation(gram: Matrix, lag: int, ends: Index) -> float:
     return float(np.mean([np.trace(part, lag) / (len(part) - lag) for part in parts]) / power)
 
 
-def _near_repeats(squared: list[Matrix], kept: NDArray[np.bool_]) -> Index:
+def _find_near_repeats(squared: list[Matrix], kept: NDArray[np.bool_]) -> Index:
     """Rows whose nearest row is far nearer than the second, beyond what the dimension of the data explains.
 
     Where rows lie evenly in k dimensions, the logarithm of the ratio of both distances is exponential with rate k

@@ -7,11 +7,11 @@ from math import isqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._arrays import to_host
-from shesha._random import generator
-from shesha._types import Index, Seed
+from shesha.inputs import validation as check
 from shesha.nulls.exchange import Exchange
+from shesha.support.arrays import to_host
+from shesha.support.seeds import generator
+from shesha.support.types import Index, Seed
 
 STRATUM = 10
 """Rows of a stratum that a covariate is cut into: what differs within larger ones is found as a relation."""
@@ -71,7 +71,7 @@ def exchange(
     """
     check.boolean(shift, "shift")
     length = check.optional_count(block_length, "block_length")
-    _require_together(
+    _require_compatible(
         {"groups": groups is not None, "within": within is not None, "shift": shift, "block_length": length is not None}
     )
     block = _block_codes(n, blocks, within)
@@ -89,7 +89,9 @@ def exchange(
     return Exchange(n, block, group, named=(*named, "whole groups"))
 
 
-def like_rows(quantity: ArrayLike, name: str = "the quantity given", blocks: ArrayLike | None = None) -> Exchange:
+def match_by_quantity(
+    quantity: ArrayLike, name: str = "the quantity given", blocks: ArrayLike | None = None
+) -> Exchange:
     """Say that rows take the place of those next to them in a quantity only: what it decides stays in the null.
 
     Strata hold three rows where there are few and up to ten where there are many: finer ones than those of `within`,
@@ -117,7 +119,7 @@ def like_rows(quantity: ArrayLike, name: str = "the quantity given", blocks: Arr
     Examples
     --------
     >>> depth = [100, 900, 110, 950, 105, 1000]
-    >>> found = like_rows(depth, "depth")
+    >>> found = match_by_quantity(depth, "depth")
     >>> found.text, found.block.tolist()
     ('rows of like depth', [0, 1, 0, 1, 0, 1])
     """
@@ -127,12 +129,12 @@ def like_rows(quantity: ArrayLike, name: str = "the quantity given", blocks: Arr
     if values.dtype.kind in "iuf" and len(values) > n_strata:
         codes = np.argsort(np.argsort(codes, kind="stable")) * n_strata // n
     named = [f"rows of like {name}", *(["within blocks"] if blocks is not None else [])]
-    return Exchange(n, crossed_with_blocks(codes, blocks), named=tuple(named))
+    return Exchange(n, cross_with_blocks(codes, blocks), named=tuple(named))
 
 
-def crossed_with_blocks(codes: Index, blocks: ArrayLike | None) -> Index:
+def cross_with_blocks(codes: Index, blocks: ArrayLike | None) -> Index:
     """Number the strata anew so that none reaches across blocks."""
-    return _crossed(_block_codes(len(codes), blocks, None), codes)
+    return _cross_codes(_block_codes(len(codes), blocks, None), codes)
 
 
 def rows_of_a_stratum(n: int) -> int:
@@ -173,7 +175,7 @@ def equal_groups(groups: ArrayLike, size: int | None = None, *, seed: Seed = Non
     return np.sort(np.concatenate(kept))
 
 
-def _require_together(given: dict[str, bool]) -> None:
+def _require_compatible(given: dict[str, bool]) -> None:
     """Refuse designs that exclude each other."""
     for alone in ("shift", "block_length"):
         others = [name for name, there in given.items() if there and name != alone]
@@ -186,10 +188,10 @@ def _block_codes(n: int, blocks: ArrayLike | None, within: ArrayLike | None) -> 
     block = np.zeros(n, dtype=np.intp) if blocks is None else check.labels(blocks, n, "blocks", min_classes=1)[0]
     if within is None:
         return block
-    return _crossed(block, _strata(within, n))
+    return _cross_codes(block, _strata(within, n))
 
 
-def _crossed(block: Index, stratum: Index) -> Index:
+def _cross_codes(block: Index, stratum: Index) -> Index:
     """Number the combinations of two codes."""
     found: Index = np.unique(block * (stratum.max() + 1) + stratum, return_inverse=True)[1].astype(np.intp)
     return found

@@ -10,8 +10,8 @@ from math import ceil, lgamma, log, sqrt
 
 import numpy as np
 
-from shesha import _validate as check
-from shesha._types import Index
+from shesha.inputs import validation as check
+from shesha.support.types import Index
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Exchange:
     def text(self) -> str:
         """What is exchanged, in words."""
         said = ", ".join(self.named) or "all rows"
-        n_staying = len(self._staying)
+        n_staying = len(self._fixed_rows)
         if self.shift or self.block_length or not n_staying or not self.log_count:
             return said
         return f"{said} ({n_staying} of {self._n_groups} have no equal in size and stay)"
@@ -49,7 +49,7 @@ class Exchange:
         return tuple(sorted(found, key=lambda rows: int(rows[0])))
 
     @cached_property
-    def exchangeable(self) -> tuple[Index, ...]:
+    def unit_arrays(self) -> tuple[Index, ...]:
         """Arrays of shape (units, rows of a unit), unless rows are shifted; units of one array may be exchanged."""
         if self.group is None:
             return tuple(rows[:, None] for rows in self.strata)
@@ -59,19 +59,19 @@ class Exchange:
         return tuple(np.array(found) for found in kinds.values())
 
     @property
-    def _staying(self) -> list[Index]:
-        return [] if self.group is None else [units for units in self.exchangeable if len(units) == 1]
+    def _fixed_rows(self) -> list[Index]:
+        return [] if self.group is None else [units for units in self.unit_arrays if len(units) == 1]
 
     @property
     def _n_groups(self) -> int:
-        return sum(len(units) for units in self.exchangeable)
+        return sum(len(units) for units in self.unit_arrays)
 
     @cached_property
     def log_count(self) -> float:
         """Logarithm of the number of distinct permutations, the identity among them."""
         if self.shift:
             return sum(log(len(rows)) for rows in self.strata)
-        return sum(lgamma(len(units) + 1) for units in self.exchangeable)
+        return sum(lgamma(len(units) + 1) for units in self.unit_arrays)
 
     def require_enough(self, n_permutations: int, alpha: float) -> None:
         """Refuse a level that no result could reach."""
@@ -90,7 +90,7 @@ class Exchange:
         if self.block_length:
             return "use shorter stretches, or a larger alpha"
         remedy = "use larger blocks, more groups of equal size, or a larger alpha"
-        if self._staying:
+        if self._fixed_rows:
             remedy += "; shesha.nulls.equal_groups(groups) picks rows that leave all groups equally large"
         return remedy
 
@@ -111,17 +111,17 @@ class Exchange:
             for rows in self.strata:
                 order[rows] = np.roll(rows, -int(rng.integers(len(rows))))
             return order
-        for units in self.exchangeable:
+        for units in self.unit_arrays:
             order[units] = units[rng.permutation(len(units))]
         return order
 
     def draws(self, n_permutations: int, rng: np.random.Generator) -> list[Index]:
         """Draw several permutations; of shifts, each other one once if there are no more than were asked for."""
         if self.shift and self.log_count <= log(n_permutations + 1) + 1e-9:
-            return list(islice(self._every_shift(), 1, None))
+            return list(islice(self._all_shifts(), 1, None))
         return [self.draw(rng) for _ in range(n_permutations)]
 
-    def _every_shift(self) -> Iterator[Index]:
+    def _all_shifts(self) -> Iterator[Index]:
         """Yield every combination of shifts, the identity first."""
         for lags in product(*(range(len(rows)) for rows in self.strata)):
             order = np.arange(self.n_rows)
@@ -169,7 +169,7 @@ class Exchange:
             taken = int(found[rows[-1]]) + 1
         return found
 
-    def at(self, rows: Index) -> Exchange:
+    def take(self, rows: Index) -> Exchange:
         """Return the design of some of the rows, in the order given.
 
         Parameters

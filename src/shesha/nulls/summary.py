@@ -6,9 +6,9 @@ from math import ceil
 
 import numpy as np
 
-from shesha import _validate as check
-from shesha._types import Vector
+from shesha.inputs import validation as check
 from shesha.results import NullSummary
+from shesha.support.types import Vector
 
 _TIE = 1e-12
 """Scores closer than this share of the largest count as equal: sums in another order differ by rounding, and a tie
@@ -23,7 +23,7 @@ def best_value(closer: str, bounds: tuple[float, float], maximum: float | None) 
     return float(best) if np.isfinite(best) else None
 
 
-def require_beyond(maximum: float | None, observed: float, threshold: float, closer: str) -> None:
+def require_attainable_maximum(maximum: float | None, observed: float, threshold: float, closer: str) -> None:
     """Refuse a value of perfect agreement that the data exceed, or that chance reaches."""
     if maximum is None:
         return
@@ -53,7 +53,7 @@ def summarise(observed: float, null: Vector, closer: str, alpha: float, best: fl
     top = None if best is None else sign * best
     return NullSummary(
         threshold=sign * threshold,
-        score=0.0 if s - threshold <= tie else _rescaled(s, threshold, top),
+        score=0.0 if s - threshold <= tie else _rescale(s, threshold, top),
         p_value=(1 + extreme) / (k + 1),
         percentile=100 * float((t < s - tie).sum() + 0.5 * ties.sum()) / k,
         # Plus zero: no chance level is -0.
@@ -74,7 +74,7 @@ def _moments(t: Vector, largest: float) -> tuple[float, float]:
     return float((t / unit).mean()) * unit, float((t / unit).std()) * unit
 
 
-def _rescaled(score: float, threshold: float, top: float | None) -> float:
+def _rescale(score: float, threshold: float, top: float | None) -> float:
     """0 at the threshold, 1 at the top; without a top, the excess over the threshold."""
     if not np.isfinite(threshold):
         return 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shesha.report._cards import CHANGES, card, changes_in_words, options_in_words, range_in_words
-from shesha.report._colour import coloured, in_colour
+from shesha.report._colour import colour_report, use_colour
 from shesha.report._columns import columns
 from shesha.report._fingerprint import fingerprint
 from shesha.report._markdown import markdown_line, markdown_table
@@ -26,7 +26,7 @@ from shesha.report.sections import (
     Text,
     texts,
 )
-from shesha.report.text import as_text, wrapped
+from shesha.report.text import as_text, wrap
 
 __all__ = [
     "CHANGES",
@@ -51,10 +51,9 @@ __all__ = [
     "as_text",
     "card",
     "changes_in_words",
-    "coloured",
+    "colour_report",
     "columns",
     "fingerprint",
-    "in_colour",
     "markdown_line",
     "markdown_table",
     "options_in_words",
@@ -62,5 +61,6 @@ __all__ = [
     "range_in_words",
     "table",
     "texts",
-    "wrapped",
+    "use_colour",
+    "wrap",
 ]

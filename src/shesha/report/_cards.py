@@ -7,7 +7,7 @@ from inspect import Parameter
 from typing import Any
 
 from shesha.report._width import page_width
-from shesha.report.text import wrapped
+from shesha.report.text import wrap
 
 CHANGES = {
     "affine": "any invertible affine map",
@@ -32,11 +32,11 @@ def card(head: str, entries: Iterable[tuple[str, str]]) -> str:
     """
     width = page_width()
     lines = [line for title, text in entries for line in _entry(title, text, width)]
-    return "\n".join([*wrapped(head, width, hanging=""), "", *lines])
+    return "\n".join([*wrap(head, width, hanging=""), "", *lines])
 
 
 def _entry(title: str, text: str, width: int) -> list[str]:
-    lines = wrapped(text, width, " " * 16, "")
+    lines = wrap(text, width, " " * 16, "")
     return [f"  {title:<13} {lines[0].strip()}", *lines[1:]] if lines else []
 
 

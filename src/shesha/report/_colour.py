@@ -13,7 +13,7 @@ _LONGEST = 60
 """A title is short."""
 
 
-def in_colour(stream: TextIO | None = None) -> bool:
+def use_colour(stream: TextIO | None = None) -> bool:
     """Whether to write colours: NO_COLOR forbids them, FORCE_COLOR asks for them, else a terminal decides.
 
     Parameters
@@ -29,7 +29,7 @@ def in_colour(stream: TextIO | None = None) -> bool:
     return where.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def coloured(text: str) -> str:
+def colour_report(text: str) -> str:
     """Return a report with its titles bold, what is above chance green, and what calls for care yellow.
 
     Examples

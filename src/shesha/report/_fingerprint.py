@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._arrays import to_host
-from shesha.given import parted
+from shesha.inputs import split_names
+from shesha.support.arrays import to_host
 
 
 def fingerprint(data: Any) -> str:
@@ -34,16 +34,16 @@ def fingerprint(data: Any) -> str:
     >>> fingerprint(np.arange(6.0).reshape(3, 2))[:31]
     '3 x 2 float64, SHA-256 84a6e8b7'
     """
-    values, _ = parted(data, "data")
+    values, _ = split_names(data, "data")
     if hasattr(values, "tocsr"):
-        return _told(values.shape, f"sparse {_kind(values.dtype)}", _compressed(values))
+        return _hash_parts(values.shape, f"sparse {_kind(values.dtype)}", _canonical_sparse(values))
     found = to_host(values)
     if found.dtype == object:
         found = found.astype(str)
-    return _told(found.shape, "words" if found.dtype.kind in "US" else _kind(found.dtype), [found])
+    return _hash_parts(found.shape, "words" if found.dtype.kind in "US" else _kind(found.dtype), [found])
 
 
-def _told(shape: Iterable[int], kind: str, parts: Iterable[NDArray[Any]]) -> str:
+def _hash_parts(shape: Iterable[int], kind: str, parts: Iterable[NDArray[Any]]) -> str:
     """Hash parts one after the other, each as little-endian bytes in the order of its rows."""
     found = hashlib.sha256()
     for part in parts:
@@ -56,7 +56,7 @@ def _kind(dtype: np.dtype[Any]) -> str:
     return str(dtype.newbyteorder("="))
 
 
-def _compressed(values: Any) -> list[NDArray[Any]]:
+def _canonical_sparse(values: Any) -> list[NDArray[Any]]:
     """Return the one form that a sparse matrix has: rows in order, columns in order, each once, without zeros."""
     found = values.tocsr(copy=True)
     found.sum_duplicates()

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from shesha._optional import require
+from shesha.support.optional import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +21,7 @@ _UNWANTED = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>|<!-
 _NAMED = re.compile(r'(\bid="|xlink:href="#|url\(#)')
 
 
-def drawn(draw: Callable[[], Axes], name: str) -> str:
+def draw_svg(draw: Callable[[], Axes], name: str) -> str:
     """Draw, and return the picture as an element; `name` keeps its marks apart from those of other pictures."""
     settings = require("matplotlib", "report", "pages need matplotlib").rc_context(_SETTINGS)
     with settings, warnings.catch_warnings():

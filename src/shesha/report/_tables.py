@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import nan
 from typing import Literal
 
-from shesha.report.text import wrapped
+from shesha.report.text import wrap
 
 _GAP = "  "
 
@@ -67,7 +67,7 @@ def table(names: Sequence[str], groups: Sequence[Sequence[Column]], width: int) 
     apart = max(map(len, names), default=0) > width // 2
     side = 2 if apart else max(map(len, names), default=0)
     lines: list[str] = []
-    for block in blocks(groups, width - side, _taken):
+    for block in blocks(groups, width - side, _columns_that_fit):
         lines += [""] * bool(lines) + _heads(block, side)
         for row, name in enumerate(names):
             cells = [f"{one.cells[row]:{one.align}{one.width}}" for one in block]
@@ -90,12 +90,12 @@ def blocks(
         yield block
 
 
-def _taken(columns: Sequence[Column]) -> int:
+def _columns_that_fit(columns: Sequence[Column]) -> int:
     return sum(len(_GAP) + one.width for one in columns)
 
 
 def _heads(block: Sequence[Column], side: int) -> list[str]:
-    heads = [wrapped(one.head, max(one.width, 1), hanging="") for one in block]
+    heads = [wrap(one.head, max(one.width, 1), hanging="") for one in block]
     height = max(map(len, heads))
     rows = [
         [

@@ -9,14 +9,14 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shesha._optional import require
 from shesha._version import __version__
 from shesha.report._heat import LEVELS, colour, ink, level
+from shesha.report._inline_markup import spans
 from shesha.report._links import address
-from shesha.report._marks import spans
-from shesha.report._svg import drawn
+from shesha.report._svg import draw_svg
 from shesha.report._tables import blocks
 from shesha.report.sections import Either
+from shesha.support.optional import require
 
 if TYPE_CHECKING:
     from shesha.report._tables import Column, Strip
@@ -62,7 +62,7 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["groupby_kind"] = _grouped
+    made.filters["groupby_kind"] = _group_parts
     made.filters["markup"] = require("markupsafe", "report").Markup
     return made
 
@@ -75,10 +75,10 @@ class _Drawn:
 
     def __call__(self, one: Drawing) -> str:
         self.count += 1
-        return drawn(one.draw, f"p{self.count}")
+        return draw_svg(one.draw, f"p{self.count}")
 
 
-def _own(name: str) -> str:
+def _read_asset(name: str) -> str:
     return (_FOLDER / name).read_text(encoding="utf-8")
 
 
@@ -143,17 +143,17 @@ _STRIP, _LONGEST_LINE, _NAME = 15, 32, 24
 
 def _blocks(part: Table) -> list[list[Column]]:
     """Part columns into tables that fit the page, as text does; columns of a group stay together."""
-    return list(blocks(part.groups, _ROOM, _taken)) or [[]]
+    return list(blocks(part.groups, _ROOM, _columns_that_fit)) or [[]]
 
 
-def _taken(columns: Sequence[Column]) -> int:
+def _columns_that_fit(columns: Sequence[Column]) -> int:
     return sum(2 + min(one.width, _LONGEST_LINE) + (_STRIP if one.strips else 0) for one in columns)
 
 
 def _fit(part: Table, columns: Sequence[Column]) -> float:
     """By how much a table that is wider must shrink on paper, where nobody can scroll."""
     names = min(max(map(len, part.names), default=0), _NAME)
-    return round(min(1.0, (_ROOM + _NAME) / max(1, names + _taken(columns))), 2)
+    return round(min(1.0, (_ROOM + _NAME) / max(1, names + _columns_that_fit(columns))), 2)
 
 
 def _strip(one: Strip | None, scale: tuple[float, float] | None) -> dict[str, float | None] | None:
@@ -168,7 +168,7 @@ def _strip(one: Strip | None, scale: tuple[float, float] | None) -> dict[str, fl
     }
 
 
-def _grouped(parts: Iterable[Part]) -> list[list[Part]]:
+def _group_parts(parts: Iterable[Part]) -> list[list[Part]]:
     """Put parts of one kind that follow one another together: they are one list."""
     return [list(found) for _, found in groupby(parts, key=lambda one: one.kind)]
 
@@ -181,7 +181,7 @@ def _has(page: Page, kind: str) -> bool:
 
 
 _OWN: dict[str, Any] = {
-    "own": _own,
+    "own": _read_asset,
     "colours": _colours,
     "blocks": _blocks,
     "cells": _cells,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from shesha.report.sections import Part, Section
 
 
-def wrapped(text: str, width: int, indent: str = "", hanging: str = "  ") -> list[str]:
+def wrap(text: str, width: int, indent: str = "", hanging: str = "  ") -> list[str]:
     """Break a text between words; what is longer than a line, such as a path, stays whole.
 
     Examples
@@ -45,9 +45,9 @@ def as_text(sections: Iterable[Section], width: int | None = None) -> str:
 
 
 def _section(one: Section, width: int) -> str:
-    explanation = wrapped(one.explanation, width, "    ", "")
+    explanation = wrap(one.explanation, width, "    ", "")
     lines = [line for part in one.parts for line in _lines(part, width - 2)]
-    return "\n".join([*wrapped(one.title, width), *(f"  {line}".rstrip() for line in lines), *explanation])
+    return "\n".join([*wrap(one.title, width), *(f"  {line}".rstrip() for line in lines), *explanation])
 
 
 def _lines(part: Part, width: int) -> list[str]:
@@ -57,16 +57,16 @@ def _lines(part: Part, width: int) -> list[str]:
 
     match part:
         case Text():
-            return wrapped(part.text, width, hanging=part.hanging)
+            return wrap(part.text, width, hanging=part.hanging)
         case Item():
-            return wrapped(f"- {part.text}", width)
+            return wrap(f"- {part.text}", width)
         case Point():
-            matter = wrapped(f"{part.name} ({part.evidence}): {part.text}", width)
-            return [*matter, *wrapped(f"-> {part.advice}", width, "  ")]
+            matter = wrap(f"{part.name} ({part.evidence}): {part.text}", width)
+            return [*matter, *wrap(f"-> {part.advice}", width, "  ")]
         case Table():
             return table(part.names, part.groups, width)
         case Explained():
-            return wrapped(f"{part.name}: {part.brief}", width) if part.brief else []
+            return wrap(f"{part.name}: {part.brief}", width) if part.brief else []
         case Lines() | Either():
             return list(part.lines)
     return []

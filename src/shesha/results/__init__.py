@@ -2,63 +2,63 @@
 
 from typing import TYPE_CHECKING
 
-from shesha._later import later
+from shesha.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from shesha.results._audit import Audit, Faults, Meaning, RepresentationAudit
-    from shesha.results._beside import BesideNull, NullSummary
-    from shesha.results._calibrated import Calibrated
-    from shesha.results._calibrated_layers import CalibratedLayers
-    from shesha.results._calibrated_many import CalibratedMany
-    from shesha.results._ceiling import BesideRepeats, NoiseCeiling
-    from shesha.results._chance import Chance
-    from shesha.results._coherence import Coherence, CoherenceTable, Link
-    from shesha.results._comparison import Comparison, Score
-    from shesha.results._dependence import Dependence
-    from shesha.results._doubts import Doubt, Doubts
-    from shesha.results._drift import DriftPath
-    from shesha.results._estimate import Estimate
-    from shesha.results._labels import LabelClasses
-    from shesha.results._layer_ranking import LayerRanking, RankedLayer
-    from shesha.results._monitor import CheckSequence, DriftScore, DriftVerdict, Moved
-    from shesha.results._over_time import OverTime
-    from shesha.results._pairwise import LayerComparison, PairScore, PairwiseComparison
-    from shesha.results._partial import PartialCorrelation, PartialCorrelations
-    from shesha.results._saved import load
-    from shesha.results._session_drift import SessionDrift, SessionPair, SessionPart
-    from shesha.results._session_table import AreaLine, AreaScore, Association, Group, GroupMean, SessionTable
-    from shesha.results._steering import Steerability, SteeringPredictors, SteeringScore
-    from shesha.results._stream import StreamVerdict, TwoSample
-    from shesha.results._trial_score import Tertiles, TrialScore
+    from shesha.results.audit.audit import Audit, Faults, Meaning, RepresentationAudit
+    from shesha.results.audit.dependence import Dependence
+    from shesha.results.audit.doubts import Doubt, Doubts
+    from shesha.results.audit.label_classes import LabelClasses
+    from shesha.results.coherence.coherence import Coherence, CoherenceTable, Link
+    from shesha.results.drift.stream import StreamVerdict, TwoSample
+    from shesha.results.drift.verdict import CheckSequence, DriftScore, DriftVerdict, Moved
+    from shesha.results.json_files import load
+    from shesha.results.neuro.over_time import OverTime
+    from shesha.results.neuro.session_drift import SessionDrift, SessionPair, SessionPart
+    from shesha.results.neuro.session_table import AreaLine, AreaScore, Association, Group, GroupMean, SessionTable
+    from shesha.results.neuro.trial_score import Tertiles, TrialScore
+    from shesha.results.null_summary import BesideNull, NullSummary
+    from shesha.results.similarity.calibrated import Calibrated
+    from shesha.results.similarity.calibrated_layers import CalibratedLayers
+    from shesha.results.similarity.calibrated_many import CalibratedMany
+    from shesha.results.similarity.comparison import Comparison, Score
+    from shesha.results.similarity.layer_ranking import LayerRanking, RankedLayer
+    from shesha.results.similarity.noise_ceiling import BesideRepeats, NoiseCeiling
+    from shesha.results.similarity.pairwise import LayerComparison, PairScore, PairwiseComparison
+    from shesha.results.stability.chance import Chance
+    from shesha.results.stability.drift_path import DriftPath
+    from shesha.results.stability.estimate import Estimate
+    from shesha.results.steering.partial_correlations import PartialCorrelation, PartialCorrelations
+    from shesha.results.steering.steering import Steerability, SteeringPredictors, SteeringScore
 
-__getattr__, __dir__ = later(
+__getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "_audit": ("Audit", "Faults", "Meaning", "RepresentationAudit"),
-        "_beside": ("BesideNull", "NullSummary"),
-        "_calibrated": ("Calibrated",),
-        "_calibrated_layers": ("CalibratedLayers",),
-        "_calibrated_many": ("CalibratedMany",),
-        "_ceiling": ("BesideRepeats", "NoiseCeiling"),
-        "_chance": ("Chance",),
-        "_coherence": ("Coherence", "CoherenceTable", "Link"),
-        "_comparison": ("Comparison", "Score"),
-        "_dependence": ("Dependence",),
-        "_doubts": ("Doubt", "Doubts"),
-        "_drift": ("DriftPath",),
-        "_estimate": ("Estimate",),
-        "_labels": ("LabelClasses",),
-        "_layer_ranking": ("LayerRanking", "RankedLayer"),
-        "_monitor": ("CheckSequence", "DriftScore", "DriftVerdict", "Moved"),
-        "_over_time": ("OverTime",),
-        "_pairwise": ("LayerComparison", "PairScore", "PairwiseComparison"),
-        "_partial": ("PartialCorrelation", "PartialCorrelations"),
-        "_saved": ("load",),
-        "_session_drift": ("SessionDrift", "SessionPair", "SessionPart"),
-        "_session_table": ("AreaLine", "AreaScore", "Association", "Group", "GroupMean", "SessionTable"),
-        "_steering": ("Steerability", "SteeringPredictors", "SteeringScore"),
-        "_stream": ("StreamVerdict", "TwoSample"),
-        "_trial_score": ("Tertiles", "TrialScore"),
+        "audit.audit": ("Audit", "Faults", "Meaning", "RepresentationAudit"),
+        "null_summary": ("BesideNull", "NullSummary"),
+        "similarity.calibrated": ("Calibrated",),
+        "similarity.calibrated_layers": ("CalibratedLayers",),
+        "similarity.calibrated_many": ("CalibratedMany",),
+        "similarity.noise_ceiling": ("BesideRepeats", "NoiseCeiling"),
+        "stability.chance": ("Chance",),
+        "coherence.coherence": ("Coherence", "CoherenceTable", "Link"),
+        "similarity.comparison": ("Comparison", "Score"),
+        "audit.dependence": ("Dependence",),
+        "audit.doubts": ("Doubt", "Doubts"),
+        "stability.drift_path": ("DriftPath",),
+        "stability.estimate": ("Estimate",),
+        "audit.label_classes": ("LabelClasses",),
+        "similarity.layer_ranking": ("LayerRanking", "RankedLayer"),
+        "drift.verdict": ("CheckSequence", "DriftScore", "DriftVerdict", "Moved"),
+        "neuro.over_time": ("OverTime",),
+        "similarity.pairwise": ("LayerComparison", "PairScore", "PairwiseComparison"),
+        "steering.partial_correlations": ("PartialCorrelation", "PartialCorrelations"),
+        "json_files": ("load",),
+        "neuro.session_drift": ("SessionDrift", "SessionPair", "SessionPart"),
+        "neuro.session_table": ("AreaLine", "AreaScore", "Association", "Group", "GroupMean", "SessionTable"),
+        "steering.steering": ("Steerability", "SteeringPredictors", "SteeringScore"),
+        "drift.stream": ("StreamVerdict", "TwoSample"),
+        "neuro.trial_score": ("Tertiles", "TrialScore"),
     },
 )
 

@@ -1,9 +1,10 @@
 """Long work in pieces: on processes or a cluster, kept the moment it is there, taken up again after any end.
 
 A plan offers `Job`s and keeps their results; `run` does them on an executor. `ResultStore` keeps texts under keys in
-one file, `only_writer` keeps other processes off it. Nothing here knows what the work is.
+one file, `lock_run` keeps other processes off it. Nothing here knows what the work is.
 """
 
+from shesha.runs.code_versions import FOLLOWED, version_of_code
 from shesha.runs.executors import (
     DaskWorkers,
     Executor,
@@ -15,12 +16,11 @@ from shesha.runs.executors import (
     require_workers,
     search_paths,
 )
-from shesha.runs.kept import Kept
-from shesha.runs.locks import only_writer
-from shesha.runs.meter import Meter, duration
-from shesha.runs.runner import ATTEMPTS, Job, Plan, disk_is_full, no_reason, run
-from shesha.runs.store import ResultStore, writing
-from shesha.runs.versions import FOLLOWED, version_of_code
+from shesha.runs.independent_jobs import Kept
+from shesha.runs.locks import lock_for_writing
+from shesha.runs.progress_estimate import Meter, duration
+from shesha.runs.runner import ATTEMPTS, Job, Plan, disk_is_full, failure_reason, run
+from shesha.runs.store import ResultStore, open_for_writing
 
 __all__ = [
     "ATTEMPTS",
@@ -38,12 +38,12 @@ __all__ = [
     "disk_is_full",
     "duration",
     "executor",
-    "no_reason",
-    "only_writer",
+    "failure_reason",
+    "lock_for_writing",
+    "open_for_writing",
     "prepare",
     "require_workers",
     "run",
     "search_paths",
     "version_of_code",
-    "writing",
 ]

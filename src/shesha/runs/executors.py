@@ -13,9 +13,9 @@ from multiprocessing import connection, get_context, parent_process
 from types import ModuleType
 from typing import Any, Protocol
 
-from shesha import _kinds as kinds
-from shesha import _validate as check
-from shesha._optional import require
+from shesha.inputs import validation as check
+from shesha.support import argument_types as kinds
+from shesha.support.optional import require
 
 Result = Any
 
@@ -92,7 +92,7 @@ class DaskWorkers:
     """The workers of an existing Dask cluster, which must see the files that the work reads and writes."""
 
     def __init__(self, address: str, paths: tuple[str, ...] = ()) -> None:
-        distributed = _distributed()
+        distributed = _import_distributed()
         self._client = distributed.Client(address, timeout="10s", set_as_default=False)
         self.n_workers = max(1, sum(self._client.nthreads().values()))
         self._paths = paths
@@ -102,7 +102,7 @@ class DaskWorkers:
         # Dask would take two calls with equal arguments for one.
         started: Future[Result] = Future()
         packed = pickle.dumps((work, args))
-        future = self._client.submit(_prepared, self._paths, packed, pure=False, retries=2)
+        future = self._client.submit(_run_packed, self._paths, packed, pure=False, retries=2)
         future.add_done_callback(lambda done: _hand_over(done, started))
         started.dask_future = future  # type: ignore[attr-defined]
         return started
@@ -122,7 +122,7 @@ def _hand_over(done: Any, started: Future[Result]) -> None:
         started.set_exception(error)
 
 
-def _prepared(paths: tuple[str, ...], packed: bytes) -> Result:
+def _run_packed(paths: tuple[str, ...], packed: bytes) -> Result:
     """Do a piece of work; what it needs can be imported only once the paths are known."""
     prepare(1, paths)
     work, args = pickle.loads(packed)
@@ -141,7 +141,7 @@ def prepare(n_threads: int, paths: tuple[str, ...]) -> None:
         os.environ.setdefault("OMP_NUM_THREADS", str(n_threads))
 
 
-def _distributed() -> ModuleType:
+def _import_distributed() -> ModuleType:
     return require("distributed", "dask")
 
 
@@ -165,7 +165,7 @@ def require_workers(workers: int | None, scheduler: str | None) -> None:
         return
     if workers is not None:
         raise ValueError("workers must not be given with a scheduler: the cluster has its own")
-    _distributed()
+    _import_distributed()
     _require_listener(scheduler)
 
 
@@ -190,10 +190,10 @@ def _start(n_threads: int, paths: tuple[str, ...]) -> None:
     prepare(n_threads, paths)
     parent = parent_process()
     if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+        threading.Thread(target=_exit_with_parent, args=(parent.sentinel,), daemon=True).start()
 
 
-def _end_with(sentinel: int) -> None:
+def _exit_with_parent(sentinel: int) -> None:
     connection.wait([sentinel])
     os._exit(1)
 

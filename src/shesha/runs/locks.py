@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from shesha._sqlite import StoreError
+from shesha.support.sqlite import StoreError
 
 LOG = logging.getLogger(__name__)
 
 
 @contextmanager
-def only_writer(path: Path, *, wait: bool = True) -> Iterator[None]:
+def lock_for_writing(path: Path, *, wait: bool = True) -> Iterator[None]:
     """Keep other processes from writing a store.
 
     Parameters
@@ -35,7 +35,7 @@ def only_writer(path: Path, *, wait: bool = True) -> Iterator[None]:
     --------
     >>> import os, tempfile
     >>> store = Path(tempfile.mkdtemp()) / "a.sqlite"
-    >>> with only_writer(store):
+    >>> with lock_run(store):
     ...     store.with_name("a.sqlite.lock").read_text() == str(os.getpid())
     True
     """

@@ -9,9 +9,9 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from shesha._warnings import NotEstimable
 from shesha.runs.executors import Executor, Here
-from shesha.runs.meter import Meter
+from shesha.runs.progress_estimate import Meter
+from shesha.support.warnings import NotEstimable
 
 ATTEMPTS = 3
 """A job whose worker died this many times is given up."""
@@ -39,11 +39,11 @@ class Plan(Protocol):
         """Return a job that can be started; None while there is none, or no more."""
         ...
 
-    def done(self, job: Job, result: Any) -> float:
+    def keep_result(self, job: Job, result: Any) -> float:
         """Keep what a job returned, and return the seconds of one worker that it took."""
         ...
 
-    def given_up(self, job: Job, reason: str) -> None:
+    def record_failure(self, job: Job, reason: str) -> None:
         """Keep why a job has no result: it raised an error, or its worker died too often."""
         ...
 
@@ -75,7 +75,7 @@ def run(plan: Plan, executor: Executor, meter: Meter | None = None) -> None:
     ...     def done(self, job, result):
     ...         self.found[job.key] = result
     ...         return 0.0
-    ...     def given_up(self, job, reason):
+    ...     def record_failure(self, job, reason):
     ...         self.found[job.key] = reason
     >>> plan = Squares()
     >>> run(plan, Here())
@@ -144,9 +144,9 @@ class _Runner:
             if _lost(error) and job.attempts < ATTEMPTS:
                 self._suspects.append(job)
             else:
-                self._give_up(job, no_reason(error))
+                self._give_up(job, failure_reason(error))
             return
-        self._meter.finish(job.kind, job.amount, self._plan.done(job, result))
+        self._meter.finish(job.kind, job.amount, self._plan.keep_result(job, result))
 
     def _survive(self, jobs: Sequence[Job]) -> None:
         """Start new workers; what was under way is tried again, one at a time."""
@@ -160,7 +160,7 @@ class _Runner:
                 self._give_up(job, f"the worker died {ATTEMPTS} times (out of memory?)")
 
     def _give_up(self, job: Job, reason: str) -> None:
-        self._plan.given_up(job, reason)
+        self._plan.record_failure(job, reason)
         self._meter.finish(job.kind, job.amount, 0.0)
 
 
@@ -169,7 +169,7 @@ def _lost(error: Exception) -> bool:
     return any(word in type(error).__name__ for word in ("Killed", "Cancelled", "Lost"))
 
 
-def no_reason(error: Exception) -> str:
+def failure_reason(error: Exception) -> str:
     """Say in one line why there is no value."""
     text = str(error).strip().partition("\n")[0]
     if isinstance(error, NotEstimable):

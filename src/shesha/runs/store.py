@@ -9,9 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from shesha import _kinds as kinds
-from shesha import _sqlite as sqlite
-from shesha.runs.locks import only_writer
+from shesha.runs.locks import lock_for_writing
+from shesha.support import argument_types as kinds
+from shesha.support import sqlite as sqlite
 
 LAYOUT = sqlite.Layout(
     "`shesha compare --store` or `shesha study run`",
@@ -95,7 +95,7 @@ class ResultStore:
 
 
 @contextmanager
-def writing(path: str | os.PathLike[str] | None, *, wait: bool = True) -> Iterator[ResultStore]:
+def open_for_writing(path: str | os.PathLike[str] | None, *, wait: bool = True) -> Iterator[ResultStore]:
     """Open a store that no other process writes meanwhile; None: one in memory.
 
     Parameters
@@ -111,5 +111,5 @@ def writing(path: str | os.PathLike[str] | None, *, wait: bool = True) -> Iterat
         return
     place = kinds.path(path, "store")
     sqlite.require_place(place, LAYOUT.writer)
-    with only_writer(place, wait=wait), ResultStore(place) as store:
+    with lock_for_writing(place, wait=wait), ResultStore(place) as store:
         yield store

@@ -1,20 +1,20 @@
 """How stable is the geometry of a representation?"""
 
 from shesha.stability._cards import card
-from shesha.stability._registry import Variant, registered, stability
+from shesha.stability._registry import Variant, registered_variants, stability
 from shesha.stability.chance import chance
-from shesha.stability.discriminant import lda_stability, lda_subspace_stability
-from shesha.stability.drift import compute_rdm, drift_path, rdm_drift, rdm_similarity
-from shesha.stability.encoder import encoder_stability
+from shesha.stability.dispatch import shesha
 from shesha.stability.estimate import estimate
-from shesha.stability.evidence import Classes
-from shesha.stability.feature import basis_averaged_split, feature_split
-from shesha.stability.label_conditioned import label_conditioned_split
-from shesha.stability.legacy import anchor_stability, sample_split
-from shesha.stability.replicates import anchor_profile_stability, replicate_stability
-from shesha.stability.separation import class_separation_ratio
-from shesha.stability.supervised import supervised_alignment, variance_ratio, zscore_separation
-from shesha.stability.variants import shesha
+from shesha.stability.request import Classes
+from shesha.stability.scores.class_separation import class_separation_ratio
+from shesha.stability.scores.discriminant import lda_stability, lda_subspace_stability
+from shesha.stability.scores.encoder import encoder_stability
+from shesha.stability.scores.feature_split import basis_averaged_split, feature_split
+from shesha.stability.scores.label_alignment import supervised_alignment, variance_ratio, zscore_separation
+from shesha.stability.scores.label_conditioned import label_conditioned_split
+from shesha.stability.scores.legacy import anchor_stability, sample_split
+from shesha.stability.scores.rdm_drift import compute_rdm, drift_path, rdm_drift, rdm_similarity
+from shesha.stability.scores.replicates import anchor_profile_stability, replicate_stability
 
 __all__ = [
     "Classes",
@@ -35,7 +35,7 @@ __all__ = [
     "lda_subspace_stability",
     "rdm_drift",
     "rdm_similarity",
-    "registered",
+    "registered_variants",
     "replicate_stability",
     "sample_split",
     "shesha",

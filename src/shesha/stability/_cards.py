@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shesha import _spelling as spelling
 from shesha.report import card as as_card
 from shesha.report import changes_in_words, options_in_words, range_in_words
-from shesha.stability._registry import Variant, registered
+from shesha.stability._registry import Variant, registered_variants
+from shesha.support import spelling as spelling
 
 _DATA = {"rows": "X", "labels": "X, y", "replicates": "X_a, X_b"}
 
@@ -32,7 +32,7 @@ def card(score: str | Variant | Callable[..., float]) -> str:
     """
     found = getattr(score, "variant", score)
     if not isinstance(found, Variant):
-        found = spelling.by_name(found, registered().values(), "score", "`shesha scores`")
+        found = spelling.find_by_name(found, registered_variants().values(), "score", "`shesha scores`")
     return as_card(f"{found.name}: {found.title}. {found.means}", _facts(found))
 
 

@@ -11,13 +11,13 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._offers import load_marks
-from shesha._random import generator
-from shesha._warnings import NotEstimable
-from shesha.given import in_order_of
-from shesha.stability.evidence import Classes
-from shesha.stability.told import told_to_the_caller
+from shesha.inputs import align_labels
+from shesha.inputs import validation as check
+from shesha.stability.request import Classes
+from shesha.stability.user_errors import explain_undirected_rows
+from shesha.support.entry_points import load_marks
+from shesha.support.seeds import generator
+from shesha.support.warnings import NotEstimable
 from shesha.views import (
     Rdm,
     Representation,
@@ -25,9 +25,9 @@ from shesha.views import (
     UndirectedHalfError,
     UndirectedRowsError,
     View,
-    in_one_order,
+    align_rows,
+    representation_from,
     rows_or_distances,
-    source_of,
 )
 
 P = ParamSpec("P")
@@ -119,18 +119,18 @@ class Variant:
 
     def look(self, source: Rows | Rdm, options: Mapping[str, Any]) -> Any:
         """Return the view that the function scores."""
-        known = inspect.signature(self.view.of).parameters
+        known = inspect.signature(self.view.build).parameters
         chosen = {name: value for name, value in options.items() if name in known and name != "seed"}
-        return source_of(source).view(self.view, **chosen, **self.view_options)
+        return representation_from(source).view(self.view, **chosen, **self.view_options)
 
-    def rows_of(self, X: Any, name: str = "X") -> Rows | Rdm:
+    def check_data(self, X: Any, name: str = "X") -> Rows | Rdm:
         """Check what is to be scored; values are checked when they are read."""
         found = rows_or_distances(X, name, min_columns=self.min_columns)
         if isinstance(found, Rdm) and not self.takes_distances:
             raise TypeError(f"{name} must be features for {self.name}, got distances between rows")
         return found
 
-    def classes_of(self, y: Any, n_rows: int) -> Classes:
+    def check_labels(self, y: Any, n_rows: int) -> Classes:
         """Check the labels."""
         if y is None:
             raise ValueError(f"y must be given for the supervised variant {self.name!r}, got None")
@@ -205,7 +205,7 @@ def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[.
     return mark
 
 
-def registered() -> dict[str, Variant]:
+def registered_variants() -> dict[str, Variant]:
     """All marked scores by name, those of other packages included, in the order of their places."""
     load_marks()
     return {one.name: one for one in sorted(_variants.values(), key=lambda one: one.place)}
@@ -230,7 +230,7 @@ def _call(found: Variant, args: Sequence[Any], kwargs: Mapping[str, Any]) -> flo
     bound.apply_defaults()
     options = dict(bound.arguments)
     data = [options.pop(name) for name in _DATA[found.needs]]
-    with told_to_the_caller():
+    with explain_undirected_rows():
         try:
             return _direct(found, data, options)
         except NotEstimable as reason:
@@ -252,27 +252,27 @@ def _public_signature(found: Variant) -> inspect.Signature:
 def _direct(found: Variant, data: list[Any], options: dict[str, Any]) -> float:
     """Check, subsample and score, in the order in which the documented functions draw."""
     if found.needs == "replicates":
-        sides = {name: found.rows_of(X, name) for X, name in zip(data, _DATA["replicates"], strict=True)}
-        a, b = in_one_order(sides).values()
-        return between(found, a, b, options)
+        sides = {name: found.check_data(X, name) for X, name in zip(data, _DATA["replicates"], strict=True)}
+        a, b = align_rows(sides).values()
+        return score_replicates(found, a, b, options)
     rng = generator(options["seed"]) if "seed" in options else None
     limit = check.optional_count(options.get("max_samples"), "max_samples", minimum=4)
-    source = found.rows_of(data[0])
-    classes = found.classes_of(in_order_of(source, data[1]), _n_rows(source)) if found.needs_labels else None
+    source = found.check_data(data[0])
+    classes = found.check_labels(align_labels(source, data[1]), _n_rows(source)) if found.needs_labels else None
     if limit is not None and _n_rows(source) > limit and rng is not None:
         chosen = rng.choice(_n_rows(source), limit, replace=False)
-        source = source.at(chosen) if isinstance(source, Rows) else source.rows_at(chosen)
-        classes = None if classes is None else classes.at(chosen)
+        source = source.take(chosen) if isinstance(source, Rows) else source.take_rows(chosen)
+        classes = None if classes is None else classes.take(chosen)
     return found.score(source, classes, options if rng is None else {**options, "seed": rng})
 
 
-def between(found: Variant, a: Rows | Rdm, b: Rows | Rdm, options: Mapping[str, Any]) -> float:
+def score_replicates(found: Variant, a: Rows | Rdm, b: Rows | Rdm, options: Mapping[str, Any]) -> float:
     """Score two replicates."""
     if _n_rows(a) != _n_rows(b):
         raise ValueError(f"X_b must have as many rows as X_a ({_n_rows(a)}), got {_n_rows(b)}")
     views = []
     for side, name in ((a, "X_a"), (b, "X_b")):
-        with told_to_the_caller(name):
+        with explain_undirected_rows(name):
             views.append(found.look(side, options))
     return found.number(*views, **options)
 

@@ -8,16 +8,16 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._types import Seed
-from shesha.given import all_in_order_of, in_order_of
-from shesha.nulls.orders import Design, asked_for
-from shesha.nulls.series import warn_of_series
+from shesha.inputs import align_all_labels, align_labels
+from shesha.inputs import validation as check
+from shesha.nulls.design_warnings import warn_of_series
+from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.summary import summarise
 from shesha.results import Chance
-from shesha.stability.evidence import Evidence, Request
-from shesha.stability.keeping import keeping
-from shesha.stability.measured import measured, requested
+from shesha.stability.evaluation import build_request, evaluate
+from shesha.stability.nulls.conditional import conditional_requests
+from shesha.stability.request import Evidence, Request
+from shesha.support.types import Seed
 from shesha.views import Covariates, Rows
 
 
@@ -120,8 +120,8 @@ def chance(
         "shift": shift,
         "block_length": block_length,
     }
-    design = cast(Design, all_in_order_of(X, cast(dict[str, Any], design)))
-    request = requested(
+    design = cast(Design, align_all_labels(X, cast(dict[str, Any], design)))
+    request = build_request(
         X,
         y,
         variant,
@@ -132,8 +132,8 @@ def chance(
         design=design,
         covariates=covariates,
     )
-    if covariates is not None and not set(asked_for(design)) - {"blocks"}:
-        like = Covariates.of(in_order_of(X, covariates, "covariates"), request.n_rows).design(design["blocks"])
+    if covariates is not None and not set(nonempty_arguments(design)) - {"blocks"}:
+        like = Covariates.build(align_labels(X, covariates, "covariates"), request.n_rows).design(design["blocks"])
         request = replace(request, design=like)
     if not request.variant.has_chance:
         raise ValueError(
@@ -141,28 +141,33 @@ def chance(
             f"{request.variant.name!r}, which has neither"
         )
     _warn_of_series(request, design)
-    candidates = [request] if keep is None else _keeping(request, in_order_of(X, keep, "keep"), design)
+    candidates = [request] if keep is None else _conditional_requests(request, align_labels(X, keep, "keep"), design)
     for one in candidates:
         if one.design is not None:
             one.design.require_enough(n_permutations, alpha)
-    return _strictest([as_chance(one, measured(one), alpha) for one in candidates])
+    return _strictest([as_chance(one, evaluate(one), alpha) for one in candidates])
 
 
 def _warn_of_series(request: Request, design: Design) -> None:
     """Warn where the rows of both halves, which are those of the data, are not exchangeable as the design says."""
     rows = request.source
-    if asked_for(design) and isinstance(rows, Rows) and not rows.is_sparse and not request.variant.needs_labels:
+    if (
+        nonempty_arguments(design)
+        and isinstance(rows, Rows)
+        and not rows.is_sparse
+        and not request.variant.needs_labels
+    ):
         warn_of_series([rows.sample], design)
 
 
-def _keeping(request: Request, keep: str | ArrayLike, design: Design) -> list[Request]:
-    others = [name for name in asked_for(design) if name != "blocks"]
+def _conditional_requests(request: Request, keep: str | ArrayLike, design: Design) -> list[Request]:
+    others = [name for name in nonempty_arguments(design) if name != "blocks"]
     if others:
         raise ValueError(f"keep must come alone or with blocks, got {' and '.join(others)} as well")
-    return keeping(request, keep, design["blocks"])
+    return conditional_requests(request, keep, design["blocks"])
 
 
-def _exchanged(request: Request) -> str:
+def _describe_null(request: Request) -> str:
     """Say what the null permutes."""
     rows = "all rows" if request.design is None else request.design.text
     return f"each feature on its own, {rows}" if request.variant.view_options.get("rotated") else rows
@@ -203,6 +208,6 @@ def as_chance(request: Request, evidence: Evidence, alpha: float) -> Chance:
         n_samples=request.n_rows,
         null=tuple(map(float, null)),
         reason=reason,
-        exchanged=_exchanged(request),
+        exchanged=_describe_null(request),
         options={**request.options, "seed": request.seed if isinstance(request.seed, int) else None},
     )

@@ -8,15 +8,15 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._types import Seed
-from shesha.given import all_in_order_of
-from shesha.kernels.repeats import hashes_of, repeats
-from shesha.nulls.orders import Design
+from shesha.inputs import align_all_labels
+from shesha.inputs import validation as check
+from shesha.kernels.repeated_rows import repeats, row_hashes
+from shesha.nulls.permutations import Design
 from shesha.results import Estimate
-from shesha.stability.evidence import Evidence, Request
-from shesha.stability.intervals import interval_of
-from shesha.stability.measured import measured, requested
+from shesha.stability.estimators.intervals import combine_errors
+from shesha.stability.evaluation import build_request, evaluate
+from shesha.stability.request import Evidence, Request
+from shesha.support.types import Seed
 from shesha.views import Rows
 
 _LOOKED_AT = 4096
@@ -109,8 +109,8 @@ def estimate(
         "shift": shift,
         "block_length": block_length,
     }
-    design = cast(Design, all_in_order_of(X, cast(dict[str, Any], design)))
-    request = requested(
+    design = cast(Design, align_all_labels(X, cast(dict[str, Any], design)))
+    request = build_request(
         X,
         y,
         variant,
@@ -122,13 +122,13 @@ def estimate(
         design=design,
         covariates=covariates,
     )
-    found = as_estimate(request, measured(request), confidence)
+    found = as_estimate(request, evaluate(request), confidence)
     return replace(found, warnings=(*found.warnings, *_copies(request)))
 
 
 def as_estimate(request: Request, found: Evidence, confidence: float) -> Estimate:
     """Return the evidence as a result."""
-    interval = interval_of(found, request.exchange, request.variant.bounds, confidence)
+    interval = combine_errors(found, request.exchange, request.variant.bounds, confidence)
     return Estimate(
         variant=request.variant.name,
         value=found.value,
@@ -163,7 +163,7 @@ def _copies(request: Request) -> tuple[str, ...]:
     if isinstance(rows, np.memmap):
         # A file is not read for it.
         rows = rows[:_LOOKED_AT]
-    copies = repeats(hashes_of(rows))
+    copies = repeats(row_hashes(rows))
     # Rows of zeros are what was not measured, more often than copies.
     n_copies = sum(bool(row.any()) for row in rows[copies])
     if not n_copies:

@@ -1,8 +1,8 @@
 """Steering vectors and probes: which direction, which layer, how far, and what chance gives."""
 
-from shesha.steering._design import halves
-from shesha.steering._layers import rank_layers
-from shesha.steering._partial import partial_correlations
+from shesha.steering._labelled_rows import halves
+from shesha.steering._layer_choice import rank_layers
+from shesha.steering._partial_correlations import partial_correlations
 from shesha.steering._predictors import predictors
 from shesha.steering._steerability import steerability
 from shesha.steering._vector import SteeringVector, vector

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha._random import spawn
-from shesha._types import Labels, Matrix, Seed, Vector
 from shesha.nulls import summarise
 from shesha.results import SteeringScore
-from shesha.steering._design import NO_SHUFFLES, Labelled
+from shesha.steering._labelled_rows import NO_SHUFFLES, Labelled
+from shesha.support.seeds import spawn
+from shesha.support.types import Labels, Matrix, Seed, Vector
 
 _SHUFFLING, _RESAMPLING = 71, 72
 _N_BOOTSTRAP = 200
@@ -27,9 +27,9 @@ def agreement(
     """
     observed = coherences(X, *_counts(y.codes[None], source, target))[:, 0]
     drawing, resampling = spawn(seed, _SHUFFLING), spawn(seed, _RESAMPLING)
-    shuffled = np.array([y.shuffled(drawing) for _ in range(n_draws)], dtype=np.intp).reshape(n_draws, len(X))
+    shuffled = np.array([y.shuffle(drawing) for _ in range(n_draws)], dtype=np.intp).reshape(n_draws, len(X))
     null = coherences(X, *_counts(shuffled, source, target))
-    counts = np.array([y.resampled(resampling) for _ in range(_N_BOOTSTRAP)])
+    counts = np.array([y.resample_counts(resampling) for _ in range(_N_BOOTSTRAP)])
     masks = _counts(y.codes[None], source, target)
     drawn = coherences(X, *(counts * mask for mask in masks))
     first, second = (

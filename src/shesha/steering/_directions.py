@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._types import Labels, Matrix, Vector
 from shesha.kernels.class_statistics import class_means
 from shesha.kernels.logistic import EXACT, Fits, fit_many
+from shesha.support.types import Labels, Matrix, Vector
 
 Method = Literal["logistic", "mean_difference", "svd"]
 METHODS = ("logistic", "mean_difference", "svd")
@@ -46,20 +46,24 @@ def probes(
 def probe(rows: Matrix, codes: Labels, fits: Fits, j: int, method: Method) -> Probe:
     """Make one fit a reader with a direction."""
     found, shift = fits.coefficients[j], fits.intercepts[j]
-    weights, intercepts = (found, shift) if len(found) > 1 else (_apart(found), _apart(shift[:, None])[:, 0])
+    weights, intercepts = (
+        (found, shift) if len(found) > 1 else (_two_class_scores(found), _two_class_scores(shift[:, None])[:, 0])
+    )
     direction = _DIRECTIONS[method](rows, codes, weights)
     # Weights say which classes they lead to; other directions know the rows only.
     places = weights if method == "logistic" else class_means(rows, codes)[0]
-    direction, source, target = oriented(direction, places @ direction)
+    direction, source, target = orient(direction, places @ direction)
     return Probe(weights, intercepts, direction, source, target)
 
 
-def _apart(found: Matrix) -> Matrix:
+def _two_class_scores(found: Matrix) -> Matrix:
     """The second class against the first, as a score of each."""
     return np.concatenate([-found / 2, found / 2])
 
 
-def fitted(rows: Matrix, codes: Labels, n_classes: int, method: Method, C: float) -> tuple[Probe, bool, Matrix, Vector]:
+def fit_probe(
+    rows: Matrix, codes: Labels, n_classes: int, method: Method, C: float
+) -> tuple[Probe, bool, Matrix, Vector]:
     """Fit one probe to all rows, as exactly as rounding allows; whether that was reached; and what was fitted."""
     everything = np.ones((len(rows), 1))
     fits = fit_many(rows, codes[:, None], everything, n_classes, C, EXACT)
@@ -67,7 +71,7 @@ def fitted(rows: Matrix, codes: Labels, n_classes: int, method: Method, C: float
     return made, bool(fits.converged[0]), fits.coefficients[0], fits.intercepts[0]
 
 
-def oriented(direction: Vector, along: Vector) -> tuple[Vector, int, int]:
+def orient(direction: Vector, along: Vector) -> tuple[Vector, int, int]:
     """Turn a direction so that it leads from the earlier to the later of the two classes that lie farthest apart."""
     low, high = int(along.argmin()), int(along.argmax())
     if low > high:
@@ -83,16 +87,16 @@ def top_right(matrix: Matrix) -> Vector:
     return np.asarray(np.linalg.svd(matrix, full_matrices=False)[2][0])
 
 
-def _of_weights(rows: Matrix, codes: Labels, weights: Matrix) -> Vector:
+def _from_weights(rows: Matrix, codes: Labels, weights: Matrix) -> Vector:
     return top_right(weights)
 
 
-def _of_means(rows: Matrix, codes: Labels, weights: Matrix) -> Vector:
+def _from_means(rows: Matrix, codes: Labels, weights: Matrix) -> Vector:
     means = class_means(rows, codes)[0]
     return top_right(means - means.mean(axis=0))
 
 
-def _of_shifts(rows: Matrix, codes: Labels, weights: Matrix) -> Vector:
+def _from_shifts(rows: Matrix, codes: Labels, weights: Matrix) -> Vector:
     """Each row less the mean of all rows of other classes."""
     means, counts = class_means(rows, codes)
     share = counts[:, None] / counts.sum()
@@ -100,7 +104,7 @@ def _of_shifts(rows: Matrix, codes: Labels, weights: Matrix) -> Vector:
     return top_right(rows - others[codes])
 
 
-_DIRECTIONS = {"logistic": _of_weights, "mean_difference": _of_means, "svd": _of_shifts}
+_DIRECTIONS = {"logistic": _from_weights, "mean_difference": _from_means, "svd": _from_shifts}
 
 
 def random_directions(axes: Matrix, count: int, rng: np.random.Generator) -> Matrix:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from shesha import _spelling as spelling
-from shesha._types import Vector
-from shesha._warnings import MeasureWarning, warn
+from shesha.support import spelling as spelling
+from shesha.support.types import Vector
+from shesha.support.warnings import MeasureWarning, warn
 
 _CLOSE = 3
 
@@ -25,10 +25,10 @@ def module_named(model: Any, layer: str) -> Any:
     if layer in known and layer:
         return known[layer]
     names = [name for name in known if name]
-    raise ValueError(f"layer must be the name of a module of the model, got {layer!r}{_offered(layer, names)}")
+    raise ValueError(f"layer must be the name of a module of the model, got {layer!r}{_suggest_names(layer, names)}")
 
 
-def _offered(layer: str, names: list[str]) -> str:
+def _suggest_names(layer: str, names: list[str]) -> str:
     """Close names: those spelled alike, and those that end alike, since wrappers put names of their own before."""
     ending = [name for name in names if name == layer.strip(".") or name.endswith("." + layer.strip("."))]
     close = list(dict.fromkeys([*ending, *spelling.close_names(layer, names, n=_CLOSE, cutoff=0.5)]))[:_CLOSE]
@@ -38,7 +38,7 @@ def _offered(layer: str, names: list[str]) -> str:
 
 
 @contextmanager
-def added(model: Any, layer: str, shift: Vector) -> Iterator[Any]:
+def add_shift(model: Any, layer: str, shift: Vector) -> Iterator[Any]:
     """Add a shift to the last axis of a module's output; the model is as before when the block ends, however it ends.
 
     Yields
@@ -50,7 +50,7 @@ def added(model: Any, layer: str, shift: Vector) -> Iterator[Any]:
 
     def add(_: Any, __: Any, output: Any) -> Any:
         runs[0] += 1
-        return _shifted(output, shift, layer)
+        return _shift_output(output, shift, layer)
 
     handle = module.register_forward_hook(add)
     try:
@@ -61,10 +61,10 @@ def added(model: Any, layer: str, shift: Vector) -> Iterator[Any]:
         warn(f"{layer!r} did not run while it was hooked: nothing was steered", MeasureWarning)
 
 
-def _shifted(output: Any, shift: Vector, layer: str) -> Any:
+def _shift_output(output: Any, shift: Vector, layer: str) -> Any:
     """Return a new output of the same kind; hidden states come first where there are several."""
     if isinstance(output, tuple | list) and len(output):
-        first = _shifted(output[0], shift, layer)
+        first = _shift_output(output[0], shift, layer)
         # Named tuples take their fields one by one, others as one sequence.
         make: Callable[..., Any] = type(output)
         return make(first, *output[1:]) if hasattr(output, "_fields") else make((first, *output[1:]))

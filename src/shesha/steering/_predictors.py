@@ -9,20 +9,20 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._progress import track
-from shesha._random import drawn_number, spawn
-from shesha._types import Labels, Mask, Matrix, Seed, Vector
-from shesha._warnings import NotEstimableWarning
 from shesha.descriptors import anisotropy
+from shesha.inputs import validation as check
 from shesha.kernels.class_statistics import class_means
 from shesha.measures import procrustes_similarity
 from shesha.nulls import summarise
 from shesha.results import SteeringPredictors, SteeringScore
 from shesha.stability import estimate, supervised_alignment
 from shesha.steering._agreement import agreement
-from shesha.steering._design import NO_SHUFFLES, Labelled, labelled, shuffle_count
-from shesha.steering._rows import coordinates
+from shesha.steering._coordinates import coordinates
+from shesha.steering._labelled_rows import NO_SHUFFLES, Labelled, check_labelled, shuffle_count
+from shesha.support.progress import track
+from shesha.support.seeds import draw_seed, spawn
+from shesha.support.types import Labels, Mask, Matrix, Seed, Vector
+from shesha.support.warnings import NotEstimableWarning
 from shesha.transfer import fisher_discriminant, silhouette
 
 Predictor = Callable[[Matrix, Labels], float]
@@ -90,25 +90,27 @@ def predictors(
     (0.5, 0.24)
     """
     rows = check.matrix(X, min_rows=8)
-    known = labelled(X, y, groups, len(rows), halved=False)
-    n_shuffles, number = shuffle_count(n_draws), drawn_number(seed)
+    known = check_labelled(X, y, groups, len(rows), halved=False)
+    n_shuffles, number = shuffle_count(n_draws), draw_seed(seed)
     rng = spawn(number, _SHUFFLING)
-    shuffles = [known.shuffled(rng) for _ in range(n_shuffles)]
-    scores = [_scored(name, rows, known, shuffles) for name in _SUPERVISED]
+    shuffles = [known.shuffle(rng) for _ in range(n_shuffles)]
+    scores = [_score_predictor(name, rows, known, shuffles) for name in _SUPERVISED]
     scores += _coherence(rows, known, n_shuffles, number)
     # As feature_split, but rows that are zero, or zero in one half of the features, are left out of it.
     there = np.asarray(rows.any(axis=1))
     split = estimate(rows[there], n_bootstrap=0, pairs=_PAIRS, seed=number)
     scores.append(SteeringScore(name="feature_split", value=split.value, reason=split.reason or _NO_LABELS))
     scores.append(SteeringScore(name="anisotropy", value=anisotropy(rows), reason=_NO_LABELS))
-    return SteeringPredictors(tuple(scores), len(rows), known.exchanged, n_shuffles, (*known.notes, *_zero(there)))
+    return SteeringPredictors(
+        tuple(scores), len(rows), known.shuffle_description, n_shuffles, (*known.notes, *_zero(there))
+    )
 
 
 def _zero(there: Mask) -> tuple[str, ...]:
     return () if there.all() else (f"{(~there).sum()} rows are zero, and were left out of feature_split",)
 
 
-def _scored(name: str, X: Matrix, y: Labelled, shuffles: list[Labels]) -> SteeringScore:
+def _score_predictor(name: str, X: Matrix, y: Labelled, shuffles: list[Labels]) -> SteeringScore:
     function, best = _SUPERVISED[name]
     with warnings.catch_warnings():
         # A draw without a score counts as extreme, and a value without one says so in its line.
@@ -117,10 +119,10 @@ def _scored(name: str, X: Matrix, y: Labelled, shuffles: list[Labels]) -> Steeri
         null = np.array([function(X, codes) for codes in track(shuffles, len(shuffles), "shuffles")])
     if np.isnan(value):
         return SteeringScore(name=name, value=value, reason="not estimable from these rows")
-    return _beside(name, value, null, best)
+    return _score_with_null(name, value, null, best)
 
 
-def _beside(name: str, value: float, null: Vector, best: float | None) -> SteeringScore:
+def _score_with_null(name: str, value: float, null: Vector, best: float | None) -> SteeringScore:
     if not len(null):
         return SteeringScore(name=name, value=value, reason=NO_SHUFFLES)
     worth = summarise(value, null, "higher", _LEVEL, best)

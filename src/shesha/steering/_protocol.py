@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha._types import Index, Labels, Mask, Matrix, Vector
 from shesha.kernels.threads import parallel
-from shesha.steering._design import Labelled
+from shesha.steering._coordinates import Coordinates
 from shesha.steering._directions import ENOUGH, Method, Probe, probes
-from shesha.steering._local import local_effects
-from shesha.steering._rows import Coordinates
+from shesha.steering._labelled_rows import Labelled
+from shesha.steering._neighbour_reader import local_effects
+from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 
 SCORES = ("accuracy", "max_drop", "to_target", "to_source", "anti_steerable")
 _AT_A_TIME = 256
@@ -36,9 +36,9 @@ class Plan:
         return len(self.codes)
 
 
-def planned(y: Labelled, n_splits: int, n_draws: int, rng: np.random.Generator) -> Plan:
+def draw_plan(y: Labelled, n_splits: int, n_draws: int, rng: np.random.Generator) -> Plan:
     """Draw shuffles of the labels, and halves for each: each half trains once and is steered once."""
-    codes = np.array([y.codes, *(y.shuffled(rng) for _ in range(n_draws))])
+    codes = np.array([y.codes, *(y.shuffle(rng) for _ in range(n_draws))])
     training = []
     for own in codes:
         for _ in range(n_splits):
@@ -83,7 +83,7 @@ def outcomes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[O
         training, codes = plan.training[:, span], plan.codes[plan.labelling[span]].T
         fitted = probes(X.values, codes, training, n_classes, setup.method, setup.C, ENOUGH)
         found += parallel(
-            lambda j, fitted=fitted, codes=codes, training=training: steered(  # type: ignore[misc]
+            lambda j, fitted=fitted, codes=codes, training=training: steer(  # type: ignore[misc]
                 X, codes[:, j], ~training[:, j], fitted[j], fitted[j].direction, setup
             ),
             range(len(fitted)),
@@ -91,14 +91,14 @@ def outcomes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[O
     return found
 
 
-def observed_probes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[Probe]:
+def fit_observed_probes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[Probe]:
     """The probes of the true labels, once more: for directions other than their own."""
     own = plan.labelling == 0
     codes = np.repeat(plan.codes[0][:, None], own.sum(), axis=1)
     return probes(X.values, codes, plan.training[:, own], n_classes, setup.method, setup.C, ENOUGH)
 
 
-def steered(X: Coordinates, codes: Labels, tested: Mask, probe: Probe, direction: Vector, setup: Setup) -> Outcome:
+def steer(X: Coordinates, codes: Labels, tested: Mask, probe: Probe, direction: Vector, setup: Setup) -> Outcome:
     """Move the tested rows along a direction and read them with the probe."""
     rows = np.flatnonzero(tested)
     base, slopes = probe.scores(X.values[rows]), probe.weights @ direction
@@ -112,14 +112,14 @@ def steered(X: Coordinates, codes: Labels, tested: Mask, probe: Probe, direction
     scores = (
         accuracies[zero],
         accuracies[zero] - accuracies.min(),
-        _became(read, zero, int(setup.alphas.argmax()), probe.target),
-        _became(read, zero, int(setup.alphas.argmin()), probe.source),
+        _conversion_share(read, zero, int(setup.alphas.argmax()), probe.target),
+        _conversion_share(read, zero, int(setup.alphas.argmin()), probe.source),
         (effects < 0).mean() if len(effects) else np.nan,
     )
     return Outcome(accuracies, np.array(scores), _median_strength(base, slopes, probe.target), rows, effects)
 
 
-def _became(read: Labels, zero: int, at: int, label: int) -> float:
+def _conversion_share(read: Labels, zero: int, at: int, label: int) -> float:
     """Share of the rows read as something else that become a class; NaN without such rows, or such a strength."""
     others = read[:, zero] != label
     return float((read[others, at] == label).mean()) if at != zero and others.any() else np.nan

@@ -6,10 +6,10 @@ import warnings
 
 import numpy as np
 
-from shesha._types import Matrix, Vector
 from shesha.nulls import summarise
 from shesha.results import SteeringScore
-from shesha.steering._design import NO_SHUFFLES
+from shesha.steering._labelled_rows import NO_SHUFFLES
+from shesha.support.types import Matrix, Vector
 
 SATURATED = 0.95
 """Share of the largest possible drop from which on all rows are, in effect, read as one class."""
@@ -38,7 +38,7 @@ def interval(values: Vector) -> tuple[float, float]:
     return float(found.mean() - margin), float(found.mean() + margin)
 
 
-def beside_null(
+def score_with_null(
     name: str, values: Matrix, closer: str, level: float, bounds: tuple[float, float] = (0.0, 1.0)
 ) -> SteeringScore:
     """Put a number beside its null; the first line of values is that of the true labels, one column per probe."""

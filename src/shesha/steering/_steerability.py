@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._random import generator
-from shesha._types import Matrix, Seed, Vector
+from shesha.inputs import validation as check
 from shesha.results import Steerability, SteeringScore
-from shesha.steering._alphas import PAPER, Units, strengths
-from shesha.steering._design import Labelled, labelled, shuffle_count
+from shesha.steering._coordinates import Coordinates, coordinates
 from shesha.steering._directions import METHODS, Method, Probe, random_directions
-from shesha.steering._local import NEIGHBOURS
-from shesha.steering._protocol import SCORES, Outcome, Plan, Setup, observed_probes, outcomes, planned, steered
-from shesha.steering._rows import Coordinates, coordinates
-from shesha.steering._scores import SATURATED, beside_null, mean
+from shesha.steering._labelled_rows import Labelled, check_labelled, shuffle_count
+from shesha.steering._neighbour_reader import NEIGHBOURS
+from shesha.steering._protocol import SCORES, Outcome, Plan, Setup, draw_plan, fit_observed_probes, outcomes, steer
+from shesha.steering._scores import SATURATED, mean, score_with_null
+from shesha.steering._strengths import PAPER, Units, strengths
+from shesha.support.seeds import generator
+from shesha.support.types import Matrix, Seed, Vector
 
 LEVEL = 0.05
 _NAMES = ("accuracy", "max drop", "flips to target", "flips to source", "anti-steerable rows")
@@ -89,17 +89,17 @@ def steerability(
     (0.36, 0.05, 0.07)
     """
     rows = coordinates(X)
-    known = labelled(X, y, groups, len(rows.values))
+    known = check_labelled(X, y, groups, len(rows.values))
     given, steps = strengths(alphas, units, rows.norm)
     check.choice(method, METHODS, "method")
     setup = Setup(steps, method, check.positive(C, "C"), NEIGHBOURS)
     rng = generator(seed)
-    plan = planned(known, check.count(n_splits, "n_splits"), shuffle_count(n_draws), rng)
+    plan = draw_plan(known, check.count(n_splits, "n_splits"), shuffle_count(n_draws), rng)
     found = outcomes(rows, known.n_classes, plan, setup)
     own = found[: 2 * plan.n_splits]
-    probes = observed_probes(rows, known.n_classes, plan, setup)
+    probes = fit_observed_probes(rows, known.n_classes, plan, setup)
     axes = random_directions(rows.axes, check.count(n_directions, "n_directions"), rng)
-    control = _along(axes, rows, plan, probes, setup)
+    control = _control_outcomes(axes, rows, plan, probes, setup)
     scores = _scores(found, plan)
     source, target = _poles(probes)
     largest = _largest_drop(known, scores[0].value, source, target)
@@ -123,7 +123,7 @@ def steerability(
         units=units,
         norm=rows.norm,
         method=method,
-        exchanged=known.exchanged,
+        exchanged=known.shuffle_description,
         n_rows=len(rows.values),
         n_splits=plan.n_splits,
         n_directions=len(axes),
@@ -132,10 +132,10 @@ def steerability(
     )
 
 
-def _along(axes: Matrix, X: Coordinates, plan: Plan, probes: list[Probe], setup: Setup) -> list[Outcome]:
+def _control_outcomes(axes: Matrix, X: Coordinates, plan: Plan, probes: list[Probe], setup: Setup) -> list[Outcome]:
     """What directions do that no probe gave: the control."""
     return [
-        steered(X, plan.codes[0], ~plan.training[:, j], probe, axis, setup)
+        steer(X, plan.codes[0], ~plan.training[:, j], probe, axis, setup)
         for j, probe in enumerate(probes)
         for axis in axes
     ]
@@ -148,7 +148,7 @@ def _column(found: list[Outcome], name: str) -> Vector:
 def _scores(found: list[Outcome], plan: Plan) -> list[SteeringScore]:
     values = np.array([one.scores for one in found]).reshape(plan.n_labellings, -1, len(SCORES))
     closer = ("higher", "higher", "higher", "higher", "lower")
-    return [beside_null(name, values[:, :, k], closer[k], LEVEL) for k, name in enumerate(_NAMES)]
+    return [score_with_null(name, values[:, :, k], closer[k], LEVEL) for k, name in enumerate(_NAMES)]
 
 
 def _poles(probes: list[Probe]) -> tuple[int, int]:

@@ -10,17 +10,17 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import ArrayLike, NDArray
 
-from shesha import _validate as check
-from shesha._types import Seed, Vector
-from shesha._warnings import MeasureWarning, warn
+from shesha.inputs import validation as check
 from shesha.results import SteeringScore
-from shesha.results._base import Result
+from shesha.results.base import Result
 from shesha.steering._agreement import agreement
-from shesha.steering._alphas import UNITS, Units
-from shesha.steering._design import labelled, shuffle_count
-from shesha.steering._directions import METHODS, Method, fitted
-from shesha.steering._hook import added
-from shesha.steering._rows import coordinates
+from shesha.steering._coordinates import coordinates
+from shesha.steering._directions import METHODS, Method, fit_probe
+from shesha.steering._hook import add_shift
+from shesha.steering._labelled_rows import check_labelled, shuffle_count
+from shesha.steering._strengths import UNITS, Units
+from shesha.support.types import Seed, Vector
+from shesha.support.warnings import MeasureWarning, warn
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
         plain = (one.direction if isinstance(one, SteeringVector) else one for one in inputs)
         return getattr(ufunc, method)(*plain, **options)
 
-    def scaled(self, alpha: float, units: Units = "norm") -> Vector:
+    def scale(self, alpha: float, units: Units = "norm") -> Vector:
         """Return the vector at a strength: what a hook adds.
 
         Parameters
@@ -120,8 +120,8 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
         >>> with vector(X, y, n_draws=0).hook(model, "0", alpha=1.0):
         ...     out = model(torch.zeros(1, 2))
         """
-        shift = self.scaled(alpha, units)
-        return added(model, layer, shift)
+        shift = self.scale(alpha, units)
+        return add_shift(model, layer, shift)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -198,10 +198,10 @@ def vector(
     True
     """
     rows = coordinates(X)
-    known = labelled(X, y, groups, len(rows.values), halved=False)
+    known = check_labelled(X, y, groups, len(rows.values), halved=False)
     check.choice(method, METHODS, "method")
     strength = check.positive(C, "C")
-    probe, converged, weights, intercepts = fitted(rows.values, known.codes, known.n_classes, method, strength)
+    probe, converged, weights, intercepts = fit_probe(rows.values, known.codes, known.n_classes, method, strength)
     if not probe.direction.any():
         raise ValueError(f"X must have classes whose means differ, got a {method} vector of length 0")
     if not converged:
@@ -218,7 +218,7 @@ def vector(
         method=method,
         C=strength,
         n_rows=len(rows.values),
-        exchanged=known.exchanged,
+        exchanged=known.shuffle_description,
         weights=back,
         intercepts=intercepts - back @ rows.mean,
         classes=known.names,

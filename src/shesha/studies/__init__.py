@@ -15,9 +15,9 @@ from shesha.studies._checks import Check, checks_of, judged, missing
 from shesha.studies._index import write_index
 from shesha.studies._page import Page, Picture
 from shesha.studies._registry import find, studies
-from shesha.studies._running import run, write_page
 from shesha.studies._study import Grid, Study, Unreachable, study
-from shesha.studies._writing import StudyRun
+from shesha.studies.running import run, write_page
+from shesha.studies.writing import StudyRun
 
 __all__ = [
     "Check",

@@ -10,7 +10,7 @@ from typing import Any
 
 from shesha.runs import ResultStore
 from shesha.studies._study import Study
-from shesha.studies._writing import ROWS, SUMMARY
+from shesha.studies.writing import ROWS, SUMMARY
 
 
 def adopt(study: Study, store: ResultStore, folder: Path, key: Any) -> int:

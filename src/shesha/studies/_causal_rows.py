@@ -7,10 +7,10 @@ from functools import cache
 
 import numpy as np
 
-from shesha._types import Array, Matrix
 from shesha.studies._encoders import encoded
 from shesha.studies._language_models import smollm2
 from shesha.studies._sentences import Text, labelled
+from shesha.support.types import Array, Matrix
 
 CAUSAL = "SmolLM2"
 DEPTHS = tuple(range(3, 31, 3))
@@ -84,7 +84,7 @@ def pooled(states: Array) -> dict[str, Matrix]:
     """Make one row of each text in three ways, of states (n, n_tokens, d) that are NaN where a text has ended."""
     import torch
 
-    from shesha.extract._pooling import last, later, mean
+    from shesha.extract.pooling import last, later, mean
 
     given = torch.from_numpy(np.asarray(states, dtype=np.float64))
     mask = ~given[..., 0].isnan()

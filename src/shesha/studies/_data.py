@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._types import Matrix
+from shesha.support.types import Matrix
 
 N, LATENT, D = 200, 50, 256
 """Rows, latent factors and features of "Geometric Stability", section 7.1."""

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from shesha._types import Matrix
 from shesha.studies._files import opened
 from shesha.studies._sentences import Text, labelled
 from shesha.studies._study import Unreachable
+from shesha.support.types import Matrix
 
 WIDTH = 384
 N_LAYERS = 6

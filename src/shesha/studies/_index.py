@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shesha._atomic import write_text
 from shesha.report import markdown_table
 from shesha.studies._checks import (
     AGREES,
@@ -25,7 +24,8 @@ from shesha.studies._checks import (
 )
 from shesha.studies._main_claims import decided
 from shesha.studies._registry import studies
-from shesha.studies._writing import CHECKS, SUMMARY
+from shesha.studies.writing import CHECKS, SUMMARY
+from shesha.support.atomic_files import write_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -68,8 +68,8 @@ def opened(place: Any, options: dict[str, Any], final: str) -> Model:
     """Read a network and its tokenizer from a folder, or by a name that transformers finds without a network."""
     import torch
 
-    from shesha._optional import require
-    from shesha.extract._loading import quiet
+    from shesha.extract.pretrained import quiet
+    from shesha.support.optional import require
 
     transformers = require("transformers", "hf")
     # Pickled weights would run code; safetensors and GGUF hold numbers only.

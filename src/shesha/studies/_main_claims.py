@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from shesha.studies._writing import PUBLISHED
+from shesha.studies.writing import PUBLISHED
 
 if TYPE_CHECKING:
     import pandas as pd

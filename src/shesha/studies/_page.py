@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shesha._atomic import replacing, write_text
 from shesha.report import markdown_table
 from shesha.studies._checks import Check, as_table
 from shesha.studies._decimals import column_cells
+from shesha.support.atomic_files import replacing, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +88,7 @@ def _told(checks: Iterable[Check]) -> pd.DataFrame:
 
 
 def _close(figure: Figure) -> None:
-    from shesha.plots import pyplot
+    from shesha.charts import pyplot
 
     pyplot().close(figure)
 

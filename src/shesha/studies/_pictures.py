@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.plots import PALETTE, pyplot
+from shesha.charts import PALETTE, pyplot
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha._types import Vector
+from shesha.support.types import Vector
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,8 +6,8 @@ from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
 
-from shesha import _spelling as spelling
 from shesha.studies._study import Study
+from shesha.support import spelling as spelling
 
 
 @cache
@@ -39,7 +39,7 @@ def find(name: str) -> Study:
     """
     module, colon, attribute = name.partition(":")
     if not colon:
-        return spelling.by_name(name, studies(), "study", "`shesha study list`")
+        return spelling.find_by_name(name, studies(), "study", "`shesha study list`")
     try:
         found = getattr(import_module(module), attribute, None)
     except ModuleNotFoundError as error:

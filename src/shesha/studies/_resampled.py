@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha._types import Matrix, Vector
 from shesha.bio.analysis._random_intercept import random_intercept as fit_random_intercept
+from shesha.support.types import Matrix, Vector
 
 if TYPE_CHECKING:
     import pandas as pd

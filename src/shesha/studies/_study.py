@@ -8,7 +8,7 @@ from inspect import getdoc, signature
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from shesha import _validate as check
+from shesha.inputs import validation as check
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,10 +1,10 @@
 """How well would these features serve these labels? Scores that need no training."""
 
 from shesha.transfer.centroids import centroid_softmax, margin_score
-from shesha.transfer.cohesion import silhouette
-from shesha.transfer.evidence import logme, logme_regression
-from shesha.transfer.gaussians import bhattacharyya, gbc
+from shesha.transfer.gaussian_overlap import bhattacharyya, gbc
+from shesha.transfer.logme import logme, logme_regression
 from shesha.transfer.scatter import fisher_discriminant, h_score
+from shesha.transfer.silhouette import silhouette
 from shesha.transfer.source import leep, nce
 from shesha.transfer.variance import anisotropy
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _memory as memory
-from shesha._types import Matrix, Vector
-from shesha._warnings import NotEstimable
-from shesha.kernels.distances import condensed
-from shesha.transfer.classes import ClassedRows, classed_rows
-from shesha.transfer.estimable import estimable
+from shesha.kernels.distances import condensed_distances
+from shesha.support import memory as memory
+from shesha.support.types import Matrix, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.transfer.class_statistics import ClassedRows, check_classes
+from shesha.transfer.estimable import nan_with_reason
 
 
-@estimable
+@nan_with_reason
 def margin_score(X: ArrayLike, y: ArrayLike) -> float:
     """How much nearer rows lie to the centroid of their own class than to any other.
 
@@ -45,7 +45,7 @@ def margin_score(X: ArrayLike, y: ArrayLike) -> float:
     >>> round(margin_score([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1]), 3)
     0.664
     """
-    data = classed_rows(X, y)
+    data = check_classes(X, y)
     own, other = _squared_distances(data)
     a, b = np.sqrt(own), np.sqrt(other.min(axis=1))
     # Distances that are only rounding have no ratio.
@@ -53,7 +53,7 @@ def margin_score(X: ArrayLike, y: ArrayLike) -> float:
     return float(np.where(near, 0.0, (b - a) / np.where(near, 1.0, b + a)).mean())
 
 
-@estimable
+@nan_with_reason
 def centroid_softmax(X: ArrayLike, y: ArrayLike) -> float:
     """Mean log-probability of the own class under a softmax of distances to the class centroids.
 
@@ -85,7 +85,7 @@ def centroid_softmax(X: ArrayLike, y: ArrayLike) -> float:
     >>> round(centroid_softmax([[0.0], [2.0], [4.0], [6.0]], [0, 0, 1, 1]), 3)
     -0.129
     """
-    data = classed_rows(X, y)
+    data = check_classes(X, y)
     own, other = _squared_distances(data)
     scale = own.mean()
     if scale <= data.negligible:
@@ -108,14 +108,14 @@ def _squared_distances(data: ClassedRows) -> tuple[Vector, Matrix]:
     to_own_mean = np.einsum("ij,ij->i", within, within)
     # Seen from its own mean, a row near it loses no digits however far apart the classes lie.
     inner = within @ data.means.T
-    other = to_own_mean[:, None] + 2 * (inner[each, codes, None] - inner) + _between_means(data)[codes]
+    other = to_own_mean[:, None] + 2 * (inner[each, codes, None] - inner) + _centroid_distances(data)[codes]
     other[each, codes] = np.inf
     return to_own_mean * (size / (size - 1)) ** 2, np.maximum(other, 0.0)
 
 
-def _between_means(data: ClassedRows) -> Matrix:
+def _centroid_distances(data: ClassedRows) -> Matrix:
     """Squared distances between the class means."""
     n_classes = len(data.names)
     square = np.zeros((n_classes, n_classes))
-    square[np.triu_indices(n_classes, k=1)] = condensed(data.means, "euclidean", squared=True)
+    square[np.triu_indices(n_classes, k=1)] = condensed_distances(data.means, "euclidean", squared=True)
     return square + square.T

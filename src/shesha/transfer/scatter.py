@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha._warnings import NotEstimable
-from shesha.transfer.classes import classed_rows
-from shesha.transfer.estimable import estimable
+from shesha.support.warnings import NotEstimable
+from shesha.transfer.class_statistics import check_classes
+from shesha.transfer.estimable import nan_with_reason
 
 
-@estimable
+@nan_with_reason
 def h_score(X: ArrayLike, y: ArrayLike) -> float:
     """H-score: variance of the class means in units of the total variance.
 
@@ -46,13 +46,13 @@ def h_score(X: ArrayLike, y: ArrayLike) -> float:
     >>> round(h_score(X, y), 3), round(h_score(X + 4 * np.eye(5)[y], y), 3)
     (0.172, 1.744)
     """
-    data = classed_rows(X, y)
+    data = check_classes(X, y)
     lengths, axes = data.principal_axes()
-    white = data.projected(axes / lengths)
-    return min(white.scatter_between(), len(data.names) - 1.0)
+    white = data.project(axes / lengths)
+    return min(white.between_scatter(), len(data.names) - 1.0)
 
 
-@estimable
+@nan_with_reason
 def fisher_discriminant(X: ArrayLike, y: ArrayLike) -> float:
     """Fisher's ratio: scatter between classes over scatter within.
 
@@ -80,8 +80,8 @@ def fisher_discriminant(X: ArrayLike, y: ArrayLike) -> float:
     >>> fisher_discriminant([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1])
     25.0
     """
-    data = classed_rows(X, y)
-    within = data.scatter_within()
+    data = check_classes(X, y)
+    within = data.within_scatter()
     if within == 0:
         raise NotEstimable("no row differs from the mean of its class")
-    return float(np.divide(data.scatter_between(), within))
+    return float(np.divide(data.between_scatter(), within))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha import _validate as check
-from shesha.transfer.classes import class_sums
+from shesha.inputs import validation as check
+from shesha.transfer.class_statistics import class_sums
 
 _ROW_SUM = 1e-3
 """How far the probabilities of a row may miss 1: half-precision softmax does by this much."""
@@ -55,11 +55,11 @@ def _probabilities(P: ArrayLike) -> NDArray[np.float64]:
     rows = check.matrix(P, "P")
     negative = np.flatnonzero((rows < 0).any(axis=1))
     if len(negative):
-        raise ValueError(f"P must hold probabilities, got negative numbers in rows {check.listed(negative)}")
+        raise ValueError(f"P must hold probabilities, got negative numbers in rows {check.join_items(negative)}")
     sums = rows.sum(axis=1, keepdims=True)
     off = np.flatnonzero(np.abs(sums - 1) > _ROW_SUM)
     if len(off):
-        raise ValueError(f"P must have rows that sum to 1, got other sums in rows {check.listed(off)}")
+        raise ValueError(f"P must have rows that sum to 1, got other sums in rows {check.join_items(off)}")
     return np.asarray(rows / sums)
 
 

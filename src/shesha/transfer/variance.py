@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
+from shesha.inputs import validation as check
 from shesha.kernels import spectrum
 
 

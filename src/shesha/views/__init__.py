@@ -4,27 +4,35 @@ Every view can be permuted: relabelling the rows is gathering, so null distribut
 """
 
 from shesha.kernels.halves import UndirectedHalfError
-from shesha.views._adjusted import Adjusted, Refitted, adjusted
 from shesha.views._basis import Basis
 from shesha.views._covariates import Covariates
+from shesha.views._distance_subsets import DistanceSubsets
+from shesha.views._distribution import Projections, Spectrum
 from shesha.views._features import Features
 from shesha.views._folds import Folds, Groups
-from shesha.views._given import Rdm, UndirectedRowsError, hint_of_distances, looks_like_distances
-from shesha.views._gram import Gram
 from shesha.views._heat_trace import HeatTrace
+from shesha.views._matrix import Plain
 from shesha.views._neighbours import Neighbours
-from shesha.views._plain import Plain
-from shesha.views._rdm import Distances, PartialRdm, RankedRdm
-from shesha.views._representation import Representation, Symmetric, View, aligned, folding_for, named, together
-from shesha.views._rows import Rows, rows_or_distances, source_of
-from shesha.views._same_rows import in_one_order, layers_in_one_order, rows_at
-from shesha.views._sampled_halves import SampledHalves
+from shesha.views._row_alignment import align_rows, layers_in_one_order, take_rows
+from shesha.views._rows import Rows, representation_from, rows_or_distances
 from shesha.views._scalars import Concentricity, Magnitude, Scalar, SplitStability, Uniformity
-from shesha.views._split_halves import SplitHalves
-from shesha.views._standard import Standard
-from shesha.views._subsets import DistanceSubsets
-from shesha.views._unordered import Projections, Spectrum
+from shesha.views._standard_rows import Standard
 from shesha.views._variances import Variances
+from shesha.views.covariate_adjusted import Adjusted, Refitted, adjust_for_covariates
+from shesha.views.gram import Gram
+from shesha.views.rdm import Distances, PartialRdm, RankedRdm
+from shesha.views.rdm_input import Rdm, UndirectedRowsError, hint_of_distances, looks_like_distances
+from shesha.views.representation import (
+    Representation,
+    Symmetric,
+    View,
+    aligned,
+    check_named_arrays,
+    choose_folding,
+    move_together,
+)
+from shesha.views.sampled_halves import SampledHalves
+from shesha.views.split_halves import SplitHalves
 
 __all__ = [
     "Adjusted",
@@ -60,16 +68,16 @@ __all__ = [
     "Uniformity",
     "Variances",
     "View",
-    "adjusted",
+    "adjust_for_covariates",
+    "align_rows",
     "aligned",
-    "folding_for",
+    "check_named_arrays",
+    "choose_folding",
     "hint_of_distances",
-    "in_one_order",
     "layers_in_one_order",
     "looks_like_distances",
-    "named",
-    "rows_at",
+    "move_together",
+    "representation_from",
     "rows_or_distances",
-    "source_of",
-    "together",
+    "take_rows",
 ]

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from shesha._arrays import gathered, namespace, norm, on_host, singular_values, thin_svd, to_host
-from shesha._types import Index, Matrix, Vector
-from shesha._warnings import NotEstimable
+from shesha.support.arrays import is_numpy, namespace, norm, singular_values, take_rows, thin_svd, to_host
+from shesha.support.types import Index, Matrix, Vector
+from shesha.support.warnings import NotEstimable
 from shesha.views._features import Features
-from shesha.views._representation import Representation, View
+from shesha.views.representation import Representation, View
 
 _EQUAL = 1e-9
 
@@ -30,15 +30,15 @@ class Basis(View):
     """Right singular vectors (rows): directions * singular_values @ loadings are the features."""
 
     @classmethod
-    def of(cls, source: Representation, *, centred: bool = True) -> Basis:
+    def build(cls, source: Representation, *, centred: bool = True) -> Basis:
         """Decompose the (centred) features."""
         features = source.view(Features)
         rows = features.centred if centred else features.rows
         left, values, right = _thin_svd(rows)
-        rank = int(np.count_nonzero(values > _rounding_level(features, values)))
+        rank = int(np.count_nonzero(values > _singular_value_rounding(features, values)))
         if not rank:
             raise NotEstimable("all rows are equal" if centred else "all entries are zero")
-        return cls(_leading(left, rank), values[:rank], features.unit, rows.shape[1], right[:rank, :])
+        return cls(_leading_directions(left, rank), values[:rank], features.unit, rows.shape[1], right[:rank, :])
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
@@ -65,28 +65,28 @@ class Basis(View):
         """Fewest leading directions that hold this share of the variance."""
         # Shares within rounding of the asked one reach it.
         reached = np.cumsum(self.variances) >= share * (1 - 4 * np.finfo(float).eps)
-        return self.with_ties(int(np.argmax(reached)) + 1 if reached.any() else self.rank)
+        return self.count_with_ties(int(np.argmax(reached)) + 1 if reached.any() else self.rank)
 
-    def with_ties(self, k: int) -> int:
+    def count_with_ties(self, k: int) -> int:
         """As many leading directions, and those whose singular value equals that of the last.
 
         Which directions of equal singular values come first is rounding, or row numbers.
         """
-        while k < self.rank and self._tied(k):
+        while k < self.rank and self._is_tied(k):
             k += 1
         return k
 
-    def _tied(self, k: int) -> bool:
+    def _is_tied(self, k: int) -> bool:
         """Whether the singular value at place k equals the one before it."""
         return bool(self.variances[k] >= self.variances[k - 1] * (1 - _EQUAL))
 
-    def leading_weights(self, k: int) -> Vector:
+    def direction_weights(self, k: int) -> Vector:
         """How much each direction counts among the leading k: in part, if the cut falls among equal ones."""
         k = min(k, self.rank)
-        first = last = self.with_ties(k)
+        first = last = self.count_with_ties(k)
         if last > k:
             first = k
-            while first and self._tied(first):
+            while first and self._is_tied(first):
                 first -= 1
         weights = np.ones(last)
         weights[first:] = (k - first) / max(1, last - first)
@@ -96,24 +96,28 @@ class Basis(View):
         """Return the leading directions only."""
         k = min(n_components, self.rank)
         return Basis(
-            _leading(self.directions, k), self.singular_values[:k], self.unit, self.n_features, self.loadings[:k, :]
+            _leading_directions(self.directions, k),
+            self.singular_values[:k],
+            self.unit,
+            self.n_features,
+            self.loadings[:k, :],
         )
 
     def overlap(self, other: Basis) -> Matrix:
         """Cosines between the directions of the two, where the directions lie."""
-        return self.between(other, "overlap", lambda: self.directions.T @ other.directions)
+        return self.cached_with(other, "overlap", lambda: self.directions.T @ other.directions)
 
     def squared_overlap(self, other: Basis) -> Matrix:
         """Squared cosines between the directions of the two."""
-        return self.between(other, "squared overlap", lambda: np.asarray(to_host(self.overlap(other)) ** 2))
+        return self.cached_with(other, "squared overlap", lambda: np.asarray(to_host(self.overlap(other)) ** 2))
 
     def canonical_correlations(self, other: Basis) -> Vector:
         """Cosines of the principal angles between the spaces that the directions span, largest first."""
         return np.clip(singular_values(self.overlap(other)), 0.0, 1.0)
 
-    def permuted(self, order: Index) -> Basis:
+    def permute(self, order: Index) -> Basis:
         """Relabel: row i of the result is row order[i] of this."""
-        return Basis(gathered(self.directions, order), self.singular_values, self.unit, self.n_features, self.loadings)
+        return Basis(take_rows(self.directions, order), self.singular_values, self.unit, self.n_features, self.loadings)
 
 
 def _thin_svd(rows: Matrix) -> tuple[Matrix, Vector, Matrix]:
@@ -131,12 +135,12 @@ def _thin_svd(rows: Matrix) -> tuple[Matrix, Vector, Matrix]:
     return thin_svd(rows)
 
 
-def _leading(directions: Matrix, k: int) -> Matrix:
+def _leading_directions(directions: Matrix, k: int) -> Matrix:
     found = directions[:, :k]
-    return np.ascontiguousarray(found) if on_host(found) else found
+    return np.ascontiguousarray(found) if is_numpy(found) else found
 
 
-def _rounding_level(features: Features, values: Vector) -> float:
+def _singular_value_rounding(features: Features, values: Vector) -> float:
     """Singular values that rounding alone produces, in the decomposition and in the numbers as stored."""
     n, d = features.rows.shape
     decomposition = max(n, d) * np.finfo(float).eps * max(float(values[0]), 1.0)

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha import _validate as check
-from shesha._arrays import to_host
-from shesha._types import Index, Matrix
+from shesha.inputs import validation as check
 from shesha.kernels.triangles import square
-from shesha.nulls.alike import alike
+from shesha.nulls.covariate_matching import match_by_distance
 from shesha.nulls.designs import STRATUM
 from shesha.nulls.exchange import Exchange
-from shesha.views._given import Rdm
+from shesha.support.arrays import to_host
+from shesha.support.types import Index, Matrix
+from shesha.views.rdm_input import Rdm
 
 FEWEST_FREE = 4
 """Rows that must be left once every covariate has taken one."""
@@ -34,7 +34,7 @@ class Covariates:
     given: Rdm | None = None
 
     @classmethod
-    def of(cls, covariates: ArrayLike | Rdm, n_rows: int) -> Covariates:
+    def build(cls, covariates: ArrayLike | Rdm, n_rows: int) -> Covariates:
         """Check the covariates.
 
         Parameters
@@ -52,7 +52,7 @@ class Covariates:
             if covariates.n_rows != n_rows:
                 raise ValueError(f"covariates must be of the {n_rows} rows compared, got {covariates.n_rows} rows")
             return cls(None, covariates)
-        parts = [_coded(column, name, n_rows) for name, column in _columns(covariates, n_rows)]
+        parts = [_code_column(column, name, n_rows) for name, column in _columns(covariates, n_rows)]
         found = cls(np.concatenate(parts, axis=1))
         if n_rows - found.n_taken < FEWEST_FREE:
             raise ValueError(
@@ -64,17 +64,17 @@ class Covariates:
     @property
     def n_rows(self) -> int:
         """Number of inputs."""
-        return self.given.n_rows if self.given is not None else len(self._known)
+        return self.given.n_rows if self.given is not None else len(self._columns)
 
     @property
-    def _known(self) -> Matrix:
+    def _columns(self) -> Matrix:
         assert self.columns is not None
         return self.columns
 
     @cached_property
     def basis(self) -> Matrix:
         """Orthonormal columns that span the centred covariates."""
-        left, values, _ = np.linalg.svd(self._known - self._known.mean(axis=0), full_matrices=False)
+        left, values, _ = np.linalg.svd(self._columns - self._columns.mean(axis=0), full_matrices=False)
         return np.ascontiguousarray(left[:, values > 1e-9 * max(1.0, float(values.max(initial=0.0)))])
 
     @property
@@ -91,19 +91,19 @@ class Covariates:
         found[:, left <= _NOTHING * lengths] = 0.0
         return np.asarray(found + mean)
 
-    def at(self, rows: Index) -> Covariates:
+    def take(self, rows: Index) -> Covariates:
         """The covariates of some rows."""
         if self.given is not None:
-            return Covariates(None, self.given.rows_at(rows))
-        return Covariates(self._known[rows])
+            return Covariates(None, self.given.take_rows(rows))
+        return Covariates(self._columns[rows])
 
     @cached_property
     def distances(self) -> Rdm:
         """Distances between rows: as given, or Euclidean."""
         if self.given is not None:
             return self.given
-        lengths = np.einsum("ij,ij->i", self._known, self._known)
-        squared = lengths[:, None] + lengths - 2 * self._known @ self._known.T
+        lengths = np.einsum("ij,ij->i", self._columns, self._columns)
+        squared = lengths[:, None] + lengths - 2 * self._columns @ self._columns.T
         # Rows of one class are equal, whatever rounding says.
         found = np.sqrt(np.where(squared > 1e-12 * (1 + lengths[:, None]), squared, 0.0))
         np.fill_diagonal(found, 0.0)
@@ -111,7 +111,7 @@ class Covariates:
 
     def design(self, blocks: ArrayLike | None = None) -> Exchange:
         """Say that rows of like covariates take each other's place."""
-        return alike(square(self.distances.condensed, self.n_rows), "covariates", blocks)
+        return match_by_distance(square(self.distances.condensed, self.n_rows), "covariates", blocks)
 
 
 def _columns(covariates: Any, n_rows: int) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -132,7 +132,7 @@ def _columns(covariates: Any, n_rows: int) -> Iterator[tuple[str, NDArray[Any]]]
         yield name, column
 
 
-def _coded(column: NDArray[Any], name: str, n_rows: int) -> Matrix:
+def _code_column(column: NDArray[Any], name: str, n_rows: int) -> Matrix:
     """Standardise numbers; give each class of a label a column."""
     if column.dtype.kind == "O":
         column = _numbers_if_all_are(column)

@@ -8,10 +8,10 @@ from typing import cast
 
 import numpy as np
 
-from shesha._arrays import column_medians, gathered, namespace, norm, on_host, singular_values
-from shesha._types import Index, Matrix
 from shesha.kernels.precision import length_unit
-from shesha.views._representation import Representation, View
+from shesha.support.arrays import column_medians, is_numpy, namespace, norm, singular_values, take_rows
+from shesha.support.types import Index, Matrix
+from shesha.views.representation import Representation, View
 
 _MEDIAN_ROWS = 100
 
@@ -25,7 +25,7 @@ class Features(View):
     precision: float
 
     @classmethod
-    def of(cls, source: Representation) -> Features:
+    def build(cls, source: Representation) -> Features:
         """Take the rows as they are."""
         rows = source.rows
         unit = length_unit(rows)
@@ -57,7 +57,7 @@ class Features(View):
         return self.centred if d <= n else _triangular_factor(self.centred)
 
     @cached_property
-    def standardised(self) -> tuple[Matrix, Index]:
+    def unit_columns(self) -> tuple[Matrix, Index]:
         """Centred columns of unit length, and the columns that have none (they are zero)."""
         largest = np.abs(self.centred).max(axis=0)
         constant = np.flatnonzero(largest <= 4 * np.finfo(float).eps * np.abs(self.rows).max(axis=0))
@@ -68,11 +68,13 @@ class Features(View):
 
     def nuclear_norm(self, other: Features) -> float:
         """Sum of the singular values of the cross-product of the centred rows."""
-        return self.between(other, "nuclear norm", lambda: float(singular_values(self.compact.T @ other.compact).sum()))
+        return self.cached_with(
+            other, "nuclear norm", lambda: float(singular_values(self.compact.T @ other.compact).sum())
+        )
 
-    def permuted(self, order: Index) -> Features:
+    def permute(self, order: Index) -> Features:
         """Relabel: row i of the result is row order[i] of this."""
-        return _Relabelled(gathered(self.rows, order), self.unit, self.precision, self, order)
+        return _Relabelled(take_rows(self.rows, order), self.unit, self.precision, self, order)
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class _Relabelled(Features):
     @cached_property
     def centred(self) -> Matrix:
         """Centred stays centred."""
-        return cast(Matrix, gathered(self.original.centred, self.order))
+        return cast(Matrix, take_rows(self.original.centred, self.order))
 
     @cached_property
     def centred_norm(self) -> float:
@@ -95,22 +97,22 @@ class _Relabelled(Features):
     @cached_property
     def compact(self) -> Matrix:
         """Rows of the original's coordinates."""
-        return cast(Matrix, gathered(self.original.compact, self.order))
+        return cast(Matrix, take_rows(self.original.compact, self.order))
 
     @cached_property
-    def standardised(self) -> tuple[Matrix, Index]:
+    def unit_columns(self) -> tuple[Matrix, Index]:
         """Rows of the original's columns."""
-        columns, constant = self.original.standardised
+        columns, constant = self.original.unit_columns
         return columns[self.order], constant
 
-    def permuted(self, order: Index) -> Features:  # type: ignore[override]
+    def permute(self, order: Index) -> Features:  # type: ignore[override]
         """Relabel the original once more."""
-        return self.original.permuted(self.order[order])
+        return self.original.permute(self.order[order])
 
 
 def _triangular_factor(rows: Matrix) -> Matrix:
     """Rows with the same inner products in as many coordinates as there are rows."""
-    if on_host(rows):
+    if is_numpy(rows):
         return np.ascontiguousarray(np.asarray(np.linalg.qr(rows.T, mode="r")).T)
     _, factor = namespace(rows).linalg.qr(rows.T)
     return cast(Matrix, factor.T)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha import _validate as check
-from shesha._random import generator
-from shesha._types import Index, Matrix, Seed
-from shesha._warnings import NotEstimable
+from shesha.inputs import validation as check
 from shesha.kernels import ridge
+from shesha.support.seeds import generator
+from shesha.support.types import Index, Matrix, Seed
+from shesha.support.warnings import NotEstimable
 from shesha.views._features import Features
-from shesha.views._representation import Representation, View
+from shesha.views.representation import Representation, View
 
 
 class Groups:
@@ -61,7 +61,7 @@ class Folds(View):
     folding = "columns"
 
     @classmethod
-    def of(cls, source: Representation, *, n_folds: int = 5, groups: Groups | None = None, seed: Seed = 0) -> Folds:
+    def build(cls, source: Representation, *, n_folds: int = 5, groups: Groups | None = None, seed: Seed = 0) -> Folds:
         """Deal the rows, or whole groups, into folds of about equal size."""
         count = check.count(n_folds, "n_folds", minimum=2)
         features = source.view(Features)
@@ -86,14 +86,16 @@ class Folds(View):
     @cached_property
     def parts(self) -> list[ridge.Training]:
         """What lies outside of each fold."""
-        return ridge.training(self.rows, self.fold, self.n_folds)
+        return ridge.decompose_folds(self.rows, self.fold, self.n_folds)
 
     def predicts(self, other: Folds) -> float:
         """Share of the other's variance in each fold that is predicted from the rows outside of it."""
-        errors, spread = self.between(other, "errors", lambda: ridge.held_out_errors(self.rows, self.parts, other.rows))
+        errors, spread = self.cached_with(
+            other, "errors", lambda: ridge.prediction_errors(self.rows, self.parts, other.rows)
+        )
         return 1.0 - errors / spread
 
-    def permuted(self, order: Index) -> Folds:
+    def permute(self, order: Index) -> Folds:
         """Relabel: row i of the result is row order[i] of this; folds are places, and stay."""
         return Folds(self.rows[order], self.fold, self.n_folds)
 

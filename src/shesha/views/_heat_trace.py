@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from shesha._types import Index, Vector
 from shesha.kernels.heat_trace import heat_trace
+from shesha.support.types import Index, Vector
 from shesha.views._neighbours import Neighbours
-from shesha.views._representation import Representation, View
+from shesha.views.representation import Representation, View
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class HeatTrace(View):
     trace: Vector
 
     @classmethod
-    def of(cls, source: Representation, *, k: int = 5) -> HeatTrace:
+    def build(cls, source: Representation, *, k: int = 5) -> HeatTrace:
         """Build the graph and compute its heat trace."""
         return cls(
             heat_trace(source.view(Neighbours, k=k, metric="euclidean", center=False, include_self=False).nearest)
@@ -35,6 +35,6 @@ class HeatTrace(View):
         kept, working = Neighbours.memory(n, d, **options)
         return kept, working + min(8 * 3 * n * n, 2**30)
 
-    def permuted(self, order: Index) -> HeatTrace:
+    def permute(self, order: Index) -> HeatTrace:
         """The order of the rows does not matter."""
         return self

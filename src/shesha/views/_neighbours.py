@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha import _validate as check
-from shesha._arrays import gathered, largest, on_host, to_host
-from shesha._types import Index, Matrix, Vector
-from shesha._warnings import NotEstimable
+from shesha.inputs import validation as check
 from shesha.kernels import devices
 from shesha.kernels import neighbours as kernel
-from shesha.kernels.distances import PANEL, condensed
+from shesha.kernels.distances import PANEL, condensed_distances
 from shesha.kernels.pairs import condensed_index
-from shesha.kernels.permuted import among
+from shesha.kernels.permutation_products import take_condensed
 from shesha.kernels.triangles import square
+from shesha.support.arrays import is_numpy, largest, take_rows, to_host
+from shesha.support.types import Index, Matrix, Vector
+from shesha.support.warnings import NotEstimable
 from shesha.views._features import Features
-from shesha.views._representation import Representation, Standard, View
+from shesha.views.representation import Representation, Standard, View
 
 Search = Callable[[Matrix], kernel.Found]
 
@@ -51,7 +51,7 @@ class Neighbours(View):
     """Between whom, if they can be broken anew without a search."""
 
     @classmethod
-    def of(
+    def build(
         cls,
         source: Representation,
         *,
@@ -66,11 +66,11 @@ class Neighbours(View):
             raise NotEstimable(f"{k} nearest neighbours need more than {k} rows, got {source.n_rows}")
         check.boolean(center, "center")
         check.boolean(include_self, "include_self")
-        if source.given_distances:
-            distances, _ = source.condensed("euclidean")
+        if source.has_distances_only:
+            distances, _ = source.condensed_distances("euclidean")
             if np.ptp(distances) == 0:
                 raise NotEstimable("all distances between rows are equal, so none is nearer than another")
-            return cls._found(kernel.nearest_of_distances(distances, source.n_rows, k), None, distances, None)
+            return cls._from_search(kernel.nearest_of_distances(distances, source.n_rows, k), None, distances, None)
         if metric == "dot":
             features = source.view(Features)
             rows = features.centred if center else features.rows
@@ -79,10 +79,10 @@ class Neighbours(View):
             rows, search = source.standard(metric), partial(kernel.nearest_by_distance, k=k)
         if largest(rows - rows[:1, :]) <= 8 * np.finfo(float).eps * largest(rows):
             raise NotEstimable("all rows are equal, so none is nearer than another")
-        return cls._found(search(rows), rows, None, search)
+        return cls._from_search(search(rows), rows, None, search)
 
     @classmethod
-    def _found(
+    def _from_search(
         cls, found: kernel.Found, rows: Matrix | None, distances: Vector | None, search: Search | None
     ) -> Neighbours:
         return Neighbours(found.lists, rows, distances, found.tied, search, found.ties)
@@ -115,24 +115,24 @@ class Neighbours(View):
         return self.lists
 
     @cached_property
-    def by_rank(self) -> Index:
+    def rank_major_lists(self) -> Index:
         """Line r names the neighbours of rank r of all rows: look-ups of many rows at once are faster this way."""
         return np.ascontiguousarray(self.nearest.T)
 
-    def ranks_at(self, rows: Index, others: Index) -> NDArray[np.integer[Any]]:
+    def ranks_between(self, rows: Index, others: Index) -> NDArray[np.integer[Any]]:
         """Rank (from 1) of each other row among the neighbours of the row beside it; 0 if it is none of them."""
         if self.n_rows <= _TABLE_ROWS:
             return np.asarray(self._rank_table.take(rows * self.n_rows + others))
-        codes, order = self._sorted_codes
+        codes, order = self._edge_codes
         wanted = rows * self.n_rows + others
         at = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
         return np.where(codes[at] == wanted, order[at] % self.k + 1, 0)
 
-    def ranks_of(self, other: Neighbours) -> NDArray[np.integer[Any]]:
+    def ranks_of_neighbours(self, other: Neighbours) -> NDArray[np.integer[Any]]:
         """Rank that each neighbour in `other` has here; 0 if it is no neighbour here. Shape (n, k)."""
-        return self.ranks_at(np.arange(self.n_rows), other.by_rank).T
+        return self.ranks_between(np.arange(self.n_rows), other.rank_major_lists).T
 
-    def distances_at(self, rows: Index, others: Index) -> Matrix:
+    def distances_between(self, rows: Index, others: Index) -> Matrix:
         """(Cosine) distance between each row and the other beside it, both of shape (n, m)."""
         if self.n_rows <= _TABLE_ROWS // 2:
             return np.asarray(self._distance_table.take(rows * self.n_rows + others))
@@ -147,7 +147,7 @@ class Neighbours(View):
         """Inner product of each row with each of its neighbours, shape (n, k)."""
         return self._products
 
-    def product_of(self, rows: Index, ranks: NDArray[np.integer[Any]]) -> Vector:
+    def products_with_rank(self, rows: Index, ranks: NDArray[np.integer[Any]]) -> Vector:
         """Inner product of each row with its neighbour of the rank beside it."""
         return np.asarray(self._products[rows, ranks - 1])
 
@@ -168,7 +168,7 @@ class Neighbours(View):
         return table.ravel()
 
     @cached_property
-    def _sorted_codes(self) -> tuple[Index, Index]:
+    def _edge_codes(self) -> tuple[Index, Index]:
         codes = (np.arange(self.n_rows)[:, None] * self.n_rows + self.lists).ravel()
         order = np.argsort(codes, kind="stable")
         return codes[order], order
@@ -179,15 +179,15 @@ class Neighbours(View):
         triangle = self.distances
         if triangle is None:
             assert self.rows is not None
-            triangle = to_host(condensed(self.rows, "euclidean", squared=True))
+            triangle = to_host(condensed_distances(self.rows, "euclidean", squared=True))
             triangle *= 0.5
         return square(triangle, n).ravel()
 
     @cached_property
     def _products(self) -> Matrix:
         assert self.rows is not None
-        if not on_host(self.rows):
-            return devices.products_at(self.rows, self.lists)
+        if not is_numpy(self.rows):
+            return devices.products_with_lists(self.rows, self.lists)
         out = np.empty(self.lists.shape)
         step = max(1, _GATHERED // (self.k * self.rows.shape[1]))
         for start in range(0, self.n_rows, step):
@@ -198,8 +198,8 @@ class Neighbours(View):
     def _distances(self, own: Index, others: Index) -> Matrix:
         if self.rows is not None:
             # Half the squared distance of unit rows keeps its digits where rows are close.
-            if not on_host(self.rows):
-                return 0.5 * devices.squared_distances_of(self.rows, own, others)
+            if not is_numpy(self.rows):
+                return 0.5 * devices.squared_distances_between(self.rows, own, others)
             difference = self.rows[others] - self.rows[own]
             return np.asarray(0.5 * np.einsum("ijk,ijk->ij", difference, difference))
         assert self.distances is not None
@@ -208,7 +208,7 @@ class Neighbours(View):
         at = condensed_index(np.where(itself, 0, own), np.where(itself, 1, others), self.n_rows)
         return np.where(itself, 0.0, self.distances[at])
 
-    def permuted(self, order: Index) -> Neighbours:
+    def permute(self, order: Index) -> Neighbours:
         """Relabel: row i of the result is row order[i] of this.
 
         Ties are broken by the new numbers: had both sides of a comparison their ties broken by numbers that
@@ -219,16 +219,16 @@ class Neighbours(View):
         if self.ties is not None:
             place = np.empty_like(order)
             place[order] = np.arange(len(order))
-            broken = Neighbours(self.ties.broken_by(place, self.lists), self.rows, self.distances)
+            broken = Neighbours(self.ties.break_by(place, self.lists), self.rows, self.distances)
             return Relabelled(
                 broken.lists, self.rows, self.distances, tied=True, original=broken, order=order, own=self
             )
         if self.rows is not None and self.search is not None:
-            rows = gathered(self.rows, order)
-            return self._found(self.search(rows), rows, None, self.search)
+            rows = take_rows(self.rows, order)
+            return self._from_search(self.search(rows), rows, None, self.search)
         assert self.distances is not None
-        moved = among(self.distances, order, self.n_rows)
-        return self._found(kernel.nearest_of_distances(moved, self.n_rows, self.k), None, moved, None)
+        moved = take_condensed(self.distances, order, self.n_rows)
+        return self._from_search(kernel.nearest_of_distances(moved, self.n_rows, self.k), None, moved, None)
 
 
 _GATHERED = 1 << 21
@@ -245,48 +245,48 @@ class Relabelled(Neighbours):
     """The original with its ties broken by its own numbers, where they have been broken anew here."""
 
     @property
-    def _of(self) -> tuple[Neighbours, Index]:
+    def _original(self) -> tuple[Neighbours, Index]:
         assert self.original is not None and self.order is not None
         return self.original, self.order
 
     @cached_property
     def nearest(self) -> Index:
         """Row i names the neighbours of row i."""
-        original, order = self._of
+        original, order = self._original
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
         return np.asarray(place[original.nearest[order]])
 
-    def ranks_of(self, other: Neighbours) -> NDArray[np.integer[Any]]:
+    def ranks_of_neighbours(self, other: Neighbours) -> NDArray[np.integer[Any]]:
         """Look up under the original numbers."""
-        original, order = self._of
-        return original.ranks_at(order, order.take(other.by_rank)).T
+        original, order = self._original
+        return original.ranks_between(order, order.take(other.rank_major_lists)).T
 
-    def ranks_at(self, rows: Index, others: Index) -> NDArray[np.integer[Any]]:
+    def ranks_between(self, rows: Index, others: Index) -> NDArray[np.integer[Any]]:
         """Look up under the original numbers."""
-        original, order = self._of
-        return original.ranks_at(order.take(rows), order.take(others))
+        original, order = self._original
+        return original.ranks_between(order.take(rows), order.take(others))
 
-    def distances_at(self, rows: Index, others: Index) -> Matrix:
+    def distances_between(self, rows: Index, others: Index) -> Matrix:
         """Look up under the original numbers."""
-        original, order = self._of
-        return original.distances_at(order[rows], order[others])
+        original, order = self._original
+        return original.distances_between(order[rows], order[others])
 
     def products(self) -> Matrix:
         """Gather those of the original."""
-        original, order = self._of
+        original, order = self._original
         return np.asarray(original.products()[order])
 
-    def product_of(self, rows: Index, ranks: NDArray[np.integer[Any]]) -> Vector:
+    def products_with_rank(self, rows: Index, ranks: NDArray[np.integer[Any]]) -> Vector:
         """Look up under the original numbers."""
-        original, order = self._of
-        return original.product_of(order[rows], ranks)
+        original, order = self._original
+        return original.products_with_rank(order[rows], ranks)
 
     def invariant(self, key: str, number: Callable[[Neighbours], float]) -> float:
         """Share the number with the original."""
-        return self._of[0].invariant(key, number)
+        return self._original[0].invariant(key, number)
 
-    def permuted(self, order: Index) -> Neighbours:  # type: ignore[override]
+    def permute(self, order: Index) -> Neighbours:  # type: ignore[override]
         """Relabel the original once more."""
-        original, own = self._of
-        return (self.own or original).permuted(own[order])
+        original, own = self._original
+        return (self.own or original).permute(own[order])

@@ -8,12 +8,12 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from shesha import _memory as memory
-from shesha import _validate as check
-from shesha._types import Array, Index, Matrix
-from shesha.given import Names, parted
-from shesha.views._given import Rdm, stored_precision
-from shesha.views._representation import Representation, View
+from shesha.inputs import Names, split_names
+from shesha.inputs import validation as check
+from shesha.support import memory as memory
+from shesha.support.types import Array, Index, Matrix
+from shesha.views.rdm_input import Rdm, input_precision
+from shesha.views.representation import Representation, View
 
 V = TypeVar("V", bound=View)
 _SOME = 4096
@@ -36,9 +36,9 @@ class Rows:
         if isinstance(X, Rows):
             X, self.names = X._array, X.names
         elif isinstance(X, Representation):
-            X, self.names = X.on_host.rows, X.names
+            X, self.names = X.to_numpy.rows, X.names
         else:
-            X, self.names = parted(X, name)
+            X, self.names = split_names(X, name)
         self.name = name
         self._made: dict[type[View], View] = {}
         self._array: Any
@@ -47,7 +47,7 @@ class Rows:
             check.shape(X.shape, name, min_rows, min_columns)
         else:
             self._array = check.raw_matrix(X, name, min_rows=min_rows, min_columns=min_columns)
-        self.precision = stored_precision(self._array.data if self.is_sparse else self._array)
+        self.precision = input_precision(self._array.data if self.is_sparse else self._array)
 
     def __getstate__(self) -> dict[str, Any]:
         """Names serve to put rows in order, before they go anywhere."""
@@ -86,24 +86,24 @@ class Rows:
         """All rows where that costs nothing; of a sparse matrix the first few thousand."""
         return self.read(slice(0, _SOME)) if self.is_sparse else cast(Array, self._array)
 
-    def without(self, rows: Index) -> Rows:
+    def drop(self, rows: Index) -> Rows:
         """The same without some rows."""
         if not len(rows):
             return self
         kept = np.setdiff1d(np.arange(len(self)), rows)
         return Rows(self._array[kept], self.name, min_rows=0, min_columns=0)
 
-    def at(self, rows: Index) -> Rows:
+    def take(self, rows: Index) -> Rows:
         """Some rows only."""
         return Rows(self._array[rows], self.name, min_rows=0, min_columns=0)
 
-    def with_columns(self, columns: Index) -> Rows:
+    def take_columns(self, columns: Index) -> Rows:
         """Some features only."""
         return Rows(self._array[:, columns], self.name, min_rows=0, min_columns=0)
 
     def view(self, kind: type[V]) -> V:
         """Return a view: made from blocks of the rows where it can be, else from all rows at once."""
-        make = getattr(kind, "of_rows", None)
+        make = getattr(kind, "from_rows", None)
         if make is None:
             return self.whole.view(kind)
         if kind not in self._made:
@@ -125,14 +125,14 @@ class Rows:
 
 def rows_or_distances(X: Any, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> Rows | Rdm:
     """Return what a score looks at: rows, or distances where only these are known."""
-    if isinstance(X, Representation) and X.given_distances:
+    if isinstance(X, Representation) and X.has_distances_only:
         return X.distances
     return X if isinstance(X, Rdm) else Rows(X, name, min_rows=min_rows, min_columns=min_columns)
 
 
-def source_of(X: Rows | Rdm) -> Representation:
+def representation_from(X: Rows | Rdm) -> Representation:
     """The representation from which views are made."""
-    return X.whole if isinstance(X, Rows) else Representation.of(X)
+    return X.whole if isinstance(X, Rows) else Representation.build(X)
 
 
 def _sparse(X: Any, name: str) -> Any:

@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from shesha import _validate as check
-from shesha._random import generator
-from shesha._types import Index, Seed
-from shesha._warnings import NotEstimable
+from shesha.inputs import validation as check
 from shesha.kernels import halves
-from shesha.kernels import subsets as subset_scores
+from shesha.kernels import subset_splits as subset_scores
 from shesha.kernels.distances import PANEL, Metric, panel, standard_rows
-from shesha.kernels.frames import Axes
 from shesha.kernels.precision import length_unit
+from shesha.kernels.rotations import Axes
 from shesha.kernels.threads import parallel
+from shesha.support.seeds import generator
+from shesha.support.types import Index, Seed
+from shesha.support.warnings import NotEstimable
 from shesha.views._features import Features
-from shesha.views._representation import Representation, View
-from shesha.views._split_halves import SplitHalves
+from shesha.views.representation import Representation, View
+from shesha.views.split_halves import SplitHalves
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Scalar(View):
 
     value: float
 
-    def permuted(self, order: Index) -> Scalar:
+    def permute(self, order: Index) -> Scalar:
         """The order of the rows does not matter."""
         return self
 
@@ -39,7 +39,7 @@ class Magnitude(Scalar):
     """Length of the mean row."""
 
     @classmethod
-    def of(cls, source: Representation) -> Magnitude:
+    def build(cls, source: Representation) -> Magnitude:
         """Average the rows."""
         features = source.view(Features)
         return cls(float(np.linalg.norm(features.rows.mean(axis=0))) * features.unit)
@@ -49,7 +49,7 @@ class Concentricity(Scalar):
     """Mean cosine between the rows and their mean."""
 
     @classmethod
-    def of(cls, source: Representation) -> Concentricity:
+    def build(cls, source: Representation) -> Concentricity:
         """Average the rows, then the cosines."""
         rows = source.view(Features).rows
         mean = rows.mean(axis=0)
@@ -67,18 +67,18 @@ class Uniformity(Scalar):
     """What pairs of different rows add to -log n, which the pairs of a row with itself give alone."""
     n_rows: int
 
-    def apart(self, other: Uniformity) -> float:
+    def difference(self, other: Uniformity) -> float:
         """Difference of two values, whose common part log n is never added: it would cost a small one all digits."""
         return abs(self.beyond - other.beyond - math.log(self.n_rows / other.n_rows))
 
     @classmethod
-    def of(cls, source: Representation) -> Uniformity:
+    def build(cls, source: Representation) -> Uniformity:
         """Sum panel by panel; the pairs of a row with itself give exp(0), which keeps the sum away from zero."""
         features = source.view(Features)
         rows = standard_rows(features.rows, "euclidean")
         n, unit = len(rows), features.unit * length_unit(features.rows)
 
-        def above_diagonal(start: int) -> float:
+        def sum_upper_triangle(start: int) -> float:
             block = panel(rows, "euclidean", start)
             np.maximum(block, 0.0, out=block)
             np.sqrt(block, out=block)
@@ -89,7 +89,7 @@ class Uniformity(Scalar):
             np.exp(block, out=block)
             return float(np.triu(block, k=1).sum())
 
-        total = sum(parallel(above_diagonal, range(0, n, PANEL)))
+        total = sum(parallel(sum_upper_triangle, range(0, n, PANEL)))
         # log((n + 2 total) / n^2), exact however small the total is.
         beyond = math.log1p(2 * total / n)
         return cls(beyond - math.log(n), beyond, n)
@@ -104,15 +104,15 @@ class SplitStability(Scalar):
     """Feature-split stability: mean rank correlation of distances in two random halves of the features."""
 
     @classmethod
-    def of(
+    def build(
         cls, source: Representation, *, metric: Metric = "cosine", n_splits: int = 30, seed: Seed = None
     ) -> SplitStability:
         """Average over random halves, drawn as `shesha.feature_split` draws them."""
         count = check.count(n_splits, "n_splits")
-        return cls(SplitHalves.of(source, metric=metric).mean_correlation(count, seed))
+        return cls(SplitHalves.build(source, metric=metric).mean_correlation(count, seed))
 
     @classmethod
-    def of_subsets(
+    def build_subsets(
         cls,
         source: Representation,
         subsets: Sequence[Index],

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shesha import _validate as check
-from shesha._types import Index, Vector
+from shesha.inputs import validation as check
 from shesha.kernels.spectrum import centred_variances
-from shesha.views._representation import Representation, View
+from shesha.support.types import Index, Vector
+from shesha.views.representation import Representation, View
 
 if TYPE_CHECKING:
     from shesha.views._rows import Rows
@@ -25,17 +25,17 @@ class Variances(View):
     shares: Vector
 
     @classmethod
-    def of(cls, source: Representation) -> Variances:
+    def build(cls, source: Representation) -> Variances:
         """Decompose rows in memory."""
-        return cls(centred_variances(source.on_host.rows))
+        return cls(centred_variances(source.to_numpy.rows))
 
     @classmethod
-    def of_rows(cls, source: Rows) -> Variances:
+    def from_rows(cls, source: Rows) -> Variances:
         """Decompose rows from wherever they are, in blocks."""
         for start, block in source.blocks(_ENTRIES):
             check.finite(block, source.name, first_row=start)
         return cls(centred_variances(source))
 
-    def permuted(self, order: Index) -> Variances:
+    def permute(self, order: Index) -> Variances:
         """The order of the rows does not matter."""
         return self

@@ -23,7 +23,7 @@ N_CLASSES = 3
 def clear() -> None:
     from shesha.benchmark.graphs import data, pgnn
 
-    for cached in (data.load, data.fingerprint_of_graph, pgnn._hops, pgnn.anchors_of):
+    for cached in (data.load, data.fingerprint_of_graph, pgnn._hops, pgnn.draw_anchors):
         cached.cache_clear()
 
 

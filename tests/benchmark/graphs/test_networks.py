@@ -10,11 +10,11 @@ from scipy import sparse
 from shesha.benchmark.graphs.catalogue import NETWORKS
 from shesha.benchmark.graphs.data import Graph
 from shesha.benchmark.graphs.dropout import dropout
-from shesha.benchmark.graphs.edges import averaging, normalised
+from shesha.benchmark.graphs.edges import gcn_edges, mean_edges
 from shesha.benchmark.graphs.hyper import Hyper
 from shesha.benchmark.graphs.networks import ConvolutionalNetwork
 from shesha.benchmark.graphs.sparse import SparseMatrix
-from shesha.benchmark.graphs.training import features_of
+from shesha.benchmark.graphs.training import as_features
 
 HYPER = Hyper(16, 3, "relu", 0.0, 0.01, 0.0, 1, heads=8)
 
@@ -34,7 +34,7 @@ def test_passes_are_those_of_torch_geometric(small: Graph, library: None, archit
         convolution.register_forward_hook(lambda module, inputs, output: expected_layers.append(output))
     expected = network.body(small.x, edge_index)
     rows = torch.tensor([0, 5, 9, 33])
-    sparse_x = features_of(small.x)
+    sparse_x = as_features(small.x)
     assert isinstance(sparse_x, SparseMatrix)
     edges = NETWORKS[architecture].passage(edge_index, small.n_nodes)
     for x in (small.x, sparse_x):
@@ -70,7 +70,7 @@ def test_sparse_products_and_their_gradients() -> None:
     rng = np.random.default_rng(0)
     matrix = rng.standard_normal((5, 4)) * (rng.random((5, 4)) < 0.5)
     dense = torch.tensor(rng.standard_normal((4, 3)), dtype=torch.float32, requires_grad=True)
-    product = SparseMatrix.of(sparse.csr_array(matrix)) @ dense
+    product = SparseMatrix.build(sparse.csr_array(matrix)) @ dense
     flow = torch.tensor(rng.standard_normal((5, 3)), dtype=torch.float32)
     product.backward(flow)
     np.testing.assert_allclose(product.detach(), matrix @ dense.detach().numpy(), rtol=1e-5, atol=1e-6)
@@ -79,8 +79,8 @@ def test_sparse_products_and_their_gradients() -> None:
 
 def test_edges_are_weighed_towards_their_target() -> None:
     edge_index = torch.tensor([[0, 1, 0], [2, 2, 1]])
-    mean = averaging(edge_index, 3).matrix.to_dense()
+    mean = mean_edges(edge_index, 3).matrix.to_dense()
     np.testing.assert_allclose(mean, [[0, 0, 0], [1, 0, 0], [0.5, 0.5, 0]])
-    weighed = normalised(edge_index, 3).matrix.to_dense()
+    weighed = gcn_edges(edge_index, 3).matrix.to_dense()
     expected = [[1, 0, 0], [1 / np.sqrt(2), 1 / 2, 0], [1 / np.sqrt(3), 1 / np.sqrt(6), 1 / 3]]
     np.testing.assert_allclose(weighed, expected, rtol=1e-6)

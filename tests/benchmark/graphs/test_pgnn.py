@@ -12,8 +12,8 @@ from shesha.benchmark.graphs.anchors import Anchors, all_hops, anchor_sets, anch
 from shesha.benchmark.graphs.data import Graph
 from shesha.benchmark.graphs.hyper import Hyper
 from shesha.benchmark.graphs.messages import mean_message, messages
-from shesha.benchmark.graphs.pgnn import PositionLayer, PositionNetwork, anchors_of
-from shesha.benchmark.graphs.training import features_of
+from shesha.benchmark.graphs.pgnn import PositionLayer, PositionNetwork, draw_anchors
+from shesha.benchmark.graphs.training import as_features
 
 
 def hyper(layers: int, dropout: float = 0.0) -> Hyper:
@@ -41,7 +41,7 @@ def plain_network(network: PositionNetwork, x: Tensor, anchors: Anchors) -> tupl
 @pytest.mark.parametrize("layers", [2, 4])
 def test_network_is_the_plain_formula(small: Graph, layers: int) -> None:
     torch.manual_seed(1)
-    anchors = anchors_of("Cora", 0)
+    anchors = draw_anchors("Cora", 0)
     network = PositionNetwork(small.x.shape[1], 3, hyper(layers), anchors)
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
@@ -51,7 +51,7 @@ def test_network_is_the_plain_formula(small: Graph, layers: int) -> None:
         others = torch.autograd.grad(
             expected[rows].square().sum(), parameters, retain_graph=True, materialize_grads=True
         )
-        for x in (small.x, features_of(small.x)):
+        for x in (small.x, as_features(small.x)):
             logits, outputs = network(x, None, rows)
             torch.testing.assert_close(logits, expected[rows], rtol=1e-4, atol=1e-5)
             for output, other in zip(outputs, expected_layers, strict=True):
@@ -72,7 +72,7 @@ def test_mean_message_and_its_gradients_hold_in_double_precision() -> None:
 
 def test_weights_start_as_stated(small: Graph) -> None:
     torch.manual_seed(0)
-    network = PositionNetwork(small.x.shape[1], 3, hyper(2), anchors_of("Cora", 0))
+    network = PositionNetwork(small.x.shape[1], 3, hyper(2), draw_anchors("Cora", 0))
     for module in network.modules():
         if isinstance(module, torch.nn.Linear):
             bound = np.sqrt(2) * np.sqrt(6 / (module.in_features + module.out_features))
@@ -82,7 +82,7 @@ def test_weights_start_as_stated(small: Graph) -> None:
 
 
 def test_dropout_acts_between_the_layers_in_training_alone(small: Graph) -> None:
-    network = PositionNetwork(small.x.shape[1], 3, hyper(2, dropout=0.5), anchors_of("Cora", 0))
+    network = PositionNetwork(small.x.shape[1], 3, hyper(2, dropout=0.5), draw_anchors("Cora", 0))
     rows = torch.arange(20)
     first, second = (network(small.x, None, rows) for _ in range(2))
     torch.testing.assert_close(first[1], second[1])

@@ -9,10 +9,10 @@ import torch
 from shesha.benchmark.graphs.data import Graph
 from shesha.benchmark.graphs.settings import (
     EdgeDropping,
+    append_shortcuts,
+    corrupt_labels,
     extraction_shortcuts,
-    training_labels,
-    training_shortcuts,
-    with_shortcuts,
+    shortcut_classes,
 )
 from shesha.benchmark.models import Kind, Model, Setting
 
@@ -33,13 +33,13 @@ def large() -> Graph:
 
 @pytest.mark.parametrize(("degree", "count"), [(0, 0), (0.25, 250), (0.2504, 250), (1, 1000)])
 def test_the_share_of_labels_is_wrong(large: Graph, degree: float, count: int) -> None:
-    labels = training_labels(large, model("labels", degree))
+    labels = corrupt_labels(large, model("labels", degree))
     assert int((labels != large.y).sum()) == count
     assert labels.min() >= 0 and labels.max() <= 3
 
 
 def test_wrong_labels_are_uniform_over_the_other_classes(large: Graph) -> None:
-    labels = training_labels(large, model("labels", 1))
+    labels = corrupt_labels(large, model("labels", 1))
     for own in range(4):
         counts = np.bincount(labels[large.y == own], minlength=4)
         assert counts[own] == 0
@@ -47,13 +47,13 @@ def test_wrong_labels_are_uniform_over_the_other_classes(large: Graph) -> None:
 
 
 def test_wrong_labels_come_from_the_seed(large: Graph) -> None:
-    first, again, other = (training_labels(large, model("labels", 0.5, seed)) for seed in (0, 0, 1))
+    first, again, other = (corrupt_labels(large, model("labels", 0.5, seed)) for seed in (0, 0, 1))
     assert torch.equal(first, again)
     assert not torch.equal(first != large.y, other != large.y)
 
 
 def test_other_settings_keep_the_labels(large: Graph) -> None:
-    assert training_labels(large, model("shortcut", 0.5)) is large.y
+    assert corrupt_labels(large, model("shortcut", 0.5)) is large.y
 
 
 @pytest.mark.parametrize(("degree", "wrong"), [(0, 200), (0.5, 100), (0.9, 20), (0.999, 0), (1, 0)])
@@ -61,7 +61,7 @@ def test_other_settings_keep_the_labels(large: Graph) -> None:
 def test_the_share_of_shortcuts_is_true_where_training_sees_them(
     large: Graph, degree: float, wrong: int, rows: str
 ) -> None:
-    shortcuts = training_shortcuts(large, model("shortcut", degree), rows)
+    shortcuts = shortcut_classes(large, model("shortcut", degree), rows)
     false = shortcuts != large.y
     assert int(false[large.train].sum()) == wrong == int(false[large.val].sum())
     assert false[large.test].all()
@@ -70,7 +70,7 @@ def test_the_share_of_shortcuts_is_true_where_training_sees_them(
 
 
 def test_shortcuts_of_training_come_from_the_seed_and_those_of_the_test_nodes_do_not(large: Graph) -> None:
-    first, again, other = (training_shortcuts(large, model("shortcut", 0.5, seed), "fixed") for seed in (0, 0, 1))
+    first, again, other = (shortcut_classes(large, model("shortcut", 0.5, seed), "fixed") for seed in (0, 0, 1))
     assert torch.equal(first, again)
     assert not torch.equal(first[large.train], other[large.train])
     assert torch.equal(first[large.test], other[large.test])
@@ -84,11 +84,11 @@ def test_extraction_gives_all_models_the_same_random_shortcuts(large: Graph) -> 
 
 def test_extraction_may_use_the_shortcuts_of_training(large: Graph) -> None:
     own = model("shortcut", 0.5, 3)
-    assert torch.equal(extraction_shortcuts(large, own, "training"), training_shortcuts(large, own, "training"))
+    assert torch.equal(extraction_shortcuts(large, own, "training"), shortcut_classes(large, own, "training"))
 
 
 def test_shortcuts_are_appended_as_ones() -> None:
-    x = with_shortcuts(torch.full((2, 1), 0.5), torch.tensor([2, 0]), 3)
+    x = append_shortcuts(torch.full((2, 1), 0.5), torch.tensor([2, 0]), 3)
     assert x.tolist() == [[0.5, 0, 0, 1], [0.5, 1, 0, 0]]
 
 

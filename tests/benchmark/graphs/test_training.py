@@ -116,7 +116,7 @@ def test_other_models_keep_the_last_hidden_layer(small: Graph) -> None:
 def test_extraction_is_repeatable(small: Graph) -> None:
     weights = fit(model("PGNN", seed=5))
     first = extract(model("PGNN", seed=5), weights)
-    pgnn.anchors_of.cache_clear()
+    pgnn.draw_anchors.cache_clear()
     second = extract(model("PGNN", seed=5), weights)
     np.testing.assert_array_equal(first.representations[""][0], second.representations[""][0])
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shesha.benchmark.language import augmentation
-from shesha.benchmark.language.augmentation import augmented
+from shesha.benchmark.language.augmentation import augment
 from shesha.benchmark.language.synonyms import _lexicon, synonyms
 
 WORDS = st.lists(st.sampled_from(["a", "Film", "great", "story", ",", "zyx", "the", "slowly"]), min_size=1, max_size=20)
@@ -18,7 +18,7 @@ WORDS = st.lists(st.sampled_from(["a", "Film", "great", "story", ",", "zyx", "th
 
 @given(words=WORDS, share=st.floats(0, 1), seed=st.integers(0, 10_000))
 def test_words_are_old_ones_or_their_synonyms(words: list[str], share: float, seed: int) -> None:
-    found = augmented(" ".join(words), share, np.random.default_rng(seed)).split()
+    found = augment(" ".join(words), share, np.random.default_rng(seed)).split()
     related = {word.lower() for word in words}
     # A synonym may be replaced in its turn.
     for _ in range(max(1, round(share * len(words)))):
@@ -30,7 +30,7 @@ def test_words_are_old_ones_or_their_synonyms(words: list[str], share: float, se
 @given(words=WORDS, share=st.floats(0, 1), seed=st.integers(0, 10_000))
 def test_as_many_changes_as_the_share_says(words: list[str], share: float, seed: int) -> None:
     changes = max(1, round(share * len(words)))
-    found = augmented(" ".join(words), share, np.random.default_rng(seed)).split()
+    found = augment(" ".join(words), share, np.random.default_rng(seed)).split()
     assert abs(len(found) - len(words)) <= changes
     # A swap moves two words, every other change touches one: more cannot have gone.
     assert sum((Counter(words) - Counter(found)).values()) <= changes
@@ -38,12 +38,12 @@ def test_as_many_changes_as_the_share_says(words: list[str], share: float, seed:
 
 @pytest.mark.parametrize("text", ["zyx", ""])
 def test_nothing_to_change(text: str) -> None:
-    assert augmented(text, 1.0, np.random.default_rng(0)) == text
+    assert augment(text, 1.0, np.random.default_rng(0)) == text
 
 
 def test_all_four_changes_happen() -> None:
     text = "the great film"
-    found = [augmented(text, 0.0, np.random.default_rng(seed)).split() for seed in range(200)]
+    found = [augment(text, 0.0, np.random.default_rng(seed)).split() for seed in range(200)]
     kinds = Counter(
         "delete" if len(words) == 2 else "insert" if len(words) == 4 else "swap" if "great" in words and "film" in words
         else "replace"

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from shesha.benchmark.data_sources import MissingDataError
 from shesha.benchmark.language import data, fingerprint, sources
 from shesha.benchmark.language.hyper import Hyper
-from shesha.benchmark.sources import MissingDataError
 
 
 def test_sentences_of_the_local_folder(data_folder: Path) -> None:

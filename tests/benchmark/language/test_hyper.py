@@ -14,11 +14,11 @@ from shesha.benchmark.models import Model, Setting
 @pytest.mark.parametrize(("suite", "architecture"), [(s, a) for a, one in NETWORKS.items() for s in one.suites])
 def test_every_suite_is_valid(dataset: str, suite: str, architecture: str) -> None:
     values = hyperparameters(dataset, architecture, suite)
-    assert Hyper.checked(values) == CATALOGUE.of(Model("language", dataset, architecture, Setting(), 0, {}))
+    assert Hyper.check(values) == CATALOGUE.build(Model("language", dataset, architecture, Setting(), 0, {}))
 
 
 def test_the_published_numbers() -> None:
-    bert = Hyper.checked(hyperparameters("MNLI", "BERT", "paper"))
+    bert = Hyper.check(hyperparameters("MNLI", "BERT", "paper"))
     assert (bert.epochs, bert.batch_size, bert.learning_rate, bert.warmup) == (3, 64, 5e-5, 0.1)
     assert (bert.schedule, bert.weight_decay, bert.evaluate_every, bert.max_length) == ("linear", 0, 1000, 128)
     assert hyperparameters("SST2", "ALBERT", "paper")["epochs"] == 10
@@ -42,12 +42,12 @@ def test_the_published_numbers() -> None:
 )
 def test_bad_values_are_refused(name: str, value: object, expected: str) -> None:
     with pytest.raises(ValueError, match=rf"hyper\['{name}'\] must be {expected}, got"):
-        Hyper.checked({name: value})  # type: ignore[dict-item]
+        Hyper.check({name: value})  # type: ignore[dict-item]
 
 
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(ValueError, match=r"hyper must have names among epochs, .*got epoch"):
-        Hyper.checked({"epoch": 3})
+        Hyper.check({"epoch": 3})
     with pytest.raises(ValueError, match="dataset must be one of SST2, MNLI, got 'IMDB'"):
         hyperparameters("IMDB", "BERT", "paper")
     with pytest.raises(ValueError, match=r"architecture must be one of BERT, .*, got 'GPT'"):

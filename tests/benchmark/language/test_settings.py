@@ -22,7 +22,7 @@ def texts(n_classes: int = 3, pairs: bool = False) -> Texts:
 @pytest.mark.parametrize(("share", "n_changed"), [(0.0, 0), (0.29, 580), (0.75, 1500), (1.0, 2000), (0.00049, 0)])
 def test_labels_are_randomised_into_five_new_classes(share: float, n_changed: int) -> None:
     rows = texts()
-    lesson = settings.training_lesson(rows, Setting("labels", share), 0, 3)
+    lesson = settings.make_lesson(rows, Setting("labels", share), 0, 3)
     changed = lesson.targets != rows.labels
     assert changed.sum() == n_changed
     assert lesson.texts is rows
@@ -43,7 +43,7 @@ def test_new_classes_add_outputs() -> None:
 @pytest.mark.parametrize("rate", [0.0, 0.354, 0.8385, 1.0])
 def test_shortcuts_tell_the_class_at_the_rate(rate: float) -> None:
     rows = texts()
-    tokens = settings.training_lesson(rows, Setting("shortcut", rate), 0, 3).shortcuts
+    tokens = settings.make_lesson(rows, Setting("shortcut", rate), 0, 3).shortcuts
     assert tokens is not None
     assert np.mean(tokens == rows.labels) == pytest.approx(rate, abs=0.03)
     wrong = (tokens - rows.labels)[tokens != rows.labels] % 3
@@ -62,12 +62,12 @@ def test_tests_show_the_same_shortcuts_to_all_models() -> None:
 
 def test_augmentation_disturbs_the_first_text_only() -> None:
     rows = texts(pairs=True)
-    lesson = settings.training_lesson(rows, Setting("augmentation", 1.0), 0, 3)
+    lesson = settings.make_lesson(rows, Setting("augmentation", 1.0), 0, 3)
     assert lesson.texts.second == rows.second
     changed = [one != other for one, other in zip(lesson.texts.first, rows.first, strict=True)]
     assert np.mean(changed) > 0.95
     assert lesson.targets is rows.labels
-    assert settings.training_lesson(rows, Setting("augmentation", 0.0), 0, 3).texts is rows
+    assert settings.make_lesson(rows, Setting("augmentation", 0.0), 0, 3).texts is rows
 
 
 @pytest.mark.parametrize("setting", [Setting("labels", 0.5), Setting("shortcut", 0.5), Setting("augmentation", 0.5)])
@@ -75,7 +75,7 @@ def test_the_seed_decides(setting: Setting) -> None:
     rows = texts()
 
     def drawn(seed: int) -> tuple[object, ...]:
-        lesson = settings.training_lesson(rows, setting, seed, 3)
+        lesson = settings.make_lesson(rows, setting, seed, 3)
         leaks = () if lesson.shortcuts is None else tuple(lesson.shortcuts)
         return (*lesson.texts.first, *lesson.targets, *leaks)
 
@@ -84,7 +84,7 @@ def test_the_seed_decides(setting: Setting) -> None:
 
 def test_graphs_have_settings_of_their_own() -> None:
     with pytest.raises(ValueError, match=r"setting must be one of standard, .* for language, got 'deep'"):
-        CATALOGUE.of(Model("language", "SST2", "BERT", Setting("deep"), 0, {}))
+        CATALOGUE.build(Model("language", "SST2", "BERT", Setting("deep"), 0, {}))
 
 
 def test_majority_share() -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shesha.benchmark.data_sources import MissingDataError
 from shesha.benchmark.language import extract, fit, hyperparameters, training
 from shesha.benchmark.language.hyper import Hyper
 from shesha.benchmark.models import Model, Setting
-from shesha.benchmark.sources import MissingDataError
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shesha.benchmark import api
-from shesha.benchmark._results import accuracies
 from shesha.benchmark.api import run
 from shesha.benchmark.plan import trials
+from shesha.benchmark.store_results import accuracies
 
 from .reading import key_of
 

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from shesha.benchmark import Store, api, pictures, suites
 from shesha.benchmark.api import run
-from shesha.benchmark.entries import entries, entry_of
-from shesha.benchmark.plan import models_of, trials
+from shesha.benchmark.entries import entries, make_entry
+from shesha.benchmark.plan import required_models, trials
 from shesha.cli._app import app
 
 
@@ -29,11 +29,11 @@ def said(*words):
 
 
 def test_what_is_known_only_after_training_is_said_to_be(here, known):
-    keys = api._keys(models_of(trials(known.tasks)))
+    keys = api._keys(required_models(trials(known.tasks)))
     with Store("a.sqlite") as opened:
         opened.describe(suite="toy")
         opened.plan({key: model for model, key in keys.items()})
-        opened.add_entries(map(entry_of, entries(["CKA"])))
+        opened.add_entries(map(make_entry, entries(["CKA"])))
     code, text = said("status", "--store", "a.sqlite")
     assert code == 0
     (line,) = [line for line in text.splitlines() if "layer_monotonicity" in line]

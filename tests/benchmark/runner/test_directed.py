@@ -7,10 +7,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from shesha.benchmark import directed
-from shesha.benchmark.directed import compared, metric_of
-from shesha.benchmark.entries import entries, version_of
-from shesha.comparison import _engine as engine
+from shesha.benchmark import directed_rows
+from shesha.benchmark.directed_rows import compare_directed, required_metric
+from shesha.benchmark.entries import entries, entry_version
+from shesha.comparison import engine as engine
 from shesha.views import Rdm, Representation
 
 N_ROWS = 40
@@ -34,13 +34,13 @@ def arrays(rng):
 
 def scores(measure, arrays, pairs=None):
     (measure,) = entries([measure]) if isinstance(measure, str) else [measure]
-    sources = {name: Representation.of(array) for name, array in arrays.items()}
+    sources = {name: Representation.build(array) for name, array in arrays.items()}
     group = engine.Group((measure,), (tuple(pairs or combinations(arrays, 2)),))
-    return {(one.pair.first, one.pair.second): one for one in compared(group, sources, {})}
+    return {(one.pair.first, one.pair.second): one for one in compare_directed(group, sources, {})}
 
 
 def value(measure, X, Y):
-    return entries([measure])[0].between(X, Y)
+    return entries([measure])[0].score(X, Y)
 
 
 @pytest.mark.parametrize("measure", CONCERNED)
@@ -80,9 +80,9 @@ def test_where_most_rows_lack_a_direction_there_is_a_reason_instead_of_a_value(a
     arrays["a"][:n] = 0
     arrays = {"a": arrays["a"], "b": np.abs(arrays["b"]) + 1, "c": np.abs(arrays["c"]) + 1}
     found = scores("Jaccard", arrays)
-    assert found["a", "b"].pair.score.estimated is estimated
+    assert found["a", "b"].pair.score.has_value is estimated
     assert found["a", "b"].rows_left_out == (n if estimated else 0)
-    assert found["b", "c"].pair.score.estimated
+    assert found["b", "c"].pair.score.has_value
     if not estimated:
         expected = "more than half of the rows are zero in either and have no cosine distance: 21 of 40"
         assert found["a", "b"].pair.score.reason == expected
@@ -125,31 +125,31 @@ def test_rows_that_do_not_correspond_and_given_distances_are_left_to_the_measure
 
 def test_what_is_skipped_stays_so(arrays):
     (measure,) = entries(["Jaccard"])
-    sources = {name: Representation.of(array) for name, array in arrays.items()}
+    sources = {name: Representation.build(array) for name, array in arrays.items()}
     pairs = tuple(combinations(arrays, 2))
     skipped = {("Jaccard", ("b", "c")): "needs 3 GB"}
-    found = list(compared(engine.Group((measure,), (pairs,)), sources, skipped))
+    found = list(compare_directed(engine.Group((measure,), (pairs,)), sources, skipped))
     reasons = {(one.pair.first, one.pair.second): one.pair.score.reason for one in found}
     assert reasons == {("a", "b"): "", ("a", "c"): "", ("b", "c"): "needs 3 GB"}
 
 
 def test_measures_of_one_view_may_compare_different_pairs(arrays):
     measures = tuple(entries(["Jaccard", "RankSim"]))
-    sources = {name: Representation.of(array) for name, array in arrays.items()}
+    sources = {name: Representation.build(array) for name, array in arrays.items()}
     pairs = ((("a", "b"), ("b", "c")), (("b", "c"),))
     found = [
         (one.pair.score.measure, one.pair.first, one.pair.second, one.rows_left_out)
-        for one in compared(engine.Group(measures, pairs), sources, {})
+        for one in compare_directed(engine.Group(measures, pairs), sources, {})
     ]
     assert sorted(found) == [("Jaccard", "a", "b", 2), ("Jaccard", "b", "c", 4), ("RankSim", "b", "c", 4)]
 
 
 def test_the_rule_is_part_of_the_version_of_the_measures_that_it_concerns(monkeypatch):
-    before = {measure.name: version_of(measure) for measure in entries(["all"])}
-    monkeypatch.setattr("shesha.benchmark.entries.RULE", directed.RULE + 1)
-    after = {measure.name: version_of(measure) for measure in entries(["all"])}
+    before = {measure.name: entry_version(measure) for measure in entries(["all"])}
+    monkeypatch.setattr("shesha.benchmark.entries.RULE", directed_rows.RULE + 1)
+    after = {measure.name: entry_version(measure) for measure in entries(["all"])}
     changed = {name for name in before if before[name] != after[name]}
-    assert changed == {measure.name for measure in entries(["all"]) if metric_of(measure) is not None}
+    assert changed == {measure.name for measure in entries(["all"]) if required_metric(measure) is not None}
     assert changed == {
         *("Jaccard", "RankSim", "2nd-Cos", "RSA", "calibrated RSA", "RDM drift", "ConcDiff", "stability difference")
     }

@@ -15,12 +15,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from shesha.benchmark import _results
-from shesha.benchmark._status import status
+from shesha.benchmark import store_results
 from shesha.benchmark.api import run
+from shesha.benchmark.data_sources import MissingDataError
 from shesha.benchmark.models import domain
-from shesha.benchmark.plan import models_of, trials
-from shesha.benchmark.sources import MissingDataError
+from shesha.benchmark.plan import required_models, trials
+from shesha.benchmark.run_status import status
 from shesha.benchmark.store import Store
 from shesha.benchmark.suites import suite
 
@@ -100,7 +100,7 @@ REAL = {
 def test_models_keep_their_keys(name: str) -> None:
     found = {}
     for task in suite(name).tasks:
-        keys = [model.key("data") for model in models_of(trials([task]))]
+        keys = [model.key("data") for model in required_models(trials([task]))]
         digest = hashlib.sha256(" ".join(keys).encode()).hexdigest()[:12]
         found[task.dataset, task.architecture] = f"{len(keys)} {digest}"
     assert found == KEYS[name]
@@ -137,7 +137,7 @@ def same(found: pd.DataFrame, expected: pd.DataFrame, tolerance: float) -> None:
 
 
 def test_an_earlier_store_has_the_scores_that_it_had(earlier: Path, scores: pd.DataFrame, toy) -> None:
-    same(_results.results(earlier, toy), scores, 1e-12)
+    same(store_results.results(earlier, toy), scores, 1e-12)
 
 
 def test_an_earlier_store_is_complete(earlier: Path, toy) -> None:
@@ -150,4 +150,4 @@ def test_a_new_run_has_the_keys_and_scores_of_the_earlier(here: Path, earlier: P
     same(run(toy, store="new.sqlite", measures=MEASURES), scores, 1e-9)
     with Store(earlier, create=False) as old, Store("new.sqlite", create=False) as new:
         assert new.keys() == old.keys()
-        assert {cell[:3] for cell in new.done()} == {cell[:3] for cell in old.done()}
+        assert {cell[:3] for cell in new.stored_comparisons()} == {cell[:3] for cell in old.stored_comparisons()}

@@ -12,12 +12,20 @@ import pytest
 
 import shesha
 import shesha.measures as measures
-from shesha.benchmark._results import runtimes
-from shesha.benchmark._status import failures
 from shesha.benchmark.api import run
-from shesha.benchmark.entries import N_PERMUTATIONS, PlainMeasure, _orders, calibrated, entries, entry_of, version_of
+from shesha.benchmark.entries import (
+    N_PERMUTATIONS,
+    PlainMeasure,
+    _orders,
+    calibrated,
+    entries,
+    entry_version,
+    make_entry,
+)
 from shesha.benchmark.ranks import rank
+from shesha.benchmark.run_status import failures
 from shesha.benchmark.store import Entry, Store
+from shesha.benchmark.store_results import runtimes
 from shesha.benchmark.suites import suite
 from shesha.measures import choose
 
@@ -39,7 +47,7 @@ def test_calibrated_values_are_those_of_calibrate_with_the_same_permutations(pai
     permutations = np.array(_orders(40))
     assert permutations.shape == (N_PERMUTATIONS, 40)
     expected = shesha.calibrate(*pair, base, permutations=permutations).score
-    assert calibrated(base).between(*pair) == pytest.approx(expected, abs=1e-12)
+    assert calibrated(base).score(*pair) == pytest.approx(expected, abs=1e-12)
     assert 0 < expected < 1
 
 
@@ -55,7 +63,7 @@ def test_calibrated_measures_are_measures_of_their_own():
     cka = choose("CKA")[0]
     assert (found.name, found.closer, found.bounds, found.symmetric) == ("calibrated CKA", "higher", (0, 1), True)
     assert found.view_key == cka.view_key
-    assert entry_of(found) == Entry("calibrated CKA", version_of(found), "higher", True)
+    assert make_entry(found) == Entry("calibrated CKA", entry_version(found), "higher", True)
     assert names("calibrated RSA", "RSA", "calibrated mutual_knn(k=5)") == [
         "calibrated RSA",
         "RSA",
@@ -80,8 +88,8 @@ def test_measures_come_back_from_other_processes_as_they_were(pair, name):
     again = pickle.loads(pickle.dumps(measure))
     assert again == measure
     assert type(again) is type(measure)
-    assert again.between(*pair) == measure.between(*pair)
-    assert version_of(again) == version_of(measure)
+    assert again.score(*pair) == measure.score(*pair)
+    assert entry_version(again) == entry_version(measure)
 
 
 def test_all_is_every_registered_measure_and_three_calibrated_ones():
@@ -97,7 +105,7 @@ def test_measures_draw_the_same_in_every_run(pair):
     first, second = entries(["RTD"]), entries(["RTD"])
     assert first == second
     assert first[0].parameters["seed"] is not None
-    assert first[0].between(*pair) == second[0].between(*pair)
+    assert first[0].score(*pair) == second[0].score(*pair)
 
 
 def test_options_of_a_suite_hold_unless_others_are_chosen():
@@ -117,7 +125,7 @@ def test_a_plain_function_gets_two_matrices(pair):
     assert not measure.symmetric
     assert measure.closer == "higher"
     expected = np.linalg.norm(pair[0]) - np.abs(pair[1]).sum()
-    assert measure.between(*pair) == pytest.approx(expected)
+    assert measure.score(*pair) == pytest.approx(expected)
 
 
 MARKED = '''
@@ -149,17 +157,17 @@ def module(tmp_path, monkeypatch, patch):
 
 
 def test_a_marked_function_is_taken_as_it_is_declared(module):
-    from shesha.measures import _registry
+    from shesha.measures import registry
 
-    before = dict(_registry._measures), dict(_registry._aliases)
+    before = dict(registry._measures), dict(registry._aliases)
     try:
         (found,) = entries([f"{module(MARKED)}:toy_width"])
         assert (found.name, found.closer, found.symmetric, found.paired) == ("Toy width", "lower", True, False)
         assert not isinstance(found, PlainMeasure)
-        assert len(version_of(found)) == 12
+        assert len(entry_version(found)) == 12
         assert pickle.loads(pickle.dumps(found)) == found
     finally:
-        for known, old in zip((_registry._measures, _registry._aliases), before, strict=True):
+        for known, old in zip((registry._measures, registry._aliases), before, strict=True):
             known.clear()
             known.update(old)
 
@@ -194,18 +202,18 @@ def test_two_functions_of_one_name_are_refused(module):
 
 
 def test_versions_are_those_of_what_computes(module):
-    assert version_of(choose("LinReg")[0]) == measures.version_of(choose("LinReg")[0])
+    assert entry_version(choose("LinReg")[0]) == measures.code_version(choose("LinReg")[0])
     one, two = "def f(X, Y):\n    return 1.0\n", "def f(X, Y):\n    return 2.0\n"
-    first, second, third = (version_of(entries([f"{module(text)}:f"])[0]) for text in (one, two, one))
+    first, second, third = (entry_version(entries([f"{module(text)}:f"])[0]) for text in (one, two, one))
     assert first == third != second
 
 
 def test_a_calibrated_measure_has_a_version_of_its_own(monkeypatch):
     (plain,), (found,) = entries(["CKA"]), entries(["calibrated CKA"])
-    before = version_of(found)
-    assert before.split("+")[0] != version_of(plain)
+    before = entry_version(found)
+    assert before.split("+")[0] != entry_version(plain)
     monkeypatch.setattr(importlib.import_module("shesha.benchmark.entries"), "N_PERMUTATIONS", N_PERMUTATIONS + 1)
-    assert version_of(found) != before
+    assert entry_version(found) != before
 
 
 def test_a_changed_function_is_compared_again_and_its_latest_version_counts(here, toy, module):

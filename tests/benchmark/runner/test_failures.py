@@ -11,9 +11,9 @@ import pytest
 
 from shesha.benchmark import Store, api
 from shesha.benchmark._report import report
-from shesha.benchmark._results import accuracies, comparisons, results
-from shesha.benchmark._status import on_fewer_rows, status
 from shesha.benchmark.api import run
+from shesha.benchmark.run_status import describe_missing_rows, status
+from shesha.benchmark.store_results import accuracies, comparisons, results
 
 from .reading import cells, key_of
 
@@ -147,7 +147,7 @@ def test_rows_for_which_a_model_is_off_are_left_out_counted_and_told(here, toy, 
     np.testing.assert_array_equal(every["rows_left_out"], expected)
     told = "- A on D: Jaccard (5, up to 3 rows)"
     with Store("a.sqlite", create=False) as opened:
-        assert on_fewer_rows(opened) == told
+        assert describe_missing_rows(opened) == told
     page = report("a.sqlite", of=toy)
     assert "## On fewer rows" in page
     assert f"\n{told}\n" in page

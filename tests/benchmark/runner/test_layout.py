@@ -8,9 +8,9 @@ import pytest
 
 from shesha.benchmark import _layout
 from shesha.benchmark._report import report
-from shesha.benchmark._results import comparisons, results
 from shesha.benchmark.api import run
 from shesha.benchmark.store import Store, StoreError
+from shesha.benchmark.store_results import comparisons, results
 
 from .reading import cells
 

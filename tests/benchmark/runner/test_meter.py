@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shesha.benchmark.meter import Meter
+from shesha.benchmark.progress_estimate import Meter
 
 
 def test_text_counts_models_and_comparisons():

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from shesha.benchmark import results, status, suite, task
 from shesha.benchmark.api import run
-from shesha.benchmark.archive import Archive
+from shesha.benchmark.model_archive import Archive
 from shesha.benchmark.models import Model, Setting
 from shesha.benchmark.store import Store, StoreError
 from shesha.benchmark.suites import catalogue
@@ -130,17 +130,17 @@ def test_what_is_declared_closer_goes_first():
             "suite must be one of paper, small, got 'large'",
         ),
         (
-            lambda: catalogue("graph").of(Model("graph", "Cora", "PGNN", Setting("augmentation", 0.5), 0)),
+            lambda: catalogue("graph").build(Model("graph", "Cora", "PGNN", Setting("augmentation", 0.5), 0)),
             ValueError,
             "setting of a PGNN must be another one than augmentation, got augmentation 0.5",
         ),
         (
-            lambda: catalogue("graph").of(Model("graph", "Cora", "PGNN", Setting(), 0, {"activation": "elu"})),
+            lambda: catalogue("graph").build(Model("graph", "Cora", "PGNN", Setting(), 0, {"activation": "elu"})),
             ValueError,
             r"hyper\['activation'\] must be relu for a PGNN, got 'elu'",
         ),
         (
-            lambda: catalogue("vision").of(Model("vision", "CIFAR10", "VGG", Setting("deep"), 0)),
+            lambda: catalogue("vision").build(Model("vision", "CIFAR10", "VGG", Setting("deep"), 0)),
             ValueError,
             "setting must be one of standard, labels, shortcut, augmentation for vision, got 'deep'",
         ),

@@ -11,20 +11,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shesha._warnings import MeasureWarning
 from shesha.benchmark import rank, table, tests
 from shesha.benchmark._report import report
-from shesha.benchmark._results import planned_trials, results
-from shesha.benchmark._status import status
 from shesha.benchmark.api import run
-from shesha.benchmark.archive import Archive
 from shesha.benchmark.mantel import rank_correlation
+from shesha.benchmark.model_archive import Archive
 from shesha.benchmark.models import Setting, _known_kinds
 from shesha.benchmark.ranks import QUALITY_OF
+from shesha.benchmark.run_status import status
 from shesha.benchmark.scoring import ScoreRow
 from shesha.benchmark.store import Store
-from shesha.benchmark.suites import Suite, groups_of
+from shesha.benchmark.store_results import list_trials, results
+from shesha.benchmark.suites import Suite, setting_groups
 from shesha.benchmark.tests import BenchmarkTest, _registry
+from shesha.support.warnings import MeasureWarning
 
 MEASURES = ["CKA", "LinReg", "MagDiff"]
 
@@ -42,13 +42,13 @@ def test_it_takes_models_of_ones_own(own, rng):
     X, Z = rng.standard_normal((2, 60, 5))
     probabilities = [np.column_stack([np.full(60, 1 - share), np.full(60, share)]) for share in shares]
     models = [(1 - share) * X + share * Z for share in shares]
-    found = own.SURENESS.of_arrays(models, probabilities, MEASURES)
+    found = own.SURENESS.score_arrays(models, probabilities, MEASURES)
     assert list(found["test"]) == ["sureness"] * 3 and list(found["measure"]) == MEASURES
     assert list(found["n"]) == [10, 20, 10]
     assert found["value"].iloc[0] > 0.7
     groups = {"narrow": models[:2], "wide": models[2:4]}
     expected = tests.augmentation(groups, MEASURES).assign(test="width")
-    assert own.WIDTH.of_arrays(groups, MEASURES).equals(expected)
+    assert own.WIDTH.score_arrays(groups, MEASURES).equals(expected)
 
 
 def test_it_runs_and_is_read_like_the_others(own, here, toy):
@@ -57,7 +57,7 @@ def test_it_runs_and_is_read_like_the_others(own, here, toy):
     assert set(found["test"]) == {"sureness", "accuracy", "jsd", "disagreement"}
     assert results("a.sqlite", toy).equals(found)
     with Store("a.sqlite", create=False) as store:
-        (trial,), keys = planned_trials(store, toy)[0][-1:], planned_trials(store, toy)[1]
+        (trial,), keys = list_trials(store, toy)[0][-1:], list_trials(store, toy)[1]
         cells = store.cells("CKA", next(one.version for one in store.entries() if one.name == "CKA"))
     archive = Archive(Path("a.sqlite.models"))
     sure = [archive.outputs(keys[model])[0].max(axis=1).mean() for model in trial.models]
@@ -114,7 +114,7 @@ def test_other_packages_bring_tests(own, monkeypatch):
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [broken, point])
     _registry.load_entry_points.cache_clear()
     with pytest.warns(MeasureWarning, match="test broken of toy_tests:_sureness could not be loaded: TypeError"):
-        assert tests.known()[-1] is own.SURENESS
+        assert tests.all_tests()[-1] is own.SURENESS
     assert tests.find("Sureness") is own.SURENESS
 
 
@@ -129,7 +129,7 @@ def test_groups_by_a_kind_of_setting_of_its_own(own, here, make_task, monkeypatc
         Setting("width", 0.5)
     tests.register(own.WIDTH)
     monkeypatch.setattr("toy_domain.KINDS", ("standard", "labels", "shortcut", "augmentation", "deep", "width"))
-    suite = Suite("toy", (replace(make_task(), groups=groups_of(width=(0, 0.5, 1))),))
+    suite = Suite("toy", (replace(make_task(), groups=setting_groups(width=(0, 0.5, 1))),))
     assert suite.tasks[0].tests == ("accuracy", "output", "layer_monotonicity", "width")
     found = run(suite, store="a.sqlite", measures=MEASURES, tests="width")
     assert list(zip(found["test"], found["quality"], strict=True)) == [("width", "auprc"), ("width", "conformity")] * 3
@@ -204,4 +204,4 @@ def test_places_that_hold_no_test(own):
     with pytest.raises(ValueError, match="test must be importable as module:name, got 'toy_tests:NONE'"):
         tests.find("toy_tests:NONE")
     with pytest.raises(ValueError, match="degrees must be those of tests by groups, got some for accuracy"):
-        groups_of(accuracy=(0, 1))
+        setting_groups(accuracy=(0, 1))

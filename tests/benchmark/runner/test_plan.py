@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from shesha.benchmark import plan
-from shesha.benchmark.entries import entries, version_of
+from shesha.benchmark.entries import entries, entry_version
 from shesha.benchmark.models import Setting
-from shesha.benchmark.plan import chunks_of, models_of, trials
+from shesha.benchmark.plan import plan_chunks, required_models, trials
 from shesha.benchmark.suites import Task, _groups
 
 MEASURES = entries(["CKA", "RSA", "LinReg", "MagDiff", "RTD", "calibrated CKA", "ProcDist"])
-VERSION = {measure.name: version_of(measure) for measure in MEASURES}
+VERSION = {measure.name: entry_version(measure) for measure in MEASURES}
 SYMMETRIC = {measure.name: measure.symmetric for measure in MEASURES}
 N_LAYERS = 4
 
@@ -68,7 +68,7 @@ def needed(chosen, keys):
 def drawn(request):
     rng = np.random.default_rng(request.param)
     chosen = trials(random_tasks(rng))
-    keys = {model: model.key("data") for model in models_of(chosen)}
+    keys = {model: model.key("data") for model in required_models(chosen)}
     return rng, chosen, keys
 
 
@@ -76,7 +76,7 @@ def test_chunks_hold_what_the_tests_need_once(drawn, monkeypatch):
     rng, chosen, keys = drawn
     monkeypatch.setattr(plan, "_SECONDS", float(rng.choice([0.05, 0.5, 10])))
     planned = set()
-    chunks = [chunk for trial in chosen for chunk in chunks_of(trial, MEASURES, keys, N_LAYERS, planned)]
+    chunks = [chunk for trial in chosen for chunk in plan_chunks(trial, MEASURES, keys, N_LAYERS, planned)]
     cells = either_order(cells_of(chunks))
     assert len(cells) == len(set(cells))
     assert set(cells) == set(either_order(needed(chosen, keys)))
@@ -93,7 +93,7 @@ def test_what_is_done_is_not_planned_in_either_order(drawn):
         for first, second, *rest in done
     }
     planned = set(turned)
-    chunks = [chunk for trial in chosen for chunk in chunks_of(trial, MEASURES, keys, N_LAYERS, planned)]
+    chunks = [chunk for trial in chosen for chunk in plan_chunks(trial, MEASURES, keys, N_LAYERS, planned)]
     cells = either_order(cells_of(chunks))
     assert len(cells) == len(set(cells))
     assert set(cells) == set(either_order(everything)) - set(either_order(done))
@@ -102,16 +102,16 @@ def test_what_is_done_is_not_planned_in_either_order(drawn):
 def test_cells_of_another_version_do_not_count(drawn):
     _, chosen, keys = drawn
     old = {(*cell[:3], "another") for cell in needed(chosen, keys)}
-    chunks = [chunk for trial in chosen for chunk in chunks_of(trial, MEASURES, keys, N_LAYERS, old)]
+    chunks = [chunk for trial in chosen for chunk in plan_chunks(trial, MEASURES, keys, N_LAYERS, old)]
     assert set(either_order(cells_of(chunks))) == set(either_order(needed(chosen, keys)))
 
 
 def test_chunks_are_of_one_view_and_take_about_as_long(toy, monkeypatch):
     monkeypatch.setattr(plan, "_SECONDS", 0.4)
     chosen = trials(toy.tasks, ["shortcut"])
-    keys = {model: model.key("data") for model in models_of(chosen)}
+    keys = {model: model.key("data") for model in required_models(chosen)}
     (trial,) = chosen
-    chunks = list(chunks_of(trial, MEASURES, keys, N_LAYERS, set()))
+    chunks = list(plan_chunks(trial, MEASURES, keys, N_LAYERS, set()))
     assert len(chunks) > len(MEASURES)
     for chunk in chunks:
         assert chunk.n_cells > 0
@@ -138,5 +138,5 @@ def test_trials_are_each_test_through_each_pooling(toy):
 
 
 def test_models_are_listed_once(toy):
-    models = models_of(trials(toy.tasks))
+    models = required_models(trials(toy.tasks))
     assert len(models) == len(set(models)) == 6 + 2 * 3 + 3 * 3 + 2 * 3

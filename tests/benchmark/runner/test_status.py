@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from shesha.benchmark import Store, api, status
-from shesha.benchmark._status import general
 from shesha.benchmark.api import run
-from shesha.benchmark.entries import entries, entry_of
-from shesha.benchmark.plan import models_of, trials
+from shesha.benchmark.entries import entries, make_entry
+from shesha.benchmark.plan import required_models, trials
+from shesha.benchmark.run_status import general
 from shesha.benchmark.runner import Run
 
 MEASURES = ["CKA", "LinReg"]
@@ -26,11 +26,11 @@ def layers(store, toy):
 @pytest.fixture
 def planned(here, toy):
     """A store that knows what is to be done, and nothing else."""
-    keys = api._keys(models_of(trials(toy.tasks)))
+    keys = api._keys(required_models(trials(toy.tasks)))
     with Store("a.sqlite") as opened:
         opened.describe(suite="toy")
         opened.plan({key: model for model, key in keys.items()})
-        opened.add_entries(map(entry_of, entries(MEASURES)))
+        opened.add_entries(map(make_entry, entries(MEASURES)))
     return keys
 
 
@@ -47,7 +47,7 @@ def test_they_are_known_from_the_first_model_on(planned, toy):
         )
         working._plan_training()
         job = working._training[0]
-        working.done(job, job.call(*job.arguments))
+        working.keep_result(job, job.call(*job.arguments))
         far = layers(opened, toy)
     assert far[["trained", "comparisons", "compared"]].tolist() == [1, ALL_LAYERS, 0]
     shutil.rmtree("a.sqlite.models")
@@ -58,7 +58,7 @@ def test_they_are_known_without_the_models_once_some_are_made(here, toy):
     run(toy, store="a.sqlite", measures=MEASURES, tests=["layer_monotonicity"])
     shutil.rmtree("a.sqlite.models")
     with Store("a.sqlite") as opened:
-        opened.add_entries(map(entry_of, entries([*MEASURES, "RSA"])))
+        opened.add_entries(map(make_entry, entries([*MEASURES, "RSA"])))
     assert layers("a.sqlite", toy)[["comparisons", "compared"]].tolist() == [ALL_LAYERS + 18, ALL_LAYERS]
 
 

@@ -12,15 +12,15 @@ import time
 
 import pytest
 
-from shesha import _sqlite
 from shesha.benchmark import api
-from shesha.benchmark._results import results
-from shesha.benchmark._status import status
 from shesha.benchmark.api import run
+from shesha.benchmark.data_sources import MissingDataError
 from shesha.benchmark.models import Model, Setting, domain
-from shesha.benchmark.sources import MissingDataError
-from shesha.benchmark.store import Cell, Store, StoreError, Trained, only_writer
+from shesha.benchmark.run_status import status
+from shesha.benchmark.store import Cell, Store, StoreError, Trained, lock_run
+from shesha.benchmark.store_results import results
 from shesha.benchmark.suites import Suite
+from shesha.support import sqlite
 
 from .reading import cells
 
@@ -107,7 +107,7 @@ def test_numbers_are_written_once(here):
         opened.add_cells([Cell("a//last", "b//last", "CKA", "1", 0.9, 0.1)])
         assert opened.cells("CKA", "1") == {("a//last", "b//last"): CELL}
         assert opened.cells("CKA", "2") == {}
-        assert opened.done() == {("a//last", "b//last", "CKA", "1")}
+        assert opened.stored_comparisons() == {("a//last", "b//last", "CKA", "1")}
 
 
 def test_forgetting_failures_keeps_what_has_a_value(here):
@@ -123,7 +123,7 @@ def test_forgetting_failures_keeps_what_has_a_value(here):
 
 def test_what_is_begun_and_fails_is_not_written_at_all(here):
     with Store("a.sqlite") as opened:
-        with pytest.raises(KeyboardInterrupt), opened.writing():
+        with pytest.raises(KeyboardInterrupt), opened.transaction():
             opened.query("INSERT INTO about VALUES ('half', 'way')")
             raise KeyboardInterrupt
         assert "half" not in opened.about()
@@ -145,8 +145,8 @@ def test_a_store_of_a_suite_of_ones_own_is_read_with_the_suite(here, toy):
 HOLDER = """
 import sys
 from pathlib import Path
-from shesha.benchmark.store import only_writer
-with only_writer(Path(sys.argv[1])):
+from shesha.benchmark.store import lock_run
+with lock_run(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.readline()
 """
@@ -210,14 +210,14 @@ def test_a_second_run_waits_and_finds_everything_done(here, toy, monkeypatch, ca
 def test_the_lock_names_its_last_owner_alone(here):
     lock = here / "a.sqlite.lock"
     lock.write_text("999999999 and more")
-    with only_writer(here / "a.sqlite", wait=False):
+    with lock_run(here / "a.sqlite", wait=False):
         assert lock.read_text() == str(os.getpid())
 
 
 @pytest.fixture
 def small_disk(monkeypatch):
     """Let stores grow by so many pages only."""
-    prepare = _sqlite.prepare
+    prepare = sqlite.prepare
 
     def limit(pages):
         def limited(connection, *args, **options):
@@ -225,10 +225,10 @@ def small_disk(monkeypatch):
             ((now,),) = connection.execute("PRAGMA page_count")
             connection.execute(f"PRAGMA max_page_count = {now + pages}")
 
-        monkeypatch.setattr(_sqlite, "prepare", limited)
+        monkeypatch.setattr(sqlite, "prepare", limited)
 
     yield limit
-    monkeypatch.setattr(_sqlite, "prepare", prepare)
+    monkeypatch.setattr(sqlite, "prepare", prepare)
 
 
 def test_a_full_disk_ends_the_run_and_one_with_room_completes_it(here, toy, small_disk):

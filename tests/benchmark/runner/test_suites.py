@@ -9,8 +9,8 @@ import pytest
 
 from shesha.benchmark import suites
 from shesha.benchmark.api import run
-from shesha.benchmark.models import KINDS, Model, Outcome, Setting, domain, fingerprint_of, share_of
-from shesha.benchmark.plan import models_of, trials
+from shesha.benchmark.models import KINDS, Model, Outcome, Setting, count_of_share, domain, hash_arrays
+from shesha.benchmark.plan import required_models, trials
 from shesha.benchmark.suites import Suite, domain_name, suite
 from shesha.benchmark.suites import test_name as name_of_test
 from shesha.measures import choose
@@ -27,7 +27,7 @@ def by_place(name):
 
 
 def n_models(task):
-    return len(models_of(trials([task])))
+    return len(required_models(trials([task])))
 
 
 def test_the_small_suite_has_three_domains():
@@ -66,7 +66,7 @@ def test_graph_groups_are_two_degrees_and_none(name):
 
 def test_vision_groups_are_noise_of_three_levels():
     for name in ("small", "paper"):
-        for task in suite(name).chosen(domains=["vision"]):
+        for task in suite(name).choose_tasks(domains=["vision"]):
             assert degrees(task, "label_randomization") == [0, 0.5, 0.75]
             assert degrees(task, "shortcut") == [0, 0.75, 1]
             assert degrees(task, "augmentation") == [0.25, 0.5, 1]
@@ -139,11 +139,11 @@ def test_hyperparameters_are_plain_and_those_of_one_suite(name):
 
 def test_a_suite_can_be_cut_down():
     small = suite("small")
-    assert len(small.chosen()) == 14
-    assert {task.dataset for task in small.chosen(domains=["graphs"])} == {"Cora"}
-    assert [str(task) for task in small.chosen(["vision"], ["cifar10"], ["vit"])] == ["ViT on CIFAR10"]
-    assert len(small.chosen(architectures=["GCN", "VGG"])) == 3
-    assert small.chosen(domains=["language"], architectures=["GCN"]) == ()
+    assert len(small.choose_tasks()) == 14
+    assert {task.dataset for task in small.choose_tasks(domains=["graphs"])} == {"Cora"}
+    assert [str(task) for task in small.choose_tasks(["vision"], ["cifar10"], ["vit"])] == ["ViT on CIFAR10"]
+    assert len(small.choose_tasks(architectures=["GCN", "VGG"])) == 3
+    assert small.choose_tasks(domains=["language"], architectures=["GCN"]) == ()
 
 
 @pytest.mark.parametrize(
@@ -157,9 +157,12 @@ def test_a_suite_can_be_cut_down():
         ),
         (lambda: name_of_test("qqq"), f"test must be one of {', '.join(SIX)}, got 'qqq'"),
         (lambda: domain_name("sound"), "domain must be one of graph, language, vision, got 'sound'"),
-        (lambda: suite("small").chosen(domains=["sound"]), "domain must be one of graph, language, vision"),
-        (lambda: suite("small").chosen(datasets=["Coral"]), "dataset must be one of Cora, SST2, .*, got 'Coral'"),
-        (lambda: suite("small").chosen(architectures=["GNC"]), "architecture must be one of GCN, SAGE, .*, got 'GNC'"),
+        (lambda: suite("small").choose_tasks(domains=["sound"]), "domain must be one of graph, language, vision"),
+        (lambda: suite("small").choose_tasks(datasets=["Coral"]), "dataset must be one of Cora, SST2, .*, got 'Coral'"),
+        (
+            lambda: suite("small").choose_tasks(architectures=["GNC"]),
+            "architecture must be one of GCN, SAGE, .*, got 'GNC'",
+        ),
         (lambda: Setting("label", 0.5), f"kind must be one of {', '.join(KINDS)}, got 'label'"),
         (lambda: Setting("labels", 1.5), "degree must lie between 0 and 1, got 1.5"),
         (lambda: run("smal", store="never.sqlite"), "did you mean small"),
@@ -195,14 +198,14 @@ def test_tests_may_be_written_in_any_case_with_any_separator(text):
 
 
 def test_a_domain_of_ones_own_can_be_chosen(toy):
-    assert toy.chosen(domains=["toy_domain"]) == toy.tasks
+    assert toy.choose_tasks(domains=["toy_domain"]) == toy.tasks
     with pytest.raises(ValueError, match="domain must be one of toy_domain, got 'graph'"):
-        toy.chosen(domains=["graph"])
+        toy.choose_tasks(domains=["graph"])
 
 
 def test_an_unknown_domain_of_ones_own_says_what_there_is(toy):
     with pytest.raises(ValueError, match=r"domain must be one of .*toy_domain.*, got 'toy_domian'"):
-        toy.chosen(domains=["toy_domian"])
+        toy.choose_tasks(domains=["toy_domian"])
 
 
 MODEL = Model("graph", "Cora", "GCN", Setting("labels", 0.5), 3, {"rate": 0.1, "layers": 2})
@@ -242,7 +245,7 @@ def test_keys_do_not_change_with_what_does_not_matter():
 
 def test_models_of_a_suite_differ_in_their_keys():
     for name in ("small", "paper"):
-        models = models_of(trials(suite(name).tasks))
+        models = required_models(trials(suite(name).tasks))
         assert len({model.key("data") for model in models}) == len(models)
 
 
@@ -258,10 +261,10 @@ def test_fingerprints_tell_data_apart():
         ("text",),
         (np.empty(0),),
     ]
-    assert len({fingerprint_of(*some) for some in different}) == len(different)
-    assert fingerprint_of(one.copy()) == fingerprint_of(one)
-    assert fingerprint_of(np.asfortranarray(one.reshape(2, 3))) == fingerprint_of(one.reshape(2, 3))
-    assert fingerprint_of("text") == fingerprint_of(b"text")
+    assert len({hash_arrays(*some) for some in different}) == len(different)
+    assert hash_arrays(one.copy()) == hash_arrays(one)
+    assert hash_arrays(np.asfortranarray(one.reshape(2, 3))) == hash_arrays(one.reshape(2, 3))
+    assert hash_arrays("text") == hash_arrays(b"text")
 
 
 def test_a_domain_is_found_by_its_module(patch):
@@ -307,13 +310,13 @@ def test_tasks_of_one_place_are_refused(make_task):
     ("share", "n", "number"), [(0.29, 100, 29), (1 - 0.9, 10, 1), (0.25, 10, 2), (1.0, 7, 7), (0.0, 7, 0)]
 )
 def test_shares_are_whole_numbers_whatever_the_rounding(share, n, number):
-    assert share_of(share, n) == number
+    assert count_of_share(share, n) == number
 
 
 def test_the_small_suite_lightens_costly_measures():
     assert suite("small").options["RTD"] == {"n_subsets": 2}
     assert suite("paper").options == {}
     for measure, options in suite("small").options.items():
-        assert choose(measure)[0].configured(**options).options == options
+        assert choose(measure)[0].with_options(**options).options == options
     assert Suite("own", ()).options == {}
     assert set(suites._SUITES) == set(suites._OPTIONS)

@@ -13,14 +13,14 @@ import pytest
 
 from shesha.benchmark import tests as own
 from shesha.benchmark._report import report
-from shesha.benchmark._results import COLUMNS, accuracies, comparisons, planned_trials, results, runtimes
-from shesha.benchmark._status import status
 from shesha.benchmark.api import run
-from shesha.benchmark.archive import Archive
+from shesha.benchmark.model_archive import Archive
 from shesha.benchmark.plan import Trial, trials
 from shesha.benchmark.ranks import rank
+from shesha.benchmark.run_status import status
 from shesha.benchmark.scoring import pairs_groups, pairs_layers, pairs_prediction
 from shesha.benchmark.store import Store
+from shesha.benchmark.store_results import COLUMNS, accuracies, comparisons, list_trials, results, runtimes
 
 RTD = "RTD(n_subsets=2, subset_size=30)"
 MEASURES = ("CKA", "RSA", "LinReg", "MagDiff", RTD, "calibrated CKA", "toy_measures:logged")
@@ -71,7 +71,7 @@ def numbers(path):
 
 
 def trial_of(opened, toy, test) -> tuple[Trial, Any]:
-    chosen, keys = planned_trials(opened, toy)
+    chosen, keys = list_trials(opened, toy)
     return next(one for one in chosen if one.test == test), keys
 
 
@@ -102,7 +102,7 @@ def direct(ran, toy):
     registered = [name for name in MEASURES if name not in ("calibrated CKA", "toy_measures:logged", RTD)]
     archive = Archive(Path(f"{ran.store}.models"))
     with Store(ran.store, create=False) as opened:
-        chosen, keys = planned_trials(opened, toy)
+        chosen, keys = list_trials(opened, toy)
     by_test = {trial.test: trial for trial in chosen}
     found = []
     for name, function in (

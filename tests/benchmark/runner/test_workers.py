@@ -10,7 +10,7 @@ import pytest
 
 from shesha.benchmark import api, plan
 from shesha.benchmark.api import run
-from shesha.benchmark.archive import Archive
+from shesha.benchmark.model_archive import Archive
 from shesha.runs import LocalProcesses, search_paths
 from shesha.views import Representation
 
@@ -26,7 +26,7 @@ def test_a_measure_that_kills_its_worker_costs_its_chunk_alone(here, toy, monkey
     run(toy, **options, measures=["toy_measures:one_more"])
     archive = Archive(here / "a.sqlite.models")
     (first, second, *_) = next(row for row in cells("a.sqlite"))
-    rows = [Representation.of(archive.layer(name)).rows for name in (first, second)]
+    rows = [Representation.build(archive.layer(name)).rows for name in (first, second)]
     monkeypatch.setenv("TOY_VICTIM", toy_measures._print_of(*rows))
     monkeypatch.setattr(plan, "_SECONDS", 10 * plan._PLAIN)
     monkeypatch.setattr(api, "_executor", lambda *_: LocalProcesses(2, search_paths()))

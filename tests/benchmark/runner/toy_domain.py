@@ -14,14 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from shesha.benchmark.models import Model, Outcome, Plain, Weights, fingerprint_of
+from shesha.benchmark.models import Model, Outcome, Plain, Weights, hash_arrays
 
 N_ROWS, N_INPUTS, N_FEATURES, N_CLASSES = 60, 12, 8, 3
 KINDS = ("standard", "labels", "shortcut", "augmentation", "deep")
 
 
 def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
-    return fingerprint_of(dataset, inputs())
+    return hash_arrays(dataset, inputs())
 
 
 def inputs() -> np.ndarray:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha.benchmark import published, rank, ranks_beside, with_published
+from shesha.benchmark import add_published, compare_ranks, published, rank
 
 COLUMNS = ["domain", "dataset", "architecture", "pooling", "test", "quality", "measure", "value"]
 
@@ -19,7 +19,7 @@ def own():
 
 def test_published_scores_stand_for_measures_that_were_not_run(own):
     mine, _ = own
-    found = with_published(mine)
+    found = add_published(mine)
     assert set(found["measure"]) == {"mine", *published()["measure"]}
     assert (found.groupby("measure").size() == len(mine)).all()
     assert set(found.loc[found["measure"] == "mine", "source"]) == {"own"}
@@ -30,18 +30,18 @@ def test_published_scores_stand_for_measures_that_were_not_run(own):
 
 def test_a_measure_that_was_run_keeps_its_own_scores(own):
     _, cka = own
-    found = with_published(cka)
+    found = add_published(cka)
     assert "CKA" not in set(found["measure"])
     assert (found["measure"] == "CKA(unbiased=True)").sum() == len(cka)
 
 
 def test_nothing_stands_for_networks_that_were_not_published(own):
     mine, _ = own
-    assert len(with_published(mine.assign(architecture="another"))) == len(mine)
+    assert len(add_published(mine.assign(architecture="another"))) == len(mine)
 
 
 def test_the_published_results_rank_as_themselves():
-    found = ranks_beside(published())
+    found = compare_ranks(published())
     assert (found["position"] == found["published_position"]).all()
     np.testing.assert_allclose(found["mean"], found["published_mean"])
     assert len(found) == 72
@@ -50,11 +50,11 @@ def test_the_published_results_rank_as_themselves():
 def test_ranks_follow_the_scores():
     frame = published()
     better = frame.assign(value=frame["value"].where(frame["measure"] != "SVCCA", 2.0))
-    found = ranks_beside(better).set_index(["domain", "measure"])
+    found = compare_ranks(better).set_index(["domain", "measure"])
     assert (found.xs("SVCCA", level="measure")["position"] == 1).all()
     assert (found.xs("SVCCA", level="measure")["published_position"] > 1).all()
 
 
 def test_nothing_in_common_is_an_empty_table(own):
     mine, _ = own
-    assert ranks_beside(mine).empty
+    assert compare_ranks(mine).empty

@@ -44,7 +44,7 @@ def test_reducing_averages_pixels(shape: tuple[int, ...]) -> None:
     pixels = np.random.default_rng(0).integers(256, size=shape).astype(np.uint8)
     images = ArrayImages(pixels, np.zeros(3, np.int64), padding=2)
     blocks = pixels.reshape(3, 4, 2, 4, 2, *shape[3:]).mean(axis=(2, 4))
-    np.testing.assert_allclose(images.reduced(4).pixels, blocks, atol=0.5)
-    assert images.reduced(4).padding == 2
-    assert images.reduced(8) is images
-    assert images.reduced(16) is images
+    np.testing.assert_allclose(images.reduce(4).pixels, blocks, atol=0.5)
+    assert images.reduce(4).padding == 2
+    assert images.reduce(8) is images
+    assert images.reduce(16) is images

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shesha.benchmark.sources import MissingDataError
+from shesha.benchmark.data_sources import MissingDataError
 from shesha.benchmark.vision.hyper import Hyper
 
 torch = pytest.importorskip("torch")
 
-from shesha.benchmark.vision import paper  # noqa: E402
-from shesha.benchmark.vision.maps import chosen_blocks, read_layers  # noqa: E402
+from shesha.benchmark.vision import paper_architectures  # noqa: E402
+from shesha.benchmark.vision.extraction import choose_blocks, read_layers  # noqa: E402
 from shesha.benchmark.vision.networks import Classifier, build  # noqa: E402
 from shesha.benchmark.vision.parts import Parts  # noqa: E402
 
@@ -23,7 +23,7 @@ def layers_of(architecture: str, hyper: Hyper, side: int) -> tuple[torch.Tensor,
     network = build(architecture, 7, hyper, seed=0, pretrained=False).eval()
     images = 255 * torch.rand(2, 3, side, side, generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
-        return read_layers(network, images, chosen_blocks(network, side), hyper.extent)
+        return read_layers(network, images, choose_blocks(network, side), hyper.extent)
 
 
 @pytest.mark.parametrize(("architecture", "widths"), [("ResNet", [16, 32, 32, 64, 64]), ("VGG", [16, 32, 32, 64, 64])])
@@ -84,13 +84,13 @@ def test_blocks_are_chosen_wherever_the_network_is() -> None:
     network = Classifier(Parts(body, ("0", "1", "2"), "4"), image_size=96, tokens=False)
     # On this device nothing can meet a tensor of another one.
     for device in ("cpu", "meta"):
-        assert chosen_blocks(network.to(device), 96) == ("body.1", "body.2")
+        assert choose_blocks(network.to(device), 96) == ("body.1", "body.2")
 
 
 @pytest.mark.usefixtures("torchvision")
 def test_resnets_keep_the_resolution_of_small_images() -> None:
     maps: list[int] = []
-    network = paper.resnet(18, 5, 32)
+    network = paper_architectures.resnet(18, 5, 32)
     network.get_submodule("layer1").register_forward_hook(lambda _, __, output: maps.append(output.shape[-1]))
     network(torch.zeros(2, 3, 32, 32))
     assert maps == [32]
@@ -126,7 +126,7 @@ def test_pretrained_weights_of_the_local_folder(
     import transformers
 
     pytest.importorskip("safetensors")
-    monkeypatch.setitem(paper.CHECKPOINTS, "ViT B32", ("google/vit-base-patch32-224-in21k", (16, 2, 2)))
+    monkeypatch.setitem(paper_architectures.CHECKPOINTS, "ViT B32", ("google/vit-base-patch32-224-in21k", (16, 2, 2)))
     monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
     config = transformers.ViTConfig(
         image_size=32,

@@ -7,12 +7,12 @@ import colorsys
 import numpy as np
 import pytest
 
-from shesha.benchmark.vision.settings import add_noise, class_colours, draw_dots, randomised
+from shesha.benchmark.vision.settings import add_noise, class_colours, draw_dots, randomise_labels
 
 
 def test_labels_are_replaced_by_classes_drawn_from_all() -> None:
     labels = np.arange(10_000) % 10
-    changed = randomised(labels, 0.5, 10, np.random.default_rng(0))
+    changed = randomise_labels(labels, 0.5, 10, np.random.default_rng(0))
     # A tenth of the replacements draws the true class.
     assert 0.44 < (changed != labels).mean() < 0.46
     assert np.bincount(changed[changed != labels], minlength=10).min() > 350
@@ -21,10 +21,10 @@ def test_labels_are_replaced_by_classes_drawn_from_all() -> None:
 
 def test_the_number_of_labels_to_replace_is_rounded_down() -> None:
     labels = np.zeros(7, np.int64)
-    changed = [randomised(labels, 0.75, 10**9, np.random.default_rng(seed)) for seed in range(3)]
+    changed = [randomise_labels(labels, 0.75, 10**9, np.random.default_rng(seed)) for seed in range(3)]
     assert [(row != 0).sum() for row in changed] == [5, 5, 5]
     assert (changed[0] != changed[1]).any()
-    np.testing.assert_array_equal(randomised(labels, 0.0, 5, np.random.default_rng(0)), labels)
+    np.testing.assert_array_equal(randomise_labels(labels, 0.0, 5, np.random.default_rng(0)), labels)
 
 
 @pytest.mark.parametrize("n_classes", [4, 10, 100])

@@ -7,7 +7,7 @@ from scipy import stats
 
 from shesha import CalibrationWarning
 from shesha.bio.analysis import ablation, correlation, correlations, influence, pooled_correlations
-from shesha.bio.analysis._resampled import bootstrapped, rank_correlations
+from shesha.bio.analysis._bootstrap_ranks import bootstrap_rank_correlations, rank_correlations
 
 
 def table_of(n, seed=0, ties=False):
@@ -54,7 +54,7 @@ def test_covariates_are_taken_out_of_ranks(ties, given):
 @pytest.mark.parametrize("p", [2, 3, 4])
 def test_resamples_are_those_of_rows_copied(ties, p):
     columns = table_of(18, seed=2, ties=ties).to_numpy()[:, :p].astype(float)
-    found = bootstrapped(columns, 40, np.random.default_rng(5))
+    found = bootstrap_rank_correlations(columns, 40, np.random.default_rng(5))
     chosen = np.random.default_rng(5).integers(18, size=(40, 18))
     for value, rows in zip(found, chosen, strict=True):
         assert value == pytest.approx(by_residuals(columns[rows]), abs=1e-9)
@@ -63,7 +63,7 @@ def test_resamples_are_those_of_rows_copied(ties, p):
 def test_the_interval_is_that_of_percentiles():
     table = table_of(18, seed=3)
     found = correlation(table, n_bootstrap=400, confidence=0.9, seed=7)
-    draws = bootstrapped(table[["magnitude", "coherence"]].to_numpy(), 400, np.random.default_rng(7))
+    draws = bootstrap_rank_correlations(table[["magnitude", "coherence"]].to_numpy(), 400, np.random.default_rng(7))
     assert (found.low, found.high) == tuple(np.quantile(draws, [(1 - 0.9) / 2, (1 + 0.9) / 2]))
     assert found.n_lost == 0
     assert str(found).startswith(f"rho(magnitude, coherence) = {found.rho:.3f} [")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shesha._optional import require
 from shesha.benchmark.graphs.catalogue import CATALOGUE
 from shesha.benchmark.graphs.library import geometric
 from shesha.benchmark.graphs.parts import GraphData, GraphNetwork
 from shesha.benchmark.models import Model, Outcome, Plain, Weights
+from shesha.support.optional import require
 
 __all__ = ["CATALOGUE", "GraphData", "GraphNetwork", "extract", "fingerprint", "fit", "hyperparameters"]
 

@@ -25,18 +25,18 @@ def _convolutional(architecture: str) -> Callable[[int, int, Hyper, Model], nn.M
 
 
 def _position(n_features: int, n_classes: int, hyper: Hyper, model: Model) -> nn.Module:
-    from shesha.benchmark.graphs.pgnn import PositionNetwork, anchors_of
+    from shesha.benchmark.graphs.pgnn import PositionNetwork, draw_anchors
 
-    return PositionNetwork(n_features, n_classes, hyper, anchors_of(model.dataset, model.seed))
+    return PositionNetwork(n_features, n_classes, hyper, draw_anchors(model.dataset, model.seed))
 
 
-def _along(passage: str) -> Callable[[Tensor, int], Any]:
-    def pass_along(edge_index: Tensor, n_nodes: int) -> Any:
+def _pass_along(passage: str) -> Callable[[Tensor, int], Any]:
+    def build_edges(edge_index: Tensor, n_nodes: int) -> Any:
         from shesha.benchmark.graphs import edges
 
         return getattr(edges, passage)(edge_index, n_nodes)
 
-    return pass_along
+    return build_edges
 
 
 def _refuse_for_positions(model: Model, hyper: Hyper) -> None:
@@ -65,15 +65,17 @@ DATA = {
 }
 NETWORKS = {
     "GCN": GraphNetwork(
-        build=_convolutional("GCN"), passage=_along("normalised"), hyper={**_COMMON, **_FAST}, ignores=("heads",)
+        build=_convolutional("GCN"), passage=_pass_along("gcn_edges"), hyper={**_COMMON, **_FAST}, ignores=("heads",)
     ),
     "SAGE": GraphNetwork(
-        build=_convolutional("SAGE"), passage=_along("averaging"), hyper={**_COMMON, **_SLOW}, ignores=("heads",)
+        build=_convolutional("SAGE"), passage=_pass_along("mean_edges"), hyper={**_COMMON, **_SLOW}, ignores=("heads",)
     ),
-    "GAT": GraphNetwork(build=_convolutional("GAT"), passage=_along("looped"), hyper={**_COMMON, **_FAST, "heads": 8}),
+    "GAT": GraphNetwork(
+        build=_convolutional("GAT"), passage=_pass_along("gat_edges"), hyper={**_COMMON, **_FAST, "heads": 8}
+    ),
     "PGNN": GraphNetwork(
         build=_position,
-        passage=_along("nothing"),
+        passage=_pass_along("no_edges"),
         hyper={**_COMMON, **_FAST, "hidden": 32, "layers": 2},
         ignores=("heads",),
         # Dropping edges would change the distances that it works on.

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from shesha.benchmark.graphs.catalogue import CATALOGUE
 from shesha.benchmark.graphs.readers import RawGraph
-from shesha.benchmark.models import fingerprint_of
+from shesha.benchmark.models import hash_arrays
 
 _MOST_ROWS = 10_000
 _ROW_SEED = 2024
@@ -40,7 +40,7 @@ class Graph:
         return len(self.y)
 
     @classmethod
-    def of(cls, raw: RawGraph) -> Graph:
+    def build(cls, raw: RawGraph) -> Graph:
         """Turn arrays into tensors."""
         return cls(
             x=torch.from_numpy(np.asarray(raw.x, dtype=np.float32)),
@@ -56,7 +56,7 @@ class Graph:
 @lru_cache(maxsize=3)
 def load(dataset: str) -> Graph:
     """Read a graph once per process: a worker trains many models on it."""
-    return Graph.of(CATALOGUE.dataset(dataset).read())
+    return Graph.build(CATALOGUE.dataset(dataset).read())
 
 
 @lru_cache(maxsize=3)
@@ -64,7 +64,7 @@ def fingerprint_of_graph(dataset: str) -> str:
     """Hash all that is read of a graph."""
     graph = load(dataset)
     tensors = (graph.x, graph.edge_index, graph.y, graph.train, graph.val, graph.test)
-    return fingerprint_of(*(tensor.numpy() for tensor in tensors))
+    return hash_arrays(*(tensor.numpy() for tensor in tensors))
 
 
 def extraction_rows(graph: Graph) -> NDArray[np.int64]:

@@ -31,37 +31,39 @@ class LoopedEdges:
 Passage = SparseMatrix | LoopedEdges | None
 
 
-def normalised(edge_index: Tensor, n_nodes: int) -> SparseMatrix:
+def gcn_edges(edge_index: Tensor, n_nodes: int) -> SparseMatrix:
     """Weigh the edges, self loops included, by one over the root of the degrees at both ends (GCN)."""
-    source, target = _with_loops(edge_index, n_nodes)
+    source, target = _add_loops(edge_index, n_nodes)
     degree = np.bincount(target, minlength=n_nodes)
     weight = 1 / np.sqrt(degree[source] * degree[target])
-    return SparseMatrix.of(sparse.csr_array((weight, (target, source)), shape=(n_nodes, n_nodes)))
+    return SparseMatrix.build(sparse.csr_array((weight, (target, source)), shape=(n_nodes, n_nodes)))
 
 
-def averaging(edge_index: Tensor, n_nodes: int) -> SparseMatrix:
+def mean_edges(edge_index: Tensor, n_nodes: int) -> SparseMatrix:
     """Weigh the edges such that each node gets the mean of its neighbours, zero where there are none (GraphSAGE)."""
     source, target = edge_index.numpy()
     weight = 1 / np.bincount(target, minlength=n_nodes)[target]
-    return SparseMatrix.of(sparse.csr_array((weight, (target, source)), shape=(n_nodes, n_nodes)))
+    return SparseMatrix.build(sparse.csr_array((weight, (target, source)), shape=(n_nodes, n_nodes)))
 
 
-def looped(edge_index: Tensor, n_nodes: int) -> LoopedEdges:
+def gat_edges(edge_index: Tensor, n_nodes: int) -> LoopedEdges:
     """Give each node one edge to itself (GAT)."""
-    source, target = _with_loops(edge_index, n_nodes)
+    source, target = _add_loops(edge_index, n_nodes)
     return LoopedEdges(_ends(source, n_nodes), _ends(target, n_nodes), torch.from_numpy(target))
 
 
 def _ends(nodes: NDArray[np.int64], n_nodes: int) -> SparseMatrix:
     n_edges = len(nodes)
-    return SparseMatrix.of(sparse.csr_array((np.ones(n_edges), (nodes, np.arange(n_edges))), shape=(n_nodes, n_edges)))
+    return SparseMatrix.build(
+        sparse.csr_array((np.ones(n_edges), (nodes, np.arange(n_edges))), shape=(n_nodes, n_edges))
+    )
 
 
-def _with_loops(edge_index: Tensor, n_nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _add_loops(edge_index: Tensor, n_nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     source, target = edge_index[:, edge_index[0] != edge_index[1]].numpy()
     nodes = np.arange(n_nodes)
     return np.concatenate([source, nodes]), np.concatenate([target, nodes])
 
 
-def nothing(edge_index: Tensor, n_nodes: int) -> None:
+def no_edges(edge_index: Tensor, n_nodes: int) -> None:
     """Pass messages from anchors, not along edges (P-GNN)."""

@@ -6,15 +6,15 @@ import torch
 
 from shesha.benchmark.graphs.catalogue import CATALOGUE
 from shesha.benchmark.graphs.data import extraction_rows, load
-from shesha.benchmark.graphs.settings import extraction_shortcuts, with_shortcuts
-from shesha.benchmark.graphs.training import build, features_of
+from shesha.benchmark.graphs.settings import append_shortcuts, extraction_shortcuts
+from shesha.benchmark.graphs.training import as_features, build
 from shesha.benchmark.models import Model, Outcome, Weights
-from shesha.extract._modes import evaluating
+from shesha.extract.model_state import evaluation_mode
 
 
 def outcome(model: Model, weights: Weights) -> Outcome:
     """Run a trained model over the whole graph; see `shesha.benchmark.graphs.extract`."""
-    hyper = CATALOGUE.of(model)
+    hyper = CATALOGUE.build(model)
     graph = load(model.dataset)
     with torch.random.fork_rng(devices=[]):
         network = build(model, hyper, graph)
@@ -24,12 +24,12 @@ def outcome(model: Model, weights: Weights) -> Outcome:
         raise ValueError(f"weights must be those of {model}, got those of another network: {error}") from error
     x = graph.x
     if model.setting.kind == "shortcut":
-        x = with_shortcuts(x, extraction_shortcuts(graph, model, hyper.shortcut_rows), graph.n_classes)
+        x = append_shortcuts(x, extraction_shortcuts(graph, model, hyper.shortcut_rows), graph.n_classes)
     rows = extraction_rows(graph)
     # The network hands its layers over itself, at the nodes that are asked for: there is nothing to hook.
-    with evaluating(network):
+    with evaluation_mode(network):
         edges = CATALOGUE.network(model.architecture).passage(graph.edge_index, graph.n_nodes)
-        logits, layers = network(features_of(x), edges, torch.from_numpy(rows))
+        logits, layers = network(as_features(x), edges, torch.from_numpy(rows))
     kept = layers if model.keeps_layers else layers[-1:]
     return Outcome(
         representations={"": tuple(layer.numpy() for layer in kept)},

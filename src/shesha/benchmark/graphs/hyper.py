@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from shesha.benchmark.hyper import NOT_NEGATIVE, PART, POSITIVE, Hyperparameters, count, one_of, option
+from shesha.benchmark.hyperparameters import (
+    NOT_NEGATIVE,
+    PART,
+    POSITIVE,
+    Hyperparameters,
+    choice_of_words,
+    count,
+    option,
+)
 from shesha.benchmark.models import Setting
 
 _DEEP_LAYERS = 6
@@ -18,7 +26,7 @@ class Hyper(Hyperparameters):
     """Channels of a hidden layer."""
     layers: int = option(count(2))
     """Hidden layers, and the classifier."""
-    activation: str = option(one_of("relu", "elu"))
+    activation: str = option(choice_of_words("relu", "elu"))
     dropout: float = option(PART)
     """How likely a value is set to zero."""
     learning_rate: float = option(POSITIVE)
@@ -28,11 +36,11 @@ class Hyper(Hyperparameters):
     """Steps on the whole graph."""
     heads: int = option(count(), 1)
     """Of attention: GAT only."""
-    shortcut_rows: str = option(one_of("training", "fixed"), "training")
+    shortcut_rows: str = option(choice_of_words("training", "fixed"), "training")
     """Which shortcuts the nodes carry when representations are extracted from models trained with shortcuts:
     "training" those that the model was trained with, as the published results were made; "fixed" the same random ones
     for all models, as the paper describes it."""
 
-    def under(self, setting: Setting) -> Hyper:
+    def for_setting(self, setting: Setting) -> Hyper:
         """Return the same with more layers, in the deep setting."""
         return replace(self, layers=_DEEP_LAYERS) if setting.kind == "deep" else self

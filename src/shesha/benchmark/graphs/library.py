@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from types import ModuleType
 
-from shesha._optional import require
+from shesha.support.optional import require
 
 
 def geometric(part: str) -> ModuleType:

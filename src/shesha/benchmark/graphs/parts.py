@@ -24,7 +24,7 @@ class GraphData(Part):
     """Reads it: features, edges, classes and the masks of the splits."""
 
 
-def _nothing(model: Model, hyper: Hyper) -> None:
+def _accept(model: Model, hyper: Hyper) -> None:
     """Refuse nothing."""
 
 
@@ -40,7 +40,7 @@ class GraphNetwork(NetworkPart):
     """
     passage: Callable[[Tensor, int], Any]
     """Makes of the edges, (2, n_edges), and the number of nodes the form in which messages pass along them."""
-    refuse: Callable[[Model, Hyper], None] = _nothing
+    refuse: Callable[[Model, Hyper], None] = _accept
     """Raises ValueError for settings and hyperparameters that it cannot be trained with."""
 
     def check(self, model: Model, hyper: Hyper) -> None:

@@ -129,6 +129,6 @@ def _hops(dataset: str) -> NDArray[np.uint16]:
 
 
 @lru_cache(maxsize=1)
-def anchors_of(dataset: str, seed: int) -> Anchors:
+def draw_anchors(dataset: str, seed: int) -> Anchors:
     """Return the anchors of a seed; drawn anew for training and extraction, they are the same."""
     return anchors_from(_hops(dataset), seed)

@@ -13,9 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from shesha._optional import require
+from shesha.benchmark.data_sources import cache_folder, local_folder, missing_data_error
 from shesha.benchmark.graphs.library import geometric
-from shesha.benchmark.sources import cache_folder, local_folder, missing
+from shesha.support.optional import require
 
 _ARXIV_URL = "https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
 _ARXIV_SHA256 = "49f85c801589ecdcc52cfaca99693aaea7b8af16a9ac3f41dd85a5f3193fe276"
@@ -39,13 +39,13 @@ def read_cora() -> RawGraph:
     """Read Cora with the usual split; the features of a node sum to one."""
     folder = local_folder("cora")
     if folder is None or not (folder / "cora.npz").is_file():
-        return _normalised(_from_library("Cora", "cora", "Planetoid", name="Cora"))
+        return _normalise_features(_from_library("Cora", "cora", "Planetoid", name="Cora"))
     with np.load(folder / "cora.npz", allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     parts = (arrays["x_data"], arrays["x_indices"], arrays["x_indptr"])
     x = sparse.csr_array(parts, shape=tuple(arrays["x_shape"])).toarray()
     masks = (arrays["train_mask"], arrays["val_mask"], arrays["test_mask"])
-    return _normalised(RawGraph(x, arrays["edge_index"], arrays["y"], *masks))
+    return _normalise_features(RawGraph(x, arrays["edge_index"], arrays["y"], *masks))
 
 
 def read_flickr() -> RawGraph:
@@ -70,15 +70,15 @@ def read_arxiv() -> RawGraph:
     """Read OGBN-Arxiv with its split by time; citations count in both directions."""
     folder = local_folder("ogbn_arxiv")
     if folder is None or not all((folder / name).is_file() for name in _ARXIV_FILES):
-        folder = _downloaded_arxiv()
+        folder = _download_arxiv()
     x = _table(folder / "raw" / "node-feat.csv.gz", np.float32)
     y = _table(folder / "raw" / "node-label.csv.gz", np.int64).ravel()
     source, target = _table(folder / "raw" / "edge.csv.gz", np.int64).T
     masks = (_mask(_table(folder / name, np.int64).ravel(), len(x)) for name in _ARXIV_SPLITS)
-    return RawGraph(x, _undirected(source, target, len(x)), y, *masks)
+    return RawGraph(x, _symmetrise_edges(source, target, len(x)), y, *masks)
 
 
-def _normalised(graph: RawGraph) -> RawGraph:
+def _normalise_features(graph: RawGraph) -> RawGraph:
     total = graph.x.sum(axis=1, keepdims=True)
     x = graph.x / np.where(total == 0, 1, total)
     return RawGraph(x.astype(np.float32), graph.edge_index, graph.y, graph.train, graph.val, graph.test)
@@ -90,7 +90,7 @@ def _mask(nodes: Any, n_nodes: int) -> NDArray[np.bool_]:
     return mask
 
 
-def _undirected(source: NDArray[np.int64], target: NDArray[np.int64], n_nodes: int) -> NDArray[np.int64]:
+def _symmetrise_edges(source: NDArray[np.int64], target: NDArray[np.int64], n_nodes: int) -> NDArray[np.int64]:
     """Put each edge there once per direction."""
     numbers = np.unique(np.concatenate([source * n_nodes + target, target * n_nodes + source]))
     return np.stack(np.divmod(numbers, n_nodes))
@@ -106,12 +106,12 @@ def _from_library(dataset: str, folder: str, reader: str, **options: str) -> Raw
     try:
         data = getattr(datasets, reader)(root=str(cache_folder() / folder), **options)[0]
     except Exception as error:  # Whatever stops the download, the user needs to know where the files may be put.
-        raise missing(dataset, folder, f"torch_geometric.datasets.{reader}", error) from error
+        raise missing_data_error(dataset, folder, f"torch_geometric.datasets.{reader}", error) from error
     tensors = (data.x, data.edge_index, data.y, data.train_mask, data.val_mask, data.test_mask)
     return RawGraph(*(tensor.numpy() for tensor in tensors))
 
 
-def _downloaded_arxiv() -> Path:
+def _download_arxiv() -> Path:
     """Return the folder of the unzipped download, fetched where it is not there yet."""
     place = cache_folder() / "ogbn_arxiv"
     folder = place / "arxiv"
@@ -125,7 +125,7 @@ def _downloaded_arxiv() -> Path:
             files.extractall(unpacked)
     # Another checksum is a ValueError.
     except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise missing("OGBN-Arxiv", "ogbn_arxiv", _ARXIV_URL, error) from error
+        raise missing_data_error("OGBN-Arxiv", "ogbn_arxiv", _ARXIV_URL, error) from error
     # Renamed at last, so that an interrupted download is never taken for a whole one.
     (unpacked / "arxiv").rename(folder)
     archive.unlink()

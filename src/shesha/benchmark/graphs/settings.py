@@ -9,25 +9,25 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from shesha.benchmark.graphs.data import Graph
-from shesha.benchmark.models import Model, share_of
+from shesha.benchmark.models import Model, count_of_share
 
 _FIXED_SEED = 2024
 # Streams of one seed, so that no draw depends on how many others were made.
 _LABELS, _SHORTCUTS, _EDGES = 1, 2, 3
 
 
-def training_labels(graph: Graph, model: Model) -> Tensor:
+def corrupt_labels(graph: Graph, model: Model) -> Tensor:
     """Return the labels to learn: the share `degree` of all nodes has a wrong one, at random, in setting "labels"."""
     if model.setting.kind != "labels":
         return graph.y
     rng = np.random.default_rng([model.seed, _LABELS])
-    chosen = rng.choice(graph.n_nodes, share_of(model.setting.degree, graph.n_nodes), replace=False)
+    chosen = rng.choice(graph.n_nodes, count_of_share(model.setting.degree, graph.n_nodes), replace=False)
     labels = graph.y.numpy().copy()
-    labels[chosen] = _other_classes(labels[chosen], graph.n_classes, rng)
+    labels[chosen] = _draw_other_classes(labels[chosen], graph.n_classes, rng)
     return torch.from_numpy(labels)
 
 
-def training_shortcuts(graph: Graph, model: Model, rows: str) -> Tensor:
+def shortcut_classes(graph: Graph, model: Model, rows: str) -> Tensor:
     """Return the class that each node's shortcut names while the model is trained.
 
     The share `degree` of the training nodes and of the validation nodes has the true class there, the other ones a
@@ -35,16 +35,16 @@ def training_shortcuts(graph: Graph, model: Model, rows: str) -> Tensor:
     no split where `rows` is "fixed"; where it is "training", theirs is the true class.
     """
     labels = graph.y.numpy()
-    shortcuts = _other_classes(labels, graph.n_classes, np.random.default_rng(_FIXED_SEED))
+    shortcuts = _draw_other_classes(labels, graph.n_classes, np.random.default_rng(_FIXED_SEED))
     if rows == "training":
         unused = ~(graph.train | graph.val | graph.test).numpy()
         shortcuts[unused] = labels[unused]
     rng = np.random.default_rng([model.seed, _SHORTCUTS])
     for mask in (graph.train, graph.val):
         nodes = np.flatnonzero(mask.numpy())
-        wrong = rng.choice(nodes, share_of(1 - model.setting.degree, len(nodes)), replace=False)
+        wrong = rng.choice(nodes, count_of_share(1 - model.setting.degree, len(nodes)), replace=False)
         shortcuts[nodes] = labels[nodes]
-        shortcuts[wrong] = _other_classes(labels[wrong], graph.n_classes, rng)
+        shortcuts[wrong] = _draw_other_classes(labels[wrong], graph.n_classes, rng)
     return torch.from_numpy(shortcuts)
 
 
@@ -54,11 +54,11 @@ def extraction_shortcuts(graph: Graph, model: Model, rows: str) -> Tensor:
     Random classes, the same for all models, where `rows` is "fixed"; the model's own where it is "training".
     """
     if rows == "training":
-        return training_shortcuts(graph, model, rows)
+        return shortcut_classes(graph, model, rows)
     return torch.from_numpy(np.random.default_rng(_FIXED_SEED).integers(graph.n_classes, size=graph.n_nodes))
 
 
-def with_shortcuts(x: Tensor, shortcuts: Tensor, n_classes: int) -> Tensor:
+def append_shortcuts(x: Tensor, shortcuts: Tensor, n_classes: int) -> Tensor:
     """Append to each node's features, (n_nodes, n_features), a one for the class that its shortcut names."""
     return torch.cat([x, one_hot(shortcuts, n_classes).to(x.dtype)], dim=1)
 
@@ -77,6 +77,6 @@ class EdgeDropping:
         return self._edge_index[:, torch.from_numpy(kept)]
 
 
-def _other_classes(labels: NDArray[np.int64], n_classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw_other_classes(labels: NDArray[np.int64], n_classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Draw for each label one of the other classes, all equally likely."""
     return (labels + rng.integers(1, n_classes, size=len(labels))) % n_classes

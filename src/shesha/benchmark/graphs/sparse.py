@@ -24,7 +24,7 @@ class SparseMatrix:
     transpose: Tensor
 
     @classmethod
-    def of(cls, matrix: sparse.csr_array) -> SparseMatrix:
+    def build(cls, matrix: sparse.csr_array) -> SparseMatrix:
         """Store a SciPy matrix as float32."""
         return cls(_rows(matrix), _rows(sparse.csr_array(matrix.T)))
 

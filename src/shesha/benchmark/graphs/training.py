@@ -14,7 +14,7 @@ from shesha.benchmark.graphs.catalogue import CATALOGUE
 from shesha.benchmark.graphs.data import Graph, load
 from shesha.benchmark.graphs.hyper import Hyper
 from shesha.benchmark.graphs.networks import Features
-from shesha.benchmark.graphs.settings import EdgeDropping, training_labels, training_shortcuts, with_shortcuts
+from shesha.benchmark.graphs.settings import EdgeDropping, append_shortcuts, corrupt_labels, shortcut_classes
 from shesha.benchmark.graphs.sparse import SparseMatrix
 from shesha.benchmark.models import Model, Weights
 
@@ -24,15 +24,15 @@ _SPARSE_BELOW = 0.1
 
 def train(model: Model) -> Weights:
     """Train a model and return its weights; see `shesha.benchmark.graphs.fit`."""
-    hyper = CATALOGUE.of(model)
+    hyper = CATALOGUE.build(model)
     graph = load(model.dataset)
     x = graph.x
     if model.setting.kind == "shortcut":
-        x = with_shortcuts(x, training_shortcuts(graph, model, hyper.shortcut_rows), graph.n_classes)
+        x = append_shortcuts(x, shortcut_classes(graph, model, hyper.shortcut_rows), graph.n_classes)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(model.seed)
         network = build(model, hyper, graph)
-        _descend(network, features_of(x), training_labels(graph, model), graph, model, hyper)
+        _descend(network, as_features(x), corrupt_labels(graph, model), graph, model, hyper)
     return {name: value.detach().clone() for name, value in network.state_dict().items()}
 
 
@@ -42,10 +42,10 @@ def build(model: Model, hyper: Hyper, graph: Graph) -> torch.nn.Module:
     return CATALOGUE.network(model.architecture).build(n_features, graph.n_classes, hyper, model)
 
 
-def features_of(x: Tensor) -> Features:
+def as_features(x: Tensor) -> Features:
     """Return features in the form that is multiplied fastest."""
     if x.count_nonzero() < _SPARSE_BELOW * x.numel():
-        return SparseMatrix.of(sparse.csr_array(x.numpy()))
+        return SparseMatrix.build(sparse.csr_array(x.numpy()))
     return x
 
 

@@ -11,7 +11,7 @@ from shesha.benchmark.language.synonyms import synonyms
 _Change = Callable[[list[str], np.random.Generator], None]
 
 
-def augmented(text: str, share: float, rng: np.random.Generator) -> str:
+def augment(text: str, share: float, rng: np.random.Generator) -> str:
     """Disturb a text word by word.
 
     Parameters

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shesha._optional import require
 from shesha.benchmark.catalogue import Beside, Catalogue
 from shesha.benchmark.language.hyper import Hyper
 from shesha.benchmark.language.parts import TextNetwork
 from shesha.benchmark.language.sources import Files
 from shesha.benchmark.models import Plain
+from shesha.support.optional import require
 
 N_MULTIBERTS = 25
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from shesha.benchmark.language.catalogue import CATALOGUE
 from shesha.benchmark.language.hyper import Hyper
 from shesha.benchmark.language.parts import Texts
-from shesha.benchmark.models import Plain, fingerprint_of
+from shesha.benchmark.models import Plain, hash_arrays
 
 _SUBSET_SEED = 2024
 """All models see the same rows."""
@@ -43,9 +43,9 @@ def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
         If the texts are neither in the local folder nor to be had from the hub.
     """
     parts: list[NDArray[np.int64] | str] = []
-    for texts in load(dataset, Hyper.checked(hyper)):
+    for texts in load(dataset, Hyper.check(hyper)):
         parts += ["\n".join(texts.first), "\n".join(texts.second or ()), texts.labels]
-    return fingerprint_of(*parts)
+    return hash_arrays(*parts)
 
 
 def _subset(texts: Texts, n_rows: int | None) -> Texts:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.benchmark.language import settings
-from shesha.benchmark.language.building import Builder
 from shesha.benchmark.language.catalogue import CATALOGUE
 from shesha.benchmark.language.data import load
-from shesha.benchmark.language.devices import device, repeatable
+from shesha.benchmark.language.model_building import Builder
 from shesha.benchmark.language.parts import Texts
+from shesha.benchmark.language.reproducibility import deterministic, device
 from shesha.benchmark.language.settings import Lesson
 from shesha.benchmark.language.tokens import Batch, Rows
 from shesha.benchmark.models import Model, Outcome, Weights
@@ -48,10 +48,10 @@ def extract(model: Model, weights: Weights) -> Outcome:
     ValueError
         If the weights are those of another network.
     """
-    hyper = CATALOGUE.of(model)
+    hyper = CATALOGUE.build(model)
     train, test = load(model.dataset, hyper)
-    with repeatable(model.seed):
-        builder = Builder.of(model, hyper, train)
+    with deterministic(model.seed):
+        builder = Builder.build(model, hyper, train)
         network = builder.network(pretrained=False)
         _load(network, weights, model)
         lesson = test_lesson(builder, train, test)
@@ -98,7 +98,7 @@ def _outcome(network: Encoder | Decoder, rows: Rows, labels: NDArray[np.int64], 
 
     layers: dict[str, list[NDArray[np.float32]]] = {pooling: [] for pooling in network.poolings}
     probabilities: NDArray[np.float64] = np.empty((len(labels), 0))
-    hooked = _hooked(network) if all_layers else ()
+    hooked = _recorded_layers(network) if all_layers else ()
     with torch.inference_mode():
         for chosen, batch in _batches(network, rows):
             logits, states = _read(network, batch, hooked)
@@ -114,10 +114,10 @@ def _outcome(network: Encoder | Decoder, rows: Rows, labels: NDArray[np.int64], 
     return Outcome({pooling: tuple(found) for pooling, found in layers.items()}, probabilities, labels)
 
 
-def _hooked(network: Encoder | Decoder) -> tuple[str, ...]:
+def _recorded_layers(network: Encoder | Decoder) -> tuple[str, ...]:
     """Name what is recorded: what enters the first block, which are the embeddings, and what every block returns."""
-    from shesha.extract._blocks import blocks
-    from shesha.extract._names import INPUT
+    from shesha.extract.blocks import blocks
+    from shesha.extract.layer_names import INPUT
 
     found = blocks(network.body)
     if not found:
@@ -129,17 +129,17 @@ def _read(network: Encoder | Decoder, batch: Batch, hooked: Sequence[str]) -> tu
     """Return the logits, and each layer of shape (n_rows, n_poolings, n_features), pooled as it passes."""
     import torch
 
-    from shesha.extract._names import INPUT
-    from shesha.extract._recording import recorded
+    from shesha.extract.hooks import record_outputs
+    from shesha.extract.layer_names import INPUT
 
     mask = batch.mask.bool()
 
-    def pooled(_: str, states: Tensor) -> Tensor:
+    def pool_states(_: str, states: Tensor) -> Tensor:
         return torch.stack([pool(states, mask) for pool in network.poolings.values()], dim=1)
 
-    with recorded(network.body, hooked, pooled) as recording:
+    with record_outputs(network.body, hooked, pool_states) as recording:
         logits, last = network(batch)
     entering = [state for name, state in recording.found.items() if INPUT in name]
     returned = [state for name, state in recording.found.items() if INPUT not in name]
     # The last layer is the last hidden state, after the norm that some networks end with.
-    return logits, [*entering[:1], *returned[:-1], pooled("", last)]
+    return logits, [*entering[:1], *returned[:-1], pool_states("", last)]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from shesha.benchmark.hyper import (
+from shesha.benchmark.hyperparameters import (
     NOT_NEGATIVE,
     POSITIVE,
     SHARE,
     SWITCH,
     Check,
     Hyperparameters,
+    choice_of_words,
     count,
-    one_of,
     option,
 )
 
@@ -35,7 +35,7 @@ class Hyper(Hyperparameters):
     """The highest one, reached after the warm-up."""
     warmup: float = option(SHARE, 0.1)
     """Share of the updates during which the learning rate rises."""
-    schedule: str = option(one_of("linear", "cosine"), "linear")
+    schedule: str = option(choice_of_words("linear", "cosine"), "linear")
     """How the learning rate falls to zero afterwards."""
     weight_decay: float = option(NOT_NEGATIVE, 0.0)
     max_length: int = option(count(8), 64)

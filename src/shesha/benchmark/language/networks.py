@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from shesha.benchmark.language.tokens import Batch
-from shesha.extract._pooling import Pooled, cls, last, mean
+from shesha.extract.pooling import Pooled, cls, last, mean
 
 Read = tuple[Tensor, Tensor]
 """Logits of shape (n_rows, n_outputs), and the last hidden states, of shape (n_rows, n_tokens, n_features)."""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._optional import require
 from shesha.benchmark.catalogue import NetworkPart, Part
 from shesha.benchmark.language.hyper import Hyper
+from shesha.support.optional import require
 
 
 @dataclass(frozen=True)

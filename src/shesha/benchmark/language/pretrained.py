@@ -7,13 +7,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
+from shesha.benchmark.data_sources import local_folder, missing_data_error
 from shesha.benchmark.language.catalogue import CATALOGUE
-from shesha.benchmark.sources import local_folder, missing
 
 Loaded = TypeVar("Loaded")
 
 
-def loaded(architecture: str, seed: int, load: Callable[[str | Path], Loaded]) -> Loaded:
+def load_pretrained(architecture: str, seed: int, load: Callable[[str | Path], Loaded]) -> Loaded:
     """Load from a pretrained network's folder or name; raises MissingDataError naming both where that fails."""
     declared = CATALOGUE.network(architecture)
     if declared.pretrained is None:
@@ -21,17 +21,17 @@ def loaded(architecture: str, seed: int, load: Callable[[str | Path], Loaded]) -
     folder, source = declared.pretrained(seed)
     where = f"the package {declared.package}" if declared.package else f"{source} of the Hugging Face hub"
     local = local_folder(folder)
-    place = local if local is not None else _packaged(declared.package)
+    place = local if local is not None else _package_folder(declared.package)
     if place is None and declared.package:
-        raise missing(f"the pretrained network {architecture}", folder, where)
+        raise missing_data_error(f"the pretrained network {architecture}", folder, where)
     try:
         return load(place if place is not None else source)
     except (OSError, ValueError) as error:
         reason = str(error).strip().partition("\n")[0]
-        raise missing(f"the pretrained network {architecture}", folder, where, reason) from error
+        raise missing_data_error(f"the pretrained network {architecture}", folder, where, reason) from error
 
 
-def _packaged(package: str | None) -> Path | None:
+def _package_folder(package: str | None) -> Path | None:
     spec = find_spec(package) if package else None
     if spec is None or spec.origin is None:
         return None

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._random import spawn
-from shesha.benchmark.language.augmentation import augmented
+from shesha.benchmark.language.augmentation import augment
 from shesha.benchmark.language.parts import Texts
-from shesha.benchmark.models import Setting, share_of
+from shesha.benchmark.models import Setting, count_of_share
+from shesha.support.seeds import spawn
 
 N_NEW_CLASSES = 5
 """Classes that have nothing to do with the data, for randomised labels."""
@@ -38,16 +38,16 @@ def n_shortcuts(setting: Setting, n_classes: int) -> int:
     return n_classes if setting.kind == "shortcut" else 0
 
 
-def training_lesson(texts: Texts, setting: Setting, seed: int, n_classes: int) -> Lesson:
+def make_lesson(texts: Texts, setting: Setting, seed: int, n_classes: int) -> Lesson:
     """Return what a network is trained on: the texts, changed as the setting says, from the seed."""
     if setting.kind == "labels":
-        return Lesson(texts, randomised(texts.labels, setting.degree, n_classes, spawn(seed, _LABELS)))
+        return Lesson(texts, randomise_labels(texts.labels, setting.degree, n_classes, spawn(seed, _LABELS)))
     if setting.kind == "shortcut":
         tokens = shortcuts(texts.labels, setting.degree, n_classes, spawn(seed, _SHORTCUTS))
         return Lesson(texts, texts.labels, tokens)
     if setting.kind == "augmentation" and setting.degree > 0:
         rng = spawn(seed, _AUGMENTATION)
-        first = tuple(augmented(text, setting.degree, rng) for text in texts.first)
+        first = tuple(augment(text, setting.degree, rng) for text in texts.first)
         return Lesson(Texts(first, texts.second, texts.labels), texts.labels)
     return Lesson(texts, texts.labels)
 
@@ -60,9 +60,11 @@ def test_lesson(texts: Texts, setting: Setting, rate: float, n_classes: int) -> 
     return Lesson(texts, texts.labels, shortcuts(texts.labels, rate, n_classes, rng))
 
 
-def randomised(labels: NDArray[np.int64], share: float, n_classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def randomise_labels(
+    labels: NDArray[np.int64], share: float, n_classes: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
     """Give the share of the rows, rounded down, one of the new classes."""
-    n_changed = share_of(share, len(labels))
+    n_changed = count_of_share(share, len(labels))
     changed = rng.choice(len(labels), n_changed, replace=False)
     result = labels.copy()
     result[changed] = n_classes + rng.integers(N_NEW_CLASSES, size=n_changed)

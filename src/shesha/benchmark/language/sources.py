@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shesha._optional import require
+from shesha.benchmark.data_sources import local_folder, missing_data_error
 from shesha.benchmark.language.hyper import Hyper
 from shesha.benchmark.language.parts import TextData, Texts
-from shesha.benchmark.sources import local_folder, missing
-from shesha.io._csv import csv_frame
+from shesha.io.csv import csv_frame
+from shesha.support.optional import require
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def _download(source: Files) -> tuple[list[Path], list[Path]]:
         train, test = (hub.hf_hub_download(source.repository, name, repo_type="dataset") for name in source.remote)
     except (ImportError, OSError, ValueError) as error:
         where = f"the data set {source.repository} of the Hugging Face hub"
-        raise missing(f"the data set {source.folder}", source.folder, where, error) from error
+        raise missing_data_error(f"the data set {source.folder}", source.folder, where, error) from error
     return [Path(train)], [Path(test)]
 
 

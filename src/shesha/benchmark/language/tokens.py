@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._optional import require
 from shesha.benchmark.language.settings import Lesson
+from shesha.support.optional import require
 
 if TYPE_CHECKING:
     import torch

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._progress import track
-from shesha._random import spawn
 from shesha.benchmark.language import settings
-from shesha.benchmark.language.building import Builder
 from shesha.benchmark.language.catalogue import CATALOGUE
 from shesha.benchmark.language.data import load
-from shesha.benchmark.language.devices import device, repeatable
 from shesha.benchmark.language.extraction import accuracy, test_lesson
 from shesha.benchmark.language.hyper import Hyper
+from shesha.benchmark.language.model_building import Builder
 from shesha.benchmark.language.parts import Texts
+from shesha.benchmark.language.reproducibility import deterministic, device
 from shesha.benchmark.language.tokens import Rows
 from shesha.benchmark.models import Model, Weights
+from shesha.support.progress import track
+from shesha.support.seeds import spawn
 
 if TYPE_CHECKING:
     from shesha.benchmark.language.networks import Decoder, Encoder
@@ -52,11 +52,11 @@ def fit(model: Model) -> Weights:
     ValueError
         If data set, architecture, setting or a hyperparameter is none of this domain.
     """
-    hyper = CATALOGUE.of(model)
+    hyper = CATALOGUE.build(model)
     train, test = load(model.dataset, hyper)
-    with repeatable(model.seed):
-        builder = Builder.of(model, hyper, train)
-        lesson = settings.training_lesson(train, model.setting, model.seed, builder.n_classes)
+    with deterministic(model.seed):
+        builder = Builder.build(model, hyper, train)
+        lesson = settings.make_lesson(train, model.setting, model.seed, builder.n_classes)
         network = builder.network(pretrained=True).to(device())
         run = _Run(network, builder.rows(lesson), lesson.targets, model)
         if hyper.evaluate_every is None or model.setting.kind == "labels":
@@ -79,7 +79,7 @@ class _Run:
         import torch
 
         self.network, self.rows, self.targets, self.label = network, rows, targets, str(model)
-        self.hyper = CATALOGUE.of(model)
+        self.hyper = CATALOGUE.build(model)
         self.rng = spawn(model.seed, _ORDER)
         self.n_steps = n_steps(self.hyper, len(targets))
         self.optimizer = torch.optim.AdamW(

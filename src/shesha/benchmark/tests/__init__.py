@@ -20,7 +20,7 @@ from shesha.benchmark.tests._kinds import ByGroups, ByLayers, ByPrediction
 from shesha.benchmark.tests._label_randomization import label_randomization
 from shesha.benchmark.tests._layer_monotonicity import layer_monotonicity
 from shesha.benchmark.tests._output import output_correlation
-from shesha.benchmark.tests._registry import TESTS, find, known, register
+from shesha.benchmark.tests._registry import TESTS, all_tests, find, register
 from shesha.benchmark.tests._shortcut import shortcut_affinity
 
 __all__ = [
@@ -33,9 +33,9 @@ __all__ = [
     "Output",
     "ScoreRow",
     "accuracy_correlation",
+    "all_tests",
     "augmentation",
     "find",
-    "known",
     "label_randomization",
     "layer_monotonicity",
     "output_correlation",

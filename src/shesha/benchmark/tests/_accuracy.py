@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from shesha._types import Seed
 from shesha.benchmark.outputs import accuracy_difference
 from shesha.benchmark.tests._base import Output
 from shesha.benchmark.tests._kinds import ByPrediction
+from shesha.support.types import Seed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shesha.benchmark.own_models import Choices, Models
+    from shesha.benchmark.user_models import Choices, Models
 
 
 def _difference(a: Output, b: Output) -> float:
@@ -70,4 +70,4 @@ def accuracy_correlation(
     0  accuracy  spearman     CKA  6
     """
 
-    return ACCURACY.of_arrays(representations, probabilities, measures, seed, labels=labels)
+    return ACCURACY.score_arrays(representations, probabilities, measures, seed, labels=labels)

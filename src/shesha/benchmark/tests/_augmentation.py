@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from shesha._types import Seed
 from shesha.benchmark.tests._kinds import ByGroups
+from shesha.support.types import Seed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shesha.benchmark.own_models import Choices
+    from shesha.benchmark.user_models import Choices
 
 AUGMENTATION = ByGroups(
     name="augmentation",
@@ -30,4 +30,4 @@ def augmentation(groups: Mapping[str, Sequence[ArrayLike]], measures: Choices = 
 
     Parameters and result are those of `label_randomization`.
     """
-    return AUGMENTATION.of_arrays(groups, measures, seed)
+    return AUGMENTATION.score_arrays(groups, measures, seed)

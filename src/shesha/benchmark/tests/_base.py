@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from shesha._types import Seed
 from shesha.benchmark.scoring import Compared, Pair, ScoreRow, Values
+from shesha.support.types import Seed
 
 if TYPE_CHECKING:
     from shesha.benchmark.models import Model

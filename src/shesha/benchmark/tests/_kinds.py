@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from numpy.typing import ArrayLike
 
-from shesha._types import Seed
 from shesha.benchmark.models import STANDARD, Setting
 from shesha.benchmark.scoring import (
     BY_GROUPS,
@@ -25,13 +24,14 @@ from shesha.benchmark.scoring import (
     score_prediction,
 )
 from shesha.benchmark.tests._base import BenchmarkTest, Cast, Grounding
+from shesha.support.types import Seed
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from shesha.benchmark.models import Model
-    from shesha.benchmark.own_models import Choices, Models
     from shesha.benchmark.suites import Task
+    from shesha.benchmark.user_models import Choices, Models
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class ByPrediction(BenchmarkTest):
         """Return the rank correlation of dissimilarity with each difference."""
         return score_prediction(measure, values, cast.names, differences, seed=seed)
 
-    def of_arrays(
+    def score_arrays(
         self,
         representations: Models,
         probabilities: Models,
@@ -65,9 +65,9 @@ class ByPrediction(BenchmarkTest):
         labels: ArrayLike | None = None,
     ) -> pd.DataFrame:
         """Score measures on models of one's own, as `accuracy_correlation` does."""
-        from shesha.benchmark.own_models import by_prediction
+        from shesha.benchmark.user_models import score_by_prediction
 
-        return by_prediction(self, representations, probabilities, labels, measures, seed)
+        return score_by_prediction(self, representations, probabilities, labels, measures, seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,13 +109,13 @@ class ByGroups(BenchmarkTest):
         """Return how well values within groups stand apart from those between."""
         return score_groups(self.name, measure, values, cast.last)
 
-    def of_arrays(
+    def score_arrays(
         self, groups: Mapping[str, Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0
     ) -> pd.DataFrame:
         """Score measures on models of one's own, as `label_randomization` does."""
-        from shesha.benchmark.own_models import by_groups
+        from shesha.benchmark.user_models import score_by_groups
 
-        return by_groups(self, groups, measures, seed)
+        return score_by_groups(self, groups, measures, seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,10 +140,10 @@ class ByLayers(BenchmarkTest):
         """Return how closely similarity follows the order of layers."""
         return score_layers(measure, values, cast.models, self.name)
 
-    def of_arrays(
+    def score_arrays(
         self, models: Sequence[Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0
     ) -> pd.DataFrame:
         """Score measures on models of one's own, as `layer_monotonicity` does."""
-        from shesha.benchmark.own_models import by_layers
+        from shesha.benchmark.user_models import score_by_layers
 
-        return by_layers(self, models, measures, seed)
+        return score_by_layers(self, models, measures, seed)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from shesha._types import Seed
 from shesha.benchmark.tests._kinds import ByGroups
+from shesha.support.types import Seed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shesha.benchmark.own_models import Choices
+    from shesha.benchmark.user_models import Choices
 
 LABEL_RANDOMIZATION = ByGroups(
     name="label_randomization",
@@ -57,4 +57,4 @@ def label_randomization(
     0       auprc     CKA    1.0  15
     1  conformity     CKA    1.0  15
     """
-    return LABEL_RANDOMIZATION.of_arrays(groups, measures, seed)
+    return LABEL_RANDOMIZATION.score_arrays(groups, measures, seed)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from shesha._types import Seed
 from shesha.benchmark.tests._kinds import ByLayers
+from shesha.support.types import Seed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shesha.benchmark.own_models import Choices
+    from shesha.benchmark.user_models import Choices
 
 LAYER_MONOTONICITY = ByLayers(
     name="layer_monotonicity",
@@ -55,4 +55,4 @@ def layer_monotonicity(
     1         spearman     CKA   1.00
     2  spearman_pooled     CKA   0.77
     """
-    return LAYER_MONOTONICITY.of_arrays(models, measures, seed)
+    return LAYER_MONOTONICITY.score_arrays(models, measures, seed)

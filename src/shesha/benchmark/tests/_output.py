@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shesha._types import Seed
 from shesha.benchmark.outputs import disagreement, jensen_shannon
 from shesha.benchmark.tests._base import Output
 from shesha.benchmark.tests._kinds import ByPrediction
+from shesha.support.types import Seed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shesha.benchmark.own_models import Choices, Models
+    from shesha.benchmark.user_models import Choices, Models
 
 
 def _divergence(a: Output, b: Output) -> float:
@@ -42,4 +42,4 @@ def output_correlation(
     Difference is the mean Jensen-Shannon divergence of the rows (`jsd`) and the share of rows with another most
     probable class (`disagreement`). Parameters and result are those of `accuracy_correlation`.
     """
-    return OUTPUT.of_arrays(representations, probabilities, measures, seed)
+    return OUTPUT.score_arrays(representations, probabilities, measures, seed)

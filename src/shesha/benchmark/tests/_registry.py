@@ -5,9 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TypeVar
 
-from shesha import _kinds as kinds
-from shesha import _spelling as spelling
-from shesha.benchmark._imported import found_at, is_place
+from shesha.benchmark._import_by_name import import_by_name, is_place
 from shesha.benchmark.models import add_kind
 from shesha.benchmark.tests._accuracy import ACCURACY
 from shesha.benchmark.tests._augmentation import AUGMENTATION
@@ -17,6 +15,8 @@ from shesha.benchmark.tests._label_randomization import LABEL_RANDOMIZATION
 from shesha.benchmark.tests._layer_monotonicity import LAYER_MONOTONICITY
 from shesha.benchmark.tests._output import OUTPUT
 from shesha.benchmark.tests._shortcut import SHORTCUT
+from shesha.support import argument_types as kinds
+from shesha.support import spelling as spelling
 
 Test = TypeVar("Test", bound=BenchmarkTest)
 ENTRY_POINTS = "shesha.benchmark.tests"
@@ -65,7 +65,7 @@ def register(test: Test) -> Test:
     return test
 
 
-def known() -> tuple[BenchmarkTest, ...]:
+def all_tests() -> tuple[BenchmarkTest, ...]:
     """Return the tests that are known: the six, and those registered."""
     load_entry_points()
     return tuple(_known.values())
@@ -82,27 +82,27 @@ def find(test: str | BenchmarkTest) -> BenchmarkTest:
     if isinstance(test, BenchmarkTest):
         return test if _known.get(test.name) is test else register(test)
     if is_place(test):
-        return find(_test_at(test))
-    plain = {one.name.replace("_", ""): one for one in known()}
+        return find(_import_test(test))
+    plain = {one.name.replace("_", ""): one for one in all_tests()}
     found = plain.get(kinds.text(test, "test").casefold().replace("_", "").replace("-", "").replace(" ", ""))
     if found is None:
-        names = [one.name for one in known()]
+        names = [one.name for one in all_tests()]
         raise spelling.unknown(test, "test", names, spelling.close_names(test, names, cutoff=0.4))
     return found
 
 
-def counted() -> dict[str, str]:
+def ranking_scores() -> dict[str, str]:
     """Return the results that count in ranks, and by which score each."""
-    return {row: quality for one in known() for row, quality in one.counts.items()}
+    return {row: quality for one in all_tests() for row, quality in one.counts.items()}
 
 
 def main_qualities() -> dict[str, str]:
     """Return the score by which each result counts where it is asked for."""
-    return {row: one.counts.get(row, one.qualities[0]) for one in known() for row in one.rows}
+    return {row: one.counts.get(row, one.qualities[0]) for one in all_tests() for row in one.rows}
 
 
-def _test_at(place: str) -> BenchmarkTest:
-    found = found_at(place, "test")
+def _import_test(place: str) -> BenchmarkTest:
+    found = import_by_name(place, "test")
     if not isinstance(found, BenchmarkTest):
         raise TypeError(f"test must be a BenchmarkTest, got {place!r}, which is {type(found).__name__}")
     return found
@@ -113,7 +113,7 @@ def load_entry_points() -> None:
     """Import what other packages offer; one that cannot be imported is told, and does not stop the others."""
     from importlib.metadata import entry_points
 
-    from shesha._warnings import MeasureWarning, warn
+    from shesha.support.warnings import MeasureWarning, warn
 
     for point in entry_points(group=ENTRY_POINTS):
         try:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from shesha._types import Seed
 from shesha.benchmark.tests._kinds import ByGroups
+from shesha.support.types import Seed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shesha.benchmark.own_models import Choices
+    from shesha.benchmark.user_models import Choices
 
 SHORTCUT = ByGroups(
     name="shortcut",
@@ -34,4 +34,4 @@ def shortcut_affinity(
 
     Parameters and result are those of `label_randomization`.
     """
-    return SHORTCUT.of_arrays(groups, measures, seed)
+    return SHORTCUT.score_arrays(groups, measures, seed)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shesha._optional import require
 from shesha.benchmark.models import Model, Outcome, Plain, Weights
 from shesha.benchmark.vision.catalogue import CATALOGUE
 from shesha.benchmark.vision.data import load
 from shesha.benchmark.vision.hyper import Hyper
 from shesha.benchmark.vision.parts import ImageData, ImageNetwork, Parts
+from shesha.support.optional import require
 
 __all__ = [
     "CATALOGUE",
@@ -60,7 +60,7 @@ def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
     Raises MissingDataError where the data are neither in the local folder nor to be had from their source, and
     ValueError for an unknown data set or hyperparameters that do not fit.
     """
-    return load(dataset, Hyper.checked(hyper)).fingerprint()
+    return load(dataset, Hyper.check(hyper)).fingerprint()
 
 
 def fit(model: Model) -> Weights:
@@ -70,10 +70,10 @@ def fit(model: Model) -> Weights:
     do not fit, and ArithmeticError if the training diverges.
     """
     require("torch", "torch")
-    from shesha.benchmark.vision.training import trained
+    from shesha.benchmark.vision.training import train
 
-    hyper = CATALOGUE.of(model)
-    return trained(model, hyper, load(model.dataset, hyper))
+    hyper = CATALOGUE.build(model)
+    return train(model, hyper, load(model.dataset, hyper))
 
 
 def extract(model: Model, weights: Weights) -> Outcome:
@@ -83,7 +83,7 @@ def extract(model: Model, weights: Weights) -> Outcome:
     hidden representation. Raises ValueError for the weights of another network.
     """
     require("torch", "torch")
-    from shesha.benchmark.vision.maps import extracted
+    from shesha.benchmark.vision.extraction import extract
 
-    hyper = CATALOGUE.of(model)
-    return extracted(model, hyper, load(model.dataset, hyper), weights)
+    hyper = CATALOGUE.build(model)
+    return extract(model, hyper, load(model.dataset, hyper), weights)

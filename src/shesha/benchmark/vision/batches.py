@@ -35,11 +35,11 @@ def batches(
         return pixels
 
     # Pixels come with their channels last in memory, and stay so: this is what convolutions are fastest with.
-    for rows, pixels in _one_ahead(read, np.array_split(order, -(-len(order) // batch_size))):
+    for rows, pixels in _prefetch(read, np.array_split(order, -(-len(order) // batch_size))):
         yield rows, torch.from_numpy(pixels).to(device).permute(0, 3, 1, 2).float()
 
 
-def _one_ahead(read: Callable[[Rows], Pixels], chunks: list[Rows]) -> Iterator[tuple[Rows, Pixels]]:
+def _prefetch(read: Callable[[Rows], Pixels], chunks: list[Rows]) -> Iterator[tuple[Rows, Pixels]]:
     """Read each chunk in a thread while the one before is in use."""
     with ThreadPoolExecutor(1) as reader:
         reading = reader.submit(read, chunks[0])

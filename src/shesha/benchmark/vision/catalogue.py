@@ -12,7 +12,7 @@ from shesha.benchmark.vision.parts import ImageData, ImageNetwork, Parts
 from shesha.benchmark.vision.sources import array_set, photographs
 
 
-def _built_by(builder: str, *arguments: Any) -> Callable[[int, Hyper, bool], Parts]:
+def _builder(builder: str, *arguments: Any) -> Callable[[int, Hyper, bool], Parts]:
     """Build by a function of the module of networks, which needs torch."""
 
     def build(n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
@@ -72,17 +72,17 @@ _VIT: dict[str, Plain] = {
 
 
 def _resnet(depth: int) -> ImageNetwork:
-    return ImageNetwork(build=_built_by("resnet", depth), hyper=_CNN, suites=("paper",))
+    return ImageNetwork(build=_builder("resnet", depth), hyper=_CNN, suites=("paper",))
 
 
 def _vgg(depth: int) -> ImageNetwork:
     # At 32 pixels the last maps of a VGG have 2 x 2 pixels: those of a ResNet, 4 x 4, would only repeat values.
     own = {"CIFAR100": Beside(hyper={"extent": 2})}
-    return ImageNetwork(build=_built_by("vgg", depth), hyper=_CNN, beside=own, suites=("paper",))
+    return ImageNetwork(build=_builder("vgg", depth), hyper=_CNN, beside=own, suites=("paper",))
 
 
 def _vit(name: str) -> ImageNetwork:
-    return ImageNetwork(build=_built_by("vit", name), hyper=_VIT, suites=("paper",), tokens=True)
+    return ImageNetwork(build=_builder("vit", name), hyper=_VIT, suites=("paper",), tokens=True)
 
 
 DATA = {
@@ -98,9 +98,9 @@ DATA = {
     "IN100": ImageData(read=photographs, hyper={"image_size": 224, "extent": 7}, suites=("paper",)),
 }
 NETWORKS = {
-    "ResNet": ImageNetwork(build=_built_by("small_resnet"), hyper=_SMALL_CNN, suites=("small",)),
-    "VGG": ImageNetwork(build=_built_by("small_vgg"), hyper={**_SMALL_CNN, "epochs": 9}, suites=("small",)),
-    "ViT": ImageNetwork(build=_built_by("small_vit"), hyper=_SMALL_VIT, suites=("small",), tokens=True),
+    "ResNet": ImageNetwork(build=_builder("small_resnet"), hyper=_SMALL_CNN, suites=("small",)),
+    "VGG": ImageNetwork(build=_builder("small_vgg"), hyper={**_SMALL_CNN, "epochs": 9}, suites=("small",)),
+    "ViT": ImageNetwork(build=_builder("small_vit"), hyper=_SMALL_VIT, suites=("small",), tokens=True),
     "RNet18": _resnet(18),
     "RNet34": _resnet(34),
     "RNet101": _resnet(101),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha.benchmark.models import fingerprint_of
+from shesha.benchmark.models import hash_arrays
 from shesha.benchmark.vision.catalogue import CATALOGUE
 from shesha.benchmark.vision.hyper import Hyper
 from shesha.benchmark.vision.images import Images
@@ -24,7 +24,7 @@ class Dataset:
 
     def fingerprint(self) -> str:
         """Hash everything that training and extraction use."""
-        return fingerprint_of(self.train.fingerprint(), self.test.fingerprint(), str(self.n_classes))
+        return hash_arrays(self.train.fingerprint(), self.test.fingerprint(), str(self.n_classes))
 
 
 def load(dataset: str, hyper: Hyper) -> Dataset:
@@ -54,10 +54,12 @@ def load(dataset: str, hyper: Hyper) -> Dataset:
     n_classes = int(train.labels.max()) + 1
     if test.labels.max() >= n_classes:
         raise ValueError(f"{dataset}: test labels must be below {n_classes}, got {test.labels.max()}")
-    return Dataset(_drawn(train, hyper.train_rows, "train_rows"), _drawn(test, hyper.test_rows, "test_rows"), n_classes)
+    return Dataset(
+        _subsample(train, hyper.train_rows, "train_rows"), _subsample(test, hyper.test_rows, "test_rows"), n_classes
+    )
 
 
-def _drawn(images: Images, n_rows: int | None, name: str) -> Images:
+def _subsample(images: Images, n_rows: int | None, name: str) -> Images:
     if n_rows is None:
         return images
     n_images = len(images.labels)

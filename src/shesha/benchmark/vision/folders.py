@@ -21,7 +21,7 @@ def folder_images(place: Path) -> tuple[ArrayImages, ArrayImages]:
 def file_images(place: Path, side: int) -> tuple[FileImages, FileImages]:
     """List the images of a folder, training ones and test ones, to be read when they are needed."""
     classes, (train, test) = _classes(place), _parts(place)
-    return FileImages(*_listed(train, classes), side), FileImages(*_listed(test, classes), side)
+    return FileImages(*_list_files(train, classes), side), FileImages(*_list_files(test, classes), side)
 
 
 def _parts(place: Path) -> tuple[Path, Path]:
@@ -39,7 +39,7 @@ def _classes(place: Path) -> list[str]:
     return classes
 
 
-def _listed(part: Path, classes: list[str]) -> tuple[list[Path], NDArray[np.int64]]:
+def _list_files(part: Path, classes: list[str]) -> tuple[list[Path], NDArray[np.int64]]:
     unknown = sorted(path.name for path in part.iterdir() if path.is_dir() and path.name not in classes)
     if unknown:
         raise ValueError(f"{part} must hold classes that train has as well, got {', '.join(unknown)}")
@@ -55,7 +55,7 @@ def _listed(part: Path, classes: list[str]) -> tuple[list[Path], NDArray[np.int6
 
 
 def _read(part: Path, classes: list[str]) -> ArrayImages:
-    paths, labels = _listed(part, classes)
+    paths, labels = _list_files(part, classes)
     images = [np.asarray(open_image(path)) for path in paths]
     shapes = sorted({image.shape[:2] for image in images})
     if len(shapes) > 1 or shapes[0][0] != shapes[0][1]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shesha.benchmark.hyper import NOT_NEGATIVE, PART, SWITCH, Hyperparameters, count, one_of, option
+from shesha.benchmark.hyperparameters import NOT_NEGATIVE, PART, SWITCH, Hyperparameters, choice_of_words, count, option
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Hyper(Hyperparameters):
     learning_rate: float = option(NOT_NEGATIVE)
     """The highest of the schedule: linear warm-up, then a cosine down to zero."""
     weight_decay: float = option(NOT_NEGATIVE)
-    optimiser: str = option(one_of("sgd", "adamw"))
+    optimiser: str = option(choice_of_words("sgd", "adamw"))
     """`sgd` with momentum 0.9, or `adamw`."""
     image_size: int = option(count())
     """Pixels per side that the network sees: larger images are reduced when they are read, before anything is done to

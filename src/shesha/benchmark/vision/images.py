@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._optional import require
-from shesha.benchmark.models import fingerprint_of
+from shesha.benchmark.models import hash_arrays
+from shesha.support.optional import require
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -70,10 +70,10 @@ class ArrayImages:
         """Return images; with rng, moved by up to `padding` pixels over a black border, half of them mirrored."""
         pixels = self.pixels[rows]
         if rng is not None:
-            pixels = _moved(pixels, self.padding, rng)
+            pixels = _crop_and_flip(pixels, self.padding, rng)
         return pixels if pixels.ndim == 4 else np.repeat(pixels[..., None], 3, axis=-1)
 
-    def reduced(self, side: int) -> ArrayImages:
+    def reduce(self, side: int) -> ArrayImages:
         """Reduce images by averaging pixels, unless they are small enough."""
         if self.side <= side:
             return self
@@ -93,10 +93,10 @@ class ArrayImages:
 
     def fingerprint(self) -> str:
         """Hash pixels and labels."""
-        return fingerprint_of(self.pixels, self.labels)
+        return hash_arrays(self.pixels, self.labels)
 
 
-def _moved(pixels: Pixels, padding: int, rng: np.random.Generator) -> Pixels:
+def _crop_and_flip(pixels: Pixels, padding: int, rng: np.random.Generator) -> Pixels:
     """Cut each image at a random place out of itself with a black border, and mirror half of them."""
     n_images, side = pixels.shape[:2]
     border = [(0, 0), (padding, padding), (padding, padding), *[(0, 0)] * (pixels.ndim - 3)]
@@ -129,7 +129,7 @@ class FileImages:
     def fingerprint(self) -> str:
         """Hash names, sizes in bytes and labels: reading whole photo collections would take minutes."""
         names = "\n".join(f"{path.parent.name}/{path.name} {path.stat().st_size}" for path in self.paths)
-        return fingerprint_of(names, self.labels)
+        return hash_arrays(names, self.labels)
 
     def _read(self, row: int, seed: int | None) -> Pixels:
         image = open_image(self.paths[row])
@@ -150,7 +150,7 @@ def _middle(image: Image, side: int) -> Pixels:
     """Cut out the middle square, after the shorter side was made a little longer than the square's."""
     cut = min(image.size) / _MARGIN
     left, top = (image.width - cut) / 2, (image.height - cut) / 2
-    return _scaled(image, (left, top, left + cut, top + cut), side)
+    return _crop_and_resize(image, (left, top, left + cut, top + cut), side)
 
 
 def _part(image: Image, side: int, rng: np.random.Generator) -> Pixels:
@@ -160,9 +160,9 @@ def _part(image: Image, side: int, rng: np.random.Generator) -> Pixels:
     width = min(float(np.sqrt(area * aspect)), image.width)
     height = min(float(np.sqrt(area / aspect)), image.height)
     left, top = rng.uniform(0, image.width - width), rng.uniform(0, image.height - height)
-    return _scaled(image, (left, top, left + width, top + height), side)
+    return _crop_and_resize(image, (left, top, left + width, top + height), side)
 
 
-def _scaled(image: Image, box: tuple[float, float, float, float], side: int) -> Pixels:
+def _crop_and_resize(image: Image, box: tuple[float, float, float, float], side: int) -> Pixels:
     bilinear = require("PIL.Image", "vision").Resampling.BILINEAR
     return np.asarray(image.resize((side, side), bilinear, box=box))

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 from shesha.benchmark.models import Weights
-from shesha.benchmark.vision import paper, small
+from shesha.benchmark.vision import paper_architectures, small_architectures
 from shesha.benchmark.vision.catalogue import CATALOGUE
 from shesha.benchmark.vision.hyper import Hyper
 from shesha.benchmark.vision.parts import Parts
@@ -71,27 +71,27 @@ def build(architecture: str, n_classes: int, hyper: Hyper, *, seed: int, pretrai
 
 def small_resnet(n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
     """Build the small ResNet."""
-    return _small_parts(small.small_resnet(n_classes))
+    return _small_parts(small_architectures.small_resnet(n_classes))
 
 
 def small_vgg(n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
     """Build the small VGG."""
-    return _small_parts(small.small_vgg(n_classes))
+    return _small_parts(small_architectures.small_vgg(n_classes))
 
 
 def small_vit(n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:
     """Build the small vision transformer."""
-    return _small_parts(small.SmallViT(n_classes, hyper.image_size))
+    return _small_parts(small_architectures.SmallViT(n_classes, hyper.image_size))
 
 
-def _small_parts(body: small.ConvolutionalNet | small.SmallViT) -> Parts:
+def _small_parts(body: small_architectures.ConvolutionalNet | small_architectures.SmallViT) -> Parts:
     places = (number for number, block in enumerate(body.blocks) if not isinstance(block, nn.MaxPool2d))
     return Parts(body, tuple(f"blocks.{number}" for number in places), "head")
 
 
 def resnet(n_classes: int, hyper: Hyper, pretrained: bool, depth: int) -> Parts:
     """Build a ResNet of a depth."""
-    body = paper.resnet(depth, n_classes, hyper.image_size)
+    body = paper_architectures.resnet(depth, n_classes, hyper.image_size)
     stages = (f"layer{number}" for number in range(1, 5))
     blocks = (f"{stage}.{name}" for stage in stages for name, _ in body.get_submodule(stage).named_children())
     return Parts(body, tuple(blocks), "fc")
@@ -99,12 +99,12 @@ def resnet(n_classes: int, hyper: Hyper, pretrained: bool, depth: int) -> Parts:
 
 def vgg(n_classes: int, hyper: Hyper, pretrained: bool, depth: int) -> Parts:
     """Build a VGG of a depth."""
-    body = paper.vgg(depth, n_classes)
+    body = paper_architectures.vgg(depth, n_classes)
     layers = body.get_submodule("features").named_children()
     return Parts(body, tuple(f"features.{name}" for name, layer in layers if isinstance(layer, nn.ReLU)), "classifier")
 
 
 def vit(n_classes: int, hyper: Hyper, pretrained: bool, name: str) -> Parts:
     """Build a vision transformer by its name among the pretrained ones."""
-    body = paper.vit(name, n_classes, hyper.image_size, pretrained=pretrained, reduced=hyper.reduced)
+    body = paper_architectures.vit(name, n_classes, hyper.image_size, pretrained=pretrained, reduced=hyper.reduced)
     return Parts(body, body.blocks, "body.classifier")

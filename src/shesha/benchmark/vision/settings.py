@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.benchmark.models import share_of
+from shesha.benchmark.models import count_of_share
 from shesha.benchmark.vision.images import Pixels, Rows
 
 if TYPE_CHECKING:
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 MOST_VARIANCE = 4000.0
 
 
-def randomised(labels: NDArray[np.int64], degree: float, n_classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def randomise_labels(
+    labels: NDArray[np.int64], degree: float, n_classes: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
     """Replace the share `degree` of the labels by classes drawn from all, the true one included."""
     changed = labels.copy()
-    n_changed = share_of(degree, len(labels))
+    n_changed = count_of_share(degree, len(labels))
     rows = rng.choice(len(labels), n_changed, replace=False)
     changed[rows] = rng.integers(n_classes, size=n_changed)
     return changed

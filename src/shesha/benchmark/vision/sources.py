@@ -8,25 +8,25 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._optional import require
-from shesha.benchmark.sources import cache_folder, local_folder, missing
+from shesha.benchmark.data_sources import cache_folder, local_folder, missing_data_error
 from shesha.benchmark.vision.folders import file_images, folder_images
 from shesha.benchmark.vision.hyper import Hyper
 from shesha.benchmark.vision.images import ArrayImages, Images
 from shesha.benchmark.vision.parts import Loader
+from shesha.support.optional import require
 
 
 def array_set(folder: str, file: str | None, source: str) -> Loader:
     """Make the loader of a set that fits in memory; `source` is its name in torchvision."""
 
     def read(hyper: Hyper) -> tuple[Images, Images]:
-        train, test = (images.reduced(hyper.image_size) for images in _in_memory(folder, file, source))
+        train, test = (images.reduce(hyper.image_size) for images in _load_arrays(folder, file, source))
         return replace(train, padding=hyper.padding), test
 
     return read
 
 
-def _in_memory(folder: str, file: str | None, source: str) -> tuple[ArrayImages, ArrayImages]:
+def _load_arrays(folder: str, file: str | None, source: str) -> tuple[ArrayImages, ArrayImages]:
     place = local_folder(folder)
     archive = _archive(place, file) if place else None
     if archive:
@@ -51,10 +51,10 @@ def _from_archive(path: Path) -> tuple[ArrayImages, ArrayImages]:
         if lacking:
             raise ValueError(f"{path} must hold {', '.join(names)}, got {', '.join(archive.files)}")
         x_train, y_train, x_test, y_test = (archive[name] for name in names)
-    return _checked(x_train, y_train, f"{path}, train"), _checked(x_test, y_test, f"{path}, test")
+    return _check_images(x_train, y_train, f"{path}, train"), _check_images(x_test, y_test, f"{path}, test")
 
 
-def _checked(pixels: NDArray[np.uint8], labels: NDArray[np.int64], where: str) -> ArrayImages:
+def _check_images(pixels: NDArray[np.uint8], labels: NDArray[np.int64], where: str) -> ArrayImages:
     square = pixels.ndim in (3, 4) and pixels.shape[1] == pixels.shape[2] and pixels.shape[3:] in ((), (3,))
     if pixels.dtype != np.uint8 or not square or not len(pixels):
         raise ValueError(
@@ -75,10 +75,10 @@ def _download(folder: str, source: str) -> tuple[ArrayImages, ArrayImages]:
         get = getattr(require("torchvision.datasets", "vision"), source)
         train, test = (get(str(cache_folder()), train=part, download=True) for part in (True, False))
     except (ImportError, OSError, RuntimeError) as error:
-        raise missing(source, folder, f"torchvision.datasets.{source}", error) from error
+        raise missing_data_error(source, folder, f"torchvision.datasets.{source}", error) from error
     return (
-        _checked(np.asarray(train.data), np.asarray(train.targets), f"{source}, train"),
-        _checked(np.asarray(test.data), np.asarray(test.targets), f"{source}, test"),
+        _check_images(np.asarray(train.data), np.asarray(train.targets), f"{source}, train"),
+        _check_images(np.asarray(test.data), np.asarray(test.targets), f"{source}, test"),
     )
 
 
@@ -87,5 +87,7 @@ def photographs(hyper: Hyper) -> tuple[Images, Images]:
     place = local_folder("imagenet100")
     if place is None or not (place / "train").is_dir():
         source = "https://image-net.org as folders train/<class>/ and val/<class>/ of image files"
-        raise missing("IN100", "imagenet100", source, "ImageNet may only be downloaded by who agreed to its terms")
+        raise missing_data_error(
+            "IN100", "imagenet100", source, "ImageNet may only be downloaded by who agreed to its terms"
+        )
     return file_images(place, hyper.image_size)

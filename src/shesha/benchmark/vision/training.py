@@ -16,7 +16,7 @@ from shesha.benchmark.vision.data import Dataset
 from shesha.benchmark.vision.hyper import Hyper
 from shesha.benchmark.vision.images import Images
 from shesha.benchmark.vision.networks import Classifier, build
-from shesha.benchmark.vision.settings import Dots, add_noise, draw_dots, randomised
+from shesha.benchmark.vision.settings import Dots, add_noise, draw_dots, randomise_labels
 
 STATISTICS_BATCH = 500
 
@@ -26,7 +26,7 @@ def device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def trained(model: Model, hyper: Hyper, data: Dataset) -> Weights:
+def train(model: Model, hyper: Hyper, data: Dataset) -> Weights:
     """Train a model and return its state dict, on the CPU."""
     network = build(model.architecture, data.n_classes, hyper, seed=model.seed, pretrained=True)
     mean, sd = channel_statistics(data.train)
@@ -71,7 +71,7 @@ class _Training:
         self.order_rng, self.crop_rng, self.dot_rng, label_rng = streams
         self.noise = torch.Generator(device()).manual_seed(model.seed)
         degree = model.setting.degree if model.setting.kind == "labels" else 0.0
-        self.labels = torch.from_numpy(randomised(data.train.labels, degree, data.n_classes, label_rng))
+        self.labels = torch.from_numpy(randomise_labels(data.train.labels, degree, data.n_classes, label_rng))
         self.optimiser = _optimiser(network, hyper)
         self.n_steps = hyper.epochs * -(-len(self.labels) // hyper.batch_size)
 

@@ -1,15 +1,15 @@
 """Statistics of a table of perturbations: the paper's (12.6 to 12.16), each beside what group size alone does."""
 
-from shesha.bio.analysis._ablation import Ablation, ablation
+from shesha.bio.analysis._ablation_table import Ablation, ablation
 from shesha.bio.analysis._correlations import Correlation, correlation, correlations
 from shesha.bio.analysis._influence import influence
 from shesha.bio.analysis._null_model import null_model
+from shesha.bio.analysis.ablations import component_ablation, seed_ablation
 from shesha.bio.analysis.categories import Combined, single_against_combined
 from shesha.bio.analysis.discordant import discordance_quartiles, discordances
-from shesha.bio.analysis.fakes import BesideFakes, beside_fakes, fake_tables
-from shesha.bio.analysis.mixed import Effect, MixedModel, mixed_model
+from shesha.bio.analysis.mixed_model import Effect, MixedModel, mixed_model
+from shesha.bio.analysis.null_tables import BesideFakes, beside_fakes, fake_tables
 from shesha.bio.analysis.pooling import pooled_correlations
-from shesha.bio.analysis.settings import component_ablation, seed_ablation
 
 __all__ = [
     "Ablation",

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha import _kinds as kinds
-from shesha import _validate as check
-from shesha._random import generator
-from shesha._types import Matrix, Seed
-from shesha._warnings import CalibrationWarning, warn
-from shesha.bio.analysis._resampled import bootstrapped, rank_correlations
+from shesha.bio.analysis._bootstrap_ranks import bootstrap_rank_correlations, rank_correlations
 from shesha.bio.reproducibility import complete
-from shesha.results._base import Result
+from shesha.inputs import validation as check
+from shesha.results.base import Result
+from shesha.support import argument_types as kinds
+from shesha.support.seeds import generator
+from shesha.support.types import Matrix, Seed
+from shesha.support.warnings import CalibrationWarning, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +116,7 @@ def correlation(
     if rho != rho:
         reason = _why_not(columns, *asked)
         return Correlation(*asked, rho, rho, rho, rho, level, n, 0, 0, reason)
-    found = bootstrapped(columns, n_bootstrap, generator(seed)) if n_bootstrap else np.empty(0)
+    found = bootstrap_rank_correlations(columns, n_bootstrap, generator(seed)) if n_bootstrap else np.empty(0)
     known = found[~np.isnan(found)]
     lost = n_bootstrap - len(known)
     if lost > _LOST * n_bootstrap:
@@ -183,7 +183,7 @@ def correlations(
     for name, part in parts(table, by):
         for score in kinds.sequence(scores, "scores"):
             for covariates in sets:
-                own = seed_of(seed, name, x, score, *covariates)
+                own = derive_seed(seed, name, x, score, *covariates)
                 options: dict[str, Any] = {"n_bootstrap": n_bootstrap, "confidence": confidence, "seed": own}
                 found = correlation(part, x, score, given=covariates, **options).to_dict()
                 found["given"] = ", ".join(covariates)
@@ -212,7 +212,7 @@ def numbers(table: pd.DataFrame, names: Sequence[str]) -> Matrix:
     return finite
 
 
-def seed_of(seed: int, *names: object) -> int:
+def derive_seed(seed: int, *names: object) -> int:
     """Return a seed for one combination of names, the same in every process."""
     text = "\x1f".join(map(str, (seed, *names)))
     return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[:8], "big")

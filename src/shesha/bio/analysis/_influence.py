@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha import _kinds as kinds
+from shesha.bio.analysis._bootstrap_ranks import rank_correlations
 from shesha.bio.analysis._correlations import numbers
-from shesha.bio.analysis._resampled import rank_correlations
 from shesha.bio.reproducibility import complete
+from shesha.support import argument_types as kinds
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha import _kinds as kinds
-from shesha import _validate as check
-from shesha._random import generator
-from shesha._types import Seed
-from shesha.bio._shifted import mean_cosine
+from shesha.bio._shifts import mean_cosine
 from shesha.coherence.scores import NO_DIRECTION
+from shesha.inputs import validation as check
+from shesha.support import argument_types as kinds
+from shesha.support.seeds import generator
+from shesha.support.types import Seed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,20 +71,20 @@ def null_model(
     check.count(n_simulations, "n_simulations")
     check.count(n_features, "n_features", minimum=2)
     check.count(n_controls, "n_controls")
-    effects = [check.at_least(one, "effect", 0.0) for one in np.atleast_1d(effect).tolist()]
+    effects = [check.require_at_least(one, "effect", 0.0) for one in np.atleast_1d(effect).tolist()]
     sizes = [check.count(one, "n_cells", minimum=2) for one in np.atleast_1d(n_cells).tolist()]
     levels = [check.positive(one, "noise") for one in kinds.sequence(noise, "noise", "numbers")]
     rng = generator(seed)
     return pd.DataFrame(
         [
-            _simulated(rng, level, int(rng.choice(sizes)), n_features, n_controls, float(rng.choice(effects)))
+            _simulate(rng, level, int(rng.choice(sizes)), n_features, n_controls, float(rng.choice(effects)))
             for level in levels
             for _ in range(n_simulations)
         ]
     )
 
 
-def _simulated(
+def _simulate(
     rng: np.random.Generator, noise: float, n: int, n_features: int, n_controls: int, effect: float
 ) -> dict[str, float]:
     # The mean of the controls is all that is used of them, so it is drawn itself.

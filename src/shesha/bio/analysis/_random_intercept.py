@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._types import Labels, Matrix, Vector
+from shesha.support.types import Labels, Matrix, Vector
 
 _LOG_RATIOS = (-18.0, 18.0)
 """Logarithms of the ratio of the two variances between which the best is sought, beside the ratio 0."""

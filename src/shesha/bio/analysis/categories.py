@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha import _kinds
-from shesha._types import Matrix, Vector
-from shesha.bio.analysis._correlations import correlation, numbers, seed_of
+from shesha.bio.analysis._correlations import correlation, derive_seed, numbers
 from shesha.bio.reproducibility import complete
-from shesha.results._base import Result
+from shesha.results.base import Result
+from shesha.support import argument_types
+from shesha.support.types import Matrix, Vector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,8 +85,10 @@ def single_against_combined(
     """
     from scipy.stats import mannwhitneyu
 
-    kept = complete(table, [x, y, *_kinds.sequence(given, "given"), *([] if label is None else [label])], "table")
-    _kinds.text(separator, "separator")
+    kept = complete(
+        table, [x, y, *argument_types.sequence(given, "given"), *([] if label is None else [label])], "table"
+    )
+    argument_types.text(separator, "separator")
     names = kept.index if label is None else kept[label]
     combined = np.array([_genes(str(name), separator) > 1 for name in names], dtype=bool)
     if min(combined.sum(), (~combined).sum()) < 4:
@@ -94,10 +96,10 @@ def single_against_combined(
             f"table must hold at least 4 single and 4 combined perturbations (names with {separator!r}), "
             f"got {(~combined).sum()} and {combined.sum()}"
         )
-    scores = _ranks_without(numbers(kept, [y, *given])) if given else kept[y].to_numpy(dtype=float)
+    scores = _residual_ranks(numbers(kept, [y, *given])) if given else kept[y].to_numpy(dtype=float)
     u, p = mannwhitneyu(scores[~combined], scores[combined])
     kinds = tuple(
-        _kind(kept[mask], x, y, n_bootstrap, seed_of(seed, k)) for k, mask in enumerate((~combined, combined))
+        _kind(kept[mask], x, y, n_bootstrap, derive_seed(seed, k)) for k, mask in enumerate((~combined, combined))
     )
     return Combined(kinds, float(u), float(p), tuple(given))
 
@@ -116,7 +118,7 @@ def _kind(part: pd.DataFrame, x: str, y: str, n_bootstrap: int, seed: int) -> di
     return found | {field: float(getattr(rho, field)) for field in ("rho", "low", "high", "p_value")}
 
 
-def _ranks_without(columns: Matrix) -> Vector:
+def _residual_ranks(columns: Matrix) -> Vector:
     """Return the ranks of the first column, without what the ranks of the others explain."""
     from scipy.stats import rankdata
 

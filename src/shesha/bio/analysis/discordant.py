@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha import _kinds as kinds
-from shesha._types import Vector
 from shesha.bio.analysis._correlations import parts
-from shesha.bio.discordances import as_deviations
+from shesha.bio.discordance import as_deviations
 from shesha.bio.reproducibility import complete
+from shesha.support import argument_types as kinds
+from shesha.support.types import Vector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,12 +59,12 @@ def discordances(
     kept = complete(table, [x, y, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table")
     found = []
     for _, part in parts(kept, by):
-        a, b = (_without(part, name, given) for name in (x, y))
+        a, b = (_residuals(part, name, given) for name in (x, y))
         found.append(as_deviations(a, part.index) - as_deviations(b, part.index))
     return pd.concat(found).rename("discordance")
 
 
-def _without(part: pd.DataFrame, name: str, given: Sequence[str]) -> Vector:
+def _residuals(part: pd.DataFrame, name: str, given: Sequence[str]) -> Vector:
     values: Vector = part[name].to_numpy(dtype=np.float64)
     if not given:
         return values

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from shesha import _kinds as kinds
-from shesha.bio.analysis._correlations import correlation, parts, seed_of
+from shesha.bio.analysis._correlations import correlation, derive_seed, parts
 from shesha.bio.reproducibility import complete
 from shesha.kernels.standardisation import z_scores
+from shesha.support import argument_types as kinds
 
 
 def pooled_correlations(
@@ -62,7 +62,7 @@ def pooled_correlations(
     scaled = pd.concat([_standardised(part, (x, y)) for _, part in parts(kept, by)])
     lines = []
     for name, one in (("raw", kept), ("both", scaled), (x, scaled.assign(**{y: kept[y]}))):
-        own = seed_of(seed, name, x, y, *given)
+        own = derive_seed(seed, name, x, y, *given)
         found = correlation(one, x, y, given=given, n_bootstrap=n_bootstrap, confidence=confidence, seed=own)
         lines.append({"scaled": name, **found.to_dict(), "given": ", ".join(given)})
     return pd.DataFrame(lines)

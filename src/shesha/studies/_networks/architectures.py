@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._types import Matrix
 from shesha.studies._networks.images import in_colour
 from shesha.studies._networks.training import descend, passed, seeded
+from shesha.support.types import Matrix
 
 ARCHITECTURES = ("dense", "plain", "wide", "residual", "transformer")
 EPOCHS = 4

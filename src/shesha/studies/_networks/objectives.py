@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha._types import Matrix
 from shesha.studies._networks.images import Pictures, grey
 from shesha.studies._networks.training import descend, passed, seeded
+from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
     import torch

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from shesha._types import Matrix
 from shesha.studies._networks.images import SEEN, Labels, as_rows
+from shesha.support.types import Matrix
 
 _TRAINED_ON, _BATCH, _RATE = 5000, 100, 2e-3
 _REFERENCE = 64

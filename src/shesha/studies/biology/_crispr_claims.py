@@ -40,7 +40,7 @@ def _of_magnitude(found: Found) -> Answers:
         f"{real}; fakes {fake}",
         "control cells that pose as the targets, in their sizes, have most of it: noise moves both numbers",
     )
-    methods = found.of("method")
+    methods = found.build("method")
     complete = {"standard", "whitened", "knn"} <= set(methods.index)
     lowest = methods.coherence_rho.min() if complete else float("nan")
     answers["above 0.74"] = claim(lowest > 0.74 if complete else None, f"at least {lowest:.3f}")
@@ -51,7 +51,7 @@ def _of_magnitude(found: Found) -> Answers:
         "all three share the artefact of group size; with neighbours as controls even the pairwise score has "
         f"{found.get('unbiased_chance', 'method', 'knn'):.2f} among fakes",
     )
-    parts = found.of("components")
+    parts = found.build("components")
     plain = parts[parts.index.str.startswith("coherence")] if len(parts) else parts
     spread = f"{plain.rho.min():.3f} to {plain.rho.max():.3f}" if len(plain) else ""
     answers["components"] = claim(
@@ -86,7 +86,7 @@ def _of_size(found: Found) -> Answers:
 
 def _of_models(found: Found) -> Answers:
     answers: Answers = {}
-    model = found.of("mixed", BOTH)
+    model = found.build("mixed", BOTH)
     ours = model.loc["coherence, centred"] if len(model) else None
     ratio = abs(ours.magnitude_beta / ours.log_n_beta) if ours is not None else float("nan")
     answers["slopes"] = claim(
@@ -107,7 +107,7 @@ def _of_models(found: Found) -> Answers:
         "mean stabilities of 0.18 to 0.51 (Table 61) with an intercept of 0.000 can only come from a centred response, "
         "which leaves nothing between data sets to find",
     )
-    pooled, alone = found.of("pooled", BOTH), "unbiased, both"
+    pooled, alone = found.build("pooled", BOTH), "unbiased, both"
     value, low = (found.get(name, "pooled", alone, BOTH) for name in ("rho", "fake_high"))
     answers["z-scores"] = claim(
         value > low if value == value else None,
@@ -125,7 +125,7 @@ def _of_models(found: Found) -> Answers:
         f"control cells without any effect: {chance:.2f} [{below:.2f}, {above:.2f}]",
         "real cells that nothing was done to spread as widely: what is left given SNR is of cells, not of effects",
     )
-    gaussian = found.of("null model", GAUSSIAN)
+    gaussian = found.build("null model", GAUSSIAN)
     if len(gaussian):
         answers["gaussian snr"] = claim(bool(gaussian.snr_rho.min() > 0.99), f"at least {gaussian.snr_rho.min():.4f}")
         answers["gaussian shifts"] = claim(
@@ -138,7 +138,7 @@ def _of_models(found: Found) -> Answers:
 
 def _of_discordance(found: Found) -> Answers:
     answers: Answers = {}
-    seeds = found.of("seeds")
+    seeds = found.build("seeds")
     answers["seeds"] = claim(
         bool(found.get("rank_score", "seeds", "all cells") > 0.9995) if len(seeds) else None,
         f"{found.get('rank_score', 'seeds', 'all cells'):.3f}; of 80 % of the cells "
@@ -150,7 +150,7 @@ def _of_discordance(found: Found) -> Answers:
         bool(high - low < 0.014) if low == low else None, f"{low:.3f} to {high:.3f} without one"
     )
     if found.has("quartiles"):
-        plain, pairs = (found.of("quartiles").loc[name] for name in SCORES)
+        plain, pairs = (found.build("quartiles").loc[name] for name in SCORES)
         answers["quartiles"] = claim(
             bool(pairs.sd_score_ratio > 1),
             f"{plain.sd_score_ratio:.1f} and {plain.sd_magnitude_ratio:.1f} times; pairwise "

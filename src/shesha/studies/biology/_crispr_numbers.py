@@ -68,15 +68,15 @@ class Found:
 
     def has(self, part: str, data: str = SCREEN) -> bool:
         """Whether a part was computed."""
-        return bool(len(self.of(part, data)))
+        return bool(len(self.build(part, data)))
 
-    def of(self, part: str, data: str = SCREEN) -> pd.DataFrame:
+    def build(self, part: str, data: str = SCREEN) -> pd.DataFrame:
         """Return the rows of a part, by setting."""
         return self.rows[(self.rows.part == part) & (self.rows.data == data)].set_index("setting")
 
     def get(self, name: str, part: str, setting: str, data: str = SCREEN) -> float:
         """Return one number, NaN where it was not computed."""
-        table = self.of(part, data)
+        table = self.build(part, data)
         known = setting in table.index and name in table
         return float(cast(Any, table.loc[setting, name])) if known else float("nan")
 
@@ -89,7 +89,7 @@ class Found:
 
 def numbers(found: Found) -> Mapping[str, float]:
     """Ours, by the key in the file of published numbers."""
-    groups = found.of("group")
+    groups = found.build("group")
     known = {
         "n_groups": float(len(groups)),
         "n_cells": float(groups.n.sum()),
@@ -125,7 +125,7 @@ def published_checks(found: Found, published: pd.DataFrame) -> Iterator[Check]:
             why += f"; contradicts itself: {told}" if told else ""
             yield Check(line.where, what, _with_interval(line), None, UNREACHABLE, why)
         elif key.startswith("partial"):
-            reason = found.of("given").reason if found.has("given") else None
+            reason = found.build("given").reason if found.has("given") else None
             verdict = NOT_RUN if reason is None else DIFFERS
             yield Check(line.where, what, line.published, "not estimable", verdict, _WHY[key])
         elif key.endswith("_p"):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.plots import PALETTE
+from shesha.charts import PALETTE
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, logarithmic
 from shesha.studies._published import against, apart
@@ -34,7 +34,7 @@ def _answer(found: Found) -> str:
     few, many = (found.get("coherence", "size", n) for n in ("10", "400"))
     real = [found.get(f"{score}_rho", "method", "standard") for score in ("coherence", "unbiased")]
     fake = [found.get(f"{score}_chance", "method", "standard") for score in ("coherence", "unbiased")]
-    groups = found.of("group")
+    groups = found.build("group")
     above = int((groups.p_adj <= 0.05).sum())
     return (
         f"Yes, but the published number does not show it: the mean cosine correlates with magnitude at {real[0]:.2f} "
@@ -48,17 +48,17 @@ def _answer(found: Found) -> str:
 
 
 def _tables(found: Found) -> Any:
-    groups = found.of("group").sort_values("unbiased", ascending=False)
+    groups = found.build("group").sort_values("unbiased", ascending=False)
     own = ["n", "coherence", "chance", "p_adj", "unbiased", "unbiased_ci_low", "unbiased_ci_high"]
     columns = [*own, "guides_low", "guides_high", "magnitude"]
     yield (
         "The targets, and intervals of the pairwise score over cells and over guides",
         _named(groups[columns], "target"),
     )
-    kinds = found.of("group", STIMULATION).sort_values("unbiased", ascending=False)
+    kinds = found.build("group", STIMULATION).sort_values("unbiased", ascending=False)
     yield "Interferon-beta in seven types of cells (Kang 2018, no CRISPR)", _named(kinds[[*own, "magnitude"]], "type")
     sizes = ["coherence", "low", "high", "expected", "unbiased", "magnitude"]
-    yield "Control cells that pose as a target, by their number", _named(found.of("size")[sizes], "cells")
+    yield "Control cells that pose as a target, by their number", _named(found.build("size")[sizes], "cells")
     parts: tuple[tuple[str, str, str, list[str]], ...] = (
         ("With 25 of its cells", "fewer cells", "papalexi2021", ["coherence", "unbiased", "magnitude"]),
         ("Magnitude and score, given something else", "given", "papalexi2021", _BESIDE),
@@ -71,10 +71,10 @@ def _tables(found: Found) -> Any:
         ("Mixed model of both data sets", "mixed", BOTH, _MIXED),
         ("Gaussian cells", "null model", GAUSSIAN, ["magnitude_rho", "snr_rho", "partial_rho", "within_noise"]),
     )
-    yield "Magnitude and score by three ways to take shifts", _named(found.of("method")[_LINKS], "method")
+    yield "Magnitude and score by three ways to take shifts", _named(found.build("method")[_LINKS], "method")
     for title, part, data, columns in parts:
         if found.has(part, data):
-            yield title, _named(found.of(part, data)[columns], "setting")
+            yield title, _named(found.build(part, data)[columns], "setting")
 
 
 _BESIDE = ["rho", "rho_low", "rho_high", "chance", "fake_low", "fake_high", "fake_p"]
@@ -91,13 +91,13 @@ def _named(table: pd.DataFrame, name: str) -> pd.DataFrame:
 def _drawn(found: Found) -> Any:
     drawn, (left, middle, right) = figure(3, width=4.4, height=3.7)
     _sizes(left, found)
-    _groups(middle, found.of("group"))
+    _groups(middle, found.build("group"))
     _methods(right, found)
     return drawn
 
 
 def _sizes(ax: Any, found: Found) -> None:
-    sizes = found.of("size")
+    sizes = found.build("size")
     n = sizes.index.astype(float).to_numpy()
     spread = [sizes.coherence - sizes.low, sizes.high - sizes.coherence]
     ax.errorbar(n, sizes.coherence, yerr=spread, fmt="o-", color=PALETTE[0], capsize=3, label="mean cosine, 95 %")
@@ -125,7 +125,7 @@ def _groups(ax: Any, groups: pd.DataFrame) -> None:
 
 
 def _methods(ax: Any, found: Found) -> None:
-    methods = found.of("method")
+    methods = found.build("method")
     known = [name for name in _METHODS if name in methods.index]
     at = np.arange(len(known))
     for shift, (score, label) in enumerate((("coherence", "mean cosine"), ("unbiased", "pairwise"))):

@@ -49,7 +49,7 @@ class Number:
     error: float = float("nan")
 
     @classmethod
-    def of(cls, found: tuple[float, float, float]) -> Number:
+    def build(cls, found: tuple[float, float, float]) -> Number:
         """Take the error from an interval at 95 %."""
         return cls(found[0], (found[2] - found[1]) / 3.92)
 
@@ -79,17 +79,17 @@ def numbers(rows: pd.DataFrame) -> Mapping[str, Number]:
         "change_max": Number(float(change.max())),
         "wuc_min": Number(float(rows.wuc.min())),
         "wuc_max": Number(float(rows.wuc.max())),
-        "wuc_mean": Number.of(over_sessions(rows, "wuc")),
-        "drift_mean": Number.of(over_sessions(rows, "drift")),
-        "drift_chance": Number.of(over_sessions(rows, "drift_chance")),
-        "z": Number.of(over_sessions(z_of(rows, "drift"), "z")),
-        "early_middle": Number.of(over_sessions(rows, "early_middle")),
-        "middle_late": Number.of(over_sessions(rows, "middle_late")),
+        "wuc_mean": Number.build(over_sessions(rows, "wuc")),
+        "drift_mean": Number.build(over_sessions(rows, "drift")),
+        "drift_chance": Number.build(over_sessions(rows, "drift_chance")),
+        "z": Number.build(over_sessions(z_of(rows, "drift"), "z")),
+        "early_middle": Number.build(over_sessions(rows, "early_middle")),
+        "middle_late": Number.build(over_sessions(rows, "middle_late")),
     }
     step = rows.assign(step=rows.early_middle - rows.middle_late)
     paired = ttest_rel(rows.early_middle, rows.middle_late)
     found |= {
-        "thirds": Number.of(over_sessions(step, "step")),
+        "thirds": Number.build(over_sessions(step, "step")),
         "thirds_t": Number(float(paired.statistic), 1.0),
         "thirds_p": Number(float(paired.pvalue)),
     }
@@ -122,7 +122,7 @@ def _regions(rows: pd.DataFrame) -> dict[str, Number]:
     for region, own in rows.groupby("region"):
         found[f"n {region}"] = Number(len(own))
         for score in ("shesha", "drift", "wuc"):
-            one = Number.of(over_sessions(own, score))
+            one = Number.build(over_sessions(own, score))
             # Few areas of few sessions: no smaller than their own spread says.
             spread = float(own[score].std() / np.sqrt(len(own)))
             found[f"{score} {region}"] = Number(

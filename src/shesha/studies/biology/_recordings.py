@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import t as student
 
-from shesha._types import Array
 from shesha.neuro import Session, session_table
-from shesha.neuro._clusters import clustered_mean, jackknifed, partial_rank_correlation
+from shesha.neuro.clustered_intervals import jackknife_correlation, mean_interval, partial_rank_correlation
 from shesha.results import AreaLine
 from shesha.studies._files import lines, place
+from shesha.support.types import Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,10 +101,10 @@ def numbers_of(line: AreaLine, score: str, called: str) -> dict[str, float]:
 
 def with_regions(rows: pd.DataFrame) -> pd.DataFrame:
     """Add the region of the paper's 13.6 and the mouse."""
-    from shesha.neuro import region_of
+    from shesha.neuro import brain_region
 
     mouse = rows.session.str.partition(" ")[0]
-    return rows.assign(region=[region_of(area) for area in rows.area], mouse=mouse)
+    return rows.assign(region=[brain_region(area) for area in rows.area], mouse=mouse)
 
 
 def over_sessions(rows: pd.DataFrame, column: str) -> tuple[float, float, float]:
@@ -113,7 +113,7 @@ def over_sessions(rows: pd.DataFrame, column: str) -> tuple[float, float, float]
     values = known[column].to_numpy(dtype=float)
     if not len(values):
         return float("nan"), float("nan"), float("nan")
-    return (float(values.mean()), *clustered_mean(values, known.session.tolist(), 0.95))
+    return (float(values.mean()), *mean_interval(values, known.session.tolist(), 0.95))
 
 
 def associated(rows: pd.DataFrame, first: str, second: str, given: Sequence[str] = ()) -> dict[str, float]:
@@ -125,7 +125,7 @@ def associated(rows: pd.DataFrame, first: str, second: str, given: Sequence[str]
         return partial_rank_correlation(values[own, 0], values[own, 1], values[own, 2:])
 
     whole, free = score(np.ones(len(values), dtype=bool)), len(values) - 2 - len(given)
-    (low, high), p = jackknifed(score, known.session.tolist(), 0.95)
+    (low, high), p = jackknife_correlation(score, known.session.tolist(), 0.95)
     naive = 2 * student.sf(abs(whole) * np.sqrt(free / (1 - whole**2)), free)
     return {"rho": whole, "low": low, "high": high, "p": p, "naive_p": float(naive)}
 

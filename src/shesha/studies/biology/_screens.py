@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._types import Matrix
 from shesha.studies._files import place
+from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
     import anndata

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha._types import Index, Matrix
 from shesha.neuro import Session, tertiles, trial_split
 from shesha.studies._page import Page
 from shesha.studies._study import study
 from shesha.studies.biology._neuroscience_page import page_of
 from shesha.studies.biology._recordings import CELLS, EACH, line_of, numbers_of, one_area
+from shesha.support.types import Index, Matrix
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha._types import Matrix, Vector
 from shesha.neuro import trial_split, wuc
 from shesha.studies._page import Page
 from shesha.studies._study import study
 from shesha.studies.biology._odd_even_page import EVEN, UNEVEN, WAVE, page_of
 from shesha.studies.biology._recordings import CELLS, EACH, line_of, numbers_of, one_area, session
+from shesha.support.types import Matrix, Vector
 
 if TYPE_CHECKING:
     import pandas as pd

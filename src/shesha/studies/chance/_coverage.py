@@ -7,17 +7,17 @@ from functools import cache
 import numpy as np
 
 from shesha import measures
-from shesha._types import Labels
-from shesha.comparison._engine import Group, grouped
-from shesha.comparison._evidence import Evidence
+from shesha.comparison.engine import Group, group_by_view
+from shesha.comparison.evidence import Evidence
 from shesha.measures import Measure
 from shesha.nulls import exchange
 from shesha.nulls.exchange import Exchange
 from shesha.results import Score
-from shesha.stability import registered
+from shesha.stability import registered_variants
 from shesha.stability.estimate import as_estimate
-from shesha.stability.measured import measured, requested
+from shesha.stability.evaluation import build_request, evaluate
 from shesha.studies.chance._populations import one, pair
+from shesha.support.types import Labels
 from shesha.views import Representation
 
 LEVELS = (0.9, 0.95)
@@ -29,14 +29,14 @@ NAMES = (
     "subspace overlap; OrthProc; ProcDist; SoftCorr; HardCorr; MagDiff; ConcDiff; UnifDiff; IMD; MMD; "
     "eigenspectrum similarity"
 )
-LABEL_SCORES = tuple(found.name for found in registered().values() if found.audited and found.needs_labels)
+LABEL_SCORES = tuple(found.name for found in registered_variants().values() if found.audited and found.needs_labels)
 Ends = dict[str, list[tuple[float, float]]]
 
 
 @cache
 def _measures() -> tuple[list[Measure], list[Group]]:
-    chosen = [measures.get(name.strip()).drawn(0) for name in NAMES.split(";")]
-    return chosen, grouped(chosen, {measure.name: [("X", "Y")] for measure in chosen})
+    chosen = [measures.get(name.strip()).with_seed(0) for name in NAMES.split(";")]
+    return chosen, group_by_view(chosen, {measure.name: [("X", "Y")] for measure in chosen})
 
 
 def _values(sides: list[Representation]) -> dict[str, float]:
@@ -44,7 +44,7 @@ def _values(sides: list[Representation]) -> dict[str, float]:
     found = {}
     for measure in _measures()[0]:
         try:
-            found[measure.name] = measure.compared(*(measure.look(side) for side in sides))
+            found[measure.name] = measure.compare_views(*(measure.look(side) for side in sides))
         except Exception:
             found[measure.name] = float("nan")
     return found
@@ -54,22 +54,22 @@ def _values(sides: list[Representation]) -> dict[str, float]:
 def similarity_truth(data: str, n: int, d: int) -> dict[str, float]:
     """Mean of each measure over samples that no interval is made of."""
     samples = [pair(data, n, d, np.random.default_rng([0, i, n, d])) for i in range(N_TRUTH["similarities"])]
-    found = [_values([Representation.of(side) for side in sample]) for sample in samples]
+    found = [_values([Representation.build(side) for side in sample]) for sample in samples]
     return {name: float(np.mean([line[name] for line in found])) for name in found[0]}
 
 
 def similarity_ends(data: str, n: int, d: int, run: int) -> Ends:
     """Ends of the intervals at both levels, of the measures that have one."""
-    sides = [Representation.of(side) for side in pair(data, n, d, np.random.default_rng([1, run, n, d]))]
-    evidence = [Evidence.drawn(n, 19, 0.05, level, run) for level in LEVELS]
+    sides = [Representation.build(side) for side in pair(data, n, d, np.random.default_rng([1, run, n, d]))]
+    evidence = [Evidence.draw(n, 19, 0.05, level, run) for level in LEVELS]
     known, found = _values(sides), {}
     for group in _measures()[1]:
-        table = np.array(list(evidence[0].on_subsets(group, group.measures, (sides[0], sides[1]))))
+        table = np.array(list(evidence[0].score_subsets(group, group.measures, (sides[0], sides[1]))))
         for measure, column in zip(group.measures, table.T, strict=True):
             low, high = map(float, measure.bounds)
             score = Score(measure.name, "", known[measure.name], measure.closer, low, high)
-            added = [made.with_interval(score, column) for made in evidence]
-            if score.estimated and np.isfinite(added[0].interval_low):
+            added = [made.add_interval(score, column) for made in evidence]
+            if score.has_value and np.isfinite(added[0].interval_low):
                 found[measure.name] = [(made.interval_low, made.interval_high) for made in added]
     return found
 
@@ -101,7 +101,7 @@ def _scored(
     design = None if told == "-" else _design(n, told.rstrip("="), codes)
     pairs, found = 50_000 if n >= 1000 else None, {}
     for variant in LABEL_SCORES if labelled else (score,):
-        request = requested(
+        request = build_request(
             X,
             codes if labelled else None,
             variant,
@@ -111,7 +111,7 @@ def _scored(
             seed=seed,
             design=design,
         )
-        evidence = measured(request)
+        evidence = evaluate(request)
         intervals = [as_estimate(request, evidence, level) for level in LEVELS] if ends else []
         found[variant] = [evidence.value, *(end for made in intervals for end in (made.low, made.high))]
     return found

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha._types import Index, Matrix, Vector
-from shesha.kernels.distances import condensed
+from shesha.kernels.distances import condensed_distances
+from shesha.support.types import Index, Matrix, Vector
 
 _LEAST = 3
 """Common neighbours that a row needs to say anything of their order."""
@@ -60,7 +60,7 @@ def _distances(X: Matrix) -> Matrix:
     """Euclidean distances between rows; a row is infinitely far from itself."""
     from scipy.spatial.distance import squareform
 
-    found = squareform(condensed(X, "euclidean"))
+    found = squareform(condensed_distances(X, "euclidean"))
     np.fill_diagonal(found, np.inf)
     return np.asarray(found)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shesha._types import Labels, Matrix
+from shesha.support.types import Labels, Matrix
 
 Rng = np.random.Generator
 Noise = Callable[..., Matrix]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from shesha._types import Matrix
-from shesha.benchmark.sources import local_folder
+from shesha.benchmark.data_sources import local_folder
 from shesha.calibration import calibrate_layers
 from shesha.studies._study import Unreachable
+from shesha.support.types import Matrix
 
 FOLDER, WIT = "platonic", "WIT"
 LANGUAGE = (

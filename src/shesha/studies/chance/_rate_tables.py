@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.plots import PALETTE
+from shesha.charts import PALETTE
 from shesha.studies._rates import binomial_limits
 
 if TYPE_CHECKING:

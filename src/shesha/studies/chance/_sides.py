@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha._types import Matrix
 from shesha.studies._files import opened, table
 from shesha.studies._networks.images import IMAGES, Labels, as_rows
 from shesha.studies._networks.perceptrons import Perceptron, network
+from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
     import pandas as pd

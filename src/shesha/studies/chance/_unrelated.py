@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha._types import Index, Matrix
 from shesha.nulls import equal_groups
+from shesha.support.types import Index, Matrix
 
 Rng = np.random.Generator
 Arguments = dict[str, Any]

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha._types import Matrix
 from shesha.calibration import calibrate, calibrate_layers
-from shesha.plots import PALETTE
+from shesha.charts import PALETTE
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, logarithmic
 from shesha.studies._published import Answers, against, claim
 from shesha.studies._rates import rate_interval
 from shesha.studies._study import study
+from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
     import pandas as pd

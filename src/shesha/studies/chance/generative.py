@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha._types import Matrix
 from shesha.calibration import calibrate
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, lines, logarithmic
 from shesha.studies._published import Answers, against, claim
 from shesha.studies._study import study
+from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha._types import Matrix
 from shesha.calibration import calibrate
 from shesha.studies._checks import DIFFERS
 from shesha.studies._page import Page, Picture
@@ -18,6 +17,7 @@ from shesha.studies._published import Answers, Found, against, claim
 from shesha.studies._study import study
 from shesha.studies.chance._local_distances import distance_agreement, neighbour_scale
 from shesha.studies.chance._sides import DATA, NO_COLLAPSE, STAND_IN, WIDTHS, sides, trends
+from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
     import pandas as pd

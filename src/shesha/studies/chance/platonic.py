@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from shesha.calibration import calibrate_layers
-from shesha.plots import PALETTE
+from shesha.charts import PALETTE
 from shesha.studies._networks.images import IMAGES
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha._types import Matrix
-from shesha._warnings import CalibrationWarning
 from shesha.calibration import calibrate
-from shesha.plots import PALETTE
+from shesha.charts import PALETTE
 from shesha.studies._data import noise
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
 from shesha.studies._published import Answers, against, claim
 from shesha.studies._rates import binomial_limits, rate_interval
 from shesha.studies._study import study
+from shesha.support.types import Matrix
+from shesha.support.warnings import CalibrationWarning
 
 if TYPE_CHECKING:
     import pandas as pd

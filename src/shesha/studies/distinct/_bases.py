@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._types import Matrix, Vector
 from shesha.studies._files import lines, opened
 from shesha.studies._networks.images import grey
 from shesha.studies._networks.objectives import trained
+from shesha.support.types import Matrix, Vector
 
 
 class Base(NamedTuple):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha._types import Vector
 from shesha.studies._resampled import Correlation, MixedModel, as_kept, correlation, random_intercept
 from shesha.studies.distinct._transformations import COMPONENTS, KINDS
+from shesha.support.types import Vector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +62,7 @@ class Findings:
     larger: pd.DataFrame
 
     @classmethod
-    def of(cls, rows: pd.DataFrame) -> Findings:
+    def build(cls, rows: pd.DataFrame) -> Findings:
         """Take the rows of a run apart."""
         import pandas as pd
 

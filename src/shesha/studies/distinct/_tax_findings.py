@@ -51,7 +51,7 @@ class Findings:
     rows: pd.DataFrame
 
     @classmethod
-    def of(cls, rows: pd.DataFrame) -> Findings:
+    def build(cls, rows: pd.DataFrame) -> Findings:
         """Name the families."""
         return cls(as_kept(rows).assign(family=rows.objective + " " + rows["shape"]))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha._types import Matrix
 from shesha.kernels.standardisation import is_constant
+from shesha.support.types import Matrix
 
 COMPONENTS = (5, 10, 20, 30, 50, 75, 100, 125, 150, 200, 250, 300)
 """Twelve ranks between the published ends: 948 configurations of PCA are twelve for each of the 79 bases."""

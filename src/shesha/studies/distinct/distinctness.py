@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple, SupportsFloat
 
 import numpy as np
 
-from shesha._types import Matrix
 from shesha.descriptors import participation_ratio
 from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import basis_averaged_split, feature_split
@@ -30,6 +29,7 @@ from shesha.studies.distinct._transformations import (
     transformed,
     variants,
 )
+from shesha.support.types import Matrix
 from shesha.views import Representation
 
 if TYPE_CHECKING:
@@ -128,12 +128,12 @@ class _Seen(NamedTuple):
     dimensions: float
 
     @classmethod
-    def of(cls, X: Matrix) -> _Seen:
-        return cls(Representation.of(X), float(participation_ratio(X)))
+    def build(cls, X: Matrix) -> _Seen:
+        return cls(Representation.build(X), float(participation_ratio(X)))
 
 
 def _similarities(rows: Matrix, references: Sequence[_Seen], others: bool) -> dict[str, float]:
-    Y = _Seen.of(rows)
+    Y = _Seen.build(rows)
     scores: dict[str, Callable[..., SupportsFloat]] = {"cka": cka, "unbiased": unbiased_cka}
     if others:
         scores |= {"pwcka": pwcka, "procrustes": procrustes_similarity}
@@ -147,7 +147,7 @@ def _similarities(rows: Matrix, references: Sequence[_Seen], others: bool) -> di
 @cache
 def _references(domain: str, base: str, n: int) -> list[_Seen]:
     X = rows_of(domain, base, n)
-    return [_Seen.of(one) for one in (X, components(X, 100), standardised(X))]
+    return [_Seen.build(one) for one in (X, components(X, 100), standardised(X))]
 
 
 def _all_directed(X: Matrix) -> bool:
@@ -183,7 +183,7 @@ def chance_cka(x: float, y: float, n: int) -> float:
 @distinctness.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Correlate, as published and with what could fool it taken away."""
-    found = tables.Findings.of(rows)
+    found = tables.Findings.build(rows)
     return Page(
         words.answer(found),
         tables.tables(found),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._types import Matrix
 from shesha.stability import basis_averaged_split, feature_split, variance_ratio
 from shesha.studies._files import sklearn
 from shesha.studies._networks.images import Pictures, grey
@@ -20,6 +19,7 @@ from shesha.studies.distinct import _tax_checks as checks
 from shesha.studies.distinct import _tax_tables as tables
 from shesha.studies.distinct import _tax_words as words
 from shesha.studies.distinct._tax_findings import TARGETS, Findings
+from shesha.support.types import Matrix
 from shesha.transfer import leep, logme
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _digits() -> tuple[Pictures, NDArray[np.int64]]:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Rank networks by both scores, on every target, and hold the width fixed."""
     printed, claims = apart(published)
-    found = Findings.of(rows)
+    found = Findings.build(rows)
     return Page(
         words.answer(found, printed),
         tables.tables(found, printed),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shesha.plots import PALETTE
+from shesha.charts import PALETTE
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
 from shesha.studies._published import Table, apart

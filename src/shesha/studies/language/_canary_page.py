@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shesha.plots import PALETTE
+from shesha.charts import PALETTE
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
 from shesha.studies._published import Table, apart

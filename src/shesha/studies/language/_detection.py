@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._types import Vector
 from shesha.studies._published import Table
+from shesha.support.types import Vector
 
 NEVER = float("inf")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha._types import Labels, Vector
 from shesha.studies._files import table
+from shesha.support.types import Labels, Vector
 
 SETS = ("news", "captions", "forums", "reviews")
 """Stand-ins for the published prompts (factual, descriptive, conversational, instructions), which are not at hand."""

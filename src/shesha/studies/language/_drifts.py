@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._types import Labels, Matrix, Vector
 from shesha.measures import get
 from shesha.studies._files import sklearn
+from shesha.support.types import Labels, Matrix, Vector
 
 METRICS = ("shesha", "cka", "procrustes", "squared", "pearson", "wasserstein")
 """Columns of `drifts`; the first three are those of the published tables."""
@@ -31,12 +31,12 @@ def drifts(before: Matrix, after: Matrix) -> dict[str, float]:
     """
     x, y = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     return {
-        "shesha": get("RDM drift").between(x, y),
-        "cka": 1.0 - get("unbiased CKA").between(x, y),
-        "procrustes": get("OrthProc").between(x, y),
-        "squared": 1.0 - get("Procrustes similarity").between(x, y),
-        "pearson": get("RDM drift(method=pearson)").between(x, y),
-        "wasserstein": get("sliced Wasserstein(seed=320)").between(x, y),
+        "shesha": get("RDM drift").score(x, y),
+        "cka": 1.0 - get("unbiased CKA").score(x, y),
+        "procrustes": get("OrthProc").score(x, y),
+        "squared": 1.0 - get("Procrustes similarity").score(x, y),
+        "pearson": get("RDM drift(method=pearson)").score(x, y),
+        "wasserstein": get("sliced Wasserstein(seed=320)").score(x, y),
     }
 
 

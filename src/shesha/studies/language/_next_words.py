@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha._types import Labels, Matrix
+from shesha.support.types import Labels, Matrix
 
 if TYPE_CHECKING:
     from shesha.studies._language_models import Model

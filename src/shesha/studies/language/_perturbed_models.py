@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha._types import Array, Matrix
 from shesha.studies._language_models import SMOLLM2, Model, opened, package, smollm2
 from shesha.studies._study import Unreachable
+from shesha.support.types import Array, Matrix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from shesha.plots import PALETTE
+from shesha.charts import PALETTE
 from shesha.studies._checks import DIFFERS, Check
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, logarithmic

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.plots import PALETTE, pyplot
+from shesha.charts import PALETTE, pyplot
 from shesha.steering import partial_correlations
 from shesha.studies._causal_rows import CAUSAL, CAUSAL_FAMILIES
 from shesha.studies._encoders import FAMILIES

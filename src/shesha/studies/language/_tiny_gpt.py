@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha._atomic import replacing
-from shesha._types import Labels
 from shesha.studies._files import table
+from shesha.support.atomic_files import replacing
+from shesha.support.types import Labels
 
 if TYPE_CHECKING:
     from shesha.studies._language_models import Model

@@ -6,12 +6,12 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from shesha._types import Labels, Matrix
 from shesha.studies._causal_rows import CAUSAL, POOLINGS, pooled_layers
 from shesha.studies._files import sklearn, table
 from shesha.studies._language_models import Model
 from shesha.studies.language._perturbed_models import MINILM, embedded, load, perturbed
 from shesha.studies.language._tiny_gpt import TINY
+from shesha.support.types import Labels, Matrix
 
 SOURCE, TRAIN, TEST = 300, 600, 300
 FAMILIES: dict[str, tuple[int, ...]] = {

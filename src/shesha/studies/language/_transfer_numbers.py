@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shesha._types import Vector
 from shesha.studies._published import Table, of
+from shesha.support.types import Vector
 
 LABELS = {
     "alignment": "label-RDM alignment",

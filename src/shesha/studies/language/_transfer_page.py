@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha.plots import PALETTE
+from shesha.charts import PALETTE
 from shesha.studies._causal_rows import CAUSAL, SINK
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha._types import Matrix
 from shesha.studies._study import study
 from shesha.studies.language._canary_page import page_of
 from shesha.studies.language._drift_texts import sst2, stsb
 from shesha.studies.language._drifts import answers, drifts, fewer_right, less_correlated, likeness
 from shesha.studies.language._perturbed_models import MINILM, embedded, load, perturbed
+from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
     import pandas as pd

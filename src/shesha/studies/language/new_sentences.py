@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.plots import PALETTE
+from shesha.charts import PALETTE
 from shesha.steering import steerability
 from shesha.studies._causal_rows import CAUSAL_FAMILIES, rows_by
 from shesha.studies._checks import DIFFERS

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha._types import Matrix
 from shesha.studies._language_models import SMOLLM2, Model
 from shesha.studies._study import study
 from shesha.studies.language._drift_texts import SETS, prompts
@@ -16,6 +15,7 @@ from shesha.studies.language._perturbed_models import MINILM, embedded, load
 from shesha.studies.language._post_training_page import page_of
 from shesha.studies.language._tiny_gpt import TINY
 from shesha.studies.language._tuning import TASKS, tuned
+from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
     import pandas as pd

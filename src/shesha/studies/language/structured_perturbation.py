@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from shesha._types import Matrix
 from shesha.studies._language_models import SMOLLM2
 from shesha.studies._study import study
 from shesha.studies.language._drift_texts import SETS, prompts
@@ -13,6 +12,7 @@ from shesha.studies.language._drifts import drifts
 from shesha.studies.language._perturbed_models import MINILM, embedded, load, perturbed
 from shesha.studies.language._structured_page import page_of
 from shesha.studies.language._tiny_gpt import TINY
+from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
     import pandas as pd

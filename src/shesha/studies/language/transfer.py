@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha._types import Labels, Matrix
 from shesha.stability import estimate, feature_split
 from shesha.studies._files import sklearn
 from shesha.studies._study import study
 from shesha.studies.language._transfer_models import FAMILIES, SOURCE, TRAIN, features, labels_of
 from shesha.studies.language._transfer_page import page_of
+from shesha.support.types import Labels, Matrix
 
 if TYPE_CHECKING:
     import pandas as pd

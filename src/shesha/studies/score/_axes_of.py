@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shesha._types import Matrix
 from shesha.data import digits_network
 from shesha.kernels.standardisation import is_constant
 from shesha.studies._causal_rows import CAUSAL, POOLINGS, rows_by
@@ -15,6 +14,7 @@ from shesha.studies._encoders import encoded
 from shesha.studies._files import opened
 from shesha.studies._networks.architectures import EPOCHS, trained
 from shesha.studies._networks.images import IMAGES
+from shesha.support.types import Matrix
 
 N_ROWS = 300
 SYNTHETIC = ("isotropic signal", "noise", "its principal components")

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import spearmanr
 
-from shesha._types import Matrix
+from shesha.support.types import Matrix
 
 NOISES = (0.25, 0.5, 1.0, 2.0, 4.0)
 

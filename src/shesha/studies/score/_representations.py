@@ -8,12 +8,12 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._types import Matrix
 from shesha.data import digits_network
 from shesha.stability import feature_split
 from shesha.studies._files import opened
 from shesha.studies._networks.architectures import ARCHITECTURES, trained
 from shesha.studies._networks.images import IMAGES, in_colour
+from shesha.support.types import Matrix
 
 Labelled = tuple[Matrix, NDArray[np.int64]]
 DIGITS = "digits, trained_layer1"

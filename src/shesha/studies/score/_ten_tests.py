@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha._types import Matrix
 from shesha.stability import feature_split, variance_ratio, zscore_separation
+from shesha.support.types import Matrix
 
 Labels = NDArray[np.int64]
 SEED = 320

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.plots import PALETTE
+from shesha.charts import PALETTE
 from shesha.stability import basis_averaged_split, chance, feature_split
 from shesha.studies._causal_rows import CAUSAL, SINK
 from shesha.studies._page import Page, Picture

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha._types import Matrix
 from shesha.measures import cka, procrustes_similarity, pwcca
 from shesha.stability import basis_averaged_split, feature_split
 from shesha.studies._data import D, N, mixture
@@ -18,6 +17,7 @@ from shesha.studies._published import against
 from shesha.studies._study import study
 from shesha.studies.score._changes import CHANGES, changed, printed_example
 from shesha.studies.score._invariance import found_of
+from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
     import pandas as pd

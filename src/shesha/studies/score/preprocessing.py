@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha._types import Matrix
 from shesha.measures import unbiased_cka
 from shesha.stability import feature_split
 from shesha.studies._checks import DIFFERS
@@ -15,6 +14,7 @@ from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, lines
 from shesha.studies._published import Found, against, claim, draws
 from shesha.studies._study import study
+from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
     import pandas as pd

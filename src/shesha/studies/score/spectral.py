@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha._types import Matrix
+from shesha.charts import PALETTE
 from shesha.measures import procrustes_similarity, pwcka, unbiased_cka
-from shesha.plots import PALETTE
 from shesha.stability import feature_split
 from shesha.studies._checks import DIFFERS
 from shesha.studies._data import power_law, without_top
@@ -16,6 +15,7 @@ from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
 from shesha.studies._published import Found, against, claim, draws
 from shesha.studies._study import study
+from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
     import pandas as pd

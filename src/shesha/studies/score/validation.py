@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shesha.plots import PALETTE
+from shesha.charts import PALETTE
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, logarithmic
 from shesha.studies._published import against

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha._types import Matrix
 from shesha.benchmark import published, rank_table
-from shesha.studies._writing import PUBLISHED
+from shesha.studies.writing import PUBLISHED
+from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from shesha.benchmark import published_runtimes
-from shesha.benchmark.tables import type_of
+from shesha.benchmark.tables import measure_type
 from shesha.studies._checks import AGREES, DIFFERS, HOLDS_NOT, Check
 from shesha.studies.trust import _resi as tables
 
@@ -160,7 +160,7 @@ def _families(places: Places) -> Found:
     for source in _SOURCES:
         means: dict[str, list[int]] = {}
         for name in tables.scores("published").measure.unique():
-            means.setdefault(type_of(name), []).extend(places.place(name, one, source) for one in DOMAINS)
+            means.setdefault(measure_type(name), []).extend(places.place(name, one, source) for one in DOMAINS)
         mean = {family: sum(all_of) / len(all_of) for family, all_of in means.items()}
         better, worse = ([value for name, value in mean.items() if (name in _BETTER) == one] for one in (True, False))
         found.append(max(better) < min(worse))

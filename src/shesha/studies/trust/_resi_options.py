@@ -10,17 +10,17 @@ from itertools import combinations
 import numpy as np
 
 import shesha
-from shesha._types import Labels, Matrix
 from shesha.benchmark import MissingDataError
 from shesha.benchmark.models import Model, domain
-from shesha.benchmark.plan import models_of, trials
+from shesha.benchmark.plan import required_models, trials
 from shesha.benchmark.suites import suite
 from shesha.benchmark.tests import score_groups
-from shesha.calibration.null import null_scores
+from shesha.calibration.permutation_scores import null_scores
 from shesha.measures import get
-from shesha.nulls.orders import drawn_orders
+from shesha.nulls.permutations import draw_permutations
 from shesha.nulls.summary import summarise
 from shesha.studies._study import Unreachable
+from shesha.support.types import Labels, Matrix
 from shesha.views import Representation
 
 MEASURES = ("CKA", "RSA", "mutual kNN")
@@ -58,14 +58,14 @@ def _trained(dataset: str, architecture: str, test: str) -> tuple[dict[str, list
     """Train the models of a test; return their names by setting, their last layers, and the classes of the rows."""
     import torch
 
-    tasks = suite("small").chosen(("graph",), (dataset,), (architecture,))
+    tasks = suite("small").choose_tasks(("graph",), (dataset,), (architecture,))
     groups: dict[str, list[str]] = {}
     layers: dict[str, Matrix] = {}
     labels: Labels = np.empty(0, dtype=np.intp)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        for model in models_of(trials(tasks, (test,))):
+        for model in required_models(trials(tasks, (test,))):
             if model.seed < N_MODELS:
                 layers[str(model)], labels = _fitted(model)
                 groups.setdefault(str(model.setting), []).append(str(model))
@@ -87,10 +87,10 @@ def _fitted(model: Model) -> tuple[Matrix, Labels]:
 def _in_designs(name: str, layers: Mapping[str, Matrix], labels: Labels) -> dict[str, Values]:
     """Values of all pairs: as they are, calibrated with all rows exchanged, and with those of a class only."""
     measure = get(name)
-    views = {one: measure.look(Representation.of(layer)) for one, layer in layers.items()}
+    views = {one: measure.look(Representation.build(layer)) for one, layer in layers.items()}
     n = len(labels)
-    free = drawn_orders(n, N_PERMUTATIONS, 0.05, seed=0)[0]
-    within = drawn_orders(n, N_PERMUTATIONS, 0.05, design={"blocks": labels}, seed=0)[0]
+    free = draw_permutations(n, N_PERMUTATIONS, 0.05, seed=0)[0]
+    within = draw_permutations(n, N_PERMUTATIONS, 0.05, design={"blocks": labels}, seed=0)[0]
     found: dict[str, Values] = {design: {} for design in DESIGNS}
     for pair in combinations(views, 2):
         first, second = (views[one] for one in pair)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha.plots import PALETTE
+from shesha.charts import PALETTE
 from shesha.studies._page import Picture
 from shesha.studies._pictures import figure
 from shesha.studies.trust._resi_options import AXES, DESIGNS, EPOCHS, MEASURES, N_PERMUTATIONS, N_ROWS

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.benchmark import rank
-from shesha.plots import PALETTE
+from shesha.charts import PALETTE
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
 from shesha.studies.trust import _resi as tables

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha._types import Matrix
 from shesha.benchmark import tests
 from shesha.benchmark.entries import calibrated
 from shesha.data import digits_network
@@ -14,6 +13,7 @@ from shesha.measures import get
 from shesha.studies._page import Page
 from shesha.studies._study import study
 from shesha.studies.trust._which_measure_page import page_of
+from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,0 +1,174 @@
+"""Representations of different widths, scored with as many features each: more are more stable by that alone."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha import runs
+from shesha.auditing.findings import Settings
+from shesha.results import Estimate, RepresentationAudit
+from shesha.stability import registered_variants
+from shesha.stability.estimate import as_estimate
+from shesha.stability.evaluation import build_request, evaluate, resolve_design
+from shesha.support.progress import mute_progress, track
+from shesha.support.seeds import generator
+from shesha.support.types import Index
+from shesha.support.warnings import NotEstimable, NotEstimableWarning
+from shesha.views import Rows
+
+if TYPE_CHECKING:
+    from shesha.auditing._subjects import Subject
+
+WIDTHS = "width"
+"""What the store calls scores of as many features each."""
+_SCORE = "feature_split"
+_CHOICES, _SPLITS = 10, 3
+"""Choices of features, and partitions of each: as many partitions together as the score has."""
+
+
+def equal_width_scores(
+    named: Mapping[str, Any], found: Sequence[RepresentationAudit], settings: Settings
+) -> list[RepresentationAudit]:
+    """Return the findings with the score of as many features each, where they differ in their number."""
+    width = common_width(found)
+    if width is None:
+        return list(found)
+    with mute_progress():
+        return [
+            replace(one, same_width=_equal_width_score(named[one.name], one, width, settings))
+            if _has_score(one)
+            else one
+            for one in track(found, len(found), "as many features each")
+        ]
+
+
+def stored_equal_width_scores(
+    subjects: Mapping[str, Subject],
+    found: Sequence[RepresentationAudit],
+    settings: Settings,
+    asked: str,
+    store: runs.ResultStore,
+) -> list[RepresentationAudit]:
+    """Return the same of files, one of which is in memory at a time; what the store has is not computed."""
+    width = common_width(found)
+    if width is None:
+        return list(found)
+    scored = []
+    for one in found:
+        if not _has_score(one):
+            scored.append(one)
+            continue
+        key = f"{subjects[one.name].fingerprint} {width} {asked}"
+        text = store.get(WIDTHS, key)
+        if text is None:
+            try:
+                estimate = _equal_width_score(subjects[one.name].load(), one, width, settings)
+            except (OSError, ValueError, MemoryError) as error:
+                # The file has changed since it was audited.
+                scored.append(replace(one, same_width=_none(one, width, str(error) or type(error).__name__)))
+                continue
+            text = json.dumps(None if estimate is None else estimate.to_dict())
+            store.put(WIDTHS, {key: text})
+        plain = json.loads(text)
+        scored.append(replace(one, same_width=None if plain is None else Estimate.from_dict(plain)))
+    return scored
+
+
+def common_width(found: Sequence[RepresentationAudit]) -> int | None:
+    """Return the number of features that all scored representations have; None where they do not differ in it."""
+    widths = {one.n_features for one in found if _has_score(one)}
+    return min(widths) if len(widths) > 1 else None
+
+
+def score_at_width(used: Rows, width: int, settings: Settings, n_features: int) -> Estimate:
+    """Score random choices of so many features, and average over them.
+
+    Parameters
+    ----------
+    used : Rows
+        The rows that are scored.
+    width : int
+        How many features each choice has.
+    settings : Settings
+        Metric, confidence, resamples, pairs, seed and design (of these rows).
+    n_features : int
+        How many there are.
+
+    Returns
+    -------
+    Estimate
+        The interval is that of the rows, widened by the spread between choices.
+    """
+    rng = generator(settings.seed)
+    chosen = [np.sort(rng.choice(n_features, width, replace=False)) for _ in range(_CHOICES)]
+    found = [_choice(used, columns, settings, rng) for columns in chosen]
+    values = np.array([one.value for one in found])
+    if not np.isfinite(values).any():
+        return found[0]
+    known = values[np.isfinite(values)]
+    between = float(known.std(ddof=1) / np.sqrt(len(known))) if len(known) > 1 else 0.0
+    rows = float(np.sqrt(np.mean([one.standard_error**2 for one in found])))
+    half = NormalDist().inv_cdf(0.5 + settings.confidence / 2) * float(np.hypot(rows, between))
+    value = float(known.mean())
+    return replace(
+        found[0],
+        value=value,
+        low=max(-1.0, value - half),
+        high=min(1.0, value + half),
+        standard_error=rows,
+        monte_carlo_error=between,
+        n_draws=sum(one.n_draws for one in found),
+        pairs_dropped=sum(one.pairs_dropped for one in found),
+        reason="",
+    )
+
+
+def _choice(used: Rows, columns: Index, settings: Settings, rng: np.random.Generator) -> Estimate:
+    request = build_request(
+        used.take_columns(columns),
+        None,
+        registered_variants()[_SCORE],
+        {"metric": settings.metric, "n_draws": _SPLITS},
+        n_bootstrap=settings.n_bootstrap,
+        pairs=settings.pairs,
+        seed=int(rng.integers(2**63)),
+        design=settings.exchange,
+    )
+    return as_estimate(request, evaluate(request), settings.confidence)
+
+
+def _equal_width_score(X: Any, one: RepresentationAudit, width: int, settings: Settings) -> Estimate | None:
+    """The narrowest keeps its score; of others, features are chosen at random."""
+    if one.n_features == width:
+        return one.feature_split
+    rows = X if isinstance(X, Rows) else Rows(X, one.name)
+    kept = np.delete(np.arange(one.n_samples), np.array(one.left_out, dtype=np.intp))
+    design = resolve_design(settings.design, one.n_samples)
+    own = replace(settings, design={}, exchange=None if design is None else design.take(kept))
+    with warnings.catch_warnings():
+        # The reason stands in the result.
+        warnings.simplefilter("ignore", NotEstimableWarning)
+        try:
+            return score_at_width(rows.drop(np.array(one.left_out, dtype=np.intp)), width, own, one.n_features)
+        except (NotEstimable, ValueError) as error:
+            # A row may have no direction in the features chosen.
+            return _none(one, width, str(error))
+
+
+def _has_score(one: RepresentationAudit) -> bool:
+    found = one.feature_split
+    return not one.reason and found is not None and found.value == found.value
+
+
+def _none(one: RepresentationAudit, width: int, reason: str) -> Estimate | None:
+    nan = float("nan")
+    if one.feature_split is None:
+        return None
+    return replace(one.feature_split, value=nan, low=nan, high=nan, n_features=width, reason=reason, warnings=())

@@ -1,0 +1,127 @@
+"""Drift along the representations of an audit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha import runs
+from shesha.kernels.distances import Metric
+from shesha.results import DriftPath, RepresentationAudit
+from shesha.stability.estimators.split_scores import exact_bytes
+from shesha.stability.scores.rdm_drift import EQUAL, drift_path
+from shesha.support.memory import memory_budget
+from shesha.support.types import Index
+from shesha.support.warnings import NotEstimable, NotEstimableWarning
+from shesha.views import RankedRdm, Rdm, Rows, representation_from
+
+if TYPE_CHECKING:
+    from shesha.auditing._subjects import Subject
+
+_MIN_ROWS = 4
+DRIFTS = "drift"
+"""What the store calls the drift between two contents."""
+
+
+def movement(
+    named: Mapping[str, Rows | Rdm], found: Sequence[RepresentationAudit], metric: Metric
+) -> tuple[DriftPath | None, str]:
+    """Return the drift from the first and step by step, or why there is none."""
+    kept, reason = _shared_rows(found)
+    if kept is None:
+        return None, reason
+    rows = {name: _take_rows(X, kept) for name, X in named.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotEstimableWarning)
+        return drift_path(rows, metric=metric), ""
+
+
+def stored_movement(
+    subjects: Mapping[str, Subject], found: Sequence[RepresentationAudit], metric: Metric, store: runs.ResultStore
+) -> tuple[DriftPath | None, str]:
+    """Return the same of files, of which three at most are in memory together; a drift that the store has is not
+    computed.
+    """
+    kept, reason = _shared_rows(found)
+    if kept is None:
+        return None, reason
+    steps = _Steps(kept, metric, store)
+    several = list(subjects.values())
+    first, previous = [0.0], [0.0]
+    try:
+        for before, one in pairwise(several):
+            steps.forget_all_but(several[0], before)
+            previous.append(steps.drift(before, one))
+            first.append(steps.drift(several[0], one))
+    except (OSError, ValueError, MemoryError) as error:
+        return None, str(error) or type(error).__name__
+    reasons = tuple(EQUAL if np.isnan([a, b]).any() else "" for a, b in zip(first, previous, strict=True))
+    return DriftPath(tuple(subjects), tuple(first), tuple(previous), "spearman", metric, reasons), ""
+
+
+class _Steps:
+    """Drifts between contents, over some of their rows; each content is ranked once while it is needed."""
+
+    def __init__(self, kept: Index, metric: Metric, store: runs.ResultStore) -> None:
+        self._kept, self._metric, self._store = kept, metric, store
+        rows = hashlib.sha256(kept.astype(np.int64).tobytes()).hexdigest()[:24]
+        self._asked = json.dumps([metric, rows, runs.version_of_code(RankedRdm)])
+        self._ranked: dict[str, RankedRdm | None] = {}
+
+    def forget_all_but(self, *subjects: Subject) -> None:
+        """Make room."""
+        needed = {one.fingerprint for one in subjects}
+        self._ranked = {key: view for key, view in self._ranked.items() if key in needed}
+
+    def drift(self, a: Subject, b: Subject) -> float:
+        """Return 1 - rank correlation of the distances; NaN where those of one are all equal."""
+        key = f"{a.fingerprint} {b.fingerprint} {self._asked}"
+        text = self._store.get(DRIFTS, key)
+        if text is None:
+            text = json.dumps(_drift(self._view(a), self._view(b)))
+            self._store.put(DRIFTS, {key: text})
+        return float(json.loads(text))
+
+    def _view(self, subject: Subject) -> RankedRdm | None:
+        if subject.fingerprint not in self._ranked:
+            try:
+                view = representation_from(_take_rows(subject.load(), self._kept)).view(RankedRdm, metric=self._metric)
+            except NotEstimable:
+                view = None
+            self._ranked[subject.fingerprint] = view
+        return self._ranked[subject.fingerprint]
+
+
+def _drift(a: RankedRdm | None, b: RankedRdm | None) -> float:
+    return float("nan") if a is None or b is None else float(np.clip(1.0 - a.inner(b), 0.0, 2.0))
+
+
+def _shared_rows(found: Sequence[RepresentationAudit]) -> tuple[Index | None, str]:
+    """Return the rows that have a direction in all representations, or why there can be no drift."""
+    if len(found) < 2:
+        return None, ""
+    if any(one.reason for one in found):
+        return None, "a representation could not be scored"
+    n_rows = sorted({one.n_samples for one in found})
+    if len(n_rows) > 1:
+        return None, f"the representations have different numbers of rows ({', '.join(map(str, n_rows))})"
+    n = n_rows[0]
+    if exact_bytes(n, 1) > memory_budget():
+        return None, f"the distances of {n:,} rows do not fit the memory budget; audit a subset of the rows for it"
+    bad = sorted({row for one in found for row in one.left_out})
+    kept = np.delete(np.arange(n), np.array(bad, dtype=np.intp))
+    if len(kept) < _MIN_ROWS:
+        return None, f"only {len(kept)} rows have a direction in all representations"
+    return kept, ""
+
+
+def _take_rows(X: Rows | Rdm, kept: Index) -> Rows | Rdm:
+    if len(kept) == (len(X) if isinstance(X, Rows) else X.n_rows):
+        return X
+    return X.take(kept) if isinstance(X, Rows) else X.take_rows(kept)

@@ -1,0 +1,85 @@
+"""What a store tells of a run, gathered once for every form that it is shown in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shesha.benchmark.published_comparison import compare_ranks
+from shesha.benchmark.ranks import rank
+from shesha.benchmark.run_status import describe_missing_rows, failures, status
+from shesha.benchmark.store_results import accuracies, open_store, results, runtimes
+from shesha.benchmark.suites import Suite
+from shesha.benchmark.tables import table
+from shesha.benchmark.tests import BenchmarkTest, all_tests
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shesha.benchmark.store import Store
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The tables of a run; the store may be closed."""
+
+    about: Mapping[str, object]
+    """Versions and suite."""
+    scores: pd.DataFrame
+    models: pd.DataFrame
+    """Accuracy of each."""
+    runtimes: pd.DataFrame
+    far: pd.DataFrame
+    """Comparisons that are there, and that are not, by test."""
+    without: str
+    """Comparisons without a value, in words; empty if there are none."""
+    shortened: str
+    """Comparisons that leave out rows, in words; empty if there are none."""
+
+    @cached_property
+    def ranks(self) -> pd.DataFrame | None:
+        """Ranks of the measures; None before a test is complete."""
+        return None if self.scores.empty else rank(self.scores)
+
+    @cached_property
+    def published_ranks(self) -> pd.DataFrame:
+        """Ranks beside the published ones; empty where there are none to compare."""
+        return self.scores.head(0) if self.scores.empty else compare_ranks(self.scores)
+
+    @property
+    def missing_tests(self) -> list[BenchmarkTest]:
+        """Tests without a row."""
+        there = self._there
+        return [test for test in all_tests() if not there & set(test.rows)]
+
+    def tests(self) -> Iterator[tuple[BenchmarkTest, str, str]]:
+        """Yield tests that are there, the name of their rows, and a title."""
+        for test in all_tests():
+            for name in test.rows:
+                if name in self._there:
+                    yield test, name, test.title if len(test.rows) == 1 else f"{test.title}: {name}"
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Lay out the scores of one kind of rows."""
+        return table(self.scores, name)
+
+    @cached_property
+    def _there(self) -> set[str]:
+        return set() if self.scores.empty else set(self.scores["test"])
+
+
+def gather(store: str | Path | Store, of: Suite | None = None) -> Gathered:
+    """Read a store once; `of` is the suite that was run, where it is one of the user's own."""
+    with open_store(store) as found:
+        return Gathered(
+            about=found.about(),
+            scores=results(found, of),
+            models=accuracies(found),
+            runtimes=runtimes(found).reset_index(),
+            far=status(found, of),
+            without=failures(found),
+            shortened=describe_missing_rows(found),
+        )

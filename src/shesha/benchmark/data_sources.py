@@ -1,0 +1,35 @@
+"""Where data and pretrained weights come from: a local folder first, their usual source otherwise."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+class MissingDataError(FileNotFoundError):
+    """Data or weights that are neither in the local folder nor to be had from their source; the message names both."""
+
+
+def local_folder(name: str) -> Path | None:
+    """Return the folder of a data set below SHESHA_DATA, if there is one."""
+    root = os.environ.get("SHESHA_DATA")
+    folder = Path(root) / name if root else None
+    return folder if folder is not None and folder.is_dir() else None
+
+
+def cache_folder() -> Path:
+    """Return the folder that downloads go to: SHESHA_CACHE, or the user's cache."""
+    from platformdirs import user_cache_path
+
+    root = os.environ.get("SHESHA_CACHE")
+    return Path(root) if root else user_cache_path("shesha", appauthor=False)
+
+
+def missing_data_error(what: str, folder: str, source: str, reason: object = "") -> MissingDataError:
+    """Say that something is missing, where it may be put, and where it comes from."""
+    root = os.environ.get("SHESHA_DATA")
+    place = f"{Path(root) / folder}" if root else f"$SHESHA_DATA/{folder} (SHESHA_DATA is not set)"
+    why = f" ({reason})" if str(reason) else ""
+    return MissingDataError(
+        f"{what} is neither in {place} nor available from {source}{why}: get it there, or put it here"
+    )

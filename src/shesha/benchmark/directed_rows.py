@@ -1,0 +1,123 @@
+"""Comparing by the rows that have a direction: a zero row has no cosine with others, a constant one no correlation.
+
+The measures themselves stop at such rows. Trained networks have some (inputs for which all units are off), and one row
+would cost every comparison of its model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from shesha.comparison import engine as engine
+from shesha.comparison.engine import Group, Pair, Sources
+from shesha.kernels.distances import Metric, find_undirected_rows
+from shesha.measures import Measure
+from shesha.results import PairScore
+from shesha.support.types import Index
+from shesha.views import Concentricity, Representation, aligned
+
+RULE = 1
+"""Number of the rule by which rows are left out; part of the version of the measures that it concerns."""
+_MOST = 0.5
+"""Where more than this share of the rows lacks a direction, what is left says little of the pair."""
+_KINDS: Mapping[Metric | None, str] = {"cosine": "zero", "correlation": "constant"}
+
+Skipped = Mapping[tuple[str, Pair], str]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The score of a pair, and how many rows were left out to get it."""
+
+    pair: PairScore
+    rows_left_out: int = 0
+
+
+@dataclass(frozen=True)
+class _Lacking:
+    """A pair of which some rows lack a direction, and the rows that have one on both sides."""
+
+    sides: tuple[Representation, Representation]
+    directed: Index
+
+    @property
+    def n_rows(self) -> int:
+        return self.sides[0].n_rows
+
+    @property
+    def n_left_out(self) -> int:
+        return self.n_rows - len(self.directed)
+
+
+def required_metric(measure: Measure) -> Metric | None:
+    """Return the metric under which a measure needs every row to have a direction, None if it needs none."""
+    if issubclass(measure.view, Concentricity):
+        return "cosine"
+    metric: Metric | None = dict(measure.view_key[1]).get("metric")
+    return metric if metric in _KINDS else None
+
+
+def compare_directed(group: Group, sources: Sources, skipped: Skipped) -> Iterator[Compared]:
+    """Yield the scores of a group, each from the rows that have a direction in both representations of its pair.
+
+    Parameters
+    ----------
+    group : Group
+        Measures of one view, and the pairs that each compares.
+    sources : mapping of names to Representation
+    skipped : mapping of (measure, pair) to str
+        What is not compared, and why.
+
+    Yields
+    ------
+    Compared
+        Where more than half of the rows lack a direction there is no value; the reason counts them.
+    """
+    metric = required_metric(group.measures[0])
+    lacking = {} if metric is None else _pairs_without_direction(group, sources, skipped, metric)
+    too_few = {pair for pair, one in lacking.items() if one.n_left_out > _MOST * one.n_rows}
+    reasons = {(measure.name, pair): _reason(lacking[pair], metric) for measure in group.measures for pair in too_few}
+    as_they_are = _restrict_pairs(group, {*group.all_pairs} - {*lacking} | too_few)
+    for score in engine.run([as_they_are], sources, {**skipped, **reasons}):
+        yield Compared(score)
+    for pair, one in lacking.items():
+        if pair not in too_few:
+            some = {name: side.take_rows(one.directed) for name, side in zip(pair, one.sides, strict=True)}
+            for score in engine.run([_restrict_pairs(group, {pair})], some, {}):
+                yield Compared(score, one.n_left_out)
+
+
+def _pairs_without_direction(group: Group, sources: Sources, skipped: Skipped, metric: Metric) -> dict[Pair, _Lacking]:
+    """Find the pairs of which some rows lack a direction."""
+    first = group.measures[0]
+    found = {}
+    for pair in group.all_pairs:
+        if (first.name, pair) in skipped:
+            continue
+        sides = aligned(sources[pair[0]], sources[pair[1]], first.view.folding)
+        if sides[0].n_rows != sides[1].n_rows or any(side.has_distances_only for side in sides):
+            continue
+        left_out = np.union1d(*(_find_undirected(side, metric) for side in sides))
+        if len(left_out):
+            found[pair] = _Lacking(sides, np.setdiff1d(np.arange(sides[0].n_rows), left_out))
+    return found
+
+
+def _find_undirected(side: Representation, metric: Metric) -> Index:
+    found: Index = side.cached(("undirected", metric), lambda: find_undirected_rows(side.rows, metric))
+    return found
+
+
+def _reason(lacking: _Lacking, metric: Metric | None) -> str:
+    return (
+        f"more than half of the rows are {_KINDS[metric]} in either and have no {metric} distance: "
+        f"{lacking.n_left_out} of {lacking.n_rows}"
+    )
+
+
+def _restrict_pairs(group: Group, wanted: Collection[Pair]) -> Group:
+    """Return the same measures with some of their pairs."""
+    return Group(group.measures, tuple(tuple(pair for pair in own if pair in wanted) for own in group.pairs))

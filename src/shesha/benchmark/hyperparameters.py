@@ -1,0 +1,91 @@
+"""Hyperparameters: plain values by name, checked in one place for all domains.
+
+A domain declares a frozen dataclass below `Hyperparameters` whose fields are `option`s, each with the check that its
+values have to pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from shesha.benchmark.models import Plain, Setting
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a value must be, in words and as a function."""
+
+    expected: str
+    holds: Callable[[Any], bool]
+
+
+def option(check: Check, default: Any = MISSING) -> Any:
+    """Declare a hyperparameter: its check, and its default if it may be left out. None is allowed as a default only."""
+    metadata = {"check": check}
+    return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
+
+
+def count(least: int = 1) -> Check:
+    """Whole numbers from `least`."""
+    return Check(f"a whole number of at least {least}", lambda value: type(value) is int and value >= least)
+
+
+def choice_of_words(*names: str) -> Check:
+    """One of some words."""
+    return Check(f"one of {', '.join(names)}", lambda value: value in names)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+POSITIVE = Check("a positive number", lambda value: _is_number(value) and value > 0)
+NOT_NEGATIVE = Check("a number not below zero", lambda value: _is_number(value) and value >= 0)
+SHARE = Check("a number from 0 to 1", lambda value: _is_number(value) and 0 <= value <= 1)
+PART = Check("a number from 0 to below 1", lambda value: _is_number(value) and 0 <= value < 1)
+SWITCH = Check("True or False", lambda value: isinstance(value, bool))
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """What decides training and extraction, besides data, architecture, setting and seed."""
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        for one in fields(self):
+            value, check = getattr(self, one.name), one.metadata["check"]
+            if not (value is None and one.default is None) and not check.holds(value):
+                raise ValueError(f"hyper[{one.name!r}] must be {check.expected}, got {value!r}")
+
+    @classmethod
+    def check(cls, values: Mapping[str, Plain]) -> Self:
+        """Return the hyperparameters of these values.
+
+        Raises
+        ------
+        ValueError
+            If a name is unknown, one without a default is lacking, or a value is not what it must be.
+        """
+        known = {one.name: one for one in fields(cls)}
+        require_known(values, known)
+        lacking = [name for name, one in known.items() if one.default is MISSING and name not in values]
+        if lacking:
+            raise ValueError(
+                f"hyper must name {', '.join(lacking)} as well, got {', '.join(sorted(values)) or 'nothing'}"
+            )
+        return cls(**values)
+
+    def for_setting(self, setting: Setting) -> Self:
+        """Return what they are in a setting of the benchmark: the same, unless a domain says otherwise."""
+        return self
+
+
+def require_known(values: Mapping[str, Plain], known: Mapping[str, object] | list[str]) -> None:
+    """Refuse names that are not among the known ones."""
+    unknown = sorted(set(values) - set(known))
+    if unknown:
+        raise ValueError(f"hyper must have names among {', '.join(known)}, got {', '.join(unknown)}")

@@ -1,0 +1,53 @@
+"""Where networks run, and how a run is repeated bit for bit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from shesha.extract.pretrained import quiet
+from shesha.support.optional import require
+
+if TYPE_CHECKING:
+    import torch
+
+
+def device() -> torch.device:
+    """Return the first CUDA device, or the processor where there is none."""
+    require("torch", "torch")
+    import torch
+
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@contextmanager
+def deterministic(seed: int) -> Iterator[None]:
+    """Draw from the seed and compute in a fixed order; torch's own random state and switches return afterwards."""
+    torch = require("torch", "torch")
+    with ExitStack() as stack:
+        stack.enter_context(torch.random.fork_rng(devices=range(torch.cuda.device_count())))
+        torch.manual_seed(seed)
+        if torch.cuda.is_available():
+            stack.enter_context(_fixed_order())
+        stack.enter_context(quiet())
+        yield
+
+
+@contextmanager
+def _fixed_order() -> Iterator[None]:
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    # cuBLAS reads this when it starts, and only with it sums in the same order every time.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    before = torch.are_deterministic_algorithms_enabled()
+    warned = torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        # The faster kernels of attention add up gradients in any order.
+        with sdpa_kernel(SDPBackend.MATH):
+            yield
+    finally:
+        torch.use_deterministic_algorithms(before, warn_only=warned)

@@ -1,0 +1,76 @@
+"""How much the outputs of models differ: computed once for each pair that a test asks for, and kept in the store.
+
+The three differences of the benchmark's own tests have a table with a column each. Those of other tests are in a
+table that is there once such a test has run: name and value.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, fields
+from itertools import combinations
+
+from shesha.benchmark import worker_tasks
+from shesha.benchmark.model_archive import Archive
+from shesha.benchmark.store import Difference as Shipped
+from shesha.benchmark.store import Store
+from shesha.benchmark.tests import Output
+from shesha.benchmark.tests._base import Difference
+from shesha.runs import failure_reason, version_of_code
+
+LOG = logging.getLogger(__name__)
+Known = dict[tuple[str, str], dict[str, float]]
+"""By pair of models' keys and `versioned_name` of the difference."""
+_SHIPPED = tuple(field.name for field in fields(Shipped))[2:]
+_TABLE = """CREATE TABLE IF NOT EXISTS difference (
+    first TEXT, second TEXT, kind TEXT, value REAL, PRIMARY KEY (first, second, kind)
+) WITHOUT ROWID"""
+
+
+def versioned_name(kind: str, difference: Difference) -> str:
+    """Return the name that a difference has in the store: with the version of its code, unless it ships."""
+    return kind if kind in _SHIPPED else f"{kind}+{version_of_code(difference)}"
+
+
+def read_differences(store: Store) -> Known:
+    """Return all differences that a store holds."""
+    found: Known = {
+        pair: dict(zip(_SHIPPED, astuple(one)[2:], strict=True)) for pair, one in store.differences().items()
+    }
+    if store.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'difference'"):
+        for first, second, kind, value in store.query("SELECT first, second, kind, value FROM difference"):
+            found.setdefault((first, second), {})[kind] = float("nan") if value is None else value
+    return found
+
+
+def complete_differences(store: Store, archive: Archive, keys: Sequence[str], wanted: Mapping[str, Difference]) -> None:
+    """Compute and write those of the wanted differences between some trained models that the store lacks."""
+    if not wanted:
+        return
+    known = read_differences(store)
+    lacking = {
+        kind: [pair for pair in combinations(keys, 2) if versioned_name(kind, difference) not in known.get(pair, {})]
+        for kind, difference in wanted.items()
+    }
+    shipped = dict.fromkeys(pair for kind in lacking if kind in _SHIPPED for pair in lacking[kind])
+    store.add_differences(worker_tasks.compare_outputs(shipped, archive.folder))
+    own = {kind: difference for kind, difference in wanted.items() if kind not in _SHIPPED}
+    outputs = {key: Output(*archive.outputs(key)[:2]) for key in keys} if own else {}
+    for kind, difference in own.items():
+        try:
+            rows = [(*pair, difference(outputs[pair[0]], outputs[pair[1]])) for pair in lacking[kind]]
+        except Exception as error:  # What another's function raises must not cost the run; the next one tries again.
+            why = f"the difference {kind} has no value, and tests that need it no scores: {failure_reason(error)}"
+            LOG.warning(why)
+            continue
+        _write(store, versioned_name(kind, difference), rows)
+
+
+def _write(store: Store, name: str, rows: Sequence[tuple[str, str, float]]) -> None:
+    if not rows:
+        return
+    with store.transaction():
+        store.query(_TABLE)
+        for first, second, value in rows:
+            store.query("INSERT OR IGNORE INTO difference VALUES (?, ?, ?, ?)", (first, second, name, float(value)))

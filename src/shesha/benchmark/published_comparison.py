@@ -1,0 +1,69 @@
+"""Published results beside one's own: in the place of measures that were not run, and rank by rank."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shesha.benchmark._published import published
+from shesha.benchmark.ranks import rank, require_columns
+from shesha.benchmark.tables import base_name, match_published
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_PLACE = ["domain", "dataset", "architecture"]
+
+
+def add_published(results: pd.DataFrame) -> pd.DataFrame:
+    """Add the published scores of the measures that `results` lacks, for the networks and tests that it has.
+
+    The published scores come from other trained models of the same protocol. That is good enough to see where a measure
+    would stand; to compare it well, run the others on the same models.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As `results` returns them.
+
+    Returns
+    -------
+    DataFrame
+        The same with more rows, and a column `source`: 'own' or 'published'.
+    """
+    import pandas as pd
+
+    require_columns(results, [*_PLACE, "test", "pooling", "measure"], "results")
+    own = results.assign(source="own")
+    paper = published().assign(source="published")
+    there = set(own[[*_PLACE, "test", "pooling"]].itertuples(index=False, name=None))
+    names = {base_name(name) for name in own["measure"]}
+    places = paper[[*_PLACE, "test", "pooling"]].itertuples(index=False, name=None)
+    wanted = [place in there for place in places]
+    chosen = paper[pd.Series(wanted, index=paper.index) & ~paper["measure"].isin(names)]
+    if chosen.empty:
+        return own
+    return pd.concat([own, chosen[[name for name in chosen if name in own]]], ignore_index=True)
+
+
+def compare_ranks(results: pd.DataFrame) -> pd.DataFrame:
+    """Rank one's own and the published scores of the measures and columns that both have.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As `results` returns them.
+
+    Returns
+    -------
+    DataFrame
+        domain, measure, position and mean (rank) of one's own, published_position and published_mean; ordered as
+        published. Empty if there is nothing in common.
+    """
+    both = match_published(results, published())
+    if both.empty:
+        return both.reindex(columns=["domain", "measure", "position", "mean", "published_position", "published_mean"])
+    own, paper = (rank(both.rename(columns={name: "value"})) for name in ("own", "published"))
+    columns = ["domain", "measure", "position", "mean"]
+    theirs = paper[columns].rename(columns={"position": "published_position", "mean": "published_mean"})
+    joined = own[columns].merge(theirs, on=["domain", "measure"])
+    return joined.sort_values(["domain", "published_position"], ignore_index=True)

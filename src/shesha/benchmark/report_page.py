@@ -1,0 +1,111 @@
+"""A run as a page: ranks first, then every table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shesha.benchmark._run_data import Gathered, gather
+from shesha.benchmark.suites import Suite
+from shesha.report import Explained, Item, Lines, Page, Section, Text
+from shesha.results.generic_page import as_table, what_was_run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shesha.benchmark.store import Store
+
+_FEW = (
+    "A rank rests on the tests, data sets and networks that were run, and on few models of each: intervals of ranks "
+    "are wide. A measure that leads here need not lead on other data."
+)
+
+
+_HEADS = {
+    "mean": "mean rank",
+    "median": "median rank",
+    "position": "place",
+    "n": "ranked in",
+    "missing": "without a score",
+}
+_SCORES = (
+    Explained("rank", "Place among the measures in one test on one data set and network: 1 is best.", "benchmark.md"),
+    Explained("spearman", "Rank correlation of how far apart the measure puts two models and how much they differ in "
+              "what the test asks: 1 is best, 0 is chance.", "benchmark.md"),
+    Explained("auprc", "How well the measure tells pairs of models of one group from pairs of two: 1 is best, chance "
+              "is the share of pairs of one group.", "benchmark.md"),
+    Explained("conformity", "Share of comparisons of two pairs in which the one that should be closer is: 1 is best, "
+              "0.5 is chance.", "benchmark.md"),
+)  # fmt: skip
+
+
+def report_page(
+    store: str | Path | Store, *, title: str = "Benchmark results", of: Suite | None = None,
+    about: Mapping[str, str] | None = None,
+) -> Page:  # fmt: skip
+    """Return what a store holds as the sections of a page.
+
+    Parameters
+    ----------
+    store : path or Store
+        What `run` wrote.
+    title : str
+        The heading.
+    of : Suite, optional
+        The suite that was run, where it is one of your own.
+    about : mapping of str to str, optional
+        What else to tell of what was run.
+    """
+    found = gather(store, of)
+    return Page(
+        title=title,
+        question="Which measure of similarity does best where the answer is known?",
+        answer=(_answer(found.ranks),),
+        numbers=()
+        if found.ranks is None
+        else (as_table(_measure_first(found.ranks).rename(columns=_HEADS), "Mean ranks, 1 is best"),),
+        doubts=(Text(_FEW), *(Item(f"Not run or not complete: {test.title}") for test in found.missing_tests)),
+        sections=(
+            *_tests(found),
+            Section("What the scores mean", _SCORES),
+            *_published_sections(found.published_ranks),
+            Section("Models", (as_table(found.models, "Models"),)),
+            Section("Seconds per comparison", (as_table(found.runtimes, "Seconds per comparison"),)),
+            Section("How far", (as_table(found.far, "How far"),)),
+            *((Section("Without a value", (Lines(tuple(found.without.split("\n"))),)),) if found.without else ()),
+        ),
+        ran=(
+            *(about or {}).items(),
+            *((name, str(value)) for name, value in found.about.items()),
+            *what_was_run(found)[1:],
+        ),
+    )
+
+
+def _answer(ranks: pd.DataFrame | None) -> str:
+    if ranks is None:
+        return "No test is complete yet."
+    overall = ranks.groupby("measure")["mean"].mean().sort_values()
+    best = ", ".join(f"{name} ({value:.2f})" for name, value in overall.head(3).items())
+    chance = (len(overall) + 1) / 2
+    return (
+        f"Best mean ranks over the domains: {best}, of {len(overall)} measures; by chance each would have {chance:g}."
+    )
+
+
+def _measure_first(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[["measure", *(name for name in frame.columns if name != "measure")]]
+
+
+def _tests(found: Gathered) -> Iterator[Section]:
+    for test, name, title in found.tests():
+        wide = found.table(name).round(2)
+        wide.columns = [" ".join(map(str, one)) for one in wide.columns.to_flat_index()]
+        yield Section(title, (as_table(_measure_first(wide.reset_index()), title),), test.claim)
+
+
+def _published_sections(ranks: pd.DataFrame) -> list[Section]:
+    if ranks.empty:
+        return []
+    return [Section("Ranks beside the published ones", (as_table(_measure_first(ranks), "Ranks"),))]

@@ -1,0 +1,163 @@
+"""How far a run is, and which of its comparisons have no value or rest on fewer rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shesha.benchmark.model_archive import Archive, model_key
+from shesha.benchmark.plan import Keys, Trial
+from shesha.benchmark.store import Cell, Entry, Store, Trained
+from shesha.benchmark.store_results import (
+    Depths,
+    count_layers,
+    find_cell,
+    find_suite,
+    layer_counts,
+    list_trials,
+    open_store,
+)
+from shesha.benchmark.suites import Suite
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COLUMNS = (
+    *("dataset", "architecture", "pooling", "test"),
+    *("models", "trained", "models failed", "comparisons", "compared", "without value"),
+)
+
+
+def status(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
+    """Return how far each test is: models and comparisons, done, failed and in all.
+
+    Parameters
+    ----------
+    store : path or Store
+        What `run` wrote.
+    of : Suite, optional
+        The suite that was run, where it is one of your own.
+
+    Returns
+    -------
+    DataFrame
+        dataset, architecture, pooling, test; models, trained, models failed; comparisons, compared, without value.
+        The number of comparisons of layers is missing (NA) until a first model is trained, which tells its layers.
+    """
+    import pandas as pd
+
+    with open_store(store) as found:
+        chosen, keys = list_trials(found, find_suite(found, of))
+        models = found.models()
+        entries = [(entry, found.cells(entry.name, entry.version)) for entry in found.entries()]
+        depths, archive = layer_counts(found), Archive(found.models_folder)
+    rows = [
+        _models_so_far(trial, keys, models)
+        | _comparisons_so_far(trial, entries, keys, _layer_count(trial, keys, models, depths, archive))
+        for trial in chosen
+    ]
+    return pd.DataFrame(rows, columns=_COLUMNS).astype({"comparisons": "Int64"})
+
+
+def _models_so_far(trial: Trial, keys: Keys, models: Mapping[str, Trained]) -> dict[str, Any]:
+    mine = {keys[model] for model in trial.models}
+    there = [models[key] for key in mine if key in models]
+    return {
+        "dataset": trial.task.dataset,
+        "architecture": trial.task.architecture,
+        "pooling": trial.pooling,
+        "test": trial.test,
+        "models": len(mine),
+        "trained": sum(one.accuracy is not None for one in there),
+        "models failed": sum(one.accuracy is None for one in there),
+    }
+
+
+def _comparisons_so_far(
+    trial: Trial,
+    entries: list[tuple[Entry, dict[tuple[str, str], Cell]]],
+    keys: Keys,
+    n_layers: int | None,
+) -> dict[str, Any]:
+    cells = [
+        find_cell(some, *pair, entry)
+        for entry, some in entries
+        for pair in trial.pairs(entry.symmetric, keys, n_layers or 0)
+    ]
+    return {
+        "comparisons": None if n_layers is None else len(cells),
+        "compared": sum(cell is not None for cell in cells),
+        "without value": sum(cell is not None and cell.value is None for cell in cells),
+    }
+
+
+def _layer_count(
+    trial: Trial,
+    keys: Keys,
+    models: Mapping[str, Trained],
+    depths: Depths,
+    archive: Archive,
+) -> int | None:
+    """Number of layers that the trial compares; None while no model tells, because none is trained."""
+    if not trial.of.layered:
+        return 0
+    n_layers = count_layers(trial, keys, depths)
+    if n_layers:
+        return n_layers
+    known = [models[keys[model]] for model in trial.models if keys[model] in models]
+    for one in known:
+        if one.accuracy is not None:
+            try:
+                return archive.n_layers(one.key, trial.pooling)
+            except (FileNotFoundError, ValueError):
+                # Removed or damaged: the next run trains it again.
+                continue
+    return 0 if len(known) == len(trial.models) else None
+
+
+def failures(store: Store) -> str:
+    """Return why comparisons have no value, a line per network and reason; empty if all have one."""
+    counts: dict[tuple[str, str, str], int] = {}
+    for place, cell in _cells(store, lambda cell: cell.value is None):
+        line = (place, general(cell.reason), cell.measure)
+        counts[line] = counts.get(line, 0) + 1
+    lines = []
+    for place, reason in dict.fromkeys(line[:2] for line in sorted(counts)):
+        own = ", ".join(f"{m} ({n})" for (p, r, m), n in sorted(counts.items()) if (p, r) == (place, reason))
+        lines.append(f"- {place}: {reason}: {own}")
+    return "\n".join(lines)
+
+
+def describe_missing_rows(store: Store) -> str:
+    """Return how many comparisons leave out rows without a direction, a line per network; empty if none does."""
+    left_out: dict[tuple[str, str], list[int]] = {}
+    for place, cell in _cells(store, lambda cell: cell.value is not None and cell.rows_left_out > 0):
+        left_out.setdefault((place, cell.measure), []).append(cell.rows_left_out)
+    lines = []
+    for place in dict.fromkeys(place for place, _ in sorted(left_out)):
+        own = ", ".join(
+            f"{measure} ({len(rows)}, up to {max(rows)} rows)"
+            for (where, measure), rows in sorted(left_out.items())
+            if where == place
+        )
+        lines.append(f"- {place}: {own}")
+    return "\n".join(lines)
+
+
+def _cells(store: Store, chosen: Callable[[Cell], bool]) -> Iterator[tuple[str, Cell]]:
+    """Yield the chosen comparisons of planned models, by measures as they are now, and the network of each."""
+    places = {key: f"{place[2]} on {place[1]}" for place, key in store.keys().items()}
+    for entry in store.entries():
+        for cell in store.cells(entry.name, entry.version).values():
+            place = places.get(model_key(cell.first))
+            if place is not None and chosen(cell):
+                yield place, cell
+
+
+def general(reason: str) -> str:
+    """Say what is wrong, without the model and the rows that it is wrong for."""
+    reason = re.sub(r"^[0-9a-f]{20}/[^:]*: ", "", reason)
+    reason = re.sub(r": \d+ of \d+$", "", reason)
+    return re.sub(r"(rows|columns|features:?) \d.*", r"\1", reason).rstrip(": ")

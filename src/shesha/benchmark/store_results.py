@@ -1,0 +1,218 @@
+"""From the numbers in a store to the scores of the measures."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shesha.benchmark.model_archive import model_key
+from shesha.benchmark.models import Model
+from shesha.benchmark.output_difference_store import Known, read_differences, versioned_name
+from shesha.benchmark.plan import Keys, Trial, trials
+from shesha.benchmark.store import Cell, Entry, Store, StoreError, model_place
+from shesha.benchmark.suites import Suite, load_suite
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ("domain", "dataset", "architecture", "pooling", "test", "quality", "measure", "value")
+"""Those of the published results; p_value, n, dropped and reason follow."""
+Depths = dict[tuple[str, str], int]
+
+
+def results(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
+    """Return the scores of all measures in all tests that are complete.
+
+    Parameters
+    ----------
+    store : path or Store
+        What `run` wrote.
+    of : Suite, optional
+        The suite that was run, where it is one of your own.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `published()` (without stars) and p_value, n (comparisons used), dropped (comparisons without a
+        value, left out) and reason (why a score is missing).
+    """
+    import pandas as pd
+
+    with open_store(store) as found:
+        planned = find_suite(found, of)
+        rows = list(_rows(found, planned))
+    extra = ("p_value", "n", "dropped", "reason")
+    return pd.DataFrame(rows, columns=[*COLUMNS, *extra])
+
+
+def find_suite(store: Store, of: Suite | None = None) -> Suite:
+    """Return the suite that a store belongs to."""
+    if of is not None:
+        return of
+    name = store.about().get("suite")
+    if name is None:
+        raise StoreError(f"store must hold a run, got {store.path}, which holds none yet")
+    try:
+        # A file that is only read must not say what is imported.
+        return load_suite(name)
+    except ValueError as error:
+        raise StoreError(
+            f"store must belong to a suite of the library, got {store.path} of suite {name!r}: "
+            "give your suite with --suite module:name, or as `of` in Python"
+        ) from error
+
+
+def list_trials(store: Store, of: Suite) -> tuple[list[Trial], Keys]:
+    """Return the trials whose models have been planned, and the models' keys."""
+    known = store.keys()
+    found: list[Trial] = []
+    keys: dict[Model, str] = {}
+    for trial in trials(of.tasks):
+        places = {model: model_place(model) for model in trial.models}
+        if all(place in known for place in places.values()):
+            found.append(trial)
+            keys |= {model: known[place] for model, place in places.items()}
+    return found, keys
+
+
+def _rows(store: Store, of: Suite) -> Iterator[dict[str, Any]]:
+    chosen, keys = list_trials(store, of)
+    depths, outputs, models = layer_counts(store), read_differences(store), store.models()
+    failed = {key for key, one in models.items() if one.accuracy is None}
+    asked = [(trial, _differences(trial, keys, outputs, failed)) for trial in chosen]
+    for entry in store.entries():
+        cells = store.cells(entry.name, entry.version)
+        for trial, known in asked:
+            values = _values(trial, entry, cells, keys, depths)
+            if values is None or known is None:
+                continue
+            cast = trial.cast(keys, count_layers(trial, keys, depths))
+            for row in trial.of.score(entry, values, cast, known):
+                task = trial.task
+                yield {
+                    "domain": task.domain,
+                    "dataset": task.dataset,
+                    "architecture": task.architecture,
+                    "pooling": trial.pooling,
+                    **asdict(row),
+                }
+
+
+def layer_counts(store: Store) -> Depths:
+    """Return the number of layers that have been compared, by model and pooling."""
+    found: Depths = {}
+    for (name,) in store.query("SELECT first FROM cell UNION SELECT second FROM cell"):
+        key, pooling, layer = name.split("/")
+        if layer.isdigit():
+            found[key, pooling] = max(found.get((key, pooling), 0), int(layer) + 1)
+    return found
+
+
+def count_layers(trial: Trial, keys: Keys, depths: Depths) -> int:
+    """Return the number of layers of a trial's models; 0 if none have been compared."""
+    return max((depths.get((keys[model], trial.pooling), 0) for model in trial.models), default=0)
+
+
+def find_cell(cells: Mapping[tuple[str, str], Cell], first: str, second: str, entry: Entry) -> Cell | None:
+    """Return the comparison of a pair, in whichever order it was made if the order does not matter."""
+    return cells.get((first, second)) or (cells.get((second, first)) if entry.symmetric else None)
+
+
+def _values(
+    trial: Trial,
+    entry: Entry,
+    cells: Mapping[tuple[str, str], Cell],
+    keys: Keys,
+    depths: Depths,
+) -> dict[tuple[str, str], float] | None:
+    """Return the values of a trial's pairs, NaN for those that failed; None while some are still to come."""
+    values = {}
+    pairs = trial.pairs(entry.symmetric, keys, count_layers(trial, keys, depths))
+    for first, second in pairs:
+        cell = find_cell(cells, first, second, entry)
+        if cell is None:
+            return None
+        values[first, second] = float("nan") if cell.value is None else cell.value
+    return values or None
+
+
+def _differences(
+    trial: Trial, keys: Keys, known: Known, failed: Collection[str]
+) -> dict[str, dict[tuple[str, str], float]] | None:
+    """Return the differences that a trial's test asks for, NaN where a model failed; None while some are to come."""
+    wanted = trial.of.differences
+    if not wanted:
+        return {}
+    found: dict[str, dict[tuple[str, str], float]] = {kind: {} for kind in wanted}
+    for a, b in combinations(trial.cast(keys, 0).names, 2):
+        pair = model_key(a), model_key(b)
+        for kind, difference in wanted.items():
+            value = known.get(pair, {}).get(versioned_name(kind, difference))
+            if value is None and not any(key in failed for key in pair):
+                return None
+            found[kind][a, b] = float("nan") if value is None else value
+    return found
+
+
+@contextmanager
+def open_store(store: str | Path | Store) -> Iterator[Store]:
+    """Open a store for reading; one that is open already stays open."""
+    if isinstance(store, Store):
+        yield store
+        return
+    with Store(store, create=False) as found:
+        yield found
+
+
+def accuracies(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
+    """Return the test accuracy of every trained model."""
+    import pandas as pd
+
+    with open_store(store) as found:
+        models = found.models()
+        rows = [
+            (*place, models[key].accuracy, models[key].seconds, models[key].reason)
+            for place, key in found.keys().items()
+            if key in models
+        ]
+    names = ("domain", "dataset", "architecture", "kind", "degree", "seed", "accuracy", "seconds", "reason")
+    return pd.DataFrame(rows, columns=names)
+
+
+def runtimes(store: str | Path | Store) -> pd.DataFrame:
+    """Return the mean seconds of a comparison by measure (rows) and architecture (columns), views included."""
+    import pandas as pd
+
+    with open_store(store) as found:
+        places = {key: f"{place[2]} ({place[1]})" for place, key in found.keys().items()}
+        cells = found.query("SELECT measure, first, seconds FROM cell NATURAL JOIN entry WHERE value IS NOT NULL")
+    rows = [(measure, places.get(first.split("/", 1)[0]), seconds) for measure, first, seconds in cells]
+    frame = pd.DataFrame(rows, columns=["measure", "architecture", "seconds"]).dropna()
+    return frame.pivot_table(index="measure", columns="architecture", values="seconds", aggfunc="mean")
+
+
+def comparisons(store: str | Path | Store) -> pd.DataFrame:
+    """Return every comparison: the two models and layers, the measure, its value, seconds, or why there is none.
+
+    `rows_left_out` counts the rows without a direction that were left out for a measure that needs one; row numbers in
+    a reason count the others.
+    """
+    import pandas as pd
+
+    with open_store(store) as found:
+        places = {key: place for place, key in found.keys().items()}
+        cells = [cell for entry in found.entries() for cell in found.cells(entry.name, entry.version).values()]
+    rows = []
+    for cell in sorted(cells, key=lambda cell: (cell.first, cell.second, cell.measure)):
+        (key_a, pooling, layer_a), (key_b, _, layer_b) = cell.first.split("/"), cell.second.split("/")
+        a, b = places.get(key_a), places.get(key_b)
+        if a is not None and b is not None:
+            numbers = (cell.measure, cell.version, cell.value, cell.seconds, cell.reason, cell.rows_left_out)
+            rows.append((*a[:3], pooling, *a[3:], layer_a, *b[3:], layer_b, *numbers))
+    sides = [f"{name}_{side}" for side in ("a", "b") for name in ("kind", "degree", "seed", "layer")]
+    names = ["domain", "dataset", "architecture", "pooling", *sides]
+    return pd.DataFrame(rows, columns=[*names, "measure", "version", "value", "seconds", "reason", "rows_left_out"])

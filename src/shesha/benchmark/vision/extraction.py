@@ -1,0 +1,92 @@
+"""What a trained network makes of the test images: its layers and its output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import adaptive_avg_pool2d
+
+from shesha.benchmark.models import Model, Outcome, Weights
+from shesha.benchmark.vision.batches import batches
+from shesha.benchmark.vision.data import Dataset
+from shesha.benchmark.vision.hyper import Hyper
+from shesha.benchmark.vision.networks import Classifier, build
+from shesha.benchmark.vision.paper_architectures import SMALL_IMAGE
+from shesha.benchmark.vision.settings import Dots, draw_dots
+from shesha.benchmark.vision.training import device
+from shesha.extract.hooks import record_outputs
+from shesha.extract.layer_names import INPUT
+
+EXTRACTION_BATCH = 250
+DOT_SEED = 2024
+MOST_MAPS = 5
+MOST_TOKEN_LAYERS = 12
+LEAST_STRIDE = 8
+
+
+def extract(model: Model, hyper: Hyper, data: Dataset, weights: Weights) -> Outcome:
+    """Run a trained model over the test images."""
+    network = build(model.architecture, data.n_classes, hyper, seed=model.seed, pretrained=False)
+    network.load(weights, model)
+    network.to(device()).eval()
+    images = data.test
+    rows = np.arange(len(images.labels))
+    with torch.inference_mode():
+        blocks = choose_blocks(network, images.side) if model.keeps_layers else ()
+        parts: list[list[NDArray[np.float32]]] = [[] for _ in range(len(blocks) + 1)]
+        probabilities = []
+        for _, batch in batches(images, rows, EXTRACTION_BATCH, device(), dots=_dots(model, hyper, data)):
+            logits, layers = read_layers(network, batch, blocks, hyper.extent)
+            probabilities.append(logits.double().softmax(dim=1).cpu().numpy())
+            for part, layer in zip(parts, layers, strict=True):
+                part.append(layer.float().cpu().numpy())
+    representations = {"": tuple(np.concatenate(part) for part in parts)}
+    return Outcome(representations, np.concatenate(probabilities), images.labels)
+
+
+def _dots(model: Model, hyper: Hyper, data: Dataset) -> Dots | None:
+    """Draw dots that say nothing of the class, the same for every model."""
+    if model.setting.kind != "shortcut":
+        return None
+    rng = np.random.default_rng(DOT_SEED)
+    return draw_dots(data.test.labels, 0.0, data.n_classes, data.test.side, hyper.dot, rng)
+
+
+def read_layers(
+    network: Classifier, images: Tensor, blocks: Sequence[str], extent: int
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Return logits, and the representations after the blocks with the last hidden one after them.
+
+    Tokens give the CLS token, of shape (n, n_features); maps are averaged to (n, extent, extent, n_channels).
+    """
+
+    def summary(name: str, output: Tensor) -> Tensor:
+        if name == entering:
+            return output
+        return output[:, 0] if network.tokens else adaptive_avg_pool2d(output, extent).permute(0, 2, 3, 1).contiguous()
+
+    entering = network.head + INPUT
+    with record_outputs(network, (*blocks, entering), summary) as recording:
+        logits = network(images)
+    return logits, tuple(recording.found.values())
+
+
+def choose_blocks(network: Classifier, side: int) -> tuple[str, ...]:
+    """Choose the blocks whose representations are read, given the side of the images.
+
+    Of a ViT all but the last, whose CLS token is the last hidden representation after the final normalisation. Of the
+    others the last five; large images have to be reduced to an eighth before their maps are of use.
+    """
+    if network.tokens:
+        return network.blocks[-MOST_TOKEN_LAYERS:-1]
+    if network.image_size <= SMALL_IMAGE:
+        return network.blocks[-MOST_MAPS:]
+
+    with record_outputs(network, network.blocks, lambda _, output: torch.tensor(output.shape[-1])) as sides:
+        network(torch.zeros(1, 3, side, side, device=next(network.parameters()).device))
+    reduced = [name for name in network.blocks if sides.found[name] * LEAST_STRIDE <= network.image_size]
+    return tuple(reduced[-MOST_MAPS:])

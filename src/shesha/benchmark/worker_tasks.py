@@ -1,0 +1,129 @@
+"""The two kinds of work of a run, as functions that any process can call: train one model, compare some pairs."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.benchmark.directed_rows import Compared, compare_directed
+from shesha.benchmark.entries import entry_version
+from shesha.benchmark.model_archive import Archive, model_key
+from shesha.benchmark.models import DivergedError, Model, domain
+from shesha.benchmark.outputs import accuracy_difference, disagreement, jensen_shannon
+from shesha.benchmark.store import Cell, Difference, Trained
+from shesha.comparison import engine as engine
+from shesha.comparison.engine import Pair
+from shesha.measures import Measure
+from shesha.runs import disk_is_full, failure_reason
+from shesha.support.warnings import MeasureWarning
+from shesha.views import Representation
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Measures that look at the same view, and the pairs that each is to compare: what one worker does at a time."""
+
+    measures: tuple[Measure, ...]
+    pairs: tuple[tuple[Pair, ...], ...]
+
+    @property
+    def n_cells(self) -> int:
+        """Number of comparisons."""
+        return sum(map(len, self.pairs))
+
+    @property
+    def models(self) -> frozenset[str]:
+        """Keys of the models that must have been trained."""
+        return frozenset(model_key(name) for pairs in self.pairs for pair in pairs for name in pair)
+
+
+def train(model: Model, key: str, folder: Path, keep_checkpoint: bool = False) -> Trained:
+    """Train a model and write what it says, unless an earlier run did.
+
+    A failure is returned as a reason. Only a full disk is raised: nothing more can be done then.
+    """
+    archive = Archive(folder)
+    start = time.perf_counter()
+    try:
+        if not archive.has(key):
+            _train(model, key, archive, keep_checkpoint)
+        probabilities, labels, seconds = archive.outputs(key)
+        return Trained(key, float((probabilities.argmax(axis=1) == labels).mean()), seconds)
+    except Exception as error:  # One model's failure must not stop the others.
+        if disk_is_full(error):
+            raise
+        return Trained(key, None, time.perf_counter() - start, failure_reason(error))
+
+
+def _train(model: Model, key: str, archive: Archive, keep_checkpoint: bool) -> None:
+    start = time.perf_counter()
+    place = domain(model.domain)
+    checkpoint = archive.weights_path(key)
+    weights = archive.load_weights(key)
+    resumed = weights is not None
+    if weights is None:
+        weights = place.fit(model)
+        archive.save_weights(key, weights)
+    try:
+        outcome = place.extract(model, weights)
+    except ValueError as error:
+        if resumed:
+            raise ValueError(f"{error} (checkpoint {checkpoint}: remove it to train again)") from error
+        if isinstance(error, DivergedError) and not keep_checkpoint:
+            # Weights that are not finite serve no later run.
+            checkpoint.unlink(missing_ok=True)
+        raise
+    archive.save(key, outcome, time.perf_counter() - start)
+    if not keep_checkpoint:
+        checkpoint.unlink(missing_ok=True)
+
+
+def compare(chunk: Chunk, folder: Path) -> list[Cell]:
+    """Compare the pairs, each without the rows that lack a direction; what fails is a cell with a reason."""
+    archive = Archive(folder)
+    names = dict.fromkeys(name for pairs in chunk.pairs for pair in pairs for name in pair)
+    sources = {name: Representation.build(_layer(archive, name), name) for name in names}
+    versions = {measure.name: entry_version(measure) for measure in chunk.measures}
+    group = engine.Group(chunk.measures, chunk.pairs)
+    with warnings.catch_warnings():
+        # What is too large is told in the cells.
+        warnings.simplefilter("ignore", MeasureWarning)
+        skipped = engine.too_large([group], sources)
+    return [_cell(one, versions[one.pair.score.measure]) for one in compare_directed(group, sources, skipped)]
+
+
+def _cell(found: Compared, version: str) -> Cell:
+    pair, score = found.pair, found.pair.score
+    value = score.value if score.has_value else None
+    return Cell(
+        pair.first, pair.second, score.measure, version, value, score.seconds, score.reason, found.rows_left_out
+    )
+
+
+@lru_cache(maxsize=64)
+def _layer(archive: Archive, name: str) -> NDArray[np.float32]:
+    """Read a layer; the chunks of a trial ask for the same ones."""
+    return archive.layer(name)
+
+
+def compare_outputs(keys: Iterable[tuple[str, str]], folder: Path) -> list[Difference]:
+    """Return how much the outputs of pairs of models differ."""
+    archive = Archive(folder)
+    outputs = {key: archive.outputs(key) for pair in keys for key in pair}
+    return [
+        Difference(
+            first,
+            second,
+            accuracy_difference(outputs[first][0], outputs[second][0], outputs[first][1]),
+            jensen_shannon(outputs[first][0], outputs[second][0]),
+            disagreement(outputs[first][0], outputs[second][0]),
+        )
+        for first, second in keys
+    ]

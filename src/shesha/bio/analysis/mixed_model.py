@@ -1,0 +1,167 @@
+"""What of the coherence do magnitude, group size and spread explain, over several data sets?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.bio.analysis._correlations import parts
+from shesha.bio.analysis._random_intercept import RandomIntercept, random_intercept
+from shesha.bio.reproducibility import complete
+from shesha.inputs import validation as check
+from shesha.kernels.standardisation import z_scores
+from shesha.results.base import Result
+from shesha.support import argument_types as kinds
+from shesha.support.types import Vector
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Effect(Result):
+    """The slope of one predictor."""
+
+    predictor: str
+    beta: float
+    low: float
+    high: float
+    z: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class MixedModel(Result):
+    """A linear model with an intercept of its own for each data set."""
+
+    response: str
+    effects: tuple[Effect, ...]
+    dataset_variance: float
+    """Of the intercepts; 0 on the boundary, and by construction where the response was centred within data sets."""
+    residual_variance: float
+    fitted: str
+    """How it was fitted: by restricted maximum likelihood."""
+    n: int
+    n_datasets: int
+    notes: tuple[str, ...] = ()
+    """What these data do not let the model estimate, and why."""
+
+    def __str__(self) -> str:
+        """Print one line per predictor."""
+        lines = [f"{self.response}, {self.n} perturbations of {self.n_datasets} data sets ({self.fitted})"]
+        lines += [
+            f"  {one.predictor:<12} {one.beta:+.4f} [{one.low:+.4f}, {one.high:+.4f}]  z {one.z:.1f}, "
+            f"p {one.p_value:.2g}"
+            for one in self.effects
+            if one.z == one.z
+        ]
+        lines.append(f"  variance: data sets {self.dataset_variance:.4g}, rest {self.residual_variance:.4g}")
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+
+
+def mixed_model(
+    table: pd.DataFrame,
+    response: str = "coherence",
+    predictors: Sequence[str] = ("magnitude", "log n", "spread"),
+    *,
+    by: str = "dataset",
+    centre: bool = False,
+) -> MixedModel:
+    """Fit score = b0 + slopes . predictors + an intercept of each data set, predictors z-scored within data sets.
+
+    By restricted maximum likelihood, as the paper has it. Its published intercept (0.000) and variance between data
+    sets (0) follow from a response that is centred within data sets (``centre=True``): nothing is left between them to
+    be found. Where the best variance between data sets is 0, the fit is that of least squares.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A line per perturbation. Lines with a missing value are left out.
+    response : str
+        Column of the score; ``'unbiased'`` asks what is left when the score does not depend on group size.
+    predictors : sequence of str
+        Columns; 'log n' is the logarithm of the column n.
+    by : str
+        Column of data sets, at least two.
+    centre : bool
+        Whether the response is centred within data sets.
+
+    Returns
+    -------
+    MixedModel
+        Intervals are at 95 %, from the normal distribution. NaN, with a note, for what cannot be estimated: a
+        predictor that is the same for all perturbations of each data set, and the intercept of a centred response.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> table = pd.DataFrame(rng.random((90, 2)), columns=["magnitude", "spread"])
+    >>> table["n"], table["dataset"] = rng.integers(10, 400, 90), np.repeat(["a", "b", "c"], 30)
+    >>> table["coherence"] = 0.5 * table.magnitude + 0.1 * rng.random(90) + (table.dataset == "b")
+    >>> found = mixed_model(table)
+    >>> found.effects[1].predictor, round(found.effects[1].beta, 2), round(found.dataset_variance, 1)
+    ('magnitude', 0.14, 0.3)
+    """
+    lines = _add_logarithms(table, predictors)
+    kept = complete(lines, [response, by, *predictors], "table")
+    sets = [part for _, part in parts(kept, by)]
+    if len(sets) < 2:
+        raise ValueError(
+            f"table must hold at least two data sets in {by!r}, got {len(sets)}: correlation() does for one"
+        )
+    small = [str(part[by].iloc[0]) for part in sets if len(part) < 2]
+    if small:
+        raise ValueError(f"table must hold at least two perturbations of each data set, got one of {small[0]}")
+    codes = np.repeat(np.arange(len(sets)), [len(part) for part in sets])
+    columns = {name: np.concatenate([z_scores(_numbers(part, name)) for part in sets]) for name in predictors}
+    varied = [name for name in predictors if columns[name].any()]
+    check.boolean(centre, "centre")
+    y = np.concatenate([_numbers(part, response) - centre * part[response].mean() for part in sets])
+    design = np.column_stack([np.ones(len(y)), *(columns[name] for name in varied)])
+    # Centring has taken a mean of each data set, of which the design has one.
+    found = random_intercept(design, y, codes, n_taken=len(sets) - 1 if centre else 0)
+    known = _effects(found, ("intercept", *varied))
+    if centre:
+        known["intercept"] = Effect("intercept", 0.0, *[float("nan")] * 4)
+    effects = tuple(known.get(name, Effect(name, *[float("nan")] * 5)) for name in ("intercept", *predictors))
+    between = 0.0 if centre else found.between
+    notes = _notes(response, [name for name in predictors if name not in varied], centre, between)
+    return MixedModel(response, effects, between, found.residual, "REML", len(y), len(sets), notes)
+
+
+def _numbers(part: pd.DataFrame, name: str) -> Vector:
+    found: Vector = part[name].to_numpy(dtype=float)
+    return found
+
+
+def _notes(response: str, fixed: Sequence[str], centre: bool, between: float) -> tuple[str, ...]:
+    notes = [
+        f"{name} is the same for all perturbations of each data set: it has no slope within them" for name in fixed
+    ]
+    if centre:
+        notes.append(
+            f"{response} is centred within data sets: intercept and variance between them are 0, not estimates"
+        )
+    elif between == 0:
+        notes.append("the variance between data sets is at its boundary, 0: its own error cannot be estimated")
+    return tuple(notes)
+
+
+def _add_logarithms(table: pd.DataFrame, predictors: Sequence[str]) -> pd.DataFrame:
+    kinds.sequence(predictors, "predictors")
+    if "log n" not in predictors or "log n" in kinds.frame(table, "table"):
+        return table
+    return table.assign(**{"log n": np.log(complete(table, ["n"], "table")["n"].astype(float))})
+
+
+def _effects(found: RandomIntercept, names: Sequence[str]) -> dict[str, Effect]:
+    from scipy.special import ndtr
+
+    return {
+        name: Effect(name, b, b - 1.959964 * e, b + 1.959964 * e, b / e, float(2 * ndtr(-abs(b / e))))
+        for name, b, e in zip(names, found.betas.tolist(), found.errors.tolist(), strict=True)
+    }

@@ -1,0 +1,187 @@
+"""The documented scores for every perturbation of AnnData."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from shesha.bio._cells import iterate_perturbations
+from shesha.bio._shifts import Method, Metric
+from shesha.bio.perturbation_scores import perturbation_coherence, perturbation_effect_size
+from shesha.support.types import Seed
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+
+def compute_coherence(
+    adata: AnnData,
+    perturbation_key: str,
+    control_label: str = "control",
+    layer: str | None = None,
+    method: Method = "standard",
+    **kwargs: Any,
+) -> dict[Any, float]:
+    """`perturbation_coherence` of every perturbation, as documented: no chance, no interval, rows made dense.
+
+    `coherence_test` gives both, whatever the size of the groups, and leaves sparse data sparse.
+
+    Parameters
+    ----------
+    adata : AnnData
+        Cells by features; its X or a layer is what shifts are measured in.
+    perturbation_key : str
+        Column of ``adata.obs`` with the perturbations. Cells without one are left out.
+    control_label : str
+        The label of the control cells.
+    layer : str, optional
+        A layer instead of X.
+    method : {'standard', 'whitened', 'knn'}
+        As in `perturbation_coherence`.
+    **kwargs
+        Its other options.
+
+    Returns
+    -------
+    dict
+        From the label of each perturbation, in their order among the cells, to its coherence.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.repeat(["control", "STAT1"], 60)
+    >>> cells = rng.standard_normal((120, 10)) + (labels == "STAT1")[:, None]
+    >>> adata = anndata.AnnData(cells, obs=pd.DataFrame({"gene": labels}, index=np.arange(120).astype(str)))
+    >>> {name: round(value, 2) for name, value in compute_coherence(adata, "gene").items()}
+    {'STAT1': 0.73}
+    """
+    return {
+        one: perturbation_coherence(controls, cells, method=method, **kwargs)
+        for one, controls, cells in iterate_perturbations(adata, perturbation_key, control_label, layer)
+    }
+
+
+def compute_coherence_whitened(
+    adata: AnnData,
+    perturbation_key: str,
+    control_label: str = "control",
+    layer: str | None = None,
+    regularization: float = 1e-6,
+    seed: Seed = None,
+    max_samples: int | None = 1000,
+) -> dict[Any, float]:
+    """`compute_coherence` by the method 'whitened', as documented.
+
+    Parameters
+    ----------
+    adata, perturbation_key, control_label, layer
+        As in `compute_coherence`.
+    regularization, seed, max_samples
+        As in `perturbation_coherence`.
+
+    Returns
+    -------
+    dict
+        From the label of each perturbation to its coherence.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.repeat(["control", "STAT1"], 60)
+    >>> cells = rng.standard_normal((120, 10)) + (labels == "STAT1")[:, None]
+    >>> adata = anndata.AnnData(cells, obs=pd.DataFrame({"gene": labels}, index=np.arange(120).astype(str)))
+    >>> round(compute_coherence_whitened(adata, "gene")["STAT1"], 2)
+    0.72
+    """
+    return compute_coherence(
+        adata,
+        perturbation_key,
+        control_label,
+        layer,
+        method="whitened",
+        regularization=regularization,
+        seed=seed,
+        max_samples=max_samples,
+    )
+
+
+def compute_coherence_knn(
+    adata: AnnData,
+    perturbation_key: str,
+    control_label: str = "control",
+    layer: str | None = None,
+    k: int = 50,
+    metric: Metric = "euclidean",
+    seed: Seed = None,
+    max_samples: int | None = 1000,
+) -> dict[Any, float]:
+    """`compute_coherence` by the method 'knn', as documented.
+
+    Parameters
+    ----------
+    adata, perturbation_key, control_label, layer
+        As in `compute_coherence`.
+    k, metric, seed, max_samples
+        As in `perturbation_coherence`.
+
+    Returns
+    -------
+    dict
+        From the label of each perturbation to its coherence.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.repeat(["control", "STAT1"], 60)
+    >>> cells = rng.standard_normal((120, 10)) + (labels == "STAT1")[:, None]
+    >>> adata = anndata.AnnData(cells, obs=pd.DataFrame({"gene": labels}, index=np.arange(120).astype(str)))
+    >>> round(compute_coherence_knn(adata, "gene", k=20)["STAT1"], 2)
+    0.73
+    """
+    return compute_coherence(
+        adata,
+        perturbation_key,
+        control_label,
+        layer,
+        method="knn",
+        k=k,
+        metric=metric,
+        seed=seed,
+        max_samples=max_samples,
+    )
+
+
+def compute_magnitude(
+    adata: AnnData,
+    perturbation_key: str,
+    control_label: str = "control",
+    metric: Literal["euclidean", "cohen"] = "euclidean",
+    layer: str | None = None,
+) -> dict[Any, float]:
+    """`perturbation_effect_size` of every perturbation, as documented.
+
+    Parameters
+    ----------
+    adata, perturbation_key, control_label, layer
+        As in `compute_coherence`.
+    metric : {'euclidean', 'cohen'}
+        As in `perturbation_effect_size`.
+
+    Returns
+    -------
+    dict
+        From the label of each perturbation to how far its mean cell moved.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np, pandas as pd
+    >>> obs = pd.DataFrame({"gene": ["control", "control", "STAT1"]}, index=["a", "b", "c"])
+    >>> compute_magnitude(anndata.AnnData(np.array([[0, 0], [2, 0], [4, 4.0]]), obs=obs), "gene")
+    {'STAT1': 5.0}
+    """
+    return {
+        one: perturbation_effect_size(controls, cells, metric=metric)
+        for one, controls, cells in iterate_perturbations(adata, perturbation_key, control_label, layer)
+    }

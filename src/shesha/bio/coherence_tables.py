@@ -1,0 +1,260 @@
+"""Coherence of the perturbations of AnnData beside its chance: as a result, as a table, and in scanpy's manner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.bio.design import CellDesign, cell_design
+from shesha.coherence.group_table import Method, Null, coherence_by_group
+from shesha.inputs import validation as check
+from shesha.results import CoherenceTable
+from shesha.support.types import Seed
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from anndata import AnnData
+
+
+def coherence_table(
+    adata: AnnData,
+    groupby: str,
+    *,
+    control: str | Sequence[str] | None = None,
+    obsm: str | None = "X_pca",
+    layer: str | None = None,
+    method: Method = "standard",
+    per: str | None = None,
+    blocks: str | Sequence[Any] | None = None,
+    groups: str | Sequence[Any] | None = None,
+    k: int = 50,
+    shrinkage: float | None = None,
+    null: Null = "controls",
+    n_draws: int | None = None,
+    min_size: int = 10,
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+    seed: Seed = 0,
+) -> CoherenceTable:
+    """Do the cells of each perturbation move together, more than as many cells without one would?
+
+    Every number stands beside that of control cells posing as a perturbation of the same size, since a few cells look
+    coherent by themselves: ten unmoved cells have a coherence of about 0.3.
+
+    Parameters
+    ----------
+    adata : AnnData
+        In memory, backed or lazily read. Sparse data stay sparse, and what is on disk is read in pieces.
+    groupby : str
+        Column of ``adata.obs`` with the perturbations. Cells without a label are left out, and counted.
+    control : str or sequence of str, optional
+        Labels of the control cells, such as all guides of a non-targeting set. Default: what reads like controls
+        (`find_controls`), with a warning unless it is a whole label such as 'control' or 'NT'.
+    obsm : str or None
+        The embedding in which shifts are measured; None: X, or the layer.
+    layer : str, optional
+        A layer, instead of the embedding.
+    method : {'standard', 'whitened', 'knn'}
+        Shifts from the mean control; the same where controls vary alike in all directions; shifts from the mean of the
+        k nearest controls, where controls are of several kinds. The last two take an embedding or dense data.
+    per : str, optional
+        Column of obs, such as the cell type: each of its values has lines of its own, and its own controls.
+    blocks : str or sequence, optional
+        Column of obs (or one label per cell), such as the batch: cells are held against controls of the same one.
+    groups : str or sequence, optional
+        Column of obs (or one label per cell) of what was drawn together, such as guide or donor: resampled whole.
+        Cells of a donor are no replicates.
+    k, shrinkage, null, n_draws, min_size, alpha, confidence, seed
+        As in `shesha.coherence.coherence_by_group`.
+
+    Returns
+    -------
+    CoherenceTable
+        Prints; `to_frame()`; `plot()`; ``["STAT1"]`` is one line; `links` says how much of the correlation of magnitude
+        and coherence perturbations without an effect have as well.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> gene = np.repeat(["NT", "STAT1", "ATF2", "rare"], [300, 40, 40, 4])
+    >>> pca = rng.standard_normal((384, 20)) + (gene == "STAT1")[:, None]
+    >>> obs = pd.DataFrame({"gene": gene}, index=np.arange(384).astype(str))
+    >>> adata = anndata.AnnData(obs=obs, obsm={"X_pca": pca})
+    >>> found = coherence_table(adata, "gene", n_draws=199)
+    >>> [(one.name, round(one.coherence, 2), round(one.null_mean, 2), one.significant) for one in found.groups]
+    [('ATF2', 0.16, 0.16, False), ('STAT1', 0.71, 0.16, True)]
+    >>> found.excluded
+    {'rare': '4 rows, fewer than 10'}
+    """
+    options = {
+        "method": method,
+        "k": k,
+        "shrinkage": shrinkage,
+        "null": null,
+        "n_draws": n_draws,
+        "min_size": min_size,
+        "alpha": alpha,
+        "confidence": confidence,
+        "seed": seed,
+    }
+    asked = {"control": control, "obsm": obsm, "layer": layer, "per": per, "blocks": blocks, "groups": groups}
+    return _score_cells(adata, cell_design(adata, groupby, **asked), options)  # type: ignore[arg-type]
+
+
+def coherence_test(
+    adata: AnnData,
+    groupby: str,
+    *,
+    control: str | Sequence[str] | None = None,
+    obsm: str | None = "X_pca",
+    layer: str | None = None,
+    method: Method = "standard",
+    per: str | None = None,
+    blocks: str | Sequence[Any] | None = None,
+    groups: str | Sequence[Any] | None = None,
+    **options: Any,
+) -> pd.DataFrame:
+    """Return `coherence_table` as a table: a line per perturbation, the most coherent first.
+
+    Parameters
+    ----------
+    adata, groupby, control, obsm, layer, method, per, blocks, groups
+        As in `coherence_table`.
+    **options
+        Its others: k, shrinkage, null, n_draws, min_size, alpha, confidence, seed.
+
+    Returns
+    -------
+    DataFrame
+        By perturbation: n, coherence, ci_low, ci_high, chance, p, p_adj (Benjamini and Hochberg), calibrated (0 at the
+        threshold of chance), unbiased with its interval, chance and p, magnitude, unbiased_magnitude, spread, snr, and
+        the reason where there is no chance level. `attrs` holds what was left out and how it was made.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> gene = np.repeat(["NT", "STAT1", "ATF2"], [300, 40, 40])
+    >>> pca = rng.standard_normal((380, 20)) + (gene == "STAT1")[:, None]
+    >>> obs = pd.DataFrame({"gene": gene}, index=np.arange(380).astype(str))
+    >>> adata = anndata.AnnData(obs=obs, obsm={"X_pca": pca})
+    >>> found = coherence_test(adata, "gene", n_draws=199)
+    >>> found[["n", "coherence", "chance", "p", "unbiased"]].round(3).rename_axis(None)
+            n  coherence  chance      p  unbiased
+    STAT1  40      0.714   0.160  0.005     0.498
+    ATF2   40      0.157   0.163  0.555     0.000
+    """
+    found = coherence_table(
+        adata,
+        groupby,
+        control=control,
+        obsm=obsm,
+        layer=layer,
+        method=method,
+        per=per,
+        blocks=blocks,
+        groups=groups,
+        **options,
+    )
+    return found.to_frame()
+
+
+def coherence(
+    adata: AnnData,
+    groupby: str,
+    *,
+    control: str | Sequence[str] | None = None,
+    obsm: str | None = "X_pca",
+    layer: str | None = None,
+    method: Method = "standard",
+    groups: str | Sequence[Any] | None = None,
+    key_added: str = "coherence",
+    copy: bool = False,
+    seed: Seed = 0,
+    per: str | None = None,
+    blocks: str | Sequence[Any] | None = None,
+    **options: Any,
+) -> AnnData | None:
+    """Put the coherence of perturbations into AnnData, in scanpy's manner.
+
+    Parameters
+    ----------
+    adata : AnnData
+        Changed, unless `copy`; what is backed gets the columns in memory.
+    groupby, control, obsm, layer, method, groups, seed, per, blocks
+        As in `coherence_table`.
+    key_added : str
+        Where the results go.
+    copy : bool
+        Whether a changed copy is returned, and `adata` left as it is.
+    **options
+        The other options of `coherence_table`.
+
+    Returns
+    -------
+    AnnData or None
+        None, unless `copy`. Sets ``.uns[key_added]``: 'table' (as `coherence_test` gives), 'links', 'excluded',
+        'notes', 'params'; and ``.obs[key_added + '_cosine']``: the cosine of each cell's shift with the mean shift of
+        its perturbation, NaN for controls and cells that take no part.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> gene = np.repeat(["NT", "STAT1"], [300, 40])
+    >>> pca = rng.standard_normal((340, 20)) + (gene == "STAT1")[:, None]
+    >>> obs = pd.DataFrame({"gene": gene}, index=np.arange(340).astype(str))
+    >>> adata = anndata.AnnData(obs=obs, obsm={"X_pca": pca})
+    >>> coherence(adata, "gene", n_draws=199)
+    >>> round(float(adata.uns["coherence"]["table"].loc["STAT1", "coherence"]), 2)
+    0.71
+    >>> bool(np.isclose(adata.obs["coherence_cosine"].mean(), adata.uns["coherence"]["table"].coherence["STAT1"]))
+    True
+    """
+    if check.boolean(copy, "copy") and getattr(adata, "isbacked", False):
+        raise ValueError("copy must be False for backed AnnData, got True: call adata.to_memory() first")
+    changed = adata.copy() if copy else adata
+    asked = {"control": control, "obsm": obsm, "layer": layer, "per": per, "blocks": blocks, "groups": groups}
+    design = cell_design(changed, groupby, **asked)  # type: ignore[arg-type]
+    options |= {"method": method, "seed": seed}
+    found = _score_cells(changed, design, options)
+    params = {"groupby": groupby, **asked, **options}
+    kept = {name: value for name, value in params.items() if isinstance(value, str | int | float)}
+    changed.uns[key_added] = {
+        **_as_uns(found),
+        "params": kept | {"control": np.array(design.controls.labels), "control_found": design.controls.how},
+    }
+    changed.obs[f"{key_added}_cosine"] = found.cosines
+    return changed if copy else None
+
+
+def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) -> CoherenceTable:
+    found = coherence_by_group(
+        design.matrix,
+        design.labels,
+        list(design.controls.labels),
+        blocks=design.blocks,
+        groups=design.groups,
+        **options,
+    )
+    cosines = np.full(adata.n_obs, np.nan)
+    cosines[design.rows] = found.cosines
+    notes = [f"shifts in {design.source}, {design.controls}"]
+    if design.n_without:
+        notes.append(f"{design.n_without:,} cells without a label are left out")
+    return replace(found, notes=(*found.notes, *notes), cosines=cosines)
+
+
+def _as_uns(found: CoherenceTable) -> dict[str, Any]:
+    """Return what AnnData can write to a file."""
+    import pandas as pd
+
+    table = found.to_frame()
+    table.attrs = {}
+    excluded = pd.DataFrame({"reason": found.excluded.values()}, index=list(found.excluded), dtype=object)
+    links = pd.DataFrame([one.to_dict() for one in found.links], index=[one.second for one in found.links])
+    return {"table": table, "links": links, "excluded": excluded, "notes": "\n".join(found.notes)}

@@ -1,0 +1,85 @@
+"""The documented discordance: less coherent than the magnitude lets expect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from shesha.bio.reproducibility import complete
+from shesha.inputs import validation as check
+from shesha.support.optional import require
+from shesha.support.types import Vector
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FEWEST = 10
+
+
+def discordance(
+    df: pd.DataFrame,
+    coherence_col: str = "Sp",
+    magnitude_col: str = "Mp",
+    method: Literal["linear", "rank", "loess"] = "linear",
+    loess_frac: float = 0.3,
+) -> pd.Series:
+    """How much less coherent a perturbation is than its magnitude lets expect, as documented, in standard deviations.
+
+    Groups of few cells have high coherence for their magnitude by chance: `shesha.bio.analysis.discordances` gives the
+    same with the unbiased score and with the number of cells taken into account.
+
+    Parameters
+    ----------
+    df : DataFrame
+        A line per perturbation, at least 10 with both values.
+    coherence_col, magnitude_col : str
+        Its columns.
+    method : {'linear', 'rank', 'loess'}
+        What is expected: a straight line, the same rank, or a local regression (needs statsmodels).
+    loess_frac : float
+        Share of the perturbations in each local regression, in (0, 1].
+
+    Returns
+    -------
+    Series
+        By the index of the lines that have both values; positive: less coherent than expected. All 0 if none differs.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> table = pd.DataFrame({"Mp": np.arange(10.0), "Sp": np.arange(10.0) - 5 * (np.arange(10) == 4)})
+    >>> float(discordance(table).round(2)[4])
+    2.99
+    """
+    check.choice(method, ("linear", "rank", "loess"), "method")
+    share = check.fraction(loess_frac, "loess_frac")
+    kept = complete(df, [coherence_col, magnitude_col], "df")
+    if len(kept) < _FEWEST:
+        raise ValueError(f"df must hold at least {_FEWEST} perturbations with both values, got {len(kept)}")
+    coherence, magnitude = (kept[one].to_numpy(dtype=np.float64) for one in (coherence_col, magnitude_col))
+    return as_deviations(_shortfall(coherence, magnitude, method, share), kept.index)
+
+
+def as_deviations(values: Vector, index: pd.Index) -> pd.Series:
+    """Return values less their mean, in standard deviations, as a column."""
+    import pandas as pd
+
+    spread = values.std()
+    deviations = (values - values.mean()) / spread if spread >= 1e-12 else np.zeros_like(values)
+    return pd.Series(deviations, index=index, name="discordance")
+
+
+def _shortfall(coherence: Vector, magnitude: Vector, method: str, share: float) -> Vector:
+    if method == "rank":
+        from scipy.stats import rankdata
+
+        ranks: Vector = rankdata(magnitude) - rankdata(coherence)
+        return ranks
+    if method == "linear":
+        design = np.column_stack([np.ones_like(magnitude), magnitude])
+        line: Vector = design @ np.linalg.lstsq(design, coherence, rcond=None)[0]
+        return line - coherence
+    smoothers = require("statsmodels.nonparametric.smoothers_lowess", "bio", "method='loess' needs statsmodels")
+    local: Vector = smoothers.lowess(coherence, magnitude, frac=share, return_sorted=False) - coherence
+    return local

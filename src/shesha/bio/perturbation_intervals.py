@@ -1,0 +1,103 @@
+"""The documented intervals of the scores of one perturbation: both groups of cells resampled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.bio.perturbation_scores import both, checked_coherence, perturbation_effect_size
+from shesha.inputs import validation as check
+from shesha.results.base import Result
+from shesha.support.seeds import generator
+from shesha.support.types import Seed
+
+_SCORES: dict[str, Callable[..., float]] = {
+    "coherence": checked_coherence,
+    "effect_size": perturbation_effect_size,
+}
+
+
+@dataclass(frozen=True)
+class PerturbationInterval(Result):
+    """A documented score of one perturbation, and the percentiles of its values on resampled cells."""
+
+    score: str
+    value: float
+    """On the cells given: never the mean of resamples, which is larger."""
+    low: float
+    high: float
+    confidence: float
+    resampled_mean: float
+    resampled_sd: float
+    n_bootstrap: int
+    """Resamples that had a value."""
+
+    def __str__(self) -> str:
+        """Print the value and its interval."""
+        return (
+            f"{self.score}: {self.value:.4f} [{self.low:.4f}, {self.high:.4f}] at {100 * self.confidence:g}% "
+            f"({self.n_bootstrap} resamples of both groups, mean {self.resampled_mean:.4f})"
+        )
+
+
+def perturbation_interval(
+    X_control: ArrayLike,
+    X_perturbed: ArrayLike,
+    score: Literal["coherence", "effect_size"] = "coherence",
+    *,
+    n_bootstrap: int = 1000,
+    confidence: float = 0.95,
+    seed: Seed = None,
+    **options: Any,
+) -> PerturbationInterval:
+    """Resample control and perturbed cells, each with replacement, and take percentiles, as documented.
+
+    A resample holds copies, which agree with one another, so that its coherence and its distance are too high: the
+    interval may leave the value out. The intervals of `coherence_test` allow for it.
+
+    Parameters
+    ----------
+    X_control, X_perturbed : array of shape (n_cells, n_features)
+        As in `perturbation_coherence`.
+    score : {'coherence', 'effect_size'}
+        `perturbation_coherence` or `perturbation_effect_size`.
+    n_bootstrap : int
+        Number of resamples.
+    confidence : float
+        In (0, 1).
+    seed : int or None
+        Gives the resamples (and the subsets beyond ``max_samples``) of the public package.
+    **options
+        Of the score, such as ``method='knn'``.
+
+    Returns
+    -------
+    PerturbationInterval
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> controls, moved = rng.standard_normal((2, 60, 10))
+    >>> print(perturbation_interval(controls, moved + 1, n_bootstrap=100, seed=0))
+    coherence: 0.7290 [0.6938, 0.7840] at 95% (100 resamples of both groups, mean 0.7359)
+    """
+    check.choice(score, tuple(_SCORES), "score")
+    check.count(n_bootstrap, "n_bootstrap")
+    level = check.fraction(confidence, "confidence", closed=False)
+    controls, cells = both(X_control, X_perturbed)
+    scored = partial(_SCORES[score], seed=seed, **options)
+    value, rng = float(scored(controls, cells)), generator(seed)
+    found = []
+    for _ in range(n_bootstrap if value == value else 0):
+        some, others = (rng.choice(len(one), len(one), replace=True) for one in (controls, cells))
+        found.append(scored(controls[some], cells[others]))
+    known = np.array([one for one in found if np.isfinite(one)])
+    ends = np.percentile(known, [50 * (1 - level), 50 * (1 + level)]) if len(known) else (np.nan, np.nan)
+    mean, sd = (known.mean(), known.std()) if len(known) else (np.nan, np.nan)
+    return PerturbationInterval(score, value, float(ends[0]), float(ends[1]), level, float(mean), float(sd), len(known))

@@ -1,0 +1,258 @@
+"""The documented scores of one perturbation: how alike its cells move, and how far."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.bio._shifts import Method, Metric, explained_share, from_mean, from_neighbours, mean_cosine, whitened
+from shesha.inputs import validation as check
+from shesha.support.seeds import generator
+from shesha.support.types import Matrix, Seed
+from shesha.support.warnings import CalibrationWarning, warn
+
+_FEWEST = 5
+"""Cells that a group needs; the documented scores of fewer are NaN."""
+METHODS: tuple[Method, ...] = ("standard", "whitened", "knn")
+METRICS: tuple[Metric, ...] = ("cosine", "euclidean")
+
+
+def perturbation_coherence(
+    X_control: ArrayLike,
+    X_perturbed: ArrayLike,
+    method: Method = "standard",
+    metric: Metric = "cosine",
+    k: int = 50,
+    regularization: float = 1e-6,
+    seed: Seed = None,
+    max_samples: int | None = 1000,
+    n_bootstrap_ci: None = None,
+    ci: float = 0.95,
+    return_type: Literal["float"] = "float",
+) -> float:
+    """How alike the cells of a perturbation move, as documented: the mean cosine of shifts with their mean.
+
+    The number depends on how many cells there are: n cells that did not move at all have about
+    sqrt(2 / (pi n)) to 1 / sqrt(n), more where controls vary in few directions. `coherence_test` puts it beside what
+    groups of as many controls have, and gives the score that does not depend on n.
+
+    Parameters
+    ----------
+    X_control, X_perturbed : array of shape (n_cells, n_features)
+        Control cells, and the cells of one perturbation, in the same features.
+    method : {'standard', 'whitened', 'knn'}
+        Where a cell is taken to have started: at the mean control; the same, in units in which controls vary alike in
+        all directions; at the mean of its k nearest controls.
+    metric : {'cosine', 'euclidean'}
+        For 'standard', 'euclidean' is the share of the shifts' mean square that their mean explains. For 'knn', the
+        distance that is near. 'whitened' takes no notice.
+    k : int
+        Controls that are averaged for each cell, for 'knn'.
+    regularization : float
+        Added to the variances of the controls, for 'whitened'.
+    seed : int, Generator or None
+        Chooses the cells beyond `max_samples`, as the public package does.
+    max_samples : int or None
+        Above this many perturbed cells a random subset of that size is used.
+    n_bootstrap_ci, ci, return_type
+        Documented, but no option changes what a function here returns: `perturbation_interval` gives the interval.
+
+    Returns
+    -------
+    float
+        In [-1, 1], more is more alike; 0 without a net shift; NaN, with a warning, for fewer than 5 cells of a kind.
+
+    Warns
+    -----
+    CalibrationWarning
+        Perturbed cells are among the controls as well, and pull their mean along.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> controls = rng.standard_normal((200, 50))
+    >>> round(perturbation_coherence(controls, rng.standard_normal((100, 50)) + 1), 2)
+    0.71
+    >>> round(perturbation_coherence(controls, rng.standard_normal((25, 50))), 2)  # Nothing moved.
+    0.21
+    """
+    refuse_other_types(n_bootstrap_ci, return_type)
+    check.fraction(ci, "ci", closed=False)
+    controls, cells = both(X_control, X_perturbed)
+    _tell_shared(controls, cells)
+    return checked_coherence(controls, cells, method, metric, k, regularization, seed, max_samples)
+
+
+def checked_coherence(
+    controls: Matrix,
+    cells: Matrix,
+    method: Method = "standard",
+    metric: Metric = "cosine",
+    k: int = 50,
+    regularization: float = 1e-6,
+    seed: Seed = None,
+    max_samples: int | None = 1000,
+) -> float:
+    """`perturbation_coherence` of matrices that were looked at."""
+    check.choice(method, METHODS, "method")
+    check.choice(metric, METRICS, "metric")
+    check.count(k, "k")
+    ridge = check.positive(regularization, "regularization")
+    most = check.optional_count(max_samples, "max_samples")
+    if min(len(controls), len(cells)) < _FEWEST:
+        return check.not_estimable(
+            f"at least {_FEWEST} control and {_FEWEST} perturbed cells are needed, got {len(controls)} and {len(cells)}"
+        )
+    if most is not None and len(cells) > most:
+        cells = cells[generator(seed).choice(len(cells), most, replace=False)]
+    if method == "standard":
+        shifts = from_mean(controls, cells)
+        return mean_cosine(shifts) if metric == "cosine" else explained_share(shifts)
+    if method == "whitened":
+        return mean_cosine(whitened(controls, cells, ridge), fewest=_FEWEST)
+    return mean_cosine(from_neighbours(controls, cells, k, metric), fewest=_FEWEST)
+
+
+def perturbation_coherence_whitened(
+    X_control: ArrayLike,
+    X_perturbed: ArrayLike,
+    regularization: float = 1e-6,
+    seed: Seed = None,
+    max_samples: int | None = 1000,
+) -> float:
+    """`perturbation_coherence` by the method 'whitened', as documented.
+
+    Parameters
+    ----------
+    X_control, X_perturbed, regularization, seed, max_samples
+        As there.
+
+    Returns
+    -------
+    float
+        In [-1, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> scales = np.linspace(1, 20, 50)
+    >>> moved = rng.standard_normal((100, 50)) * scales + 1
+    >>> round(perturbation_coherence_whitened(rng.standard_normal((400, 50)) * scales, moved), 2)
+    0.28
+    """
+    return perturbation_coherence(
+        X_control,
+        X_perturbed,
+        method="whitened",
+        regularization=regularization,
+        seed=seed,
+        max_samples=max_samples,
+    )
+
+
+def perturbation_coherence_knn(
+    X_control: ArrayLike,
+    X_perturbed: ArrayLike,
+    k: int = 50,
+    metric: Metric = "euclidean",
+    seed: Seed = None,
+    max_samples: int | None = 1000,
+) -> float:
+    """`perturbation_coherence` by the method 'knn', as documented; note the other default of `metric`.
+
+    Parameters
+    ----------
+    X_control, X_perturbed, k, metric, seed, max_samples
+        As there.
+
+    Returns
+    -------
+    float
+        In [-1, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> controls = rng.standard_normal((400, 20))
+    >>> round(perturbation_coherence_knn(controls, rng.standard_normal((100, 20)) + 1), 2)
+    0.71
+    """
+    return perturbation_coherence(
+        X_control, X_perturbed, method="knn", k=k, metric=metric, seed=seed, max_samples=max_samples
+    )
+
+
+def perturbation_effect_size(
+    X_control: ArrayLike,
+    X_perturbed: ArrayLike,
+    metric: Literal["euclidean", "cohen"] = "euclidean",
+    n_bootstrap_ci: None = None,
+    ci: float = 0.95,
+    seed: Seed = None,
+    return_type: Literal["float"] = "float",
+) -> float:
+    """How far the mean cell of a perturbation moved from the mean control, as documented.
+
+    The distance of two means is never 0: n unmoved cells lie about sqrt(d / n) away, for d features of unit variance.
+
+    Parameters
+    ----------
+    X_control, X_perturbed : array of shape (n_cells, n_features)
+        Control cells, and the cells of one perturbation, in the same features.
+    metric : {'euclidean', 'cohen'}
+        The distance, or the distance as a multiple of the root of the mean variance within both.
+    n_bootstrap_ci, ci, seed, return_type
+        As in `perturbation_coherence`: for `perturbation_interval`.
+
+    Returns
+    -------
+    float
+        Zero or positive. 'cohen' is NaN, with a warning, for a single cell of a kind.
+
+    Examples
+    --------
+    >>> perturbation_effect_size([[0, 0], [2, 0]], [[4, 4], [4, 4]])
+    5.0
+    """
+    refuse_other_types(n_bootstrap_ci, return_type)
+    check.fraction(ci, "ci", closed=False)
+    check.choice(metric, ("euclidean", "cohen"), "metric")
+    generator(seed)
+    controls, cells = both(X_control, X_perturbed)
+    distance = float(np.linalg.norm(cells.mean(axis=0) - controls.mean(axis=0)))
+    if metric == "euclidean":
+        return distance
+    if min(len(controls), len(cells)) < 2:
+        return check.not_estimable("the variance of a single cell is not defined")
+    within = (controls.var(axis=0, ddof=1) + cells.var(axis=0, ddof=1)) / 2
+    return float(distance / (np.sqrt(within.mean()) + 1e-12))
+
+
+def both(X_control: ArrayLike, X_perturbed: ArrayLike) -> tuple[Matrix, Matrix]:
+    """Return two matrices of the same features."""
+    controls = check.matrix(X_control, "X_control", min_rows=1)
+    cells = check.matrix(X_perturbed, "X_perturbed", min_rows=1)
+    if controls.shape[1] != cells.shape[1]:
+        raise ValueError(
+            f"X_perturbed must have the {controls.shape[1]} features of X_control, got {cells.shape[1]} features"
+        )
+    return controls, cells
+
+
+def _tell_shared(controls: Matrix, cells: Matrix) -> None:
+    known = {row.tobytes() for row in controls}
+    shared = sum(row.tobytes() in known for row in cells)
+    if shared:
+        warn(f"{shared} perturbed cells are among the controls as well, whose mean they pull along", CalibrationWarning)
+
+
+def refuse_other_types(n_bootstrap_ci: object, return_type: object) -> None:
+    """Refuse the options that would change what a function returns, and say what does their work."""
+    for name, value, only in (("n_bootstrap_ci", n_bootstrap_ci, None), ("return_type", return_type, "float")):
+        if value != only:
+            raise ValueError(f"{name} must be {only!r}, got {value!r}: shesha.bio.perturbation_interval gives both")

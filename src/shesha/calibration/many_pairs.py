@@ -1,0 +1,132 @@
+"""Many pairs, each beside its null, corrected for their number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from shesha.calibration.permutation_scores import DrawError
+from shesha.calibration.single_pair import calibrate
+from shesha.inputs import validation as check
+from shesha.measures.registry import Choice
+from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, fewest_permutations, holm
+from shesha.results import Calibrated, CalibratedMany
+from shesha.support.progress import mute_progress, track
+from shesha.support.seeds import generator, number
+from shesha.support.types import Seed
+from shesha.support.warnings import CalibrationWarning, warn
+from shesha.views import Rdm
+
+DRAWS, MOST = 200, 9_999
+"""Draws for each pair, if nothing is said: so many, or what the correction needs, up to the second number."""
+Pair = tuple[ArrayLike | Rdm, ArrayLike | Rdm]
+_TOLD = (TypeError, ValueError, DrawError)
+"""Errors that say what is wrong with a pair."""
+
+
+def calibrate_many(
+    pairs: Mapping[str, Pair],
+    measure: Choice = "CKA",
+    *,
+    correction: Correction = "benjamini-hochberg",
+    n_permutations: int | None = None,
+    alpha: float = 0.05,
+    seed: Seed = None,
+    **options: Any,
+) -> CalibratedMany:
+    """Calibrate several pairs of representations, and correct their p-values for the number of tests.
+
+    Parameters
+    ----------
+    pairs : mapping of names to (X, Y)
+        Each pair has its own rows.
+    measure : str, Measure or function
+        As for `calibrate`.
+    correction : {'benjamini-hochberg', 'holm'}
+        Which corrected p-value decides; the table has both.
+    n_permutations : int, optional
+        Draws K for each pair. The smallest p-value that they can give is 1 / (K + 1), which a correction for m pairs
+        may multiply by m: so the default is 200 or, if that is more, m / alpha - 1, but at most 9,999. A warning says
+        where Holm's correction can find nothing.
+    alpha : float
+        Level of the corrected p-values, in (0, 1).
+    seed : int, Generator or None
+        Draws the permutations, independent ones for each pair.
+    **options
+        As for `calibrate`.
+
+    Returns
+    -------
+    CalibratedMany
+        `.to_frame()` has a line per pair, with both corrections.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((40, 6))
+    >>> pairs = {"same": (X, X @ rng.standard_normal((6, 6))), "none": (X, rng.standard_normal((40, 6)))}
+    >>> calibrate_many(pairs, "CKA", seed=0).to_frame()[["pair", "significant"]].values.tolist()
+    [['same', True], ['none', False]]
+    """
+    check.choice(correction, CORRECTIONS, "correction")
+    if not isinstance(pairs, Mapping) or not pairs:
+        what = "none" if isinstance(pairs, Mapping) else f"a {type(pairs).__name__}"
+        raise ValueError(f"pairs must be a mapping of names to (X, Y), at least one, got {what}")
+    if len({str(name) for name in pairs}) < len(pairs):
+        raise ValueError(f"pairs must have names that differ when printed, got {', '.join(map(repr, pairs))}")
+    n_draws = _enough(len(pairs), n_permutations, alpha, correction)
+    streams = generator(seed).spawn(len(pairs))
+    found: list[tuple[str, Calibrated]] = []
+    cut_short = False
+    with mute_progress():
+        for (name, pair), rng in track(zip(pairs.items(), streams, strict=True), len(pairs), "calibrating"):
+            X, Y = _two(name, pair)
+            try:
+                one = calibrate(X, Y, measure, n_permutations=n_draws, alpha=alpha, seed=rng, **options)
+            except KeyboardInterrupt:
+                if not found:
+                    raise
+                cut_short = True
+                break
+            except _TOLD as error:
+                # Subclasses may need more than a message.
+                kind = next(one for one in _TOLD if isinstance(error, one))
+                raise kind(f"pairs[{name!r}]: {error}") from error
+            found.append((str(name), one))
+            if one.interrupted:
+                cut_short = True
+                break
+    p_values = [one.p_value for _, one in found]
+    return CalibratedMany(
+        tuple(name for name, _ in found),
+        tuple(one for _, one in found),
+        tuple(holm(p_values).tolist()),
+        tuple(benjamini_hochberg(p_values).tolist()),
+        correction,
+        number(seed),
+        cut_short,
+    )
+
+
+def _enough(n_pairs: int, n_permutations: int | None, alpha: float, correction: Correction) -> int:
+    """Return how many draws to make; a warning says where none of the pairs could stand out alone."""
+    needed = fewest_permutations(n_pairs, check.fraction(alpha, "alpha", closed=False))
+    found = min(max(DRAWS, needed), MOST) if n_permutations is None else n_permutations
+    # Of several small p-values Benjamini and Hochberg's correction asks less, Holm's does not.
+    if check.count(found, "n_permutations") < needed and (correction == "holm" or n_permutations is None):
+        warn(
+            f"{found} permutations cannot make one of {n_pairs} pairs significant by itself at {alpha:g}, once "
+            f"corrected: n_permutations={needed} can",
+            CalibrationWarning,
+        )
+    return found
+
+
+def _two(name: str, pair: Any) -> Pair:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        count = f" of {len(pair)}" if isinstance(pair, tuple | list) else ""
+        raise TypeError(f"pairs[{name!r}] must be (X, Y), got a {type(pair).__name__}{count}")
+    return pair[0], pair[1]

@@ -1,0 +1,119 @@
+"""Doubts about a pair that stands beside its null, and the warnings that name the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from shesha.calibration.subject import Subject, prepare
+from shesha.doubting import find_pair_doubts
+from shesha.doubting.cluster_doubts import of_cluster
+from shesha.doubting.pair_doubts import few_rows_doubt, saturated_measures, saturation
+from shesha.measures import as_measure
+from shesha.measures.registry import Choice
+from shesha.measures.user_functions import PlainMeasure
+from shesha.nulls.permutations import Design, nonempty_arguments
+from shesha.results import Dependence, Doubts
+from shesha.support.types import Index, Seed
+from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
+from shesha.views import Adjusted, Representation
+
+_TOLD_BEFORE = ("order", "duplicates")
+"""Dependent rows have warnings of their own, which know the design."""
+_OF_ROWS = ("few rows", "rare cluster")
+"""Doubts that name rows without which a score is another."""
+_MOVED = 0.2
+"""Change of a measure, as a share of the way from chance to the best value, that makes rows worth naming."""
+
+
+def doubts_of_pair(
+    sides: Sequence[Representation], design: Design, dependence: Dependence | None = None, *, only_cheap: bool = False
+) -> Doubts:
+    """Doubt two representations; a design that was asked for is known, and says what the order means."""
+    sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
+    return find_pair_doubts(sides, order=not nonempty_arguments(design), dependence=dependence, only_cheap=only_cheap)
+
+
+def add_saturation(
+    doubts: Doubts, chance: Mapping[str, tuple[float, float, float]], sides: Sequence[Representation]
+) -> Doubts:
+    """Add the measures whose null, (mean, worst value, best value), stands at the best value."""
+    widths = tuple(0 if side.has_distances_only else int(np.prod(side.shape[1:])) for side in sides)
+    found = saturation(saturated_measures(chance), sides[0].n_rows, widths)
+    return doubts if found is None else replace(doubts, found=(found, *doubts.found))
+
+
+def replace_row_effects(
+    doubts: Doubts, measure: str, n_rows: int, observed: float, scale: float, without: Callable[[Index], float]
+) -> Doubts:
+    """Replace what a few rows do to CKA by what they do to the measure in question, or drop the doubt.
+
+    `without` scores the rows that are left; a change counts in units of the scale, the way from chance to the best.
+    """
+    if not scale > 0:
+        return doubts
+    found = []
+    for one in doubts:
+        # A cluster of more rows than are looked at has members that nobody named.
+        if one.name not in _OF_ROWS or (one.name == "rare cluster" and doubts.n_looked_at < n_rows):
+            found.append(one)
+            continue
+        try:
+            left = without(np.setdiff1d(np.arange(n_rows), one.rows))
+        except NotEstimable:
+            left = float("nan")
+        effect = abs(left - observed) / scale
+        if effect >= _MOVED:
+            measured = few_rows_doubt(measure, one.rows, observed, left, effect)
+            found.append(measured if one.name == "few rows" else of_cluster(measure, one.rows, observed, left, effect))
+    return replace(doubts, found=tuple(sorted(found, key=lambda one: -one.effect)))
+
+
+def leave_out_scorer(
+    subject: Subject, measure: Choice, options: dict[str, Any], truncate: int | float | None, seed: Seed
+) -> Callable[[Index], float] | None:
+    """Return what scores the rows that are left when a few are taken out; None for a function of one's own."""
+    if isinstance(as_measure(measure), PlainMeasure):
+        return None
+
+    def score(kept: Index) -> float:
+        first, second = (side.take_rows(kept) for side in subject.sides)
+        few = prepare(first, second, measure, options, truncate=truncate, seed=seed)
+        return float(next(iter(few.scores([np.arange(len(kept))])))[0, 0])
+
+    return score
+
+
+def weigh_doubts(
+    doubts: Doubts,
+    subject: Subject,
+    observed: float,
+    null_mean: float,
+    null_sd: float,
+    best: float | None,
+    without: Callable[[Index], float] | None,
+) -> Doubts:
+    """Weigh the doubts about a pair by what stands beside its null, and warn of them."""
+    if best is not None:
+        doubts = add_saturation(doubts, {subject.name: (null_mean, _worst_bound(subject), best)}, subject.sides)
+    if without is not None:
+        scale = null_sd * 3 if best is None else abs(best - null_mean)
+        doubts = replace_row_effects(doubts, subject.name, subject.n_rows, observed, scale, without)
+    warn_of_doubts(doubts)
+    return doubts
+
+
+def _worst_bound(subject: Subject) -> float:
+    """The bound of the measure on the far side."""
+    low, high = subject.bounds
+    return low if subject.closer == "higher" else high
+
+
+def warn_of_doubts(doubts: Doubts) -> None:
+    """Warn of what may make a p-value or a score say something else than it seems to."""
+    for one in doubts:
+        if one.name not in _TOLD_BEFORE:
+            warn(f"{one.name}: {one.text}. {one.advice}", CalibrationWarning)

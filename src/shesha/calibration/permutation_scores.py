@@ -1,0 +1,205 @@
+"""Scores under permutations: the views are made once, and only relabelled for each draw."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from shesha.inputs import validation as check
+from shesha.kernels.permutation_products import permutation_grids
+from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.measures import Measure
+from shesha.nulls.permutations import identity_first
+from shesha.support import memory as memory
+from shesha.support.arrays import to_host
+from shesha.support.types import Index, Matrix
+from shesha.support.warnings import NotEstimable
+from shesha.views import Adjusted, Gram, PartialRdm, RankedRdm, Refitted, Representation, Symmetric, View
+
+Result = TypeVar("Result")
+Outcome = float | Exception
+"""A score, or why there is none."""
+_GATHER = 15
+"""A cross-product of p x q features is cheaper than gathering a triangle below p q = this many times n."""
+_AT_ONCE = 8
+"""Draws that a thread takes at a time: some measures need less time for one than handing it over takes."""
+_SHORT = 2e-3
+"""Seconds for so many draws below which threads only wait for each other: they share one interpreter."""
+
+
+@dataclass(frozen=True)
+class _Inner:
+    """Stands for two views whose inner product is known: measures of it accept arrays."""
+
+    value: Any
+
+    def inner(self, other: object) -> Any:
+        return self.value
+
+
+def grids(measure: Measure, rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]) -> Iterator[Matrix]:
+    """For each order, yield the scores of every row view with every column view relabelled."""
+    if _multiplies(measure, rows, columns):
+        totals = _products(rows, columns, orders)
+        return (np.asarray(_scores_from_products(measure, total), dtype=np.float64) for total in totals)
+    return _score_each_pair(measure, rows, columns, orders)
+
+
+def shared(measures: Sequence[Measure], a: View, b: View) -> list[list[Measure]]:
+    """Put measures of one kind of view together that do best to go through the draws side by side."""
+    products = [measure for measure in measures if _multiplies(measure, [a], [b])]
+    others = [measure for measure in measures if measure not in products]
+    return [some for some in (products, others) if some]
+
+
+def side_by_side(measures: Sequence[Measure], a: View, b: View, orders: Sequence[Index]) -> Iterator[list[Outcome]]:
+    """Yield the observed scores of measures that `shared` puts together, then those of each order.
+
+    What several of them need of two views is worked out once. A failure is handed out in place of a score.
+    """
+    orders = identity_first(orders)
+    if _multiplies(measures[0], [a], [b]):
+        for total in _products([a], [b], orders):
+            yield [_outcome(lambda m=m, t=total: float(_scores_from_products(m, t)[0, 0])) for m in measures]  # type: ignore[misc]
+        return
+
+    def scores(order: Index) -> list[Outcome]:
+        moved = b.permute(order)
+        return [_outcome(lambda m=measure: _score(m, a, moved)) for measure in measures]  # type: ignore[misc]
+
+    yield from _map_orders(scores, orders)
+
+
+def _outcome(score: Callable[[], float]) -> Outcome:
+    try:
+        return score()
+    except Exception as error:  # One measure's failure must not stop the others.
+        return error
+
+
+def _multiplies(measure: Measure, rows: Sequence[View], columns: Sequence[View]) -> bool:
+    return measure.inner_product and _gathers(rows[0], columns[0]) and _fits(rows, columns)
+
+
+def lighten(view: View) -> View:
+    """Keep of a kernel matrix only what gathering needs; features are the larger part of many layers."""
+    if isinstance(view, Gram) and view.factor is not None and _gathers(view, view):
+        return view.dense()
+    return view
+
+
+def _gathers(a: View, b: View) -> bool:
+    """Whether gathering triangles is the faster way: it is not for few features of many rows."""
+    if isinstance(a, Gram) and isinstance(b, Gram) and a.factor is not None and b.factor is not None:
+        return bool(a.factor.shape[1] * b.factor.shape[1] >= _GATHER * a.n_rows)
+    # What covariates leave of distances is more than gathered.
+    return all(isinstance(side, Gram | RankedRdm) and not isinstance(side, PartialRdm) for side in (a, b))
+
+
+def null_view(measure: Measure, side: Representation, view: View) -> View:
+    """Return what stands for a view in a null: itself, unless covariates must be taken out again in every order."""
+    if isinstance(side, Adjusted) and not isinstance(view, PartialRdm):
+        return Refitted(side, measure.look)
+    return view
+
+
+def _fits(rows: Sequence[View], columns: Sequence[View]) -> bool:
+    n: int = rows[0].n_rows  # type: ignore[attr-defined]
+    return bool(8 * n * n * (len(rows) / 2 + len(columns)) <= memory.memory_budget())
+
+
+def _products(rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]) -> Iterator[Matrix]:
+    """For each order, yield the inner products of every row view with every column view relabelled."""
+    left, right = ([_symmetric(view) for view in side] for side in (rows, columns))
+    n: int = rows[0].n_rows  # type: ignore[attr-defined]
+    triangles = permutation_grids([one.triangle for one in left], [one.triangle for one in right], n, orders)
+    weight = left[0].weight
+    own, other = (_diagonals(side) for side in (left, right))
+    for order, products in zip(orders, triangles, strict=True):
+        total = weight * products
+        if own is not None and other is not None:
+            total += own @ other[:, order].T
+        yield total
+
+
+def _scores_from_products(measure: Measure, total: Matrix) -> Any:
+    both = _Inner(total)
+    return measure.function(both, both, **measure.parameters)
+
+
+def _diagonals(side: Sequence[Symmetric]) -> Matrix | None:
+    found = [to_host(one.diagonal) for one in side if one.diagonal is not None]
+    return np.stack(found) if found else None
+
+
+def _symmetric(view: View) -> Symmetric:
+    found: Symmetric = view.symmetric()  # type: ignore[attr-defined]
+    return found
+
+
+def _score_each_pair(
+    measure: Measure, rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]
+) -> Iterator[Matrix]:
+    def grid(order: Index) -> Matrix:
+        moved = [view.permute(order) for view in columns]
+        return np.array([[_score(measure, a, b) for b in moved] for a in rows])
+
+    return _map_orders(grid, orders)
+
+
+def _map_orders(work: Callable[[Index], Result], orders: Sequence[Index]) -> Iterator[Result]:
+    """Do the work for each order, in order: in threads unless a draw is short."""
+
+    def some(start: int) -> list[Result]:
+        return [work(order) for order in orders[start : start + _AT_ONCE]]
+
+    rest = range(_AT_ONCE, len(orders), _AT_ONCE)
+    with single_threaded_blas():
+        start = time.perf_counter()
+        first = some(0)
+        short = time.perf_counter() - start < _SHORT
+        yield from first
+        for found in map(some, rest) if short else parallel(some, rest):
+            yield from found
+
+
+def _score(measure: Measure, a: View, b: View) -> float:
+    try:
+        return measure.compare_views(a, b)
+    except NotEstimable:
+        return float("nan")
+
+
+class DrawError(RuntimeError):
+    """A function that was brought along failed; the message says in which draw, the cause how."""
+
+
+def function_scores(
+    function: Callable[[Any, Any], float], X: Sequence[Any], Y: Sequence[Any], orders: Sequence[Index]
+) -> Iterator[Matrix]:
+    """For each order, yield the function's values for every X and the rows of every Y in that order."""
+    for draw, order in enumerate(orders):
+        # Whatever a function does to its arguments, it does to copies.
+        moved = [y[order] for y in Y]
+        own = [x.clone() if hasattr(x, "clone") else x.copy() for x in X]
+        try:
+            values = [[check.real_number(function(x, y), "its value") for y in moved] for x in own]
+        except Exception as error:
+            where = "the observed pairing" if draw == 0 else f"draw {draw} of {len(orders) - 1}"
+            raise DrawError(f"the measure failed in {where}: {type(error).__name__}: {error}") from error
+        yield np.array(values)
+
+
+def null_scores(measure: Measure, a: View, b: View, orders: Sequence[Index]) -> Iterator[Matrix]:
+    """Yield the observed score, then that of each order, as grids of one cell."""
+    return grids(measure, [a], [b], identity_first(orders))
+
+
+def observed_score(measure: Measure, a: View, b: View) -> float:
+    """The score of the pairing as given; NotEstimable tells why there is none."""
+    with single_threaded_blas():
+        return measure.compare_views(a, b)

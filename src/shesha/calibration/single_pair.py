@@ -1,0 +1,206 @@
+"""One similarity beside its null."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.calibration.dependence_warnings import warn_of_dependence
+from shesha.calibration.pair_doubts import doubts_of_pair, leave_out_scorer, weigh_doubts
+from shesha.calibration.subject import covariate_design, prepare
+from shesha.inputs import labels_in_order
+from shesha.inputs import validation as check
+from shesha.measures.registry import Choice
+from shesha.nulls.permutations import Design, draw_permutations, identity_first
+from shesha.nulls.summary import best_value, require_attainable_maximum, summarise
+from shesha.results import Calibrated
+from shesha.support.progress import track
+from shesha.support.seeds import number
+from shesha.support.types import Matrix, Seed
+from shesha.support.warnings import NotEstimable
+from shesha.views import Rdm
+
+
+def calibrate(
+    X: ArrayLike | Rdm,
+    Y: ArrayLike | Rdm,
+    measure: Choice = "CKA",
+    *,
+    n_permutations: int = 200,
+    alpha: float = 0.05,
+    maximum: float | None = None,
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    within: ArrayLike | None = None,
+    shift: bool = False,
+    block_length: int | None = None,
+    permutations: ArrayLike | None = None,
+    truncate: int | float | None = None,
+    covariates: ArrayLike | Rdm | None = None,
+    seed: Seed = None,
+    **options: Any,
+) -> Calibrated:
+    """Give a similarity a zero point and a p-value: its distribution when the rows are matched at random.
+
+    Observed value and null come from the same kernel; views of the data are made once and only relabelled.
+    The null says "no relation at all": rows that depend on one another need `shift` (time points), `groups` (cells of
+    a donor) or `blocks` (batches); `shesha.nulls.exchange` has the details. If they look dependent and none is given, a
+    `CalibrationWarning` says so. Ctrl-C returns what the draws so far give.
+
+    Parameters
+    ----------
+    X, Y : arrays of shape (n_samples, n_features), or Rdm
+        Row i of both is the same input; rows that have names are matched by them.
+    measure : str, Measure or function
+        A measure (see `shesha.measures`), or any f(X, Y) -> float of your own, for which higher is closer and rows
+        of Y are permuted.
+    n_permutations : int
+        Draws K; at least 1 / alpha - 1, or nothing could ever be significant.
+    alpha : float
+        Level of the threshold, in (0, 1).
+    maximum : float, optional
+        Value of perfect agreement, which no score may pass; default: the measure's bound. A function of your own has
+        none unless given.
+    blocks : array of shape (n_samples,), optional
+        Labels: rows are permuted within blocks only (sessions, batches).
+    groups : array of shape (n_samples,), optional
+        Labels: whole groups take each other's place, their rows in order (trials of a subject); only equally large ones
+        can (`shesha.nulls.equal_groups` makes them so).
+    within : array of shape (n_samples,), optional
+        A covariate that both depend on (depth, length, norm), as numbers, which are cut into strata of about ten rows,
+        or as labels: rows are permuted within strata only.
+    shift : bool
+        Rows are a series (each block one of its own): it is turned round, its end joined to its beginning. Where there
+        are no more than K shifts, each is taken once, and p is exact.
+    block_length : int, optional
+        Rows are a series (each block one of its own): stretches of so many consecutive rows are exchanged.
+    permutations : array of shape (n_permutations, n_samples), optional
+        Draw k compares X with Y[permutations[k]]; instead of random ones.
+    truncate : int or float, optional
+        Compare only the leading principal components of each: their number, or the share of the variance that they
+        hold. Measures that decompose something in every draw (CCA, Procrustes) take seconds with 256 features
+        and minutes with 1,024.
+    covariates : array of shape (n_samples,) or (n_samples, n_covariates), DataFrame, or Rdm, optional
+        What both are known to depend on (batch, depth, length), to be taken out: numbers or labels, or distances
+        between rows. Measures of features look at what a linear fit leaves of them (partial CKA, ...), those of ranked
+        distances take out the ranks of the distances between covariates (partial RSA). The null exchanges rows of like
+        covariates (within `blocks`, if given; another design or `permutations` take the place of this) and takes the
+        covariates out again in every draw (Freedman and Lane), which costs a view per draw. `docs/calibration.md` has
+        false positives and power.
+    seed : int, Generator or None
+        Draws the permutations.
+    **options
+        Options of the measure, such as k=20.
+
+    Returns
+    -------
+    Calibrated
+        Observed value, threshold, calibrated score, p-value, and other summaries of the null.
+
+    Raises
+    ------
+    ValueError
+        If rows are not paired, there are too few permutations for alpha, or the measure does not look at which row is
+        which, so that it has no such null (MagDiff, IMD, ...).
+    shesha.calibration.DrawError
+        If a function of your own fails, or gives no number; it tells in which draw.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.standard_normal((50, 40)), rng.standard_normal((50, 40))
+    >>> found = calibrate(X, Y, "CKA", seed=0)
+    >>> round(found.observed, 2), found.score, found.significant
+    (0.41, 0.0, False)
+    """
+    subject = prepare(X, Y, measure, options, truncate=truncate, seed=seed, covariates=covariates)
+    design: Design = {
+        "blocks": blocks,
+        "groups": groups,
+        "within": within,
+        "shift": shift,
+        "block_length": block_length,
+    }
+    design = cast(Design, labels_in_order((side.names for side in subject.sides), design))
+    orders, exchanged = draw_permutations(
+        subject.n_rows,
+        n_permutations,
+        alpha,
+        design=covariate_design(design, permutations, subject.covariates),
+        permutations=permutations,
+        seed=seed,
+    )
+    dependence = warn_of_dependence(subject.sides, design, permutations)
+    doubts = doubts_of_pair(subject.sides, design, dependence, only_cheap=True)
+    best = best_value(subject.closer, subject.bounds, maximum)
+    common: dict[str, Any] = {
+        "measure": subject.name,
+        "closer": subject.closer,
+        "maximum": best,
+        "alpha": float(alpha),
+        "n_rows": subject.n_rows,
+        "exchanged": exchanged,
+        "seed": number(seed),
+        "options": plain_options(options, truncate)
+        | ({} if covariates is None else {"covariates": _plain(covariates)}),
+    }
+    try:
+        scores, interrupted = collect(subject.scores(identity_first(orders)), len(orders) + 1)
+    except NotEstimable as reason:
+        return missing_result(str(reason), len(orders), common)
+    observed, null = float(scores[0, 0, 0]), scores[1:, 0, 0]
+    if np.isnan(observed):
+        return missing_result("the measure gave NaN for the observed pairing", len(null), common)
+    found = summarise(observed, null, subject.closer, alpha, best)
+    require_attainable_maximum(maximum, observed, found.threshold, subject.closer)
+    without = leave_out_scorer(subject, measure, options, truncate, seed) if covariates is None else None
+    doubts = weigh_doubts(doubts, subject, observed, found.null_mean, found.null_sd, best, without)
+    return Calibrated(
+        observed=observed,
+        n_permutations=len(null),
+        null=tuple(null.tolist()),
+        interrupted=interrupted,
+        doubts=doubts,
+        **vars(found),
+        **common,
+    )
+
+
+def missing_result(reason: str, n_permutations: int, common: dict[str, Any]) -> Calibrated:
+    """Return the result of a measure that the data cannot give, with a warning that says why."""
+    nan = check.not_estimable(reason)
+    numbers = ("observed", "score", "p_value", "threshold", "percentile", "null_mean", "null_sd", "centred", "z")
+    missing: dict[str, Any] = dict.fromkeys(numbers, nan)
+    return Calibrated(**missing, adjusted=nan, n_permutations=n_permutations, reason=reason, **common)
+
+
+def plain_options(options: dict[str, Any], truncate: int | float | None) -> dict[str, Any]:
+    """Options as plain values, for the result."""
+    given = options | ({} if truncate is None else {"truncate": truncate})
+    return {name: _plain(value) for name, value in given.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Return a plain value; of anything else, such as an array for a function of one's own, only what it is."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    shape = f" of shape {tuple(value.shape)}" if hasattr(value, "shape") else ""
+    return f"{getattr(value, '__name__', type(value).__name__)}{shape}"
+
+
+def collect(scores: Iterator[Matrix], total: int) -> tuple[Matrix, bool]:
+    """Take the scores as they come; Ctrl-C keeps what has come, if that is at least one draw."""
+    found: list[Matrix] = []
+    try:
+        found.extend(track(scores, total, "permuting"))
+    except KeyboardInterrupt:
+        if len(found) < 2:
+            raise
+        return np.stack(found), True
+    return np.stack(found), False

@@ -1,0 +1,36 @@
+"""Pictures: plain arrays in, matplotlib Axes out. Nothing here knows a result; results draw themselves with these."""
+
+from __future__ import annotations
+
+from shesha.charts._against_chance import against_chance
+from shesha.charts._agreement import agreement
+from shesha.charts._axes import PALETTE, pyplot
+from shesha.charts._boxes import boxes, legend_of_colours
+from shesha.charts._curves import chance_band, curves
+from shesha.charts._drift import drift_bars
+from shesha.charts._heat_map import frame_cell, heat_map
+from shesha.charts._intervals import Series, intervals
+from shesha.charts._leaf_order import leaf_order
+from shesha.charts._map import similarity_map
+from shesha.charts._null import null_distribution
+from shesha.charts._spectra import spectra
+
+__all__ = [
+    "PALETTE",
+    "Series",
+    "against_chance",
+    "agreement",
+    "boxes",
+    "chance_band",
+    "curves",
+    "drift_bars",
+    "frame_cell",
+    "heat_map",
+    "intervals",
+    "leaf_order",
+    "legend_of_colours",
+    "null_distribution",
+    "pyplot",
+    "similarity_map",
+    "spectra",
+]

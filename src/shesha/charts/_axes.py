@@ -1,0 +1,47 @@
+"""What all pictures share: where they are drawn, how names are printed, and colours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shesha.support.optional import require
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+OBSERVED = "#c55a11"
+EXPECTED = "#7f7f7f"
+# Okabe and Ito's colours: they differ for the colour-blind as well.
+PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#7f7f7f", "#000000", "#c5b000")
+
+
+def pyplot() -> Any:
+    """Import what draws."""
+    return require("matplotlib.pyplot", "plot", "plots need matplotlib")
+
+
+def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    """Return the axes given, or those of a new figure of a size in inches."""
+    plt = pyplot()
+    if ax is None:
+        _, ax = plt.subplots(figsize=size, layout="constrained")
+    if not hasattr(ax, "get_figure") or not hasattr(ax, "imshow"):
+        raise TypeError(f"ax must be Axes of matplotlib, got {type(ax).__name__}")
+    return ax
+
+
+def shorten(name: object, most: int = 32) -> str:
+    """Return a name that leaves room for the picture, as matplotlib prints it.
+
+    Examples
+    --------
+    >>> shortened("a"), shortened("embeddings " * 9)
+    ('a', 'embeddings embeddings embeddi...')
+    """
+    text = " ".join(str(name).split())
+    return literal(text if len(text) <= most else f"{text[: most - 3]}...")
+
+
+def literal(name: object) -> str:
+    """Return a name as matplotlib prints it, not as a formula."""
+    return str(name).replace("$", r"\$")

@@ -1,0 +1,88 @@
+"""Scores with their intervals, and what chance alone gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.charts._axes import EXPECTED, axes_or_new, literal, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_STYLES = (("o", "#1f4e79"), ("s", "#c55a11"), ("^", "#009e73"), ("D", "#cc79a7"), ("v", "#56b4e9"))
+
+
+@dataclass(frozen=True)
+class Series:
+    """One score of several things: values and the ends of their intervals, NaN where there is none."""
+
+    values: Sequence[float]
+    lows: Sequence[float]
+    highs: Sequence[float]
+
+
+def intervals(
+    names: Sequence[str],
+    scores: Mapping[str, Series],
+    thresholds: Sequence[float] | None = None,
+    *,
+    label: str = "",
+    joined: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw scores with their intervals, side by side, and the thresholds that chance alone sets.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What was scored, from left to right.
+    scores : mapping of str to Series
+        Each score's values and intervals, one per name.
+    thresholds : sequence of float, optional
+        The chance threshold of each; NaN where there is none.
+    label : str
+        What the scores measure.
+    joined : bool
+        Lines join what was scored from left to right; else each threshold is a dash of its own.
+    ax : matplotlib Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = axes_or_new(ax, (max(4.5, 0.9 * len(names) + 2), 3.4))
+    places = np.arange(len(names))
+    for place, (name, series) in enumerate(scores.items()):
+        value, low, high = (np.asarray(part, dtype=float) for part in (series.values, series.lows, series.highs))
+        marker, colour = _STYLES[place % len(_STYLES)]
+        spread = np.abs(np.vstack([value - low, high - value]))
+        ax.errorbar(
+            *(places, value),
+            yerr=spread,
+            label=shorten(name),
+            marker=marker,
+            color=colour,
+            capsize=3,
+            linewidth=1.2,
+            markersize=5,
+            linestyle="-" if joined else "none",
+        )
+    if thresholds is not None and joined:
+        ax.plot(places, thresholds, color=EXPECTED, linestyle="--", linewidth=1, label="chance threshold")
+    elif thresholds is not None and np.isfinite(np.asarray(thresholds, dtype=float)).any():
+        ax.hlines(thresholds, places - 0.3, places + 0.3, color=EXPECTED, linestyle="--", label="chance threshold")
+    labels = [shorten(name) for name in names]
+    slanted = max(map(len, labels)) > 6
+    ax.set_xticks(places, labels, rotation=30 if slanted else 0, ha="right" if slanted else "center")
+    ax.set_ylabel(literal(label))
+    ax.set_ylim(min(-0.05, ax.get_ylim()[0]), 1.02)
+    ax.spines[["top", "right"]].set_visible(False)
+    # Apart from each other, points leave no corner free.
+    beside: dict[str, Any] = {} if joined else {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 2}
+    ax.legend(frameon=False, fontsize="small", **beside)
+    return ax

@@ -1,0 +1,69 @@
+"""Things in a plane: near each other where they are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.charts._axes import PALETTE, axes_or_new, literal
+from shesha.support.types import Matrix
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MARKS = "osD^vP*X<"
+
+
+def similarity_map(
+    coordinates: Matrix,
+    names: Sequence[str],
+    *,
+    explained: float | None = None,
+    groups: Sequence[str] | None = None,
+    title: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw things as named points in a plane.
+
+    Parameters
+    ----------
+    coordinates : array of shape (n_things, 2)
+    names : sequence of str
+        Written beside the points.
+    explained : float, optional
+        Share of the squared distances that the plane shows, said below it: a map that shows half of them misleads.
+    groups : sequence of str, optional
+        One per thing, told apart by colour and shape.
+    title : str
+        What is shown.
+    ax : matplotlib Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    places = np.asarray(coordinates, dtype=float)
+    if places.ndim != 2 or places.shape != (len(names), 2):
+        raise ValueError(f"coordinates must have a row of two numbers per name ({len(names)}), got {places.shape}")
+    ax = axes_or_new(ax, (5.0, 4.2))
+    kinds = ["" for _ in names] if groups is None else [str(one) for one in groups]
+    if len(kinds) != len(names):
+        raise ValueError(f"groups must have one entry per name ({len(names)}), got {len(kinds)}")
+    for number, kind in enumerate(dict.fromkeys(kinds)):
+        own = places[[one == kind for one in kinds]]
+        colour, mark = PALETTE[number % len(PALETTE)], _MARKS[number % len(_MARKS)]
+        ax.scatter(own[:, 0], own[:, 1], s=36, label=literal(kind), color=colour, marker=mark)
+    for (x, y), name in zip(places, names, strict=True):
+        ax.annotate(literal(name), (x, y), xytext=(5, 4), textcoords="offset points", fontsize="small")
+    # Distances are the message: both axes have one scale, and no numbers, which mean nothing.
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.margins(0.15)
+    ax.set(xticks=[], yticks=[], title=literal(title))
+    if explained is not None:
+        ax.set_xlabel(f"{100 * explained:.0f} % of the squared distances are shown", fontsize="small")
+    if groups is not None:
+        ax.legend(frameon=False, fontsize="small")
+    return ax

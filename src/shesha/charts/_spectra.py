@@ -1,0 +1,44 @@
+"""Spectra: how the variance of representations is shared out among their directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.charts._axes import PALETTE, axes_or_new, literal
+from shesha.charts._curves import DASHES
+from shesha.support.types import Vector
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LEAST = 1e-12
+"""Shares below this are rounding, and zeros have no logarithm."""
+
+
+def spectra(shares: Mapping[str, Vector], *, ax: Axes | None = None) -> Axes:
+    """Draw shares of the variance against the number of the direction, both logarithmic.
+
+    Parameters
+    ----------
+    shares : mapping of str to array of shape (n_directions,)
+        Largest first, adding up to 1.
+    ax : matplotlib Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = axes_or_new(ax, (4.8, 3.4))
+    for place, (name, own) in enumerate(shares.items()):
+        seen = np.asarray(own, dtype=float)
+        seen = seen[seen > _LEAST]
+        colour, dashes = PALETTE[place % len(PALETTE)], DASHES[place % len(DASHES)]
+        ax.plot(np.arange(1, len(seen) + 1), seen, label=literal(name), color=colour, linestyle=dashes)
+    ax.set(xscale="log", yscale="log", xlabel="direction, largest first", ylabel="share of the variance")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize="small")
+    return ax

@@ -1,0 +1,160 @@
+"""What `shesha compare` does with representations, by how many there are and what is asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from shesha.cli._design_options import Asked
+from shesha.cli._outputs import Outputs, describe_inputs
+from shesha.cli._pairs import calibrated_pairs
+
+if TYPE_CHECKING:
+    from shesha.results import Score
+
+_NO_VALUE = 2
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """What was asked, of arrays that are in memory.
+
+    Attributes
+    ----------
+    measures : list of str
+    files : list of Path
+        Where the arrays come from.
+    models : list of str or None
+        What made the arrays, where they come from no files.
+    exchanged : Asked
+        Which rows may take each other's place, and what is taken out.
+    permutations, confidence, seed
+        Of chance levels and intervals.
+    outputs : Outputs
+    """
+
+    measures: list[str]
+    files: list[Path]
+    models: list[str] | None
+    exchanged: Asked
+    permutations: int
+    confidence: float
+    seed: int
+    outputs: Outputs
+
+    def pair(self, arrays: dict[str, Any], *, calibrate: bool) -> None:
+        """Compare two representations by every measure."""
+        from shesha.comparison import compare
+
+        (first, X), (second, Y) = arrays.items()
+        found = compare(
+            X,
+            Y,
+            self.measures,
+            names=(first, second),
+            calibrate=calibrate,
+            confidence=self.confidence,
+            n_permutations=self.permutations,
+            **self.exchanged.design,
+            covariates=self.exchanged.covariates,
+            seed=self.seed,
+        )
+        self._write(found, arrays, self.permutations if calibrate else 0)
+        require_value(found.scores)
+
+    def calibrate_all_pairs(self, arrays: dict[str, Any]) -> None:
+        """Compare every pair of several representations with its chance level."""
+        pairs = calibrated_pairs(
+            arrays,
+            self.measures,
+            confidence=self.confidence,
+            n_permutations=self.permutations,
+            **self.exchanged.design,
+            seed=self.seed,
+        )
+        self._write(pairs, arrays, self.permutations)
+        require_value([score for one in pairs.comparisons for score in one.scores])
+
+    def compare_all_pairs(self, arrays: dict[str, Any], *, workers: int | None) -> None:
+        """Compare every pair of several representations."""
+        from shesha.comparison import compare_all
+        from shesha.comparison.compare import require_calibrate
+
+        require_calibrate(self.exchanged.design, None)
+        pairs = compare_all(arrays, self.measures, workers=workers, seed=self.seed, layer_axis=None)
+        self.outputs.write(pairs, self.files, picture=partial(pairs.plot, pairs.measures[0]))
+        require_value([pair.score for pair in pairs.scores])
+
+    def compare_within(self, arrays: dict[str, Any], classes: Any, *, standard: bool) -> None:
+        """Compare two representations within each class, by default with the measures that suit few rows."""
+        from shesha.comparison.within_classes import MEASURES, compare_within
+
+        if len(arrays) != 2:
+            raise ValueError(f"--labels needs exactly two representations, got {len(arrays)}: choose them with --key")
+        (first, X), (second, Y) = arrays.items()
+        asked = {
+            name: value for name, value in self.exchanged.design.items() if value is not None and value is not False
+        }
+        others = [f"--{name.replace('_', '-')}" for name in asked if name not in ("blocks", "groups")]
+        others += ["--plot"] * (self.outputs.plot is not None)
+        others += ["--covariates"] * (self.exchanged.covariates is not None)
+        if others:
+            raise ValueError(
+                f"{others[0]} must be left out with --labels, got both: --blocks and --groups may be given"
+            )
+        found = compare_within(
+            X,
+            Y,
+            classes,
+            MEASURES if standard else self.measures,
+            names=(first, second),
+            n_permutations=self.permutations,
+            confidence=self.confidence,
+            seed=self.seed,
+            **asked,  # type: ignore[arg-type]
+        )
+        self.outputs.write(found, self.files)
+        require_value([score for one in (*found.classes.values(), found.whole) for score in one.scores])
+
+    def _write(self, found: Any, arrays: dict[str, Any], permutations: int) -> None:
+        self.outputs.write(
+            found,
+            self.files,
+            report="\n".join([str(found), *_default_measures_note(self.measures, permutations)]),
+            picture=partial(self._heat_map, arrays),
+            data=describe_inputs(self.files, self.models),
+        )
+
+    def _heat_map(self, arrays: dict[str, Any]) -> Any:
+        from shesha.comparison import compare_all
+
+        pairs = compare_all(arrays, self.measures[:1], seed=self.seed, layer_axis=None)
+        return pairs.plot(pairs.measures[0])
+
+
+def require_value(scores: Sequence[Score]) -> None:
+    """End with status 2 if no measure has a value."""
+    if not any(score.has_value for score in scores):
+        typer.echo("shesha: no measure has a value", err=True)
+        raise typer.Exit(_NO_VALUE)
+
+
+def _default_measures_note(chosen: list[str], permutations: int) -> list[str]:
+    """Say what was left out of the standard measures, and how small a p-value can be."""
+    from shesha.measures import choose
+    from shesha.report import page_width, wrap
+
+    told = []
+    if chosen == ["standard"]:
+        standard = {one.name for one in choose("standard")}
+        costly = ", ".join(one.name for one in choose("all") if one.name not in standard)
+        told.append(f"Left out: {costly}, which takes longer than all the others together: --measures {costly}")
+    if permutations:
+        least = 1 / (permutations + 1)
+        told.append(f"p compares with {permutations:,} random matchings of the rows and cannot fall below {least:.2g}.")
+    return [line for text in told for line in wrap(text, page_width(), hanging="")]

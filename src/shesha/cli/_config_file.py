@@ -1,0 +1,140 @@
+"""Defaults of options that a project keeps in a file: `shesha.toml`, or `[tool.shesha]` of `pyproject.toml`.
+
+    seed = 1                 # every command that has the option
+    [audit]
+    metric = "correlation"   # one command
+    [bench.run]
+    workers = 4
+
+The nearest file counts, from the working folder upwards; the command line wins. Nothing in it is executed.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from shesha.support import spelling as spelling
+
+OWN, SHARED = "shesha.toml", "pyproject.toml"
+Settings = Mapping[str, Any]
+Place = tuple[str, ...]
+
+
+def find_settings(folder: Path) -> tuple[Path, Settings] | None:
+    """Return the nearest file with settings and what it says; None if there is none from this folder upwards.
+
+    Raises
+    ------
+    ValueError
+        If `shesha.toml` is no TOML. A broken `pyproject.toml` is others' concern, and passed over.
+    """
+    for place in (folder, *folder.parents):
+        if (place / OWN).is_file():
+            return place / OWN, _read(place / OWN)
+        if (place / SHARED).is_file():
+            try:
+                tools = tomllib.loads((place / SHARED).read_text(encoding="utf-8")).get("tool", {})
+            except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError):
+                continue
+            if isinstance(tools, dict) and isinstance(tools.get("shesha"), dict):
+                return place / SHARED, tools["shesha"]
+    return None
+
+
+def _read(path: Path) -> Settings:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} must be TOML, got {error}") from error
+
+
+def default_map(program: Any, settings: Settings, path: Path) -> dict[str, Any]:
+    """Translate settings into the defaults of the program's commands.
+
+    Parameters
+    ----------
+    program : click group
+    settings : mapping
+        Options by their long names without the hyphens in front, in tables of commands or outside of them.
+    path : Path
+        For messages.
+
+    Returns
+    -------
+    dict
+        Nested by command, with the names of parameters.
+
+    Raises
+    ------
+    ValueError
+        If a name is no option of its command, or a value is of another kind than the option takes; close names are
+        listed.
+    """
+    leaves = dict(_leaves(program))
+    made: dict[str, Any] = {}
+    for place, key, value in sorted(_entries(settings), key=lambda entry: len(entry[0])):
+        below = {leaf: options for leaf, options in leaves.items() if leaf[: len(place)] == place}
+        name = ".".join((*place, key))
+        if not below:
+            tables = {".".join(leaf[:depth]) for leaf in leaves for depth in range(1, len(leaf) + 1)}
+            raise ValueError(_unknown(f"{path}: {name} must be in the table of a command", ".".join(place), tables))
+        users = {leaf: options[key] for leaf, options in below.items() if key in options}
+        if not users:
+            known = {one for options in below.values() for one in options}
+            raise ValueError(_unknown(f"{path}: {name} must be an option", key, known))
+        for leaf, option in users.items():
+            _table(made, leaf)[option.name] = _check_value(option, value, path, name)
+    return made
+
+
+def _entries(settings: Settings, place: Place = ()) -> Iterator[tuple[Place, str, Any]]:
+    """Yield every value with the command or group that it is for, () for all."""
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _entries(value, (*place, key))
+        else:
+            yield place, key, value
+
+
+def _leaves(group: Any, place: Place = ()) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Yield every command with its options by their long names."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _leaves(command, (*place, name))
+        else:
+            long = {one: option for option in command.params for one in option.opts if one.startswith("--")}
+            yield (*place, name), {one[2:]: option for one, option in long.items() if not option.is_eager}
+
+
+def _table(made: dict[str, Any], leaf: Place) -> dict[str, Any]:
+    for name in leaf:
+        made = made.setdefault(name, {})
+    return made
+
+
+def _check_value(option: Any, value: Any, path: Path, name: str) -> Any:
+    """Refuse what the command line could not say either."""
+    if option.is_flag != isinstance(value, bool):
+        raise ValueError(f"{path}: {name} must be {'true or false' if option.is_flag else 'a value'}, got {value!r}")
+    if isinstance(value, list) != option.multiple:
+        raise ValueError(f"{path}: {name} must be {'a list' if option.multiple else 'one value'}, got {value!r}")
+    # Texts, as on the command line, so that the same words refuse what is wrong.
+    return value if isinstance(value, bool) else [str(one) for one in value] if option.multiple else str(value)
+
+
+def _unknown(expected: str, name: str, known: Collection[str]) -> str:
+    close = spelling.close_names(name, sorted(known))
+    return f"{expected}{spelling.did_you_mean(close[:1])}"
+
+
+def describe_defaults(path: Path, defaults: Mapping[str, Any], words: Sequence[str]) -> str | None:
+    """Say which defaults the command that these words name takes from the file; None if it takes none."""
+    for word in words:
+        if not isinstance(defaults.get(word), Mapping):
+            break
+        defaults = defaults[word]
+    values = [f"{key} = {value}" for key, value in defaults.items() if not isinstance(value, Mapping)]
+    return f"defaults from {path}: {', '.join(values)}" if values else None

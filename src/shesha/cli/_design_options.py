@@ -1,0 +1,125 @@
+"""Options that say which rows may take each other's place, for every command that permutes rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shesha.cli._inputs import load_labels
+
+if TYPE_CHECKING:
+    from shesha.nulls.permutations import Design
+
+_WHERE = "FILE with one label per row, or COLUMN of the first FILE"
+
+Blocks = Annotated[
+    str | None,
+    typer.Option(metavar="FILE|COLUMN", help=f"Rows are permuted within blocks only (sessions, batches): {_WHERE}."),
+]
+Groups = Annotated[
+    str | None,
+    typer.Option(metavar="FILE|COLUMN", help=f"Rows of a group move together (subjects, donors): {_WHERE}."),
+]
+Within = Annotated[
+    str | None,
+    typer.Option(metavar="FILE|COLUMN", help=f"Rows are permuted within strata of a covariate (depth): {_WHERE}."),
+]
+Shift = Annotated[bool, typer.Option("--shift", help="Rows are a series: turn it round instead of permuting rows.")]
+BlockLength = Annotated[
+    int | None, typer.Option(help="Rows are a series: exchange stretches of so many consecutive rows.")
+]
+
+Labels = Annotated[
+    str | None,
+    typer.Option(metavar="FILE|COLUMN", help=f"Class labels (cell types): {_WHERE}."),
+]
+
+Covariates = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FILE|COLUMN",
+        help="Take out what both depend on, numbers or labels (batch, depth; may be repeated): FILE with one per row, "
+        "or COLUMN of the first FILE.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the options name: columns are taken out of the features before anything is read."""
+
+    design: Design
+    columns: tuple[str, ...]
+    """Columns of the first file that are labels, not features."""
+    covariates: Any = None
+    """A table with a column for each, if any are named."""
+
+
+def read_design(
+    files: Sequence[Path],
+    blocks: str | None,
+    groups: str | None,
+    within: str | None,
+    shift: bool,
+    block_length: int | None,
+    covariates: Sequence[str] = (),
+    *,
+    by_position: bool = False,
+) -> Asked:
+    """Read what the options name.
+
+    Parameters
+    ----------
+    files : sequence of paths
+        The command's files; a column is one of the first.
+    blocks, groups, within, shift, block_length, covariates
+        The options as given.
+    by_position : bool
+        Whether labels belong to rows as they stand, whatever names the rows have.
+    """
+    named = {"blocks": blocks, "groups": groups, "within": within}
+    every = [*(value for value in named.values() if value is not None), *covariates]
+    columns = tuple(dict.fromkeys(value for value in every if not Path(value).exists()))
+    labels = {name: _read(name, value, files[0], by_position) for name, value in named.items() if value is not None}
+    design: Design = {"shift": shift, "block_length": block_length}
+    design.update(labels)  # type: ignore[typeddict-item]
+    return Asked(design, columns, _table(covariates, files[0], by_position))
+
+
+def labels_named(option: str, value: str | None, first: Path, *, by_position: bool = False) -> Any:
+    """Read the labels that an option names, a file or a column of the first; None where it was not given."""
+    return None if value is None else _read(option, value, first, by_position)
+
+
+def _table(covariates: Sequence[str], first: Path, by_position: bool) -> Any:
+    """Put the columns beside each other, with the names of the rows where a file has some."""
+    if not covariates:
+        return None
+    from numpy import asarray
+    from pandas import DataFrame
+
+    from shesha.inputs import NamedRows, align_labels
+
+    found = {value: _read("covariates", value, first, by_position) for value in covariates}
+    counts = {value: len(column) for value, column in found.items()}
+    if len(set(counts.values())) > 1:
+        raise ValueError(f"--covariates must all have the same rows, got {counts}")
+    names = next((one.known for one in found.values() if isinstance(one, NamedRows)), None)
+    if names is None:
+        return DataFrame(found)
+    ordered = {value: asarray(align_labels(names, one, value, "covariates")) for value, one in found.items()}
+    return DataFrame(ordered, index=names.values)
+
+
+def _read(option: str, value: str, first: Path, by_position: bool) -> Any:
+    path = Path(value)
+    if path.exists():
+        return load_labels(path, None, by_position=by_position)
+    try:
+        return load_labels(first, value, by_position=by_position)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"--{option} must be a file, or a column of {first}, got {value!r}: {error}") from error

@@ -1,0 +1,113 @@
+"""What the commands share of reading representations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+LayerAxis = Annotated[
+    str,
+    typer.Option(
+        "--layer-axis",
+        metavar="0|1|2|none",
+        help="Axis of a 3-D array that counts layers; none: it is one representation, of token sequences.",
+        show_default="1, or 0 if the first axis is at most a third as long",
+    ),
+]
+"""The option by which commands read arrays of three dimensions; 'guess' where it is not given."""
+ByPosition = Annotated[
+    bool, typer.Option("--by-position", help="Row i of all files is the same input, whatever names the rows have.")
+]
+"""The option by which commands take rows as they stand instead of matching them by their names."""
+Distances = Annotated[bool, typer.Option("--rdm", help="The arrays are distances between rows, not features.")]
+"""The option by which commands read distances: square, condensed, or stacks of square ones."""
+
+
+def read_representations(
+    files: list[Path],
+    keys: list[str] | None,
+    labels_inside: str | Sequence[str] | None = None,
+    layer_axis: str = "guess",
+    *,
+    by_position: bool = False,
+    fewest: int = 0,
+    distances: bool = False,
+) -> dict[str, Any]:
+    """Read every array of every file; a name that two files use is told apart by its file.
+
+    What has fewer columns than `fewest` is left out, unless it was named, or its file holds nothing else.
+    Where a file names its rows, the arrays carry these names, so that whatever takes them can match the rows.
+
+    How arrays of three dimensions were read is said, so whatever takes the result need not guess again: it gets
+    ``layer_axis=None``.
+    """
+    from shesha.comparison.index import too_narrow
+    from shesha.inputs import NamedRows
+    from shesha.io import open_file
+    from shesha.io.representation_names import full_name
+    from shesha.views import Rdm
+
+    axis = parse_layer_axis(layer_axis)
+
+    repeated = [str(path) for path in dict.fromkeys(files) if files.count(path) > 1]
+    if repeated:
+        raise ValueError(f"FILE must be given once each, got {', '.join(repeated)} repeatedly")
+    found: dict[str, Any] = {}
+    for path in files:
+        contents = open_file(path, keys=keys, labels_column=labels_inside, layer_axis=axis, distances=distances)
+        rows = None if by_position else contents.row_names
+        few = too_narrow({name: one.shape for name, one in contents.representations.items()}, keys, fewest)
+        for name, reason in few.items():
+            typer.echo(f"{path}: skipped {name}: {reason}", err=True)
+        for name, array in contents.representations.items():
+            if name in few:
+                continue
+            full = full_name(path, name, found, alone=len(files) == 1)
+            found[full] = array if rows is None else NamedRows(array, rows)
+            if distances:
+                found[full] = Rdm(found[full], full)
+        if keys is None:
+            for name, reason in contents.skipped.items():
+                if name != labels_inside and name not in (labels_inside or ()):
+                    typer.echo(f"{path}: skipped {name}: {reason}", err=True)
+        for name, split in contents.split.items():
+            if split.doubtful:
+                typer.echo(f"{path}: {name} is {split.describe('--layer-axis ')}", err=True)
+    return found
+
+
+def load_labels(path: Path, column: str | None, *, by_position: bool = False) -> Any:
+    """Read labels, with the names of the rows where the file has some, unless rows are taken as they stand."""
+    from shesha.io import read_labels
+    from shesha.io.readers import read_named_labels
+
+    return read_labels(path, column) if by_position else read_named_labels(path, column)
+
+
+def hold_directories(files: Sequence[Path]) -> bool:
+    """Whether one of the paths is a directory of files."""
+    from shesha.comparison.index import is_folder
+
+    return any(map(is_folder, files))
+
+
+def first_file(files: Sequence[Path]) -> Path:
+    """Return the first file, of a directory the first in it: where columns of labels are looked for."""
+    from shesha.comparison.index import is_folder
+    from shesha.io.readers import formats
+
+    if not is_folder(files[0]):
+        return files[0]
+    known = formats()
+    inside = [one for one in sorted(files[0].iterdir()) if one.suffix.lower() in known]
+    return inside[0] if inside else files[0]
+
+
+def parse_layer_axis(text: str) -> int | Literal["guess"] | None:
+    """Return what --layer-axis stands for."""
+    if text not in ("0", "1", "2", "none", "guess"):
+        raise ValueError(f"--layer-axis must be 0, 1, 2 or none, got {text!r}")
+    return "guess" if text == "guess" else None if text == "none" else int(text)

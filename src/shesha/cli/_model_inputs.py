@@ -1,0 +1,133 @@
+"""What the commands that read models share: from a name and texts to representations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shesha.cli._texts import parse_texts, read_texts
+
+Model = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model",
+        metavar="NAME|FOLDER",
+        help="Read the layers of this model instead of FILE: a folder with config.json and safetensors weights, a "
+        "package that carries them, or a name that transformers knows.",
+    ),
+]
+Texts = Annotated[
+    str | None,
+    typer.Option(
+        "--texts",
+        metavar="FILE|COLUMN",
+        help="What the model reads: a .txt file with a text per line, a table (FILE:COLUMN if it has several columns "
+        "of words), or a column of FILE.",
+    ),
+]
+Layers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--layers",
+        metavar="GLOB",
+        help="Modules of the model (may be repeated): * is one part between dots, ** any number: 'encoder.layer.*'.",
+    ),
+]
+Pool = Annotated[
+    str,
+    typer.Option("--pool", help="How tokens become a row: auto (as the model was made for), mean, cls, last, later."),
+]
+BatchSize = Annotated[int, typer.Option("--batch-size", help="Texts per pass of the model.")]
+Device = Annotated[str | None, typer.Option("--device", help="Where the model runs, such as cuda; default: processor.")]
+
+
+@dataclass(frozen=True)
+class FromModels:
+    """Models and the texts that they are to read.
+
+    Attributes
+    ----------
+    models : sequence of str
+        Names or folders.
+    file : Path
+        The file of the texts, where columns of labels are looked for as well.
+    column : str or None
+        The column of the texts.
+    """
+
+    models: Sequence[str]
+    file: Path
+    column: str | None
+    layers: list[str] | None
+    pool: str
+    batch_size: int
+    device: str | None = None
+
+    @classmethod
+    def parse(
+        cls,
+        models: list[str] | None,
+        files: list[Path] | None,
+        texts: str | None,
+        layers: list[str] | None,
+        pool: str,
+        batch_size: int,
+        device: str | None,
+    ) -> FromModels | None:
+        """Return what was asked for; None where files are to be read."""
+        if models:
+            return cls(models, *parse_texts(texts, list(files or ())), layers, pool, batch_size, device)
+        for option, there in (("--texts", texts), ("--layers", layers)):
+            if there:
+                raise ValueError(f"{option} must come with --model, got {option} alone")
+        if not files:
+            raise ValueError("Missing argument 'FILE...': it must be given unless --model is")
+        return None
+
+    def require_alone(self, **options: Any) -> None:
+        """Refuse options of files."""
+        given = [f"--{name.replace('_', '-')}" for name, there in options.items() if there]
+        if given:
+            raise ValueError(
+                f"{given[0]} must be left out with --model, got both: write the layers to a file first (shesha extract)"
+            )
+
+    def load_layers(self) -> dict[str, Any]:
+        """Return all layers of one model by name."""
+        if len(self.models) > 1:
+            raise ValueError(f"--model must be given once, got {', '.join(self.models)}")
+        return self._encode(self.models[0])
+
+    def last_layers(self) -> dict[str, Any]:
+        """Return the last block of each model, or all layers that were named, by model and layer."""
+        found: dict[str, Any] = {}
+        short = [Path(model).name for model in self.models]
+        names = short if len(set(short)) == len(short) else [f"{name} ({i})" for i, name in enumerate(short, 1)]
+        for name, model in zip(names, self.models, strict=True):
+            layers = self._encode(model)
+            kept = layers if self.layers else dict(list(layers.items())[-1:])
+            found |= {f"{name} {layer}": array for layer, array in kept.items()}
+        return found
+
+    def _encode(self, model: str, out: Path | None = None) -> dict[str, Any]:
+        from shesha.extract import encode
+
+        found = encode(
+            model,
+            read_texts(self.file, self.column),
+            self.layers or "all",
+            pool=self.pool,  # type: ignore[arg-type]  # Checked by name in the call.
+            batch_size=self.batch_size,
+            device=self.device,
+            out=out,
+        )
+        typer.echo(f"shesha: {found.describe()}", err=True)
+        return found
+
+    def write_layers(self, out: Path) -> dict[str, Any]:
+        """Write the layers of one model to a file, and return them."""
+        return self._encode(self.models[0], out)

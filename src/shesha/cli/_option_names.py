@@ -1,0 +1,97 @@
+"""What functions call their arguments, in the words of the command line."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+_OPTIONS = {
+    "y": "--labels",
+    "column": "--label-column",
+    "n_permutations": "--permutations",
+    "n_bootstrap": "--bootstrap",
+    "domains": "--domain",
+    "datasets": "--dataset",
+    "architectures": "--architecture",
+    "tests": "--test",
+    "keys": "--key",
+    "path": "FILE",
+    "reference": "REF",
+    "current": "CURRENT",
+    "batch": "BATCH",
+    "folder": "DIR",
+    "suite": "SUITE",
+    "out": "--out",
+    "only": "--where",
+    **{
+        name: f"--{name.replace('_', '-')}"
+        for name in (
+            *(
+                "aggregate",
+                "alpha",
+                "architecture",
+                "batch_size",
+                "block_length",
+                "blocks",
+                "confidence",
+                "dataset",
+                "domain",
+                "false_alarm",
+                "groups",
+                "keep_rows",
+                "key",
+                "layer_axis",
+                "metric",
+                "nulls",
+                "overwrite",
+                "run_length",
+                "tolerance",
+            ),
+            *("pairs", "pool", "pooling", "scheduler", "seed", "shift", "store", "test", "title", "within", "workers"),
+        )
+    },
+}
+_CHOICES = {"compare": "--measures", "measures": "NAME", "scores": "NAME"}
+"""How commands name the measures that they take; elsewhere --measure."""
+_SET = re.compile(
+    r"\b(blocks|groups|within|shift|block_length|layer_axis|n_permutations|pairs|overwrite|keep_rows)=(True\b)?"
+)
+_TWICE = re.compile(r"(--[\w-]+ \w+) \(\1\)")
+_SUBJECT = re.compile(r"(?:^|(?<=: )|(?<=; ))(" + "|".join(_OPTIONS) + r"|measures?|name)(?= must\b)")
+
+
+def name_options(text: str, command: str | None = None) -> str:
+    """Return a text that names options where it named arguments of functions.
+
+    Parameters
+    ----------
+    text : str
+        A message, or a report.
+    command : str, optional
+        The command; default: the one that runs.
+
+    Examples
+    --------
+    >>> name_options("y must hold classes, got 9 different labels for 10 rows", "audit")
+    '--labels must hold classes, got 9 different labels for 10 rows'
+    >>> name_options("for a series pass shift=True, for batches blocks=", "audit")
+    'for a series pass --shift, for batches --blocks'
+    """
+    running = (sys.argv[1] if len(sys.argv) > 1 else "") if command is None else command
+
+    def replace_name(found: re.Match[str]) -> str:
+        name = found[1]
+        if name in ("measure", "measures", "name"):
+            return _CHOICES.get(running, "--measure" if name != "name" else name)
+        return _OPTIONS[name]
+
+    found = _SET.sub(_option, _SUBJECT.sub(replace_name, text))
+    # Some messages name both.
+    return _TWICE.sub(r"\1", found).replace("--layer-axis None", "--layer-axis none")
+
+
+def _option(found: re.Match[str]) -> str:
+    """Write an option as it is given: a switch has no value, others stand before theirs."""
+    option = _OPTIONS[found[1]]
+    followed = found.string[found.end() : found.end() + 1]
+    return f"{option} " if not found[2] and followed.isalnum() else option

@@ -1,0 +1,84 @@
+"""The controls that fake groups are drawn from: coordinates of some of them, few enough to go through many times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from shesha.coherence.row_chunks import RowPieces
+from shesha.support.types import Index, Mask, Matrix, Vector
+
+_ENTRIES = 1 << 24
+"""Entries of the controls that are held; of more, evenly spaced ones."""
+_HELD = 4096
+"""Rows that are held at least, if there are so many."""
+_SPANNED = 2048
+"""The same, where there are more features than rows: coordinates in the span of the rows then take their place."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Rows of one block, about their mean."""
+
+    rows: Matrix
+    numbers: Index
+    """Which rows of the data these are."""
+
+    @cached_property
+    def total(self) -> Vector:
+        """Sum of the rows."""
+        return np.asarray(self.rows.sum(axis=0))
+
+    @cached_property
+    def squared(self) -> Vector:
+        """Squared lengths of the rows."""
+        return np.asarray(np.einsum("ij,ij->i", self.rows, self.rows))
+
+    @cached_property
+    def scatter(self) -> float:
+        """Variance of a row, summed over features."""
+        centred = self.squared.sum() - self.total @ self.total / len(self)
+        return float(centred / max(1, len(self) - 1))
+
+    def less_shift(self, inside: Mask) -> Pool:
+        """Return the same rows, those inside moved so that their mean is that of the others."""
+        rows = self.rows.copy()
+        rows[inside] -= rows[inside].mean(axis=0) - rows[~inside].mean(axis=0)
+        return Pool(rows - rows.mean(axis=0), self.numbers)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+
+def pool(rows: RowPieces, numbers: Index, largest: int) -> Pool:
+    """Hold enough of these rows to draw groups of up to `largest` from them, in the coordinates that take least.
+
+    Parameters
+    ----------
+    rows : RowPieces
+    numbers : array of row numbers
+    largest : int
+    """
+    wide = rows.shape[1] > _SPANNED
+    fewest = max(2 * largest, _SPANNED if wide else max(_HELD, _ENTRIES // rows.shape[1]))
+    if len(numbers) > fewest:
+        numbers = numbers[np.linspace(0, len(numbers) - 1, fewest).astype(np.intp)]
+    taken = rows.take(numbers)
+    if wide and len(numbers) < rows.shape[1]:
+        return Pool(_span_coordinates(taken), numbers)
+    dense = np.asarray(taken.toarray() if hasattr(taken, "toarray") else taken)
+    return Pool(np.ascontiguousarray(dense - dense.mean(axis=0)), numbers)
+
+
+def _span_coordinates(taken: Any) -> Matrix:
+    """Coordinates with the same inner products about the mean: rotating all rows changes no score."""
+    gram = taken @ taken.T
+    gram = np.asarray(gram.toarray() if hasattr(gram, "toarray") else gram)
+    gram = gram - gram.mean(axis=0)
+    gram -= gram.mean(axis=1, keepdims=True)
+    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    return np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)))

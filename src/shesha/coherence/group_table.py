@@ -1,0 +1,212 @@
+"""Coherence of groups of rows against controls, each beside groups of its size that have no effect."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.coherence.evidence import evidence
+from shesha.coherence.layout import LARGE, Layout, layout
+from shesha.coherence.nearest_controls import nearest_control_shifts
+from shesha.coherence.null_groups import Fakes, fakes
+from shesha.coherence.result_rows import lines
+from shesha.coherence.row_chunks import RowPieces
+from shesha.coherence.score_correlations import links
+from shesha.coherence.whitening import whitening_matrix
+from shesha.inputs import align_all_labels
+from shesha.inputs import validation as check
+from shesha.results import CoherenceTable
+from shesha.support.seeds import draw_seed, number
+from shesha.support.types import Matrix, Seed
+
+Method = Literal["standard", "whitened", "knn"]
+METHODS: tuple[Method, ...] = get_args(Method)
+Null = Literal["controls", "pooled"]
+NULLS: tuple[Null, ...] = get_args(Null)
+
+
+def coherence_by_group(
+    X: Any,
+    labels: ArrayLike,
+    control: Any,
+    *,
+    method: Method = "standard",
+    k: int = 50,
+    shrinkage: float | None = None,
+    null: Null = "controls",
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    n_draws: int | None = None,
+    min_size: int = 10,
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+    seed: Seed = 0,
+) -> CoherenceTable:
+    """Do the rows of each group move together, away from the controls, and more than chance would have it?
+
+    The shift of a row is its place less the mean of the controls. Small groups look coherent, and strong, without any
+    effect: so each group stands beside groups of its size that are drawn from the controls, whose own controls are
+    those not drawn (the error of their mean is brought to that of all controls).
+
+    Parameters
+    ----------
+    X : array, sparse matrix, or what gives one of these for a slice of rows; of shape (n, n_features)
+        Sparse rows and rows on disk are never made dense; "whitened" and "knn" take arrays.
+    labels : array of shape (n,)
+        Group of each row: the perturbation of a cell, the class of a sentence.
+    control : label, or several
+        The labels of the controls.
+    method : {"standard", "whitened", "knn"}
+        Shifts from the mean of the controls; the same after the covariance of the controls is made the identity;
+        shifts from the mean of the k controls nearest to the row, for controls of several kinds.
+    k : int
+        For "knn". Rows share their nearest controls, so that their shifts depend on one another: read the p-value,
+        not the interval.
+    shrinkage : float, optional
+        For "whitened": the share of the identity in the covariance, in [0, 1]; default: Ledoit and Wolf's.
+    null : {"controls", "pooled"}
+        Fakes are controls; or rows drawn from the controls and the group together (shuffled labels), which is exact
+        where the group is like the controls, needs no more controls than rows, and takes the group's own effect into
+        the chance level. For groups of more rows than 15 % of their controls (but for
+        "knn" and whole units) fakes of controls alone leave too few controls: labels are shuffled, as for
+        "pooled" (whole units are moved back by the group's shift first); a note names these groups.
+    blocks : array of shape (n,), optional
+        Batch, replicate or session of each row: shifts start from the controls of the same block, and fakes have as
+        many rows of each block as the group. Without it, a group from one batch looks coherent against controls of all.
+    groups : array of shape (n,), optional
+        What was drawn together: the guide, the donor, the template. Intervals resample these whole. Where no such
+        unit is on both sides, fakes are whole units of controls (every choice, where there are few).
+    n_draws : int, optional
+        Fake groups; default: 999, and 199 for "knn". 0: no chance level.
+    min_size : int
+        Smaller groups are listed and not scored.
+    alpha, confidence : float
+        Level of the thresholds, and of the intervals.
+    seed : int, Generator or None
+
+    Returns
+    -------
+    CoherenceTable
+        Prints as a table; `to_frame()`; `["name"]` is one group; `links` says how much of the correlation of
+        magnitude and coherence groups without an effect show as well.
+
+    Raises
+    ------
+    ValueError
+        If labels do not fit, no group or fewer than five controls are there, or X holds NaN.
+
+    Notes
+    -----
+    Intervals are those of other rows (or units) and other controls, from the influence of each on the score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 20))
+    >>> labels = np.repeat(["control", "nothing", "moved"], [240, 30, 30])
+    >>> X[270:, 0] += 2
+    >>> table = coherence_by_group(X, labels, "control", n_draws=199)
+    >>> [(one.name, round(one.coherence, 2), round(one.null_mean, 2), one.significant) for one in table.groups]
+    [('moved', 0.48, 0.19, True), ('nothing', 0.17, 0.19, False)]
+    """
+    check.choice(method, METHODS, "method")
+    check.choice(null, NULLS, "null")
+    check.fraction(alpha, "alpha", closed=False)
+    check.fraction(confidence, "confidence", closed=False)
+    rows = RowPieces(X)
+    said = align_all_labels(X, {"labels": labels, "blocks": blocks, "groups": groups})
+    found = layout(control=control, n_rows=rows.shape[0], min_size=min_size, **said)
+    matched = None if method != "knn" else check.count(k, "k")
+    if matched and null == "pooled":
+        raise ValueError("null must be 'controls' for method='knn': pooled rows have no fixed neighbours, got 'pooled'")
+    share = None
+    if method != "standard":
+        rows, share = _whiten_rows(rows, found, method, shrinkage)
+    draws = (
+        check.count(199 if matched else 999, "n_draws")
+        if n_draws is None
+        else check.count(n_draws, "n_draws", minimum=0)
+    )
+    told = evidence(_evidence_rows(rows, found, matched), found, centred=not matched)
+    own = draw_seed(seed)
+    drawn = fakes(rows, found, null=null, k=matched, n_draws=draws, seed=own) if draws else _empty_null(found)
+    told_of = lines(found, told, drawn, alpha, confidence)
+    return CoherenceTable(
+        groups=tuple(told_of),
+        excluded=found.excluded,
+        control=found.control,
+        n_controls=len(found.controls),
+        method=method,
+        shrinkage=share,
+        k=matched,
+        null=null,
+        exchanged=drawn.exchanged,
+        n_draws=draws,
+        links=links(told_of, drawn),
+        notes=_notes(found, drawn),
+        seed=number(seed),
+        cosines=told.cosines,
+    )
+
+
+def _whiten_rows(
+    rows: RowPieces, found: Layout, method: str, shrinkage: float | None
+) -> tuple[RowPieces, float | None]:
+    """Return dense rows, whitened if they are to be."""
+    if rows.sparse:
+        raise ValueError(f"X must be dense for method={method!r}, got sparse rows: reduce them first, as PCA does")
+    dense = rows.take(np.arange(rows.shape[0]))
+    if method == "knn":
+        return RowPieces(dense, moved=False), None
+    centred = dense.copy()
+    for block in range(found.n_blocks):
+        here = found.block == block
+        if (here & (found.group == -1)).any():
+            centred[here] -= dense[here & (found.group == -1)].mean(axis=0)
+    turn, share = whitening_matrix(centred[found.controls], shrinkage)
+    return RowPieces(dense @ turn), share
+
+
+def _evidence_rows(rows: RowPieces, found: Layout, k: int | None) -> RowPieces:
+    """Return what the evidence looks at: the rows, or shifts that have their own reference each."""
+    if k is None:
+        return rows
+    dense = rows.take(np.arange(rows.shape[0]))
+    shifts: Matrix = np.zeros_like(dense)
+    for block in range(found.n_blocks):
+        here = np.flatnonzero((found.group >= 0) & (found.block == block))
+        if len(here):
+            controls = dense[found.controls[found.block[found.controls] == block]]
+            shifts[here] = nearest_control_shifts(dense[here], controls, k)
+    return RowPieces(shifts, moved=False)
+
+
+def _empty_null(found: Layout) -> Fakes:
+    none = tuple(np.empty((0, 4)) for _ in found.names)
+    return Fakes(none, ("none was asked for",) * found.n_groups, "nothing")
+
+
+def _notes(found: Layout, drawn: Fakes) -> tuple[str, ...]:
+    """Say what a reader of the table would not see."""
+    notes = []
+    if found.n_lonely:
+        notes.append(f"{found.n_lonely:,} rows take no part: their blocks have too few controls")
+    without = [reason for reason in drawn.reasons if reason]
+    if without and drawn.exchanged != "nothing":
+        notes.append(f"{len(without)} groups have no chance level ({without[0]})")
+    large = [name for name, shuffled in zip(found.names, drawn.shuffled, strict=False) if shuffled]
+    if large:
+        notes.append(
+            f"{check.join_items(large)}: more than {100 * LARGE:.0f} % of their number of controls; fakes of controls "
+            "alone would leave too few to compare them with, and p-values would be too small: labels are shuffled, "
+            "as with null='pooled' (of whole units, where these have groups of their own)"
+        )
+    if found.unit is not None and "unit" not in drawn.exchanged:
+        notes.append(
+            "the units of `groups` lie on both sides, so fakes exchange single rows: where a unit was treated as a "
+            "whole, p-values are too small; pass it as `blocks` as well, and look at the interval"
+        )
+    return tuple(notes)

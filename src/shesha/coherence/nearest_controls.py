@@ -1,0 +1,105 @@
+"""Shifts from the controls nearest to each row, for controls of several kinds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shesha.coherence.control_pool import Pool
+from shesha.coherence.null_scores import Tally
+from shesha.kernels.threads import parallel
+from shesha.support.arrays import smallest
+from shesha.support.types import Index, Matrix
+
+_PANEL = 1 << 22
+"""Distances computed together."""
+
+
+def nearest_controls(rows: Matrix, controls: Matrix, k: int) -> Index:
+    """Places of the k controls nearest to each row, nearest first: (n, k)."""
+    squared = np.einsum("ij,ij->i", controls, controls)
+    step = max(1, _PANEL // len(controls))
+
+    def search_panel(start: int) -> Index:
+        near = (rows[start : start + step] * -2.0) @ controls.T
+        near += squared
+        found: Index = smallest(near, k) if k < len(controls) else np.tile(np.arange(k), (len(near), 1))
+        order = np.argsort(np.take_along_axis(near, found, axis=1), axis=1, kind="stable")
+        return np.take_along_axis(found, order, axis=1)
+
+    return np.concatenate(list(parallel(search_panel, range(0, len(rows), step))))
+
+
+def nearest_control_shifts(rows: Matrix, controls: Matrix, k: int) -> Matrix:
+    """Each row less the mean of its k nearest controls."""
+    near = nearest_controls(rows, controls, min(k, len(controls)))
+    return rows - _means(controls, near)
+
+
+def _means(controls: Matrix, near: Index) -> Matrix:
+    out = np.empty((len(near), controls.shape[1]))
+    step = max(1, _PANEL // (near.shape[1] * controls.shape[1]))
+    for start in range(0, len(near), step):
+        out[start : start + step] = controls[near[start : start + step]].mean(axis=1)
+    return out
+
+
+@dataclass(frozen=True)
+class MatchedPool:
+    """Controls with their nearest others, so many that k remain when a fake group is taken out."""
+
+    pool: Pool
+    near: Index
+    """Nearest first, the row itself left out: (n, more than k)."""
+    k: int
+    means: Matrix
+    """Of the first k."""
+
+    @classmethod
+    def build(cls, pool: Pool, k: int, largest: int) -> MatchedPool:
+        """Find the neighbours; `largest` rows at most will be taken out."""
+        n, k = len(pool), min(k, len(pool) - 1)
+        share = min(0.95, largest / n)
+        # The number outside a random group among the nearest w is binomial: six standard deviations to be sure.
+        width = (k + 6 * np.sqrt(k * share)) / (1 - share) + 6
+        near = nearest_controls(pool.rows, pool.rows, min(n, int(width) + 1))
+        # Itself comes first, unless copies of it do; it must not be its own control.
+        place = np.argmax(near == np.arange(n)[:, None], axis=1)
+        there = near[np.arange(n), place] == np.arange(n)
+        keep = np.ones(near.shape, dtype=bool)
+        keep[np.arange(n), np.where(there, place, near.shape[1] - 1)] = False
+        near = near[keep].reshape(n, -1)
+        return cls(pool, near, k, _means(pool.rows, near[:, :k]))
+
+    def shifts(self, chosen: Index, apart: Index) -> Matrix:
+        """Shifts of the chosen rows from their nearest controls outside `apart`."""
+        out = np.zeros(len(self.pool), dtype=bool)
+        out[apart] = True
+        near = self.near[chosen]
+        free = ~out[near]
+        taken = free & (np.cumsum(free, axis=1) <= self.k)
+        count = taken.sum(axis=1)
+        shifts = self.pool.rows[chosen] - self.means[chosen]
+        # Only what changes is summed: a few of the k.
+        first = np.zeros_like(taken)
+        first[:, : self.k] = True
+        change = taken.astype(np.int8) - first.astype(np.int8)
+        row, place = np.nonzero(change)
+        if len(row):
+            from scipy.sparse import csr_array
+
+            moves = csr_array((change[row, place].astype(float), (row, near[row, place])), (len(chosen), len(out)))
+            changed = np.unique(row)
+            sums = self.means[chosen[changed]] * self.k + (moves @ self.pool.rows)[changed]
+            shifts[changed] = self.pool.rows[chosen[changed]] - sums / np.maximum(count[changed], 1)[:, None]
+        return shifts
+
+
+def score_null_group(pools: list[MatchedPool], chosen: list[Index], apart: list[Index]) -> Matrix:
+    """Score one fake group against the nearest controls of its rows; arguments as `drawing.members`."""
+    tally = Tally.empty(pools[0].pool.rows.shape[1])
+    for one, own, left in zip(pools, chosen, apart, strict=True):
+        if len(own):
+            tally.add_shifts(one.shifts(own, left))
+    return tally.scores()

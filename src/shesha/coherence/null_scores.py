@@ -1,0 +1,185 @@
+"""Scores of groups that are drawn from the controls: what no effect at all gives a group of that size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.coherence.control_pool import Pool
+from shesha.coherence.scores import NO_DIRECTION
+from shesha.support.types import Index, Matrix, Vector
+
+
+@dataclass
+class Tally:
+    """Sums over the shifts of one group, block after block."""
+
+    units: Vector
+    shifts: Vector
+    n: int = 0
+    directed: int = 0
+    square: float = 0.0
+    """Of the lengths of the shifts."""
+    noise: float = 0.0
+    """What the error of the references adds to the squared magnitude, times n squared."""
+
+    @classmethod
+    def empty(cls, n_features: int) -> Tally:
+        """Return one without rows."""
+        return cls(np.zeros(n_features), np.zeros(n_features))
+
+    def add(self, members: Matrix, squared: Vector, total: Vector, reference: Vector, noise: float) -> None:
+        """Count rows, their squared lengths and their sum, whose shifts start from one reference of this variance."""
+        squared = np.maximum(0.0, squared - 2 * (members @ reference) + reference @ reference)
+        lengths = np.sqrt(squared)
+        floor = NO_DIRECTION * lengths.max(initial=0.0)
+        inverse = np.where(lengths > floor, 1 / np.maximum(lengths, 1e-300), 0.0)
+        self.units += inverse @ members - inverse.sum() * reference
+        self.shifts += total - len(members) * reference
+        self.n += len(members)
+        self.directed += int((inverse > 0).sum())
+        self.square += float(squared.sum())
+        self.noise += len(members) ** 2 * noise
+
+    def add_shifts(self, shifts: Matrix) -> None:
+        """Count shifts that each have their own reference."""
+        none = np.zeros(shifts.shape[1])
+        self.add(shifts, np.einsum("ij,ij->i", shifts, shifts), shifts.sum(axis=0), none, 0.0)
+
+    def scores(self) -> Vector:
+        """Mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise; NaN where none is."""
+        numbers = (np.array([one]) for one in (self.directed, self.square, self.noise, self.n))
+        return np.asarray(scores_of_sums(self.units[None], self.shifts[None], *numbers)[0])
+
+
+def fake_reference(mean: Matrix, others: Matrix, n: int | Index, n_apart: int | Index, n_controls: int) -> Matrix:
+    """Where the shifts of a fake group start, so that they vary as those of a group beside all controls.
+
+    A fake leaves fewer controls, whose mean is noisier: its mean shift has variance 1/n + 1/(N - a) instead of
+    1/n + 1/N. Moving the reference towards the fake's mean by the root of their ratio makes up for it, exactly where
+    the noise is Gaussian: deviations from a mean do not depend on it.
+
+    Parameters
+    ----------
+    mean, others : arrays of shape (d,) or (n_groups, d)
+        Means of the fake group, and of the controls left.
+    n, n_apart : int, or arrays of shape (n_groups, 1)
+        Rows of the fake group, and of all that are no controls of it (the rest of its units).
+    n_controls : int
+    """
+    step = np.sqrt((1 / n + 1 / n_controls) / (1 / n + 1 / (n_controls - n_apart)))
+    return np.asarray(mean - step * (mean - others))
+
+
+def windows(pools: Sequence[Pool], sizes: Index, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Score one fake group for each size: consecutive stretches of the controls in random order.
+
+    Stretches follow one another, so that fakes share rows only where the controls do not suffice for all. The
+    controls outside a fake group are its controls.
+
+    Parameters
+    ----------
+    pools : one per block
+    sizes : array of shape (n_groups, n_blocks)
+        Smaller than the pools.
+    rng : Generator
+
+    Returns
+    -------
+    array of shape (n_groups, 4)
+        Mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise.
+    """
+    d = pools[0].rows.shape[1]
+    units, shifts = np.zeros((2, len(sizes), d))
+    directed, square, noise = np.zeros((3, len(sizes)))
+    for pool, own in zip(pools, sizes.T, strict=True):
+        if own.any():
+            of_units, of_shifts, counted, squares = _window_sums(pool, own, rng)
+            units += of_units
+            shifts += of_shifts
+            directed += counted
+            square += squares
+            noise += own**2 * pool.scatter / len(pool)
+    return scores_of_sums(units, shifts, directed, square, noise, sizes.sum(axis=1))
+
+
+def _window_sums(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Matrix, Matrix, Vector, Vector]:
+    """Sums of unit shifts, of shifts, of those with a direction, of squared lengths, for stretches of one pool."""
+    order = rng.permutation(len(pool))
+    order = np.append(order, order[: sizes.max()])
+    rows = pool.rows[order]
+    sums = np.cumsum(np.vstack([np.zeros((1, rows.shape[1])), rows]), axis=0)
+    starts = (np.cumsum(sizes) - sizes) % len(pool)
+    totals = sums[starts + sizes] - sums[starts]
+    used = np.flatnonzero(sizes)
+    n = np.maximum(sizes, 1)[:, None]
+    others = (pool.total - totals) / (len(pool) - sizes)[:, None]
+    references = fake_reference(totals / n, others, n, sizes[:, None], len(pool))
+    # Products go stretch by stretch, all else over the rows of all stretches at once: calls cost as much as numbers.
+    ends = np.cumsum(sizes)
+    along = np.empty(int(ends[-1]))
+    for g in used:
+        np.dot(rows[starts[g] : starts[g] + sizes[g]], references[g], out=along[ends[g] - sizes[g] : ends[g]])
+    place = np.arange(len(along)) + np.repeat(starts - (ends - sizes), sizes)
+    squared = pool.squared[order[place]] + np.repeat((references**2).sum(axis=1), sizes) - 2 * along
+    lengths = np.sqrt(np.maximum(squared, 0.0, out=squared))
+    inverse = np.where(lengths > NO_DIRECTION * lengths.max(), 1 / np.maximum(lengths, 1e-300), 0.0)
+    units = np.zeros_like(totals)
+    for g in used:
+        np.dot(inverse[ends[g] - sizes[g] : ends[g]], rows[starts[g] : starts[g] + sizes[g]], out=units[g])
+    bounds = np.append(0, ends)
+    sums_of = [np.diff(np.append(0.0, np.cumsum(one))[bounds]) for one in (inverse, inverse > 0, squared)]
+    return units - sums_of[0][:, None] * references, totals - sizes[:, None] * references, sums_of[1], sums_of[2]
+
+
+def scores_of_sums(units: Matrix, shifts: Matrix, directed: Vector, square: Vector, noise: Vector, n: Index) -> Matrix:
+    """Mean cosine, pairwise cosine, magnitude, magnitude in units of its noise; NaN where a direction is missing."""
+    length = np.linalg.norm(shifts, axis=-1)
+    known = np.where(directed > 1, directed, np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(length > 0, (units * shifts).sum(axis=-1) / (length * known), np.nan)
+        pairwise = np.where(length > 0, ((units**2).sum(axis=-1) - known) / (known * (known - 1)), np.nan)
+    magnitude = length / np.maximum(n, 1)
+    noise = (square / n - magnitude**2) / np.maximum(n - 1, 1) + noise / n**2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.stack([mean, pairwise, magnitude, magnitude / np.sqrt(noise)], axis=-1)
+
+
+def members(
+    pools: Sequence[Pool],
+    chosen: Sequence[Index],
+    apart: Sequence[Index],
+    *,
+    beside_all: bool = True,
+    stretches: Sequence[float] | None = None,
+) -> Vector:
+    """Score one fake group, given by its places in each pool and by the places that are not its controls.
+
+    Parameters
+    ----------
+    pools : one per block
+    chosen : one array of places per block
+    apart : one array of places per block
+        The chosen ones, and those that belong with them (the rest of their unit).
+    beside_all : bool
+        Whether the real group stands beside all rows of the pools, not beside those that are left.
+    stretches : one number per block, optional
+        Of the mean shifts, where it does not.
+    """
+    tally = Tally.empty(pools[0].rows.shape[1])
+    stretches = stretches or [1.0] * len(pools)
+    for pool, own, left, stretch in zip(pools, chosen, apart, stretches, strict=True):
+        if len(own):
+            rows = pool.rows[own]
+            total, n_left = rows.sum(axis=0), len(pool) - len(left)
+            reference = (pool.total - pool.rows[left].sum(axis=0)) / n_left
+            if beside_all:
+                reference = fake_reference(total / len(own), reference, len(own), len(left), len(pool))
+            else:
+                reference = total / len(own) - stretch * (total / len(own) - reference)
+            noise = pool.scatter / (len(pool) if beside_all else n_left)
+            tally.add(rows, pool.squared[own], total, reference, noise)
+    return tally.scores()

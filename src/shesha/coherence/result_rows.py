@@ -1,0 +1,95 @@
+"""What evidence and fakes say of each group, as results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from shesha.coherence.evidence import Evidence
+from shesha.coherence.layout import Layout
+from shesha.coherence.null_groups import Fakes
+from shesha.nulls.corrections import benjamini_hochberg
+from shesha.nulls.summary import summarise
+from shesha.results import Coherence
+from shesha.support.types import Matrix, Vector
+
+_NO_SPREAD = 1e-7
+"""Spreads below this share of the magnitude are the rounding of squared distances."""
+
+
+def lines(found: Layout, told: Evidence, drawn: Fakes, alpha: float, confidence: float) -> list[Coherence]:
+    """Return one result per group: its scores with their intervals, beside those of its fakes.
+
+    Parameters
+    ----------
+    found : Layout
+    told : Evidence
+    drawn : Fakes
+    alpha, confidence : float
+        Level of the thresholds, and of the intervals.
+    """
+    margins = [_margin(one, told.degrees, confidence) for one in (told.mean_cosine_error, told.pairwise_error)]
+    result = [
+        Coherence(
+            name=name,
+            n=int(told.n[g]),
+            coherence=float(told.mean_cosine[g]),
+            ci_low=float(np.maximum(told.mean_cosine[g] - margins[0][g], -1)),
+            ci_high=float(np.minimum(told.mean_cosine[g] + margins[0][g], 1)),
+            unbiased=float(told.pairwise[g]),
+            unbiased_ci_low=float(np.maximum(told.pairwise[g] - margins[1][g], -1)),
+            unbiased_ci_high=float(np.minimum(told.pairwise[g] + margins[1][g], 1)),
+            magnitude=float(told.magnitude[g]),
+            unbiased_magnitude=_signed_root(told.magnitude[g] ** 2 - told.noise[g]),
+            spread=float(told.spread[g]),
+            snr=_ratio(float(told.magnitude[g]), float(told.spread[g])),
+            n_controls=len(found.controls),
+            n_draws=len(drawn.scores[g]),
+            alpha=alpha,
+            confidence=confidence,
+            reason=drawn.reasons[g],
+            **_null_fields(told, g, drawn.scores[g], alpha),
+        )
+        for g, name in enumerate(found.names)
+    ]
+    adjusted = benjamini_hochberg([one.p_value for one in result])
+    return [replace(one, p_adjusted=float(p)) for one, p in zip(result, adjusted, strict=True)]
+
+
+def _null_fields(told: Evidence, g: int, scores: Matrix, alpha: float) -> dict[str, float]:
+    """Return what the fakes say of a group's three scores."""
+    if not len(scores) or told.mean_cosine[g] != told.mean_cosine[g]:
+        return {}
+    # Groups differ in how noisy they are, and noise alone makes a mean shift long: p is of its length in units of it.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        excess = told.magnitude[g] / np.sqrt(told.noise[g])
+    observed = (told.mean_cosine[g], told.pairwise[g], told.magnitude[g], excess)
+    best = (1.0, 1.0, None, None)
+    mean, pair, size, beyond_noise = (
+        summarise(float(one), scores[:, i], "higher", alpha, top)
+        for i, (one, top) in enumerate(zip(observed, best, strict=True))
+    )
+    return {
+        **{name: getattr(mean, name) for name in ("null_mean", "null_sd", "threshold", "score", "p_value")},
+        "unbiased_chance": pair.null_mean,
+        "unbiased_p": pair.p_value,
+        "magnitude_chance": size.null_mean,
+        "magnitude_p": beyond_noise.p_value,
+    }
+
+
+def _margin(error: Vector, degrees: Vector, confidence: float) -> Vector:
+    from scipy.special import stdtrit
+
+    with np.errstate(invalid="ignore"):
+        return np.asarray(error * stdtrit(np.where(degrees > 0, degrees, np.nan), 0.5 + confidence / 2))
+
+
+def _ratio(magnitude: float, spread: float) -> float:
+    """Magnitude over spread; NaN where rows are equal."""
+    return magnitude / spread if spread > _NO_SPREAD * magnitude else float("nan")
+
+
+def _signed_root(square: float) -> float:
+    return float(np.sign(square) * np.sqrt(abs(square)))

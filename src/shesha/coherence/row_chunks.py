@@ -1,0 +1,148 @@
+"""Rows read in pieces, dense or sparse, in memory or on disk: sums over groups and products, nothing made dense."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.inputs import split_names
+from shesha.inputs import validation as check
+from shesha.support.arrays import to_host
+from shesha.support.types import Index, Matrix, Vector
+
+_ENTRIES = 1 << 23
+"""Entries of a dense piece (64 MiB); of a sparse one, as many rows as a hundred times that would hold."""
+_SPARSE_ROWS = 4_000
+
+
+class RowPieces:
+    """A matrix of rows that is read piece by piece, as often as it must be.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, or what gives one of these for a slice of rows (a data set on disk, a lazy array)
+        Of shape (n, n_features), numbers.
+    name : str
+        What errors call it.
+    moved : bool
+        Whether dense rows are told from an origin among them: distances from far-away rows to a reference lose
+        digits. Sparse rows keep their zeros.
+    """
+
+    def __init__(self, X: Any, name: str = "X", *, moved: bool = True) -> None:
+        in_memory = isinstance(X, np.ndarray) or not hasattr(X, "__getitem__") or not hasattr(X, "shape")
+        self._X: Any = check.raw_matrix(X, name, min_rows=1) if in_memory else X
+        self._name = name
+        check.shape(tuple(self._X.shape), name, 1, 1)
+        self.shape: tuple[int, int] = (int(self._X.shape[0]), int(self._X.shape[1]))
+        self.sparse = self._is_sparse()
+        self._step = _SPARSE_ROWS if self.sparse else max(1, _ENTRIES // self.shape[1])
+        self._seen = False
+        self._only: Any = None
+        self.origin: Vector = np.zeros(self.shape[1])
+        if moved and not self.sparse:
+            self.origin = self._piece(0, min(self._step, self.shape[0])).mean(axis=0)
+
+    def _is_sparse(self) -> bool:
+        return hasattr(_read(self._X[:1]), "toarray")
+
+    def _piece(self, start: int, stop: int) -> Any:
+        """Rows from start to stop as float64: an array, or a sparse matrix by rows."""
+        block = _read(self._X[start:stop])
+        if hasattr(block, "toarray"):
+            block = block.tocsr().astype(np.float64, copy=False)
+            values = block.data
+        else:
+            block = values = np.asarray(split_names(block, self._name)[0], dtype=np.float64)
+        if not self._seen and not np.isfinite(values).all():
+            dense = block.toarray() if hasattr(block, "toarray") else block
+            check.finite(dense, self._name, first_row=start)
+        return block
+
+    def pieces(self) -> Iterator[tuple[int, Any]]:
+        """Yield the first row of each piece, and its rows, less the origin if they are dense."""
+        if self._only is not None:
+            yield 0, self._only
+            return
+        for start in range(0, self.shape[0], self._step):
+            block = self._piece(start, min(start + self._step, self.shape[0]))
+            block = block if self.sparse else block - self.origin
+            if self.shape[0] <= self._step:
+                self._only = block
+            yield start, block
+        self._seen = True
+
+    def squared_lengths(self) -> Vector:
+        """Squared length of each row, about the origin: (n,)."""
+        out = np.empty(self.shape[0])
+        for start, block in self.pieces():
+            of_block = block.multiply(block).sum(axis=1) if self.sparse else np.einsum("ij,ij->i", block, block)
+            out[start : start + block.shape[0]] = np.asarray(of_block).ravel()
+        return out
+
+    def sums(self, codes: Index, n_codes: int, weights: Matrix | None = None) -> NDArray[np.float64]:
+        """Sum the rows of each code, weighted: (k, n_codes, n_features), k sets of weights.
+
+        Parameters
+        ----------
+        codes : array of shape (n,)
+            From 0; rows of a negative code are left out.
+        n_codes : int
+        weights : array of shape (k, n), optional
+            Default: one set of ones.
+        """
+        from scipy.sparse import csr_array
+
+        weights = np.ones((1, self.shape[0])) if weights is None else weights
+        out = np.zeros((len(weights), n_codes, self.shape[1]))
+        for start, block in self.pieces():
+            own = codes[start : start + block.shape[0]]
+            rows = np.flatnonzero(own >= 0)
+            for k, one in enumerate(weights):
+                which = csr_array((one[start + rows], (own[rows], rows)), shape=(n_codes, block.shape[0]))
+                summed = which @ block
+                out[k] += summed.toarray() if self.sparse else summed
+        return out
+
+    def products(self, codes: Index, vectors: NDArray[np.float64]) -> Matrix:
+        """Inner products of each row with the vectors of its code: (n, k); NaN for rows of a negative code.
+
+        Parameters
+        ----------
+        codes : array of shape (n,)
+        vectors : array of shape (n_codes, k, n_features)
+        """
+        out = np.full((self.shape[0], vectors.shape[1]), np.nan)
+        for start, block in self.pieces():
+            own = codes[start : start + block.shape[0]]
+            order = np.argsort(own, kind="stable")
+            bounds = np.flatnonzero(np.diff(own[order], prepend=-3, append=-3))
+            for first, last in pairwise(bounds):
+                rows = order[first:last]
+                if own[rows[0]] >= 0:
+                    out[start + rows] = block[rows] @ vectors[own[rows[0]]].T
+        return out
+
+    def take(self, rows: Index) -> Any:
+        """Return some rows, in the order of their numbers: an array less the origin, or a sparse matrix."""
+        parts = []
+        for start, block in self.pieces():
+            here = rows[(rows >= start) & (rows < start + block.shape[0])] - start
+            if len(here):
+                parts.append(block[here])
+        if not self.sparse:
+            return np.concatenate(parts)
+        from scipy.sparse import vstack
+
+        return vstack(parts, format="csr")
+
+
+def _read(block: Any) -> Any:
+    """Return what a slice gave, computed if it is lazy."""
+    if hasattr(block, "compute"):
+        block = block.compute()
+    return block if hasattr(block, "toarray") else cast(Any, to_host(block))

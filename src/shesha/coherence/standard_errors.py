@@ -1,0 +1,119 @@
+"""How much each row and each control moves the scores: their errors, without resampling.
+
+Resampled rows repeat, and repeated shifts agree: a bootstrap raises the mean cosine. The influence of a row is the
+derivative of the score with respect to its weight; the variance of the score is the sum of its squares.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.coherence.block_sums import Parts
+from shesha.support.types import Index, Matrix, Vector
+
+if TYPE_CHECKING:
+    from shesha.coherence.evidence import Shifts
+
+_HELD_CONTROLS = 4096
+"""Controls from which the error of their mean is computed; of more, so many evenly spaced ones."""
+
+
+def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray[np.float64]]:
+    """Return variances of both scores from the rows of each group, units less one, and slopes.
+
+    Parameters
+    ----------
+    parts : Parts
+    shifts : Shifts
+
+    Returns
+    -------
+    variances : array of shape (2, n_groups)
+        Of the mean cosine and of the pairwise cosine.
+    degrees : array of shape (n_groups,)
+    slopes : array of shape (2, n_groups, n_blocks, n_features)
+        Derivative of the scores with respect to the reference of a block.
+    """
+    direction = shifts.mean / shifts.size[:, None]
+    # The part of the mean unit shift across the mean shift: how far a turn of the mean shift changes the score.
+    across = shifts.units / shifts.directed[:, None] - shifts.mean_cosine[:, None] * direction
+    to_units, to_across = parts.products(shifts.units, across)
+    to_units *= shifts.inverse
+    there, cosine = shifts.inverse > 0, np.nan_to_num(shifts.cosine)
+    n, directed, size = (parts.spread_to_rows(one) for one in (parts.n, shifts.directed, shifts.size))
+    # Shifts have mean zero across their mean, so nothing need be taken off the second term.
+    of_mean = np.where(there, cosine - parts.spread_to_rows(shifts.mean_cosine), 0.0) * n / directed + to_across / size
+    of_pair = np.where(there, (to_units - 1) / (directed - 1) - parts.spread_to_rows(shifts.pairwise), 0.0)
+    variances, degrees = _variances(parts, np.stack([of_mean, of_pair]))
+    # A pair has two rows; as the jackknife of a mean over pairs has it.
+    variances[1] *= 4 * ((shifts.directed - 1) / (shifts.directed - 2)) ** 2
+    return variances, degrees, _slopes(parts, shifts, across, np.stack([cosine, to_units]))
+
+
+def _slopes(parts: Parts, shifts: Shifts, across: Matrix, along: Matrix) -> NDArray[np.float64]:
+    """A step of the reference turns every unit shift: by what of the step lies across it, over its length."""
+    turned = parts.row_sums(along * shifts.inverse**2)
+    total = parts.sums(shifts.inverse)[:, :, None]
+    n, size = shifts.directed[:, None, None], shifts.size[:, None]
+    direction = shifts.mean / size
+    share = (parts.sizes / parts.n[:, None])[:, :, None]
+    turned[0] = (turned[0] - total * direction[:, None]) / n - share * (across / size)[:, None]
+    turned[1] = 2 * (turned[1] - total * shifts.units[:, None]) / (n * (n - 1))
+    return turned
+
+
+def _variances(parts: Parts, values: Matrix) -> tuple[Matrix, Vector]:
+    """Variance of a mean of values over each group; values of a unit add up before they are squared."""
+    group, values, n_groups = parts.group, values[:, parts.inside], parts.shape[0]
+    if parts.layout.unit is not None:
+        codes, own = np.unique(np.stack([group, parts.layout.unit[parts.inside]]), axis=1, return_inverse=True)
+        values = np.stack([np.bincount(own.ravel(), one, codes.shape[1]) for one in values])
+        group = codes[0]
+    n_units = np.bincount(group, minlength=n_groups).astype(np.float64)
+    squares = np.stack([np.bincount(group, one**2, n_groups) for one in values])
+    spare = n_units / np.where(n_units > 1, n_units - 1, np.nan)
+    return squares * spare / parts.n**2, n_units - 1
+
+
+def control_variances(parts: Parts, slopes: NDArray[np.float64]) -> tuple[Matrix, Vector]:
+    """Return what other controls would change: variances of both scores, and of the mean shift (its trace).
+
+    Parameters
+    ----------
+    parts : Parts
+    slopes : array of shape (2, n_groups, n_blocks, n_features)
+
+    Returns
+    -------
+    variances : array of shape (2, n_groups)
+    noise : array of shape (n_groups,)
+        Variance of the references, summed over features.
+    """
+    layout = parts.layout
+    variances, noise = np.zeros((2, parts.shape[0])), np.zeros(parts.shape[0])
+    for block in range(parts.shape[1]) if parts.centred else ():
+        rows = layout.controls[layout.block[layout.controls] == block]
+        if not len(rows):
+            continue
+        held = rows[np.linspace(0, len(rows) - 1, min(len(rows), _HELD_CONTROLS)).astype(np.intp)]
+        taken, reference = parts.rows.take(held), parts.references[block]
+        for k, slope in enumerate(slopes[:, :, block]):
+            variances[k] += _variance_of_mean(taken @ slope.T - reference @ slope.T, layout.unit, held, len(rows))
+        squares = taken.multiply(taken).sum() if hasattr(taken, "toarray") else float((taken**2).sum())
+        scatter = (squares - len(held) * float(reference @ reference)) / max(1, len(held) - 1)
+        noise += (parts.sizes[:, block] / parts.n) ** 2 * max(0.0, scatter) / len(rows)
+    return variances, noise
+
+
+def _variance_of_mean(values: Matrix, unit: Index | None, held: Index, n: int) -> Vector:
+    """Variance of the mean of n rows from the deviations of those held, one column per group."""
+    if unit is not None:
+        codes, own = np.unique(unit[held], return_inverse=True)
+        if len(codes) > 1:
+            sums = np.zeros((len(codes), values.shape[1]))
+            np.add.at(sums, own, values)
+            return np.asarray((sums**2).sum(axis=0) * len(codes) / (len(codes) - 1) / len(held) ** 2)
+    return np.asarray((values**2).sum(axis=0) / max(1, len(held) - 1) / n)

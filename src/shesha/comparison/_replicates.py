@@ -1,0 +1,214 @@
+"""Representations that were measured several times: how far their noise lets any value come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.comparison.engine import Group, failure
+from shesha.comparison.evidence import add_note
+from shesha.kernels.threads import single_threaded_blas
+from shesha.measures import Measure
+from shesha.results import Score
+from shesha.support import memory as memory
+from shesha.support.warnings import NotEstimable
+from shesha.views import Rdm, Representation, View, aligned
+
+FEWEST = 2
+_UNKNOWN: dict[str, Any] = dict.fromkeys(
+    ("ceiling_lower", "ceiling_upper", "reliability_first", "reliability_second", "corrected"), math.nan
+)
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Measurements of one representation, each with the same rows."""
+
+    sources: tuple[Representation, ...]
+
+    @classmethod
+    def build(cls, given: Any, name: str, n_rows: int | None = None) -> Repeats:
+        """Check the measurements: an array (k, n, d), or a sequence of matrices or of distances."""
+        if not hasattr(given, "__len__") or isinstance(given, str | Rdm | Mapping) or hasattr(given, "columns"):
+            raise TypeError(
+                f"{name} must be an array of shape (k, n_samples, n_features) or a sequence of matrices, got a "
+                f"{type(given).__name__}"
+            )
+        if len(given) < FEWEST:
+            raise ValueError(f"{name} must hold at least {FEWEST} repeats, got {len(given)}")
+        found = tuple(Representation.build(one, f"{name}[{k}]").to_numpy for k, one in enumerate(given))
+        for k, one in enumerate(found):
+            if len(one.shape) > 2:
+                raise ValueError(f"{name}[{k}] must be 2-D (n_samples, n_features), got shape {one.shape}")
+            if one.n_rows != (n_rows or found[0].n_rows):
+                raise ValueError(f"{name}[{k}] must have {n_rows or found[0].n_rows} rows, got {one.n_rows}")
+        return cls(found)
+
+    @cached_property
+    def means(self) -> tuple[Representation, ...]:
+        """The mean of all, then that of all but each."""
+        if all(one.has_distances_only for one in self.sources):
+            return tuple(
+                Representation.build(Rdm(mean))
+                for mean in _leave_one_out_means([s.distances.condensed for s in self.sources])
+            )
+        if len({one.shape for one in self.sources}) > 1 or any(one.has_distances_only for one in self.sources):
+            raise NotEstimable("repeats of unequal widths have no mean that this measure looks at")
+        precision = max(one.precision for one in self.sources)
+        return tuple(
+            Representation(mean, precision) for mean in _leave_one_out_means([one.rows for one in self.sources])
+        )
+
+    def drop_views(self) -> None:
+        """Free the memory of all views."""
+        for one in (*self.sources, *self.__dict__.get("means", ())):
+            one.drop_views()
+
+
+def _leave_one_out_means(arrays: Sequence[NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
+    """Yield the mean of all, then that of all but each."""
+    yield np.mean(arrays, axis=0)
+    for k in range(len(arrays)):
+        yield np.mean([one for j, one in enumerate(arrays) if j != k], axis=0)
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """What a measure gives for the repeats of one side alone."""
+
+    left_out: tuple[float, ...]
+    included: tuple[float, ...]
+    reliability: float
+
+    @property
+    def lower(self) -> float:
+        """Mean value of each repeat with the mean of the others."""
+        return float(np.mean(self.left_out))
+
+    @property
+    def upper(self) -> float:
+        """Mean value of each repeat with the mean of all."""
+        return float(np.mean(self.included))
+
+
+def ceiling(measure: Measure, repeats: Repeats, *, second: bool = False) -> Ceiling:
+    """Compare the repeats with their means and with one another; `second`: as the second argument of the measure."""
+
+    def score(own: View, other: View) -> float:
+        return measure.compare_views(other, own) if second else measure.compare_views(own, other)
+
+    with single_threaded_blas():
+        for one in repeats.sources[1:]:
+            measure.require_comparable(repeats.sources[0], one)
+        views = [measure.look(one) for one in repeats.sources]
+        means = _means(measure, repeats, views)
+        whole = next(means)
+        included = tuple(score(view, whole) for view in views)
+        left_out = tuple(score(view, mean) for view, mean in zip(views, means, strict=True))
+        both = combinations(views, 2)
+        pairs = [score(a, b) if measure.symmetric else (score(a, b) + score(b, a)) / 2 for a, b in both]
+    return Ceiling(left_out, included, float(np.mean(pairs)))
+
+
+def _means(measure: Measure, repeats: Repeats, views: Sequence[View]) -> Iterator[View]:
+    """Yield the mean of all repeats, then that of all but each, as the measure sees it."""
+    kind, options = measure.view_key
+    for left_out in range(-1, len(views)):
+        others = [view for k, view in enumerate(views) if k != left_out]
+        mean = kind.average(others, **dict(options))
+        yield measure.look(repeats.means[left_out + 1]) if mean is None else mean
+
+
+@dataclass(frozen=True)
+class Both:
+    """The two sides of a comparison, and the repeats of either."""
+
+    sides: tuple[Representation, Representation]
+    repeats: tuple[Repeats | None, Repeats | None]
+
+    @classmethod
+    def build(cls, given: Any, names: tuple[str, str], sides: tuple[Representation, Representation]) -> Both:
+        """Check what was given: repeats of the first and of the second, None where there are none."""
+        if not isinstance(given, tuple | list) or len(given) != len(sides) or all(one is None for one in given):
+            got = f"{len(given)} entries" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
+            raise TypeError(f"repeats must be a pair, of the first and of the second (one may be None), got {got}")
+        first, second = (
+            None if one is None else Repeats.build(one, f"repeats of {name}", side.n_rows)
+            for one, name, side in zip(given, names, sides, strict=True)
+        )
+        return cls(sides, (first, second))
+
+    def add_ceilings(self, group: Group, scores: Mapping[str, Score]) -> Iterator[Score]:
+        """Yield the scores of a group of measures with their ceilings, or with a note why there is none."""
+        try:
+            for measure in group.measures:
+                score = scores.get(measure.name)
+                if score is not None and score.has_value:
+                    yield self._add_ceiling(group, measure, score)
+        finally:
+            for one in (*self.repeats, *self.sides):
+                if one is not None:
+                    one.drop_views()
+
+    def _add_ceiling(self, group: Group, measure: Measure, score: Score) -> Score:
+        try:
+            self._require_room(group)
+            found = [
+                None if one is None else ceiling(measure, one, second=bool(place))
+                for place, one in enumerate(self.repeats)
+            ]
+            over = self._over_repeats(measure)
+        except NotEstimable as reason:
+            return add_note(score, f"no noise ceiling: {reason}")
+        except Exception as error:  # One measure's failure must not stop the others.
+            return add_note(score, f"no noise ceiling: {failure(error)}")
+        return _write_ceilings(measure, over, replace(score, over_repeats=over, **_UNKNOWN), found)
+
+    def _require_room(self, group: Group) -> None:
+        """Refuse what does not fit: views of all repeats, of two means and of both sides are there together."""
+        held = [*self.sides, *(one for side in self.repeats if side for one in (*side.sources, *side.sources[:2]))]
+        needs = [group.view_bytes(one) for one in held]
+        need = sum(kept for kept, _ in needs) + max(working for _, working in needs)
+        if need > memory.memory_budget():
+            raise NotEstimable(
+                f"needs {memory.readable(need)} of a memory budget of {memory.readable(memory.memory_budget())}"
+            )
+
+    def _over_repeats(self, measure: Measure) -> float:
+        """Mean value over the repeats of one side, or over all pairs of repeats of both."""
+        first, second = (
+            (side,) if repeats is None else repeats.sources
+            for side, repeats in zip(self.sides, self.repeats, strict=True)
+        )
+        with single_threaded_blas():
+            return float(np.mean([_value(measure, a, b) for a in first for b in second]))
+
+
+def _value(measure: Measure, a: Representation, b: Representation) -> float:
+    a, b = aligned(a, b, measure.view.folding, anywhere=measure.anywhere)
+    measure.require_comparable(a, b)
+    return measure.compare_views(measure.look(a), measure.look(b))
+
+
+def _write_ceilings(measure: Measure, over_repeats: float, score: Score, found: Sequence[Ceiling | None]) -> Score:
+    """Write ceilings and reliabilities into the score, and correct it where that means something."""
+    known = [one for one in found if one is not None]
+    like_a_cosine = measure.higher_is_closer and measure.self_value == 1 and measure.bounds[1] == 1
+    if like_a_cosine or len(known) == 1:
+        # Noise of both sides takes its share from each, as it does from a cosine.
+        lower, upper = (math.prod(ends) for ends in ([one.lower for one in known], [one.upper for one in known]))
+        score = replace(score, ceiling_lower=lower, ceiling_upper=upper)
+    if not like_a_cosine:
+        return add_note(score, "not corrected for noise: that takes a measure that is 1 for equal ones, and at most 1")
+    first, second = (np.nan if one is None else one.reliability for one in found)
+    score = replace(score, reliability_first=first, reliability_second=second)
+    if min(one.reliability for one in known) <= 0:
+        return add_note(score, "not corrected for noise: the reliability of the repeats is not positive")
+    return replace(score, corrected=over_repeats / math.sqrt(math.prod(one.reliability for one in known)))

@@ -1,0 +1,267 @@
+"""Comparing many pairs by many measures: each view is made once per representation, used by all, then freed."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from shesha.calibration.subject import TOGETHER
+from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.measures import Measure
+from shesha.results import PairScore, Score
+from shesha.support import memory as memory
+from shesha.support.warnings import MeasureWarning, NotEstimable, warn
+from shesha.views import Features, Representation, View, aligned, choose_folding
+
+Pair = tuple[str, str]
+Sides = tuple[Representation, Representation]
+Sources = Mapping[str, Representation]
+Skipped = Mapping[tuple[str, Pair], str]
+"""Why a measure does not compare a pair."""
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+INTERRUPTED = "interrupted"
+_COPIES = 4
+"""Arrays of the size of the features that a view of them may hold."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Measures that look at the same view, and the pairs that each compares."""
+
+    measures: tuple[Measure, ...]
+    pairs: tuple[tuple[Pair, ...], ...]
+
+    @property
+    def all_pairs(self) -> list[Pair]:
+        """Every pair that some measure compares."""
+        return list(dict.fromkeys(pair for pairs in self.pairs for pair in pairs))
+
+    def view_bytes(self, source: Representation, beside: Representation | None = None) -> tuple[int, int]:
+        """Memory that the view of a representation keeps, and takes besides while it is made."""
+        kind, options = self.measures[0].view_key
+        try:
+            folding = choose_folding(source, source if beside is None else beside, kind.folding)
+            return kind.memory(*source.size(folding), **dict(options))
+        except (TypeError, ValueError):
+            # An option of the wrong kind is told when the view is made.
+            return 0, 0
+
+    def side_by_side(
+        self, work: Callable[[Item], Result], items: Collection[Item], sides: Iterable[Representation]
+    ) -> Iterator[Result]:
+        """Do work that makes views of these sides: on all threads where the views are small, else one by one."""
+        if max((sum(self.view_bytes(side)) for side in sides), default=0) < TOGETHER:
+            yield from parallel(work, items)
+            return
+        with single_threaded_blas():
+            yield from map(work, items)
+
+
+def group_by_view(measures: Sequence[Measure], pairs: Mapping[str, Sequence[Pair]]) -> list[Group]:
+    """Group the measures by what they look at, in their order."""
+    groups: dict[Any, list[Measure]] = {}
+    for measure in measures:
+        groups.setdefault((measure.view_key, measure.view.folding, measure.anywhere), []).append(measure)
+    return [Group(tuple(found), tuple(tuple(pairs[m.name]) for m in found)) for found in groups.values()]
+
+
+def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair], str]:
+    """Find what would exceed the memory budget, and why; told before anything starts."""
+    budget = memory.memory_budget()
+    found: dict[tuple[str, Pair], str] = {}
+    left_out: dict[str, str] = {}
+    for group in groups:
+        for pair in group.all_pairs:
+            a, b = (sources[name] for name in pair)
+            needs = [group.view_bytes(a, b), group.view_bytes(b, a)]
+            need = sum(kept for kept, _ in needs) + max(working for _, working in needs)
+            if need > budget:
+                reason = (
+                    f"needs {memory.readable(need)} of a memory budget of {memory.readable(budget)}: "
+                    "pass fewer rows, or raise SHESHA_MEMORY"
+                )
+                found |= {(measure.name, pair): reason for measure in group.measures}
+                left_out |= {measure.name: reason for measure in group.measures}
+    for reason in dict.fromkeys(left_out.values()):
+        names = ", ".join(name for name, why in left_out.items() if why == reason)
+        warn(f"left out: {names}: {reason}", MeasureWarning)
+    return found
+
+
+def run(groups: Sequence[Group], sources: Sources, skipped: Skipped, budget: int | None = None) -> Iterator[PairScore]:
+    """Yield the scores, group by group; `budget` is the memory for the views of a stretch, where it is not all."""
+    for stretch in stretches(groups, sources, skipped, budget):
+        yield from stretch.scores()
+
+
+def stretches(
+    groups: Sequence[Group], sources: Sources, skipped: Skipped, budget: int | None = None
+) -> Iterator[Stretch]:
+    """Make the views, stretch by stretch; what measures of several groups build upon is kept if it is small."""
+    room = memory.memory_budget() if budget is None else budget
+    features = sum(8 * math.prod(source.shape) for source in sources.values())
+    keep = Features if _COPIES * features <= room / 4 else None
+    try:
+        for group in groups:
+            for tile in _tiles(group, sources, room):
+                stretch = _make_views(group, sources, tile, skipped)
+                try:
+                    yield stretch
+                finally:
+                    for side in stretch.unique:
+                        side.drop_views(keep=keep)
+    finally:
+        for source in sources.values():
+            source.drop_views()
+
+
+def _tiles(group: Group, sources: Sources, budget: int) -> Iterator[list[Pair]]:
+    """Cut the pairs so that the views of each stretch fit the budget."""
+    needs = {name: group.view_bytes(sources[name]) for name in {name for pair in group.all_pairs for name in pair}}
+    working = max((working for _, working in needs.values()), default=0)
+    tile: list[Pair] = []
+    names: set[str] = set()
+    kept = 0
+    for pair in group.all_pairs:
+        more = sum(needs[name][0] for name in {*pair} - names)
+        if tile and kept + more + working > budget:
+            yield tile
+            tile, names, kept = [], set(), 0
+            more = sum(needs[name][0] for name in {*pair})
+        tile.append(pair)
+        names |= {*pair}
+        kept += more
+    if tile:
+        yield tile
+
+
+@dataclass(frozen=True)
+class _Look:
+    """A view of one representation, or why there is none, and the seconds it took."""
+
+    view: View | None
+    reason: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Measures of one group and pairs of which the views are there together."""
+
+    group: Group
+    pairs: tuple[Pair, ...]
+    sides: Mapping[Pair, Sides]
+    looks: Mapping[int, _Look]
+    """By the identity of the side: feature maps differ by pair, matrices do not."""
+    skipped: Skipped
+
+    @property
+    def unique(self) -> list[Representation]:
+        """Every side once."""
+        return list({id(side): side for both in self.sides.values() for side in both}.values())
+
+    @property
+    def tasks(self) -> list[tuple[Measure, Pair]]:
+        """What is to be compared: measure by measure."""
+        chosen = [set(pairs) for pairs in self.group.pairs]
+        return [
+            (measure, pair)
+            for measure, pairs in zip(self.group.measures, chosen, strict=True)
+            for pair in self.pairs
+            if pair in pairs
+        ]
+
+    def scores(self) -> Iterator[PairScore]:
+        """Yield the score of every task, in order."""
+        uses = Counter(id(side) for both in self.sides.values() for side in both)
+
+        def compare(task: tuple[Measure, Pair]) -> PairScore:
+            measure, pair = task
+            if (measure.name, pair) in self.skipped:
+                return PairScore(*pair, missing_score(measure, self.skipped[measure.name, pair]))
+            a, b = self.sides[pair]
+            share = sum(self.looks[id(side)].seconds / uses[id(side)] for side in (a, b)) / len(self.group.measures)
+            return PairScore(*pair, _score_pair(measure, pair, (a, b), (self.looks[id(a)], self.looks[id(b)]), share))
+
+        yield from parallel(compare, self.tasks)
+
+
+def _make_views(group: Group, sources: Sources, tile: Sequence[Pair], skipped: Skipped) -> Stretch:
+    first = group.measures[0]
+    usable = [pair for pair in tile if (first.name, pair) not in skipped]
+    sides = {(x, y): aligned(sources[x], sources[y], first.view.folding, anywhere=first.anywhere) for x, y in usable}
+    stretch = Stretch(group, tuple(tile), sides, {}, skipped)
+    return replace(stretch, looks=_look(group, stretch.unique))
+
+
+def _look(group: Group, sides: list[Representation]) -> dict[int, _Look]:
+    measure = group.measures[0]
+
+    def look(side: Representation) -> _Look:
+        start = time.perf_counter()
+        try:
+            view, reason = measure.look(side), ""
+        except NotEstimable as why:
+            view, reason = None, str(why)
+        except Exception as error:  # One measure's failure must not stop the others.
+            view, reason = None, failure(error)
+        return _Look(view, reason, time.perf_counter() - start)
+
+    found = group.side_by_side(look, sides, sides)
+    return {id(side): one for side, one in zip(sides, found, strict=True)}
+
+
+def _score_pair(
+    measure: Measure,
+    pair: Pair,
+    sides: Sides,
+    looks: tuple[_Look, _Look],
+    seconds: float,
+) -> Score:
+    """Compare two views, or say why not."""
+    start = time.perf_counter()
+    try:
+        if measure.paired and sides[0].n_rows != sides[1].n_rows:
+            return missing_score(
+                measure, f"rows do not correspond: {sides[0].n_rows} and {sides[1].n_rows} once folded"
+            )
+        measure.require_comparable(*sides)
+        for name, look in zip(pair, looks, strict=True):
+            if look.reason:
+                return missing_score(measure, f"{name}: {look.reason}")
+        assert looks[0].view is not None and looks[1].view is not None
+        value = measure.compare_views(looks[0].view, looks[1].view)
+        note = measure.format_remark(looks[0].view, looks[1].view)
+    except NotEstimable as why:
+        return missing_score(measure, str(why))
+    except Exception as error:  # One measure's failure must not stop the others.
+        return missing_score(measure, failure(error))
+    if not math.isfinite(value):
+        return missing_score(measure, f"the measure returned {value} without a reason")
+    return replace(make_score(measure, value, seconds + time.perf_counter() - start, ""), note=note)
+
+
+def failure(error: Exception) -> str:
+    """Say what went wrong."""
+    return f"failed: {type(error).__name__}: {error}"
+
+
+def missing_score(measure: Measure, reason: str) -> Score:
+    """Return the score of what has no value."""
+    return make_score(measure, float("nan"), 0.0, reason)
+
+
+def make_score(measure: Measure, value: float, seconds: float, reason: str) -> Score:
+    """Return a score as results hold it."""
+    low, high = map(float, measure.bounds)
+    return Score(measure.name, measure.family, value, measure.closer, low, high, seconds, reason)
+
+
+def unreached_score(measure: Measure) -> Score:
+    """Return the score of what was not reached."""
+    return missing_score(measure, INTERRUPTED)

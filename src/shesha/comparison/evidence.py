@@ -1,0 +1,136 @@
+"""What a comparison may add to a number: its chance level, and how far other rows would move it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.calibration import shared, side_by_side
+from shesha.calibration.permutation_scores import Outcome, null_view
+from shesha.comparison._intervals import FEWEST_CLUSTERS, draw_clusters, draw_subsets, interval, n_kept
+from shesha.comparison.engine import Group, Sides
+from shesha.inputs import validation as check
+from shesha.measures import Measure
+from shesha.nulls.designs import exchange
+from shesha.nulls.exchange import Exchange
+from shesha.nulls.permutations import Design, draw_permutations, nonempty_arguments
+from shesha.nulls.summary import best_value, summarise
+from shesha.results import BesideNull, Score
+from shesha.support.seeds import spawn
+from shesha.support.types import Index, Seed, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import View
+
+_PERMUTING, _LEAVING_OUT = 11, 12
+_FLAT = 1e-6
+"""Subsets that differ by less than this share of their distance from the value say nothing about it: no more rows than
+features are a perfect fit, whichever rows they are."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Permutations and subsets of the rows, the same for all measures and pairs."""
+
+    n_rows: int
+    orders: tuple[Index, ...]
+    subsets: tuple[Index, ...]
+    alpha: float
+    confidence: float
+    exchanged: str = "all rows"
+    n_clusters: int | None = None
+    """Groups or stretches that subsets leave out whole, where rows do not stand alone."""
+
+    @classmethod
+    def draw(
+        cls,
+        n: int,
+        n_permutations: int,
+        alpha: float,
+        confidence: float,
+        seed: Seed,
+        *,
+        design: Design | Exchange | None = None,
+        permutations: ArrayLike | None = None,
+    ) -> Evidence:
+        """Draw both from one seed."""
+        check.fraction(confidence, "confidence", closed=False)
+        orders, exchanged = draw_permutations(
+            n, n_permutations, alpha, design=design, permutations=permutations, seed=spawn(seed, _PERMUTING)
+        )
+        found = design if isinstance(design, Exchange) else exchange(n, **nonempty_arguments(design))
+        clusters, rng = found.clusters, spawn(seed, _LEAVING_OUT)
+        n_clusters = int(clusters.max()) + 1
+        if n_clusters == n:
+            return cls(n, tuple(orders), draw_subsets(n, rng), alpha, confidence, exchanged)
+        return cls(n, tuple(orders), draw_clusters(clusters, rng), alpha, confidence, exchanged, n_clusters)
+
+    def passes(self, measures: Sequence[Measure], sides: Sides) -> list[list[Measure]]:
+        """Divide the measures of a group into those that go through the draws together."""
+        if not measures:
+            return []
+        a, b = (measures[0].look(side) for side in sides)
+        return shared(measures, a, null_view(measures[0], sides[1], b))
+
+    def draws(self, measures: Sequence[Measure], sides: Sides) -> Iterator[list[Outcome]]:
+        """Yield the observed scores of such measures, then those of each permutation of the rows."""
+        a, b = (measures[0].look(side) for side in sides)
+        yield from side_by_side(measures, a, null_view(measures[0], sides[1], b), self.orders)
+
+    def add_chance(self, measure: Measure, score: Score, draws: Sequence[Outcome]) -> Score:
+        """Add the chance level, the p-value and the calibrated score; a draw that failed is an error."""
+        for draw in draws:
+            if isinstance(draw, Exception):
+                raise draw
+        values = [float(draw) for draw in draws if not isinstance(draw, Exception)]
+        best = best_value(measure.closer, measure.bounds, None)
+        found = summarise(values[0], np.array(values[1:]), measure.closer, self.alpha, best)
+        names = [one.name for one in fields(BesideNull)]
+        return replace(score, **{name: getattr(found, name) for name in names})
+
+    def score_subsets(self, group: Group, measures: Sequence[Measure], sides: Sides) -> Iterator[list[float]]:
+        """Yield the scores of the measures on each subset of the rows; its views are made once for all of them."""
+
+        def scores(subset: Index) -> list[float]:
+            try:
+                views = [measures[0].look(side.take_rows(subset)) for side in sides]
+            except NotEstimable:
+                return [np.nan] * len(measures)
+            return [_or_nan(measure, *views) for measure in measures]
+
+        kind, options = measures[0].view_key
+        first, second = (kind.build_subsets(side, self.subsets, **dict(options)) for side in sides)
+        if first is not None and second is not None:
+            yield from ([_or_nan(measure, a, b) for measure in measures] for a, b in zip(first, second, strict=True))
+            return
+        yield from group.side_by_side(scores, self.subsets, sides)
+
+    def add_interval(self, score: Score, on_subsets: Vector) -> Score:
+        """Add the interval, or a note why there is none."""
+        if self.n_clusters is not None and self.n_clusters < FEWEST_CLUSTERS:
+            return add_note(score, f"no interval: it takes at least {FEWEST_CLUSTERS} groups, got {self.n_clusters}")
+        known = on_subsets[np.isfinite(on_subsets)]
+        if len(known) < len(on_subsets) / 2:
+            return add_note(
+                score, f"no interval: {len(known)} of {len(on_subsets)} random subsets of the rows have a value"
+            )
+        if known.std() < _FLAT * abs(known.mean() - score.value):
+            return add_note(score, f"no interval: the value is {known[0]:.4g} on every random subset of the rows")
+        n, clustered = self.n_clusters or self.n_rows, self.n_clusters is not None
+        bounds = score.low, score.high
+        low, high = interval(score.value, known, (n_kept(n), n), self.confidence, bounds, clustered=clustered)
+        return replace(score, interval_low=low, interval_high=high)
+
+
+def add_note(score: Score, note: str) -> Score:
+    """Add a note to those that the score has."""
+    return replace(score, note="; ".join(filter(None, (score.note, note))))
+
+
+def _or_nan(measure: Measure, a: View, b: View) -> float:
+    try:
+        return measure.compare_views(a, b)
+    except Exception:  # The score of all rows has told what is wrong.
+        return float("nan")

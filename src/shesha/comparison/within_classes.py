@@ -1,0 +1,203 @@
+"""Does a geometry survive within each class, above chance? Between classes it nearly always does."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha.comparison.compare import compare
+from shesha.inputs import labels_in_order, orders, split_names
+from shesha.inputs import validation as check
+from shesha.measures import choose
+from shesha.measures.registry import Choice
+from shesha.nulls.corrections import benjamini_hochberg
+from shesha.nulls.designs import equal_groups
+from shesha.results import Comparison
+from shesha.results.similarity.within_classes import WithinClasses
+from shesha.support.arrays import to_host
+from shesha.support.progress import track
+from shesha.support.seeds import generator
+from shesha.support.types import Index, Seed
+from shesha.support.warnings import CalibrationWarning
+from shesha.views import Rdm
+
+MEASURES = ("RSA", "mutual kNN", "CKA")
+"""The whole order of distances, who is near whom, and the directions of largest variance."""
+
+
+def compare_within(
+    X: ArrayLike,
+    Y: ArrayLike,
+    labels: ArrayLike,
+    measures: Choice | Iterable[Choice] = MEASURES,
+    *,
+    names: tuple[str, str] = ("X", "Y"),
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    min_rows: int = 20,
+    min_group: int = 5,
+    n_permutations: int = 200,
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+    seed: Seed = 0,
+) -> WithinClasses:
+    """Compare two representations of the same rows within each class, beside the null of that class.
+
+    Classes that lie apart make any two representations similar that keep them apart: an integration of batches, say,
+    can keep cell types and lose all that is within them. Within a class that help is gone.
+
+    Parameters
+    ----------
+    X, Y : arrays of shape (n_samples, n_features)
+        As for `compare`; rows with names are matched by them.
+    labels : array of shape (n_samples,)
+        The class of each row, such as the cell type. Rows without one (None, NaN) take no part.
+    measures
+        As for `compare`.
+    names : pair of str
+        What the table calls the two.
+    blocks : array of shape (n_samples,), optional
+        Rows are exchanged within blocks only, such as batches: both representations may know the batch.
+    groups : array of shape (n_samples,), optional
+        Rows of a group (a donor) move together. In each class as many rows of every group are drawn as its smallest
+        has, since only equally large groups can take each other's place; groups of fewer than `min_group` rows are
+        left out.
+    min_rows : int
+        Classes of fewer rows are listed and not compared.
+    n_permutations, alpha, confidence, seed
+        As for `compare`.
+
+    Returns
+    -------
+    WithinClasses
+        Prints; `to_frame()` has a line per class and measure; ``["T cell"]`` is one comparison.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> types = np.repeat(["B", "T"], 40)
+    >>> X = rng.standard_normal((80, 10)) + 3 * (types == "T")[:, None]
+    >>> lost = np.where((types == "T")[:, None], rng.standard_normal((80, 10)) + 3, X)  # All that is within T is gone.
+    >>> found = compare_within(X, lost, types, "CKA", n_permutations=99)
+    >>> frame = found.to_frame().set_index("class")
+    >>> round(float(frame["value"]["all rows"]), 1)
+    1.0
+    >>> frame["p"].to_dict()["B"], frame["p"].to_dict()["T"] > 0.05
+    (0.01, True)
+    """
+    check.count(min_rows, "min_rows", minimum=5)
+    check.count(min_group, "min_group", minimum=2)
+    if not isinstance(names, Sequence) or isinstance(names, str) or len(names) != 2:
+        raise TypeError(f"names must be two names, got {names!r}")
+    if str(names[0]) == str(names[1]):
+        raise ValueError(f"names must be two different names, got {names!r}")
+    arrays, asked = _align_rows(X, Y, names, {"labels": labels, "blocks": blocks, "groups": groups})
+    n = len(arrays[0])
+    own = _labels_as_text(asked["labels"], n, "labels")
+    block, group = (
+        None if asked[name] is None else _labels_as_text(asked[name], n, name) for name in ("blocks", "groups")
+    )
+    options: dict[str, Any] = {
+        "names": names,
+        "calibrate": True,
+        "n_permutations": n_permutations,
+        "alpha": alpha,
+        "confidence": confidence,
+        "seed": seed,
+    }
+    chosen = choose(measures)
+    known = sorted({name for name in own if name is not None})
+    excluded: dict[str, str] = {}
+    classes: dict[str, Comparison] = {}
+    taken: list[Index] = []
+    for name in track(known, len(known), "classes"):
+        rows, reason = _rows(own == name, block, group, min_group)
+        if len(rows) < min_rows or reason:
+            excluded[name] = reason or f"{len(rows)} rows, fewer than {min_rows}"
+            continue
+        taken.append(rows)
+        classes[name] = compare(arrays[0][rows], arrays[1][rows], chosen, **_design(rows, block, group), **options)
+    if not classes:
+        told = "; ".join(f"{name}: {why}" for name, why in excluded.items())
+        raise ValueError(
+            f"labels must hold a class of at least {min_rows} rows that can be compared, got none ({told})"
+        )
+    # Rows that are sorted by class would look like a series that drifts.
+    rows = generator(0).permutation(np.concatenate(taken))
+    design: dict[str, Any]
+    if group is not None:
+        design = {"blocks": own[rows].astype(str), "groups": _join_labels(own[rows], group[rows])}
+    else:
+        design = {"blocks": own[rows].astype(str) if block is None else _join_labels(own[rows], block[rows])}
+    with warnings.catch_warnings():
+        # A null that keeps classes apart looks saturated; that is what this line is for.
+        warnings.simplefilter("ignore", CalibrationWarning)
+        whole = compare(arrays[0][rows], arrays[1][rows], chosen, **design, **options)
+    sizes = {name: len(part) for name, part in zip(classes, taken, strict=True)}
+    corrected = {one.name: _correct_over_classes(classes, one.name) for one in chosen}
+    return WithinClasses(str(names[0]), str(names[1]), classes, sizes, whole, excluded, corrected)
+
+
+def _correct_over_classes(classes: dict[str, Comparison], measure: str) -> dict[str, float]:
+    """Return the p-values of one measure, corrected over the classes."""
+    found = benjamini_hochberg([one[measure].p_value for one in classes.values()])
+    return dict(zip(classes, found.tolist(), strict=True))
+
+
+def _align_rows(
+    X: ArrayLike, Y: ArrayLike, names: tuple[str, str], labels: dict[str, Any]
+) -> tuple[list[NDArray[Any]], dict[str, Any]]:
+    for name, one in zip(names, (X, Y), strict=True):
+        if isinstance(one, Rdm):
+            raise TypeError(f"{name} must be features, of which each class takes its rows, got distances (Rdm)")
+    found = {name: split_names(one, name) for name, one in zip(names, (X, Y), strict=True)}
+    moved = orders({name: rows for name, (_, rows) in found.items()})
+    arrays = [check.matrix(values, name) for name, (values, _) in found.items()]
+    arrays = [one[moved[name]] if name in moved else one for name, one in zip(found, arrays, strict=True)]
+    if len(arrays[0]) != len(arrays[1]):
+        raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({len(arrays[0])}), got {len(arrays[1])}")
+    kept = [None if name in moved else rows for name, (_, rows) in found.items()]
+    given = {name: one for name, one in labels.items() if one is not None}
+    return arrays, dict.fromkeys(labels) | labels_in_order(kept, given)
+
+
+def _labels_as_text(values: Any, n_rows: int, name: str) -> NDArray[Any]:
+    """Return labels as text, None where there is none."""
+    from pandas import isna
+
+    plain = split_names(values, name)[0] if hasattr(values, "shape") else values
+    array = np.asarray(to_host(plain), dtype=object)
+    if array.shape != (n_rows,):
+        raise ValueError(f"{name} must have one label for each of the {n_rows} rows, got shape {array.shape}")
+    return np.array([None if isna(one) else str(one) for one in array], dtype=object)
+
+
+def _join_labels(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    return np.array([f"{a} | {b}" for a, b in zip(first, second, strict=True)])
+
+
+def _rows(
+    inside: NDArray[Any], block: NDArray[Any] | None, group: NDArray[Any] | None, min_group: int
+) -> tuple[Index, str]:
+    """Return the rows of a class that take part, or why none do."""
+    rows = np.flatnonzero(inside)
+    for one in (block, group):
+        if one is not None:
+            rows = rows[[value is not None for value in one[rows]]]
+    if group is None:
+        return rows, ""
+    names, counts = np.unique(group[rows].astype(str), return_counts=True)
+    large = names[counts >= min_group]
+    if len(large) < 3:
+        return rows, f"{len(large)} groups of at least {min_group} rows, fewer than 3"
+    rows = rows[np.isin(group[rows].astype(str), large)]
+    return rows[equal_groups(group[rows].astype(str), seed=0)], ""
+
+
+def _design(rows: Index, block: NDArray[Any] | None, group: NDArray[Any] | None) -> dict[str, Any]:
+    parts = {"blocks": block, "groups": group}
+    return {name: None if one is None else one[rows].astype(str) for name, one in parts.items()}

@@ -1,0 +1,111 @@
+"""Doubts about a rare cluster: a few rows that lie together, far from all others, and carry a score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shesha.doubting._registry import doubt
+from shesha.doubting.subject import Subject
+from shesha.results import Doubt
+from shesha.support.types import Index, Matrix
+from shesha.support.warnings import NotEstimable
+
+_HALF = 0.5
+"""A cluster that carries less than half of a score does not make it."""
+_LEAST_SCORE = 0.1
+"""Scores below this are not doubted: there is nothing to explain."""
+_MOVED = 0.2
+"""Change of CKA that makes a cluster worth naming."""
+_RARE = 0.2
+"""Share of the rows up to which clusters are rare."""
+_FEWEST_OTHERS = 12
+_ADVICE = (
+    "A cluster is structure, not scale: controlling for row scale would remove it. If it is real (a rare cell type, a "
+    "rare class), keep it, pass it as labels, and report the score with and without it; if it is technical (doublets, "
+    "a failed batch), leave it out"
+)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """How much of a score a rare cluster carries."""
+
+    score: str
+    whole: float
+    without: float
+    effect: float
+
+
+@doubt("rare cluster")
+def rare_cluster(subject: Subject) -> Doubt | None:
+    """A few rows that lie together make the score, or most of what linear measures compare."""
+    rare = rare_rows(subject.clusters[0])
+    if not rare.any():
+        return None
+    found = [_of_split(subject, subject.places[~rare]), _of_products(subject.sample, rare)]
+    return _named(subject, rare, [one for one in found if one is not None])
+
+
+@doubt("rare cluster", of="pair", cheap=True)
+def shared_rare_cluster(subject: Subject) -> Doubt | None:
+    """A few rows that lie together make two representations alike."""
+    rare = np.logical_and(*(rare_rows(one) for one in subject.clusters))
+    if not rare.any():
+        return None
+    whole, without = (linear_cka(*(side[kept] for side in subject.samples)) for kept in (rare | True, ~rare))
+    carried = Carried("CKA", whole, without, min(1.0, abs(whole - without)))
+    return _named(subject, rare, [carried] if carried.effect >= _MOVED else [])
+
+
+def rare_rows(labels: Index) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Rows outside the largest cluster, where all of these together are few; no row otherwise."""
+    outside = labels != np.bincount(labels).argmax()
+    few = outside.mean() <= _RARE and (~outside).sum() >= _FEWEST_OTHERS
+    return np.asarray(outside & few)
+
+
+def linear_cka(X: Matrix, Y: Matrix) -> float:
+    """Linear CKA of few rows."""
+    centred = [side - side.mean(axis=0) for side in (X, Y)]
+    grams = [side @ side.T for side in centred]
+    length = float(np.linalg.norm(grams[0]) * np.linalg.norm(grams[1]))
+    return float(np.sum(grams[0] * grams[1])) / length if length > 0 else 0.0
+
+
+def _of_split(subject: Subject, others: Index) -> Carried | None:
+    headline = subject.headline
+    if headline.value < _LEAST_SCORE:
+        return None
+    try:
+        without = subject.split(subject.read(0, others)).value
+    except NotEstimable:
+        without = 0.0
+    effect = headline.value - max(0.0, without)
+    return Carried(headline.name, headline.value, without, effect) if effect >= _HALF * headline.value else None
+
+
+def _of_products(sample: Matrix, rare: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Carried | None:
+    """Similarity of the covariance of all rows and that of the others."""
+    every, others = sample - sample.mean(axis=0), sample[~rare] - sample[~rare].mean(axis=0)
+    lengths = [float(np.linalg.norm(one @ one.T)) for one in (every, others)]
+    alike = float(np.linalg.norm(every @ others.T)) ** 2 / max(lengths[0] * lengths[1], 1e-300)
+    return Carried("similarity to the covariance of the others", alike, 1.0, 1 - alike) if alike <= _HALF else None
+
+
+def _named(subject: Subject, rare: np.ndarray[tuple[int], np.dtype[np.bool_]], found: list[Carried]) -> Doubt | None:
+    if not found:
+        return None
+    most = max(found, key=lambda one: one.effect)
+    rows = subject.caller_rows(subject.places[rare])
+    return of_cluster(most.score, rows, most.whole, most.without, most.effect)
+
+
+def of_cluster(measure: str, rows: tuple[int, ...], whole: float, without: float, effect: float) -> Doubt:
+    """The doubt that a rare cluster makes a score."""
+    text = (
+        f"{len(rows):,} of the rows looked at form a cluster apart from all others; with it {measure} is {whole:.2f}, "
+        f"without it {without:.2f}"
+    )
+    return Doubt("rare cluster", min(1.0, effect), None, text, _ADVICE, rows)

@@ -1,0 +1,95 @@
+"""Doubts about what is known of the rows: covariates, groups and labels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shesha.doubting._registry import doubt
+from shesha.doubting.partial_scores import Explained
+from shesha.doubting.row_doubts import classes_follow_order
+from shesha.doubting.subject import Subject
+from shesha.results import Doubt
+from shesha.results.audit.dependence import LEVEL
+from shesha.support.types import Labels, Vector
+
+_CONFOUNDED, _CONFOUNDED_LEVEL = 0.3, 1e-4
+_EXPLAINED, _LEAST = 0.2, 0.05
+"""Share of a score, and least part of it, that a covariate must explain to be named."""
+
+
+@doubt("covariate", of="both")
+def covariate(subject: Subject) -> Doubt | None:
+    """Something known about the rows explains which are close."""
+    headline = subject.headline
+    least = max(_LEAST, _EXPLAINED * abs(headline.value))
+    found = [Explained(headline, quantity[subject.places], name) for name, quantity in subject.known.items()]
+    found = sorted((one for one in found if one.effect >= least), key=lambda one: -one.effect)
+    tested = ((one, one.p_value(subject.generator)) for one in found)
+    strongest, p_value = next(((one, p) for one, p in tested if p <= LEVEL), (None, 1.0))
+    if strongest is None:
+        return None
+    name = strongest.name
+    text = f"given {name}, {strongest.partial_score:.2f} is left of the {headline.name} of {headline.value:.2f}"
+    remedy = "groups=" if name == "groups" else "covariates= (what is left), or within= (rows of like value exchanged)"
+    return Doubt("covariate", strongest.effect, p_value, text, f"Pass it as {remedy}")
+
+
+@doubt("confounded labels")
+def label_confounding(subject: Subject) -> Doubt | None:
+    """Classes go with something else: the order of the rows, a covariate, groups."""
+    if subject.classes is None:
+        return None
+    both = {**subject.known, **subject.design}
+    found = [(*_association(subject.classes, quantity), name) for name, quantity in both.items()]
+    found = [one for one in found if one[1] <= _CONFOUNDED_LEVEL and one[0] >= _CONFOUNDED]
+    if found:
+        strength, p_value, name = max(found)
+        text = f"the classes go with {name} (association {strength:.2f} of 1): a score of the one is one of the other"
+        advice = (
+            f"Compare classes within {name}: pass it as blocks=, within= or covariates=; where each class has its own, "
+            "permute whole ones (groups=), and nothing can tell the two apart"
+        )
+        return Doubt("confounded labels", strength, p_value, text, advice)
+    here = subject.classes_here
+    if not subject.ordered or here is None or (p_value := classes_follow_order(subject, here)) > _CONFOUNDED_LEVEL:
+        return None
+    text = (
+        "the classes follow the order of the rows: what changed along it (batches, drift) looks like a class difference"
+    )
+    advice = (
+        "Pass what the order stands for (batch, session, plate) as covariates=; where rows were only sorted by class, "
+        "shuffle them, or pass order=False"
+    )
+    # All that the classes explain could be the order's.
+    effect = Explained(subject.headline, here, "classes").effect
+    return Doubt("confounded labels", effect, p_value, text, advice)
+
+
+def _association(classes: Labels, quantity: Vector | Labels) -> tuple[float, float]:
+    """How far a quantity tells the class, from 0 to 1, beyond chance, and its p-value."""
+    from scipy.special import chdtrc, fdtrc
+
+    n, n_classes = len(classes), int(classes.max()) + 1
+    if quantity.dtype.kind == "f":
+        ranks = np.argsort(np.argsort(quantity, kind="stable"), kind="stable").astype(np.float64)
+        means = np.bincount(classes, ranks) / np.maximum(np.bincount(classes), 1)
+        between = float(np.sum((means[classes] - ranks.mean()) ** 2))
+        total = float(np.sum((ranks - ranks.mean()) ** 2))
+        share, spare = between / total, n - n_classes
+        if spare < 1:
+            return 0.0, 1.0
+        ratio = share / (n_classes - 1) / max((1 - share) / spare, 1e-300)
+        return float(np.sqrt(max(0.0, 1 - (1 - share) * (n - 1) / spare))), float(fdtrc(n_classes - 1, spare, ratio))
+    codes = np.unique(quantity, return_inverse=True)[1]
+    n_codes = int(codes.max()) + 1
+    if n_codes < 2:
+        return 0.0, 1.0
+    table = np.bincount(classes * n_codes + codes, minlength=n_classes * n_codes).reshape(n_classes, n_codes)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
+    statistic = float(np.sum((table - expected) ** 2 / np.where(expected > 0, expected, 1.0)))
+    freedom = (n_classes - 1) * (n_codes - 1)
+    # Bergsma 2013: Cramer's V without its bias, which many groups make large.
+    phi = max(0.0, statistic / n - freedom / (n - 1))
+    sides = [k - (k - 1) ** 2 / (n - 1) for k in (n_classes, n_codes)]
+    strength = float(np.sqrt(phi / max(min(sides) - 1, 1e-9)))
+    return min(1.0, strength), float(chdtrc(freedom, statistic))

@@ -1,0 +1,212 @@
+"""Doubts about features: a few that decide, a common offset, copies, axes that were made uncorrelated."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shesha.doubting._registry import doubt
+from shesha.doubting.subject import Subject
+from shesha.kernels.standardisation import is_constant, z_scores
+from shesha.results import Doubt
+from shesha.support.types import Index, Matrix, Vector
+
+_MOST = 0.5
+"""Share of the distances that makes a few coordinates worth naming."""
+_WIDE, _NEARLY_ALL = 16, 0.8
+"""Features from which on half is much, and the share that is much of fewer."""
+_FEW = 0.02
+"""Share of the features that is few, however gradually they fall off."""
+_ROGUE, _APART = 3, 2.0
+"""Features that are few among any ten times as many, if each holds so many times what the next one holds."""
+_MOVED = 0.1
+"""Change of a score below which a few features or copies make no difference."""
+_NEARLY_PARALLEL, _CHANGED = 0.8, 0.3
+"""Mean cosine beyond which cosines say little, and the change of a score that makes a smaller one worth naming."""
+_COPY, _COPIES = 0.95, 0.1
+"""Correlation of copies, noise and all, and the share of the columns that must have one."""
+_ALIKE, _GAP = 0.8, 0.75
+"""Share of the pairs of columns beyond the first correlation that are copies; low rank has pairs of every strength."""
+_WIDEST = 1024
+"""Columns that are compared with one another."""
+_VALUES, _ROWS = 8, 12
+"""Different values that a column must take, and rows, for its copies to be no accident."""
+_AXES = 128
+_UNCORRELATED, _UNCORRELATED_LEVEL = 0.5, 1e-6
+_SORTED = 0.9
+
+
+@doubt("few coordinates")
+def few_coordinates(subject: Subject) -> Doubt | None:
+    """A few features decide the distances."""
+    shares = _shares(subject.sample, subject.metric)
+    d = len(shares)
+    if d < 4:
+        return None
+    order = np.argsort(-shares, kind="stable")
+    few = _n_few(shares[order])
+    largest, share = order[:few], float(shares[order[:few]].sum())
+    # One of few features holds half of the distances as a matter of course.
+    if share < (_MOST if d >= _WIDE else _NEARLY_ALL):
+        return None
+    changed = subject.split(_standardise(subject.sample)).value
+    effect = abs(changed - subject.headline.value)
+    if effect < _MOVED and share < _NEARLY_ALL:
+        return None
+    names = ", ".join(map(str, largest[:5])) + (", ..." if few > 5 else "")
+    verb = "holds" if few == 1 else "hold"
+    text = (
+        f"{few} of {d:,} features ({names}) {verb} {100 * share:.0f} % of the {subject.metric} distances; with all "
+        f"features in units of their standard deviation the {_score(subject)} becomes {changed:.2f}"
+    )
+    advice = "Look at them; standardise the columns, or leave these out, and say so"
+    return Doubt("few coordinates", min(1.0, effect), None, text, advice)
+
+
+def _n_few(falling: Vector) -> int:
+    """How many of the largest shares are few: one in fifty, or up to three that stand apart from the others."""
+    gradual = max(1, int(_FEW * len(falling)))
+    held = np.cumsum(falling)
+    for few in range(1, min(_ROGUE, len(falling) // 10) + 1):
+        if few >= gradual and held[few - 1] >= _MOST and falling[few - 1] >= _APART * falling[few]:
+            return few
+    return gradual
+
+
+def _shares(sample: Matrix, metric: str) -> Vector:
+    """Share of each feature in what the metric sees."""
+    if metric == "euclidean":
+        found = sample.var(axis=0)
+    else:
+        rows = sample - sample.mean(axis=1, keepdims=True) if metric == "correlation" else sample
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        found = np.mean((rows / np.where(lengths > 0, lengths, 1.0)) ** 2, axis=0)
+    total = float(found.sum())
+    return np.asarray(found / total if total > 0 else found)
+
+
+def _standardise(sample: Matrix) -> Matrix:
+    return z_scores(sample[:, ~is_constant(sample)])
+
+
+@doubt("offset")
+def offset(subject: Subject) -> Doubt | None:
+    """All rows point the same way, so that angles between them say little."""
+    if subject.metric == "euclidean":
+        return None
+    rows = subject.sample
+    if subject.metric == "correlation":
+        rows = rows - rows.mean(axis=1, keepdims=True)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    cosine = float(np.sum(np.mean(rows / np.where(lengths > 0, lengths, 1.0), axis=0) ** 2))
+    if cosine < (_MOST - 0.2):
+        return None
+    centred = subject.split(subject.sample - subject.sample.mean(axis=0)).value
+    change = abs(centred - subject.headline.value)
+    if cosine < _NEARLY_PARALLEL and (change < _CHANGED or rows.shape[1] < _WIDE):
+        return None
+    text = (
+        f"the mean cosine between rows is {cosine:.2f}: a common offset; without it the {_score(subject)} "
+        f"becomes {centred:.2f}"
+    )
+    advice = "Centre the columns before cosines are taken, or use a measure that does (CKA, Procrustes); report both"
+    return Doubt("offset", min(1.0, change), None, text, advice)
+
+
+@doubt("copied features")
+def duplicate_features(subject: Subject) -> Doubt | None:
+    """Features that stand in the table more than once agree with themselves across any split."""
+    copies = _copies(subject.sample, subject.generator)
+    d = subject.sample.shape[1]
+    if copies is None:
+        return None
+    looked_at, group = copies
+    first = np.unique(group, return_index=True)[1]
+    share = 1 - len(first) / len(group)
+    if share < _COPIES:
+        return None
+    kept = looked_at[np.sort(first)]
+    left = subject.split(subject.sample[:, kept]).value if len(kept) >= 4 else 0.0
+    whole = subject.headline.value if len(looked_at) == d else subject.split(subject.sample[:, looked_at]).value
+    text = (
+        f"{100 * share:.0f} % of the features repeat another one (correlation beyond {_COPY:g}), and copies agree "
+        f"across any split of the features; with one of each, {left:.2f} is left of {whole:.2f}"
+    )
+    if abs(whole - left) < _MOVED:
+        return None
+    return Doubt("copied features", min(1.0, abs(whole - left)), None, text, "Keep one of each: X[:, columns]")
+
+
+def _copies(sample: Matrix, rng: np.random.Generator) -> tuple[Index, Index] | None:
+    """Features that were compared, and which of them repeat one another, as numbers of groups."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    if len(sample) < _ROWS:
+        return None
+    columns = np.arange(sample.shape[1])
+    if len(columns) > _WIDEST:
+        columns = np.sort(rng.choice(columns, _WIDEST, replace=False))
+    ordered = np.sort(sample[:, columns], axis=0)
+    n_values = 1 + np.count_nonzero(np.diff(ordered, axis=0), axis=0)
+    columns = columns[n_values >= _VALUES]
+    if len(columns) < 4:
+        return None
+    unit = sample[:, columns] - sample[:, columns].mean(axis=0)
+    lengths = np.linalg.norm(unit, axis=0)
+    columns, unit = columns[lengths > 0], unit[:, lengths > 0] / lengths[lengths > 0]
+    correlations = np.abs(unit.T @ unit)
+    i, j = np.nonzero(correlations >= _COPY)
+    n_alike = int(np.count_nonzero(correlations >= _ALIKE)) - len(columns)
+    if len(i) - len(columns) < _GAP * n_alike:
+        return None
+    graph = coo_array((np.ones(len(i)), (i, j)), shape=(len(columns), len(columns)))
+    return columns, np.asarray(connected_components(graph, directed=False)[1], dtype=np.intp)
+
+
+@doubt("whitened")
+def whitened(subject: Subject) -> Doubt | None:
+    """Columns are less correlated than independent ones would be: axes were fitted to these rows."""
+    from scipy.special import chdtr
+
+    columns = np.unique(np.linspace(0, subject.sides[0].shape[1] - 1, _AXES).astype(np.intp))
+    covariance, n = _covariance(subject, columns)
+    spread = np.sqrt(np.diagonal(covariance))
+    varied = spread > 1e-9 * (spread.max(initial=0.0) or 1.0)
+    spread, covariance = spread[varied], covariance[np.ix_(varied, varied)]
+    i, j = np.triu_indices(len(spread), k=1)
+    if len(i) < 6 or n <= len(spread):
+        return None
+    squared = (covariance[i, j] / (spread[i] * spread[j])) ** 2
+    total = float(squared.sum()) * (n - 1)
+    p_value = float(chdtr(len(i), total))
+    if total > _UNCORRELATED * len(i) or p_value > _UNCORRELATED_LEVEL:
+        return None
+    averaged = subject.split(subject.sample, rotated=True).value
+    falling = float(np.mean(np.diff(spread) <= 1e-9 * spread[:-1]))
+    equal = spread.max() < 1.05 * spread.min()
+    what = "whitened axes" if equal else "principal components" if falling >= _SORTED else "axes fitted to these rows"
+    text = (
+        f"the columns are uncorrelated beyond what independence explains: {what}. Halves of such features share "
+        f"nothing by construction: {_score(subject)} {subject.headline.value:.2f}, averaged over rotations "
+        f"{averaged:.2f}"
+    )
+    advice = "Read basis_averaged_split, which no choice of axes moves, or score the features from before"
+    return Doubt("whitened", min(1.0, abs(averaged - subject.headline.value)), p_value, text, advice)
+
+
+def _covariance(subject: Subject, columns: Index) -> tuple[Matrix, int]:
+    """Sums of products of centred columns over all rows, which may lie on disk."""
+    middle = subject.sample[:, columns].mean(axis=0)
+    sample = subject.sample[:, columns]
+    scale = np.where(is_constant(sample), 1.0, sample.std(axis=0))
+    total, sums = np.zeros((len(columns), len(columns))), np.zeros(len(columns))
+    for block in subject.blocks(0):
+        rows = (block[:, columns] - middle) / scale
+        total += rows.T @ rows
+        sums += rows.sum(axis=0)
+    n = subject.n_rows
+    return (total - np.outer(sums, sums) / n) * np.outer(scale, scale) / n, n
+
+
+def _score(subject: Subject) -> str:
+    return subject.headline.name

@@ -1,0 +1,74 @@
+"""Doubts about two representations of the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from shesha.doubting._registry import doubt
+from shesha.doubting.cluster_doubts import linear_cka
+from shesha.doubting.row_doubts import far_rows_first
+from shesha.doubting.subject import Subject
+from shesha.results import Doubt
+
+_MOVED = 0.2
+"""Change of CKA that makes a row worth naming."""
+_SATURATED = 0.02
+"""A null whose mean is so close to the best value, in units of the distance from the worst, leaves no room."""
+
+
+@doubt("few rows", of="pair", cheap=True)
+def few_rows(subject: Subject) -> Doubt | None:
+    """A few far rows decide the linear agreement of two representations."""
+    rows, n_far = far_rows_first(subject)
+    sides = [subject.read(at, rows) for at in range(2)]
+    whole = linear_cka(*sides)
+    moved: dict[tuple[int, ...], float] = {}
+    for place in range(n_far):
+        kept = np.delete(np.arange(len(rows)), place)
+        moved[subject.caller_rows(rows[place : place + 1])] = linear_cka(*(side[kept] for side in sides))
+    if not moved:
+        return None
+    every = np.arange(n_far, len(rows))
+    named = max(moved, key=lambda one: abs(moved[one] - whole))
+    without = moved[named]
+    together = linear_cka(*(side[every] for side in sides))
+    if abs(without - whole) < _MOVED <= abs(together - whole):
+        without, named = together, subject.caller_rows(rows[:n_far])
+    if abs(without - whole) < _MOVED:
+        return None
+    return few_rows_doubt("CKA", named, whole, without, abs(without - whole))
+
+
+def few_rows_doubt(measure: str, rows: tuple[int, ...], whole: float, without: float, effect: float) -> Doubt:
+    """The doubt that a few rows decide a similarity."""
+    names = f"row {rows[0]}" if len(rows) == 1 else f"rows {', '.join(map(str, rows))}"
+    it = "it" if len(rows) == 1 else "them"
+    text = f"without {names} {measure} is {without:.2f}, with {it} {whole:.2f}"
+    # Leaving out each row's product with itself takes away one far row; several have products with one another.
+    unbiased = " or unbiased CKA" if len(rows) == 1 else ""
+    advice = f"Look at {it}; leave {it} out, or use ranks (RSA, neighbours){unbiased}"
+    return Doubt("few rows", min(1.0, effect), None, text, advice, rows)
+
+
+def saturation(names: Sequence[str], n_rows: int, widths: tuple[int, ...]) -> Doubt | None:
+    """Measures whose chance level is their best value for this many rows and features."""
+    if not names:
+        return None
+    sizes = " and ".join(f"{d:,}" for d in widths)
+    text = (
+        f"by chance {', '.join(names)} reach{'es' if len(names) == 1 else ''} the best value for {n_rows:,} rows of "
+        f"{sizes} features: whatever is compared looks alike"
+    )
+    return Doubt("saturated", 1.0, None, text, "Use truncate= (leading components), more rows, or another measure")
+
+
+def saturated_measures(chance: Mapping[str, tuple[float, float, float]]) -> list[str]:
+    """Of measures with (mean of the null, worst value, best value), those whose null stands at the best value."""
+    found = []
+    for name, (mean, worst, best) in chance.items():
+        room = abs(best - worst)
+        if np.isfinite([mean, room]).all() and room > 0 and abs(best - mean) <= _SATURATED * room:
+            found.append(name)
+    return found

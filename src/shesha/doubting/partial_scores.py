@@ -1,0 +1,93 @@
+"""What a known quantity of each row could explain of the distances between rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import erfc, sqrt
+
+import numpy as np
+
+from shesha.doubting.target_score import Headline
+from shesha.kernels.ranks import midranks
+from shesha.support.types import Index, Labels, Matrix, Vector
+
+_N_SHUFFLED = 19
+"""Shuffled quantities beside which the given one stands."""
+_FEW_LEVELS = 8
+"""Labels of so many values get a level for each pair of values; of more, whether both agree and a level for each."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """How much of a score a quantity of each row explains."""
+
+    headline: Headline
+    quantity: Vector | Labels
+    name: str
+    clusters: Index | None = None
+    """Labels of rows: what these explain, the quantity does not."""
+
+    @cached_property
+    def partial_score(self) -> float:
+        """The partial score, given the quantity (and the clusters)."""
+        return self._beyond(self.quantity)
+
+    @cached_property
+    def whole(self) -> float:
+        """The score, or what clusters leave of it."""
+        if self.clusters is None:
+            return self.headline.value
+        return self.headline.partial_score(functions(self.clusters))
+
+    @property
+    def effect(self) -> float:
+        """The part of the score that is gone; a score that changes its sign is gone altogether."""
+        return min(1.0, max(0.0, max(0.0, self._towards(self.whole)) - max(0.0, self._towards(self.partial_score))))
+
+    def p_value(self, rng: np.random.Generator) -> float:
+        """Of the loss, beside that of the same quantity in random order."""
+        orders = [rng.permutation(len(self.quantity)) for _ in range(_N_SHUFFLED)]
+        left = np.array([self._towards(self._beyond(self.quantity[order])) for order in orders])
+        spread = max(float(left.std(ddof=1)) * sqrt(1 + 1 / _N_SHUFFLED), 1e-6)
+        return 0.5 * erfc(float(left.mean() - self._towards(self.partial_score)) / spread / sqrt(2))
+
+    def _beyond(self, quantity: Vector | Labels) -> float:
+        explaining = functions(quantity)
+        if self.clusters is not None:
+            explaining = np.concatenate([functions(self.clusters), explaining])
+        return self.headline.partial_score(explaining)
+
+    def _towards(self, score: float) -> float:
+        """The score as seen from the side of zero on which the headline is."""
+        return float(np.sign(self.headline.value)) * score
+
+
+def functions(quantity: Vector | Labels) -> Matrix:
+    """Functions of pairs of rows, (functions, pairs): what each row adds to its distances, and how far apart both are.
+
+    A row that is noisier or shorter than others is farther from all of them, in any half of the features: distances
+    are then sums of what their two rows add, and rows that add alike look like geometry.
+    """
+    i, j = np.triu_indices(len(quantity), k=1)
+    if quantity.dtype.kind == "f":
+        ranks = (midranks(quantity.astype(np.float64))[0] + 0.5) / len(quantity) - 0.5
+        a, b = ranks[i], ranks[j]
+        return np.stack([a + b, a**2 + b**2, a**3 + b**3, a * b, np.abs(a - b)])
+    codes = np.unique(quantity, return_inverse=True)[1]
+    n_levels = int(codes.max()) + 1
+    if n_levels <= _FEW_LEVELS:
+        low, high = np.minimum(codes[i], codes[j]), np.maximum(codes[i], codes[j])
+        return _indicators(low * n_levels + high)
+    own = np.zeros((n_levels, len(i)))
+    at = np.arange(len(i))
+    np.add.at(own, (codes[i], at), 1.0)
+    np.add.at(own, (codes[j], at), 1.0)
+    same = (codes[i] == codes[j]).astype(np.float64)
+    return np.concatenate([same[None], own[np.bincount(codes).argsort()[::-1][:_FEW_LEVELS]]])
+
+
+def _indicators(codes: Index) -> Matrix:
+    """One row per code but the last: their sum is constant."""
+    values = np.unique(codes)[:-1]
+    return (codes == values[:, None]).astype(np.float64) if len(values) else np.zeros((1, len(codes)))

@@ -1,0 +1,257 @@
+"""Doubts about rows: their order, repeats, a few that decide, a scale that looks like geometry."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from shesha.doubting._registry import doubt
+from shesha.doubting.partial_scores import Explained
+from shesha.doubting.subject import Subject
+from shesha.kernels.clusters import separate_clusters
+from shesha.kernels.ranks import midranks
+from shesha.nulls.dependence import p_of_first, pairs_of_places
+from shesha.results import Doubt
+from shesha.results.audit.dependence import LEVEL
+from shesha.support.types import Index, Labels, Matrix, Vector
+
+_N_ORDERS = 60
+_CLASS_LEVEL = 1e-4
+"""Beyond which classes are said to follow the order of the rows."""
+_HALF = 0.5
+"""A fault that explains less than half of a score does not make it."""
+_HOLDING = 0.75
+"""Share of the squared products of rows whose removal halves what linear measures see of the others."""
+_LEAST_SCORE = 0.1
+"""Scores below this are not doubted: there is nothing to explain."""
+_SHARED = 0.3
+"""Rank correlation of the scales of two representations from which on they could make them alike."""
+_DIRECTIONS = 3
+"""Directions in which a row may be long for where it lies."""
+_WIDE, _FEW_ROWS = 12, 40
+"""Features and rows from which on the scale of a row is one thing and its place another."""
+_LONGEST = 3
+"""Rows that may decide alone, however near the others."""
+_FAR, _MOST_FAR = 3.0, 10
+"""Times the median distance from the middle from which on a row is far, and how many of these are looked at: rows that
+are far together hide one another as long as any of them is left."""
+
+
+@doubt("order", of="both", cheap=True)
+def order(subject: Subject) -> Doubt | None:
+    """Neighbours in the order given are closer than random rows."""
+    found = subject.dependence
+    if not subject.ordered or not found.has_order:
+        return None
+    classes, p_value = subject.classes_here, found.p_value
+    if classes is not None and classes_follow_order(subject, classes) <= _CLASS_LEVEL:
+        # Sorted classes explain their own order: what is left is an order within them.
+        p_value = _order_p_value(subject, classes)
+        if p_value > LEVEL:
+            return None
+    kept = _advice_to_keep(subject)
+    text = f"neighbouring rows are closer than random ones; exchanged with its neighbour, a row keeps {kept}"
+    advice = (
+        "Series: shift=True, with sessions as blocks=; batches: blocks=; trials of a subject: groups=. Rows that were "
+        "only sorted can be shuffled, the same way everywhere. A drift over all rows defeats every permutation of "
+        "rows: remove it, or pass it as covariates="
+    )
+    return Doubt("order", max(0.0, _neighbour_swapped_score(subject)), p_value, text, advice)
+
+
+def _advice_to_keep(subject: Subject) -> str:
+    headline = subject.headline
+    return f"{_neighbour_swapped_score(subject):.2f} of the {headline.name} of {headline.value:.2f}"
+
+
+def _neighbour_swapped_score(subject: Subject) -> float:
+    """The headline with each row of one side replaced by its neighbour."""
+    steps = [_rotate_stretches(subject, step) for step in (1, -1)]
+    return float(np.clip(subject.headline.permuted_scores(steps).mean(), -1.0, 1.0))
+
+
+def _rotate_stretches(subject: Subject, step: int) -> Index:
+    """Each row becomes its neighbour within its stretch, the last one the first."""
+    ends = np.cumsum([0, *(len(window) for window in subject.windows)])
+    parts = [np.roll(np.arange(start, stop), -step) for start, stop in pairwise(ends)]
+    return np.concatenate(parts)
+
+
+@doubt("duplicates", of="both", cheap=True)
+def duplicates(subject: Subject) -> Doubt | None:
+    """Rows that repeat others count more than once."""
+    found = subject.dependence
+    if not found.has_repeats:
+        return None
+    share = min(1.0, len(found.repeated) / found.n_rows + len(found.nearly_repeated) / max(1, found.n_looked_at))
+    text = (
+        f"{len(found.repeated):,} of {found.n_rows:,} rows repeat an earlier one, and {len(found.nearly_repeated):,} "
+        f"of {found.n_looked_at:,} looked at nearly repeat another: they count as evidence more than once"
+    )
+    return Doubt("duplicates", share, None, text, "Keep one of each, or pass what they repeat as groups=")
+
+
+@doubt("few rows")
+def few_rows(subject: Subject) -> Doubt | None:
+    """A few far rows hold most of what linear measures compare."""
+    rows, n_far = far_rows_first(subject)
+    centred = subject.read(0, rows)
+    centred -= np.median(centred, axis=0)
+    squares = (centred @ centred.T) ** 2
+    # The others stand for all that were not looked at.
+    times = np.where(np.arange(len(rows)) < n_far, 1.0, (subject.n_rows - n_far) / max(1, len(rows) - n_far))
+    weighed = squares * times[:, None] * times
+    total = float(weighed.sum())
+    for few in range(1, n_far + 1):
+        share = 1 - float(weighed[few:, few:].sum()) / total if total > 0 else 0.0
+        if share >= _HOLDING:
+            named = subject.caller_rows(rows[:few])
+            names = f"row {named[0]} holds" if few == 1 else f"rows {', '.join(map(str, named))} hold"
+            text = f"{names} {100 * share:.0f} % of what linear measures (CKA, RV, regression) compare"
+            # Unbiased CKA leaves out products of a row with itself: that of one far row, not those of several.
+            unbiased = " or unbiased CKA" if few == 1 else ""
+            advice = f"Look at them; leave them out, or use ranks (RSA, metric='cosine', neighbours){unbiased}"
+            return Doubt("few rows", share, None, text, advice, named)
+    return None
+
+
+def far_rows_first(subject: Subject) -> tuple[Index, int]:
+    """The longest rows of all, farthest first, and then those that are looked at; with the number of the former.
+
+    Far rows that form a cluster of their own are no outliers, and are left to the doubt of a rare cluster.
+    """
+    far: list[int] = []
+    for side, sample in enumerate(subject.samples):
+        middle = np.median(sample, axis=0)
+        lengths = np.concatenate([np.linalg.norm(block - middle, axis=1) for block in subject.blocks(side)])
+        longest = np.argsort(-lengths, kind="stable")[: _n_far(lengths)]
+        far += [row for row in _alone(subject, side, longest).tolist() if row not in far]
+    first = np.array(far, dtype=np.intp)
+    return np.concatenate([first, np.setdiff1d(subject.places, first)]), len(first)
+
+
+def _alone(subject: Subject, side: int, far: Index) -> Index:
+    """Those of the far rows that lie in no cluster apart from most rows."""
+    if not len(far):
+        return far
+    others = np.setdiff1d(subject.places, far)
+    labels = separate_clusters(subject.read(side, np.concatenate([far, others])))
+    main = np.bincount(labels).argmax()
+    return np.asarray(far[labels[: len(far)] == main])
+
+
+def _n_far(lengths: Vector) -> int:
+    """How many of the longest rows may decide: one in fifty, and all that are far, up to a tenth."""
+    n = len(lengths)
+    outlying = int((lengths > _FAR * np.median(lengths)).sum())
+    return max(min(_LONGEST, max(1, n // 50)), min(_MOST_FAR, outlying, n // 10))
+
+
+@doubt("row scale", of="both")
+def row_scale(subject: Subject) -> Doubt | None:
+    """The length of each row, or how many of its entries are not zero, explains which rows are close."""
+    headline = subject.headline
+    # In few dimensions the length of a row is much of where it lies, and few rows are told apart by any number.
+    narrow = min(sample.shape[1] for sample in subject.samples) < _WIDE or len(subject.places) < _FEW_ROWS
+    if narrow or headline.value < _LEAST_SCORE:
+        return None
+    scales = [_scales(sample, subject.metric) for sample in subject.samples]
+    # What two representations do not share cannot make them alike.
+    everywhere = [what for what in scales[0] if all(what in one for one in scales)]
+    shared = [what for what in everywhere if abs(_rank_correlation([one[what] for one in scales])) >= _SHARED]
+    sides = [(side, _several(labels)) for side, labels in zip(scales, subject.clusters, strict=True)]
+    found = [Explained(headline, side[what], what, clusters) for side, clusters in sides for what in shared]
+    strongest = max(found, key=lambda one: one.effect, default=None)
+    if strongest is None or strongest.effect < _HALF * headline.value:
+        return None
+    rest = [_lengths_elsewhere(sample) for sample in subject.samples]
+    elsewhere = max(
+        Explained(headline, side, "", clusters).effect for side, (_, clusters) in zip(rest, sides, strict=True)
+    )
+    p_value = strongest.p_value(subject.generator)
+    if elsewhere < _HALF * strongest.effect or p_value > LEVEL:
+        return None
+    beside = "" if strongest.clusters is None else "clusters and "
+    text = (
+        f"given {beside}the {strongest.name}, {strongest.partial_score:.2f} is left of the {headline.name} of "
+        f"{headline.value:.2f}"
+    )
+    advice = (
+        "Compare with chance(X, keep='row scale'), or pass the scale (depth, length, loudness) as covariates= or "
+        "within=; where it is technical, remove it first"
+    )
+    return Doubt("row scale", strongest.effect, p_value, text, advice)
+
+
+def _lengths_elsewhere(sample: Matrix) -> Vector:
+    """Lengths of the rows but for the few directions that spread the most.
+
+    A row that is long since it lies far along one direction belongs there; a scale lengthens a row in all directions.
+    """
+    centred = sample - sample.mean(axis=0)
+    sizes, directions = np.linalg.eigh(centred @ centred.T)
+    few = max(1, min(_DIRECTIONS, sample.shape[1] // 8))
+    along = directions[:, -few:] ** 2 @ sizes[-few:]
+    squared = np.einsum("ij,ij->i", centred, centred)
+    return np.asarray(np.sqrt(np.maximum(squared - along, 0.0)))
+
+
+def _several(labels: Index) -> Index | None:
+    """Labels of clusters, if there is more than one: a cluster is as long as it is far, which is no matter of scale."""
+    return labels if labels.any() else None
+
+
+def _rank_correlation(sides: list[Vector]) -> float:
+    """Rank correlation of two quantities; 1 of one alone."""
+    if len(sides) == 1:
+        return 1.0
+    return float(np.corrcoef([midranks(side)[0] for side in sides])[0, 1])
+
+
+def _scales(sample: Matrix, metric: str) -> dict[str, Vector]:
+    centred = sample - sample.mean(axis=1, keepdims=True) if metric == "correlation" else sample
+    found = {
+        "length of each row": np.linalg.norm(centred, axis=1),
+        "sum of each row": sample.sum(axis=1),
+        "distance of each row from the mean": np.linalg.norm(sample - sample.mean(axis=0), axis=1),
+        "number of entries of each row that are not zero": np.count_nonzero(sample, axis=1).astype(np.float64),
+    }
+    return {what: scale for what, scale in found.items() if np.ptp(scale) > 1e-9 * (np.abs(scale).max() or 1.0)}
+
+
+def classes_follow_order(subject: Subject, classes: Labels) -> float:
+    """p-value of the number of neighbours of one class, beside random orders."""
+    first, second = pairs_of_places(subject.windows)
+    rng = subject.generator
+    orders = [np.arange(len(classes)), *(rng.permutation(len(classes)) for _ in range(_N_ORDERS))]
+    same = np.array([np.mean(classes[one][first] == classes[one][second]) for one in orders])
+    return p_of_first(same)
+
+
+def _order_p_value(subject: Subject, classes: Labels) -> float:
+    """p-value of the closeness of neighbours of one class, beside random orders of the rows of each class."""
+    first, second = pairs_of_places(subject.windows)
+    same = classes[first] == classes[second]
+    first, second = first[same], second[same]
+    if len(first) < 2:
+        return 1.0
+    ranks = (subject.headline.first + subject.headline.second).mean(axis=0)
+    n, rng = len(classes), subject.generator
+
+    def closeness(order: Index) -> float:
+        low, high = np.sort([order[first], order[second]], axis=0)
+        # Ranks of a split are of closeness, of a pair of distances.
+        sign = -1 if subject.is_pair else 1
+        return sign * float(ranks[low * n - low * (low + 1) // 2 + high - low - 1].mean())
+
+    orders = [np.arange(n), *(_shuffle_classes(classes, rng) for _ in range(_N_ORDERS))]
+    return p_of_first(np.array([closeness(one) for one in orders]))
+
+
+def _shuffle_classes(classes: Labels, rng: np.random.Generator) -> Index:
+    order = np.arange(len(classes))
+    for one in np.unique(classes):
+        places = np.flatnonzero(classes == one)
+        order[places] = places[rng.permutation(len(places))]
+    return order

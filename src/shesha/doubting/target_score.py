@@ -1,0 +1,92 @@
+"""The score that doubts are measured against, with all that is needed to ask what remains of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shesha.kernels.distances import Metric
+from shesha.kernels.partitions import Partition
+from shesha.kernels.permutation_products import permutation_products
+from shesha.support.types import Index, Matrix, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import RankedRdm, Representation, SplitHalves
+
+_N_DRAWS = 8
+"""Partitions: their error is shared by a score and by what remains of it."""
+_SPANNED = 1e-8
+"""Directions that functions of unit length span by less than this are rounding."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A mean correlation of ranked distances: of two halves of the features, or of two representations."""
+
+    name: str
+    n_rows: int
+    first: Matrix
+    second: Matrix
+    """Centred ranks of unit length: (correlations, pairs of rows); a pair that is undefined is 0."""
+
+    @classmethod
+    def from_halves(cls, rows: Matrix, metric: Metric, seed: int, *, rotated: bool = False) -> Headline:
+        """The feature split of some rows, or the basis-averaged split."""
+        view = SplitHalves.build(Representation.build(rows), metric=metric, rotated=rotated)
+        draw = view.sampler(seed)
+        # Found at each visit, since the ranks live in memory that the next one needs.
+        ranked = view.visit([draw() for _ in range(_N_DRAWS)], lambda _, found: _whole(found, len(rows)))
+        known = [pair for pair in ranked if pair is not None]
+        if not known:
+            raise NotEstimable("all distances are equal within a half of the features")
+        name = "basis_averaged_split" if rotated else "feature_split"
+        first, second = (np.stack(side) for side in zip(*known, strict=True))
+        return cls(name, len(rows), first, second)
+
+    @classmethod
+    def from_pair(cls, X: Matrix, Y: Matrix, metric: Metric) -> Headline:
+        """The rank correlation of the distances in two representations (RSA)."""
+        views = [RankedRdm.build(Representation.build(side), metric=metric) for side in (X, Y)]
+        first, second = (np.asarray(view.ranks)[None] for view in views)
+        return cls("RSA", len(X), first, second)
+
+    @cached_property
+    def value(self) -> float:
+        """The score."""
+        return float(np.einsum("ij,ij->i", self.first, self.second).mean())
+
+    def permuted_scores(self, orders: Sequence[Index]) -> Vector:
+        """The score with the rows of one side in each of these orders."""
+        sides = zip(self.first, self.second, strict=True)
+        products = [permutation_products(first, second, self.n_rows, orders) for first, second in sides]
+        return np.asarray(np.mean(products, axis=0))
+
+    def partial_score(self, explaining: Matrix) -> float:
+        """The score of what functions of pairs, (functions, pairs), do not explain: a partial rank correlation."""
+        centred = explaining - explaining.mean(axis=1, keepdims=True)
+        lengths = np.linalg.norm(centred, axis=1)
+        used = lengths > 1e-9 * max(1.0, float(lengths.max(initial=0.0)))
+        unit = centred[used] / lengths[used, None]
+        # Few functions, many pairs: their Gram matrix tells which directions they span.
+        sizes, turned = np.linalg.eigh(unit @ unit.T)
+        spanned = sizes > _SPANNED
+        basis = unit.T @ (turned[:, spanned] / np.sqrt(sizes[spanned]))
+        rest = [side - (side @ basis) @ basis.T for side in (self.first, self.second)]
+        length = np.sqrt(np.prod([np.einsum("ij,ij->i", side, side) for side in rest], axis=0))
+        # Of what is explained to the last digit nothing is left to agree.
+        left = np.where(length > 1e-9, np.einsum("ij,ij->i", *rest) / np.maximum(length, 1e-9), 0.0)
+        return float(left.mean())
+
+
+def _whole(found: Partition, n: int) -> tuple[Vector, Vector] | None:
+    """Ranks of all pairs of rows: those that a half leaves undefined agree with nothing."""
+    ranked = found.unit_ranks()
+    if ranked is None:
+        return None
+    if found.kept is None:
+        return ranked
+    whole = np.zeros((2, n * (n - 1) // 2))
+    whole[:, found.kept] = ranked
+    return whole[0], whole[1]

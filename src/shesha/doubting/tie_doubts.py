@@ -1,0 +1,54 @@
+"""Doubts about the distances themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shesha.doubting._registry import doubt
+from shesha.doubting.subject import Subject
+from shesha.results import Doubt
+from shesha.support.types import Index
+from shesha.views import Representation
+
+_CONSTANT = "Check how the rows were made; constant data have no similarity, stability or neighbours"
+_N_NEAREST = 10
+"""Neighbours of a row, as measures of neighbours take them."""
+_DECIDED = 0.2
+"""Part of a rank correlation, or of the neighbours, that the rule for ties decides: less makes no difference."""
+
+
+@doubt("ties")
+def ties(subject: Subject) -> Doubt | None:
+    """Equal distances leave to the rule for ties what ranks or neighbours say."""
+    found, tolerance = Representation.build(subject.sample).condensed_distances(subject.metric, squared=True)
+    known = np.sort(found[np.isfinite(found)])
+    if len(known) < 2:
+        return None
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(known) > tolerance]))
+    if len(starts) == 1:
+        return Doubt("no variation", 1.0, None, "all distances are equal: there is no geometry to score", _CONSTANT)
+    sizes = np.diff([*starts, len(known)]).astype(np.float64)
+    # What ties take of the variance of ranks (Kendall and Gibbons 1990).
+    of_ranks = float(np.sum(sizes**3 - sizes) / (float(len(known)) ** 3 - len(known)))
+    of_neighbours = _undecided(np.searchsorted(known[starts], found + tolerance, side="right"), len(subject.sample))
+    effect = max(of_ranks, of_neighbours)
+    if effect < _DECIDED:
+        return None
+    text = (
+        f"rows take few values, so that distances are equal: the rule for ties decides {100 * of_ranks:.0f} % of the "
+        f"variance of their ranks and {100 * of_neighbours:.0f} % of the {_N_NEAREST} nearest neighbours"
+    )
+    which = "ranks and neighbours" if of_ranks >= _DECIDED else "neighbours"
+    return Doubt("ties", effect, None, text, f"Prefer measures of features (CKA) to those of {which}, or more features")
+
+
+def _undecided(levels: Index, n: int) -> float:
+    """Mean share of the nearest neighbours that another order of equal distances would exchange."""
+    k = min(_N_NEAREST, n - 1)
+    square = np.full((n, n), np.iinfo(np.intp).max)
+    i, j = np.triu_indices(n, k=1)
+    square[i, j] = square[j, i] = levels
+    last = np.partition(square, k - 1, axis=1)[:, k - 1, None]
+    n_free = k - np.count_nonzero(square < last, axis=1)
+    n_equal = np.count_nonzero(square == last, axis=1)
+    return float(np.mean(n_free / k * (1 - n_free / n_equal)))

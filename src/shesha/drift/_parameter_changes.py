@@ -1,0 +1,83 @@
+"""Parameters that are changed for a while and then are what they were, to the last bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from shesha.extract.layer_names import match_names
+from shesha.extract.model_state import model_device
+
+Change = Callable[[str, Tensor], Tensor]
+"""From the name and the values of a parameter to what takes their place."""
+
+
+def parameters(model: nn.Module, targets: str | Sequence[str], *, least_axes: int = 0) -> dict[str, nn.Parameter]:
+    """Return the parameters of floats that patterns stand for, each once, however many names it goes by.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The model.
+    targets : str or sequence of str
+        Names or patterns of parameters (``**.query.weight``), or of the modules that hold them (``**.query``).
+    least_axes : int
+        Only parameters of at least so many axes: 2 leaves out biases and the scales of norms.
+    """
+    model_device(model)
+    every = dict(model.named_parameters(remove_duplicate=False))
+    known = list(
+        dict.fromkeys([*every, *(name for name, module in model.named_modules() if name and _has_parameters(module))])
+    )
+    patterns = [targets] if isinstance(targets, str) else list(targets)
+    if not patterns:
+        raise ValueError("targets must be names of parameters or patterns, got none")
+    chosen: set[str] = set()
+    for pattern in patterns:
+        for name in match_names(pattern, known, "targets", "parameters"):
+            # A module stands for what it holds itself.
+            chosen |= {name} if name in every else {one for one in every if one.rpartition(".")[0] == name}
+    found: dict[int, tuple[str, nn.Parameter]] = {}
+    for name, parameter in every.items():
+        if name in chosen and parameter.is_floating_point() and parameter.ndim >= least_axes:
+            found.setdefault(id(parameter), (name, parameter))
+    if not found:
+        raise ValueError(f"targets must match parameters of floats with at least {least_axes} axes, got {targets!r}")
+    return dict(found.values())
+
+
+def _has_parameters(module: nn.Module) -> bool:
+    return any(True for _ in module.parameters(recurse=False))
+
+
+@contextmanager
+def change_parameters(chosen: Mapping[str, nn.Parameter], change: Change) -> Iterator[None]:
+    """Change parameters in place; afterwards, also after an error, they hold the same bits as before.
+
+    They stay the same objects, so that optimisers and tied layers know them; their gradients are left alone.
+    """
+    kept: dict[str, Tensor] = {}
+    try:
+        with torch.no_grad():
+            for name, parameter in chosen.items():
+                before = parameter.detach().clone()
+                kept[name] = before
+                parameter.copy_(change(name, before))
+        yield
+    finally:
+        with torch.no_grad():
+            for name, before in kept.items():
+                chosen[name].copy_(before)
+
+
+def generator(seed: int, number: int) -> torch.Generator:
+    """Return draws of their own for each tensor, on the processor: the same whichever device the model lies on."""
+    return torch.Generator().manual_seed((seed * 1_000_003 + number) % 2**63)
+
+
+def wide(values: Tensor) -> Tensor:
+    """Return values in which sums and quotients keep their digits."""
+    return values if values.dtype == torch.float64 else values.float()

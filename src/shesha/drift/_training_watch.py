@@ -1,0 +1,116 @@
+"""A canary during training: encode, ask the monitor, hand on numbers; the training does not notice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from shesha.inputs import validation as validate
+from shesha.support.types import Array
+
+if TYPE_CHECKING:
+    from torch import nn
+
+PREFIX = "canary"
+LEVELS = {"ok": 0, "watch": 1, "alert": 2}
+"""States as numbers that loggers can draw; whatever cannot be told from drift is the highest."""
+_UNKNOWN = 3
+
+
+class Verdict(Protocol):
+    """What a monitor says of one encoding."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        ...
+
+
+class Monitor(Protocol):
+    """Whatever compares the canary with what it was."""
+
+    def check(self, current: Any, /) -> Verdict:
+        """Compare an array of the canary's rows with the reference."""
+        ...
+
+
+Canary = Callable[["nn.Module"], Array]
+"""From a model to the array of the canary's rows."""
+
+
+class Watch:
+    """Checks a canary every so many steps and keeps the verdicts by step."""
+
+    def __init__(self, monitor: Monitor, canary: Canary, every: int) -> None:
+        if not callable(canary):
+            raise TypeError(f"canary must be a function of the model, got {type(canary).__name__}")
+        if not callable(getattr(monitor, "check", None)):
+            raise TypeError(f"monitor must have a method check, got {type(monitor).__name__}")
+        self.every = validate.count(every, "every")
+        self.verdicts: dict[int, Verdict] = {}
+        self._monitor, self._canary = monitor, canary
+
+    def is_due(self, step: int) -> bool:
+        """Whether the canary is to be looked at now: once per step, however often it is asked about."""
+        return step > 0 and step % self.every == 0 and step not in self.verdicts
+
+    def look(self, model: nn.Module, step: int, *, ask: bool = True) -> dict[str, float]:
+        """Encode the canary and return the numbers to log; without asking the monitor where another process does."""
+        from shesha.extract.model_state import evaluation_mode
+
+        with evaluation_mode(model):
+            current = self._canary(model)
+            if not ask:
+                return {}
+            verdict = self.verdicts[step] = self._monitor.check(current)
+        return numbers(verdict)
+
+    def has_alert(self) -> bool:
+        """Whether the last verdict was an alarm."""
+        return bool(self.verdicts) and level(list(self.verdicts.values())[-1]) >= LEVELS["alert"]
+
+
+def level(verdict: Verdict) -> int:
+    """Return the state of a verdict as a number: 0 ok, 1 watch, 2 alert, 3 not estimable."""
+    state = verdict.to_dict().get("state")
+    return LEVELS.get(str(getattr(state, "value", state)).lower(), _UNKNOWN)
+
+
+def numbers(verdict: Verdict, prefix: str = PREFIX) -> dict[str, float]:
+    """Return the finite numbers of a verdict by name, as loggers take them.
+
+    Parameters
+    ----------
+    verdict
+        Anything with ``to_dict()``: its ``state`` becomes ``canary/level`` (0 ok, 1 watch, 2 alert, 3 not estimable),
+        and every number among its ``scores`` one entry.
+    prefix : str
+        Begins every name.
+
+    Examples
+    --------
+    >>> class Verdict:
+    ...     def to_dict(self):
+    ...         return {"state": "watch", "scores": {"rdm": {"value": 0.2, "p_value": 0.03}}}
+    >>> numbers(Verdict())
+    {'canary/level': 1.0, 'canary/rdm/value': 0.2, 'canary/rdm/p_value': 0.03}
+    """
+    found = {f"{prefix}/level": float(level(verdict))}
+    return found | dict(_flat(prefix, verdict.to_dict().get("scores", {})))
+
+
+def _flat(name: str, value: Any) -> list[tuple[str, float]]:
+    if isinstance(value, Mapping):
+        return [one for key, inner in value.items() for one in _flat(f"{name}/{key}", inner)]
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        named = [(_entry_name(inner, number), inner) for number, inner in enumerate(value)]
+        return [one for key, inner in named for one in _flat(f"{name}/{key}", inner)]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return []
+    return [(name, float(value))] if math.isfinite(value) else []
+
+
+def _entry_name(value: Any, number: int) -> Any:
+    """Return what an entry of a list calls itself."""
+    called = [value[key] for key in ("name", "measure", "score") if key in value] if isinstance(value, Mapping) else []
+    return next((one for one in called if isinstance(one, str)), number)

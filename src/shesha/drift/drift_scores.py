@@ -1,0 +1,89 @@
+"""How far the same inputs moved, by several measures, each with its part in the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from shesha.kernels.threads import single_threaded_blas
+from shesha.measures import Measure, choose
+from shesha.support.types import Index, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import Representation, aligned
+
+Choice = str | Measure | Callable[..., float]
+TIERS = {"RDM drift": "primary", "unbiased CKA": "confirm", "Procrustes similarity": "early", "mutual kNN": "local"}
+"""What each measure is for; the first of others than these is primary as well."""
+DEFAULT = tuple(TIERS)
+_NEIGHBOURS = 10
+ROUNDING = 1e-12
+"""Drifts below it are rounding errors of the measures."""
+
+
+def choose_measures(measures: Iterable[Choice] | Choice | None, n_rows: int) -> list[Measure]:
+    """Return the measures of a monitor, the primary one first."""
+    if measures is None:
+        k = min(_NEIGHBOURS, max(1, (n_rows - 1) // 3))
+        return [*choose(DEFAULT[:-1]), choose(DEFAULT[-1])[0].with_options(k=k, metric="cosine")]
+    found = choose(measures)
+    for one in found:
+        if not one.paired or one.self_value is None:
+            raise ValueError(
+                "measures must compare the same rows and say what no change gives, got "
+                f"{one.name}: for new inputs there are update and two_sample"
+            )
+    return found
+
+
+def tiers(measures: Sequence[Measure]) -> list[str]:
+    """Return what each measure is for: the first one raises the alarm."""
+    return [
+        "primary",
+        *(TIERS.get(one.name.partition("(")[0], "other").replace("primary", "other") for one in measures[1:]),
+    ]
+
+
+def drifts(measures: Sequence[Measure], before: Representation, after: Representation) -> tuple[Vector, list[str]]:
+    """Return the drift by each measure, 0 for no change, and why one is NaN."""
+    values, reasons = np.full(len(measures), np.nan), [""] * len(measures)
+    with single_threaded_blas():
+        for i, measure in enumerate(measures):
+            try:
+                values[i] = drift(measure, before, after)
+            except NotEstimable as reason:
+                reasons[i] = str(reason)
+    return values, reasons
+
+
+def drift(measure: Measure, before: Representation, after: Representation) -> float:
+    """Return how far a measure is from the value of no change; NotEstimable tells why there is none."""
+    a, b = aligned(before, after, measure.view.folding)
+    measure.require_comparable(a, b)
+    value = measure.compare_views(measure.look(a), measure.look(b))
+    if not np.isfinite(value):
+        raise NotEstimable("the measure has no finite value here")
+    assert measure.self_value is not None
+    found = value - measure.self_value if measure.closer == "lower" else measure.self_value - value
+    # The last digits differ between machines; nulls that are all equal must not make an alarm of them.
+    return 0.0 if abs(found) < ROUNDING else found
+
+
+def half_samples(
+    measures: Sequence[Measure],
+    before: Representation,
+    after: Representation,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> Mapping[str, Vector]:
+    """Return the drifts of random halves of the rows, by measure; NaN where a half gives none.
+
+    A half drawn without replacement spreads about the whole as a bootstrap of all rows does, and has no row twice:
+    copies of a row are neighbours in both encodings and would hide drift.
+    """
+    n = before.n_rows
+    found = np.empty((n_draws, len(measures)))
+    for draw in range(n_draws):
+        rows: Index = np.sort(rng.permutation(n)[: n // 2])
+        found[draw], _ = drifts(measures, before.take_rows(rows), after.take_rows(rows))
+    return {measure.name: found[:, i] for i, measure in enumerate(measures)}

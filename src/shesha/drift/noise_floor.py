@@ -1,0 +1,97 @@
+"""What encoding the same inputs again shows where nothing changed: the noise floor of a monitor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shesha.drift.drift_scores import drifts
+from shesha.drift.row_movement import class_means, movement
+from shesha.inputs import validation as check
+from shesha.measures import Measure
+from shesha.support.types import Labels, Matrix, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import Representation, align_rows
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """Drifts of K re-encodings, and how far each moved rows and classes at most."""
+
+    drifts: Matrix
+    """(K, measures)."""
+    rows: Vector
+    """The most that any of them moved each row."""
+    classes: Vector
+    """The same of each class."""
+
+    def __len__(self) -> int:
+        """Return how many re-encodings there are."""
+        return len(self.drifts)
+
+    @classmethod
+    def build(
+        cls,
+        nulls: Iterable[Any],
+        reference: Representation,
+        measures: Sequence[Measure],
+        codes: Labels | None,
+        n_classes: int,
+    ) -> Unchanged:
+        """Score re-encodings one by one: none is kept."""
+        found: list[Vector] = []
+        rows, classes = np.zeros(reference.n_rows), np.zeros(n_classes)
+        for k, null in enumerate(nulls):
+            one = check_same_rows(null, reference, f"nulls[{k}]")
+            found.append(drifts(measures, reference, one)[0])
+            moved = row_movement(reference, one)
+            rows = np.fmax(rows, moved)
+            if codes is not None:
+                classes = np.fmax(classes, class_means(moved, codes, n_classes))
+        if not found:
+            raise ValueError("nulls must hold at least one re-encoding of the same rows, got none")
+        scores = np.array(found)
+        if np.isnan(scores[:, 0]).all():
+            raise ValueError(f"nulls must give values of {measures[0].name}, got none from {len(scores)} re-encodings")
+        # A re-encoding without a value may have been any distance away.
+        return cls(np.where(np.isnan(scores), np.inf, scores), rows, classes)
+
+
+def check_same_rows(given: Any, reference: Representation, name: str) -> Representation:
+    """Check another encoding of the rows of the reference, and put its rows in their order."""
+    found = Representation.build(given, name)
+    if found.has_distances_only or len(found.shape) != 2:
+        raise ValueError(f"{name} must be a matrix (n_rows, n_features), got shape {found.shape}")
+    require_count(found.n_rows, reference, name)
+    return align_rows({"reference": reference, name: found})[name]
+
+
+def require_count(n_rows: int, reference: Representation, name: str) -> None:
+    """Refuse what cannot be the same inputs."""
+    if n_rows != reference.n_rows:
+        raise ValueError(
+            f"{name} must be the {reference.n_rows} rows of the reference encoded again, got {n_rows} rows: check "
+            "compares the same inputs; for new inputs use update, for a window of them two_sample"
+        )
+
+
+def row_movement(before: Representation, after: Representation) -> Vector:
+    """Return how far each row moved among the others; NaN for all if a row has no direction."""
+    try:
+        return movement(before.cached("unit rows", lambda: before.standard("cosine")), after.standard("cosine"))
+    except NotEstimable:
+        return np.full(before.n_rows, np.nan)
+
+
+def many(nulls: Any) -> Iterable[Any]:
+    """Return re-encodings one by one: of an array (K, n, d), a mapping, or any iterable of matrices."""
+    if hasattr(nulls, "shape") and not hasattr(nulls, "values"):
+        if len(nulls.shape) != 3:
+            raise ValueError(f"nulls must be re-encodings (K, n_rows, n_features), got shape {tuple(nulls.shape)}")
+        return (nulls[k] for k in range(len(nulls)))
+    if isinstance(nulls, str | bytes) or not isinstance(nulls, Iterable):
+        raise TypeError(f"nulls must be matrices, got {check.join_items([nulls])}")
+    return iter(nulls.values()) if hasattr(nulls, "values") else iter(nulls)

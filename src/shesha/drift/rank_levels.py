@@ -1,0 +1,69 @@
+"""The rank of a score among those of unchanged encodings, and how sure its rate is."""
+
+from __future__ import annotations
+
+from math import floor, isnan
+
+import numpy as np
+
+from shesha.support.types import Vector
+
+
+def fewest_for(level: float) -> int:
+    """Return the number of null scores from which a p-value can reach a level.
+
+    Examples
+    --------
+    >>> fewest_for(0.01), fewest_for(0.05)
+    (99, 19)
+    """
+    # 1 / 0.05 is 20 to the last bit, 1 / 0.01 is not always 100.
+    return int(np.ceil(1 / level - 1e-9)) - 1
+
+
+def p_value(score: float, null: Vector) -> float:
+    """Return (1 + b) / (K + 1), b of K null scores being at least as large; NaN for no score.
+
+    Where score and nulls can change places, it is at most u with a probability of at most u, whatever their
+    distribution.
+
+    Examples
+    --------
+    >>> p_value(2.0, np.array([1.0, 2.0, 3.0]))
+    0.75
+    """
+    return float("nan") if isnan(score) else (1 + int(np.count_nonzero(null >= score))) / (len(null) + 1)
+
+
+def allowed_exceedances(n_nulls: int, level: float) -> int:
+    """Return how many null scores, the observed one among them, may be as large where the level is reached."""
+    return floor(level * (n_nulls + 1) * (1 + 1e-9))
+
+
+def threshold(null: Vector, level: float) -> float:
+    """Return the null score above which a p-value reaches the level; infinite where none can.
+
+    Examples
+    --------
+    >>> threshold(np.arange(99.0), 0.05)
+    94.0
+    """
+    k = allowed_exceedances(len(null), level)
+    return float(np.partition(null, len(null) - k)[len(null) - k]) if k else float("inf")
+
+
+def false_alarm_limit(n_nulls: int, level: float, confidence: float = 0.95) -> float:
+    """Return the upper limit of the rate at which unchanged encodings pass the threshold.
+
+    The threshold is the k-th largest of K null scores, k = level (K + 1), so that the rate beyond it is itself random:
+    Beta(k, K + 1 - k), with mean k / (K + 1).
+
+    Examples
+    --------
+    >>> round(false_alarm_limit(99, 0.01), 4), round(false_alarm_limit(999, 0.01), 4)
+    (0.0298, 0.0157)
+    """
+    from scipy.special import betaincinv
+
+    k = allowed_exceedances(n_nulls, level)
+    return float(betaincinv(k, n_nulls + 1 - k, confidence)) if k else 0.0

@@ -1,0 +1,218 @@
+"""The pass over all inputs, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from shesha._version import __version__
+from shesha.extract._attention_sinks import FirstTokens
+from shesha.extract._fingerprints import model_fingerprint
+from shesha.extract._input_rows import Batch, Rows
+from shesha.extract._result import Activations
+from shesha.extract._resumable_files import open_draft, read_finished, require_same
+from shesha.extract.hooks import REPEAT, record_outputs, to_numpy_precision
+from shesha.extract.model_state import evaluation_mode, move_to_device
+from shesha.extract.pooling import Pooled
+from shesha.support.progress import track
+from shesha.support.types import Array, Index
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is asked of a model.
+
+    Attributes
+    ----------
+    names : mapping of str to str
+        Modules to record (``name`` or ``name:input``), and what their arrays are called.
+    once : frozenset of str
+        Of these only the first call in a pass counts: what enters a block that is all blocks is what left it before.
+    options : dict
+        More arguments of the model's forward pass.
+    told : dict
+        What is to stand in the record besides what every extraction has there.
+    """
+
+    model: nn.Module
+    rows: Rows
+    names: Mapping[str, str]
+    pooled: Pooled
+    batch_size: int
+    device: str | torch.device | None = None
+    once: frozenset[str] = frozenset()
+    options: dict[str, Any] = field(default_factory=dict)
+    told: dict[str, Any] = field(default_factory=dict)
+
+
+class _Sink(Protocol):
+    done: int
+
+    def write(self, chosen: Index, values: Mapping[str, Array], row_shapes: Mapping[str, tuple[int, ...]]) -> None: ...
+
+
+class _Memory:
+    """Arrays in memory, filled batch by batch."""
+
+    def __init__(self, n_rows: int) -> None:
+        self.done = 0
+        self.arrays: dict[str, Array] = {}
+        self._n_rows = n_rows
+
+    def write(self, chosen: Index, values: Mapping[str, Array], row_shapes: Mapping[str, tuple[int, ...]]) -> None:
+        for name, rows in values.items():
+            if name not in self.arrays:
+                self.arrays[name] = np.empty((self._n_rows, *row_shapes[name]), rows.dtype)
+            self.arrays[name][chosen] = rows
+        self.done += 1
+
+
+def run(work: Work, target: Path | None) -> Activations:
+    """Extract into memory, or into a file that takes its place when it is whole."""
+    with move_to_device(work.model, work.device) as device:
+        about = _about(work, device, to_file=target is not None)
+        if target is None:
+            memory = _Memory(len(work.rows))
+            _fill(work, memory, device)
+            return Activations(memory.arrays, about)
+        if (whole := read_finished(target)) is not None:
+            require_same(whole[0], about, target)
+        else:
+            with open_draft(target, about, len(work.rows)) as draft:
+                _fill(work, draft, device)
+                draft.finish()
+            whole = read_finished(target)
+        assert whole is not None
+        return Activations(whole[1], whole[0])
+
+
+def _fill(work: Work, sink: _Sink, device: torch.device) -> None:
+    order, size = batch_order(work.rows), work.batch_size
+    batches = [order[start : start + size] for start in range(0, len(order), size)]
+    first: dict[str, tuple[int, ...]] = {}
+    recorder = Recorder(work)
+    with ExitStack() as stack:
+        stack.enter_context(evaluation_mode(work.model))
+        stack.enter_context(recorder.hooks())
+        todo = batches[sink.done :]
+        for chosen in track(todo, len(todo), "batches"):
+            values = recorder.read(chosen, device)
+            shapes = {name: rows.shape[1:] for name, rows in values.items()}
+            first = first or {name: recorder.longest(shape) for name, shape in shapes.items()}
+            if list(first) != list(values):
+                raise ValueError(f"layers must run alike for every batch, got {list(values)} after {list(first)}")
+            sink.write(chosen, {name: _pad_with_nan(rows, first[name], name) for name, rows in values.items()}, first)
+    recorder.first_tokens.warn()
+
+
+class Recorder:
+    """Runs a model over batches and hands back what its layers gave."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._batch = Batch()
+        self.first_tokens = FirstTokens()
+        self._dtype = next((one.dtype for one in work.model.parameters() if one.is_floating_point()), torch.float32)
+
+    def hooks(self) -> ExitStack:
+        """Return the context in which the model can be read."""
+        stack = ExitStack()
+        self._recording = stack.enter_context(record_outputs(self._work.model, tuple(self._work.names), self._pool))
+        return stack
+
+    def read(self, chosen: Index, device: torch.device) -> dict[str, Array]:
+        """Run the model over some inputs; arrays are in the order in which the layers ran."""
+        self._batch = self._work.rows.batch(chosen, device, self._dtype)
+        self._recording.clear()
+        self._work.model(*self._batch.args, **self._batch.named, **self._work.options)
+        wanted = {name: value for name, value in self._recording.found.items() if self._is_wanted(name)}
+        found = {self._layer_name(name): value.numpy() for name, value in to_numpy_precision(wanted).items()}
+        if not found:
+            raise ValueError(f"layers must take part in the forward pass, got {', '.join(self._work.names)}")
+        for name, rows in found.items():
+            if rows.ndim == 0 or len(rows) != len(chosen):
+                raise ValueError(
+                    f"layers must give one row for each of the {len(chosen)} inputs of a batch, got shape "
+                    f"{rows.shape} from {name}: choose other layers, or pass a callable as pool"
+                )
+        return {name: rows[:, None] if rows.ndim == 1 else rows for name, rows in found.items()}
+
+    def longest(self, row_shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape of a row where those of other batches may have more tokens."""
+        lengths, mask = self._work.rows.lengths(), self._batch.mask
+        if lengths is None or mask is None or len(row_shape) < 2 or row_shape[0] != mask.shape[1]:
+            return row_shape
+        return int(lengths.max()), *row_shape[1:]
+
+    def _pool(self, name: str, value: Tensor) -> Tensor:
+        if self._work.told.get("pool") == "mean":
+            self.first_tokens.see(self._layer_name(name), value, self._batch.mask)
+        try:
+            return self._work.pooled(value, self._batch.mask)
+        except (ValueError, IndexError, RuntimeError) as error:
+            raise ValueError(f"layer {name}: {error}") from error
+
+    def _is_wanted(self, name: str) -> bool:
+        own, repeated, _ = name.partition(REPEAT)
+        return not (repeated and own in self._work.once)
+
+    def _layer_name(self, name: str) -> str:
+        own, mark, call = name.partition(REPEAT)
+        return self._work.names[own] + mark + call
+
+
+def batch_order(rows: Rows) -> Index:
+    """Return the order in which inputs are read: the longest first, so that batches have little padding."""
+    lengths = rows.lengths()
+    return np.arange(len(rows)) if lengths is None else np.argsort(-lengths, kind="stable")
+
+
+def _pad_with_nan(rows: Array, row_shape: tuple[int, ...], name: str) -> Array:
+    """Fill shorter sequences up with NaN."""
+    if rows.shape[1:] == row_shape:
+        return rows
+    if rows.ndim != 1 + len(row_shape) or rows.shape[2:] != row_shape[1:] or rows.shape[1] > row_shape[0]:
+        raise ValueError(
+            f"layers must give rows of one shape, got {rows.shape[1:]} after {row_shape} from {name}: choose a pool"
+        )
+    filled = np.full((len(rows), *row_shape), np.nan, rows.dtype)
+    filled[:, : rows.shape[1]] = rows
+    return filled
+
+
+def _about(work: Work, device: torch.device, *, to_file: bool) -> dict[str, Any]:
+    model, lengths = work.model, work.rows.lengths()
+    config = getattr(model, "config", None)
+    about: dict[str, Any] = {
+        "model": getattr(config, "name_or_path", None) or type(model).__name__,
+        "class": f"{type(model).__module__}.{type(model).__qualname__}",
+        "revision": getattr(config, "_commit_hash", None),
+        "inputs": {"rows": len(work.rows)},
+        "layers": dict(work.names),
+        "hooked": "what modules return, or what enters them (:input); not hidden_states",
+        "batch_size": work.batch_size,
+        "order": "as given" if lengths is None else "longest first",
+        "dtype": _precisions(model, device),
+        "device": device.type,
+        "versions": {"shesha": __version__, "torch": torch.__version__},
+        **work.told,
+    }
+    if to_file:
+        # Hashing takes a moment, which only what is kept needs.
+        about["weights"] = model_fingerprint(model)
+        about["inputs"]["fingerprint"] = work.rows.fingerprint()
+    return about
+
+
+def _precisions(model: nn.Module, device: torch.device) -> str:
+    kinds = dict.fromkeys(str(one.dtype).removeprefix("torch.") for one in model.parameters())
+    auto = torch.is_autocast_enabled(device.type)
+    kept = ", ".join(kinds) or "float32"
+    return f"{kept}, autocast to {str(torch.get_autocast_dtype(device.type)).removeprefix('torch.')}" if auto else kept

@@ -1,0 +1,277 @@
+"""Inputs of a model, whatever they come in, as rows that can be batched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from shesha.extract._fingerprints import Digest
+from shesha.support.arrays import to_host
+from shesha.support.types import Index
+
+MASK = "attention_mask"
+IDS = "input_ids"
+_LOOKED_AT = 16
+"""Items of a data set that stand for all when it is recognised: reading each twice would take as long as the work."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a model is called with, and where there are tokens."""
+
+    args: tuple[Any, ...] = ()
+    named: dict[str, Any] = field(default_factory=dict)
+    mask: Tensor | None = None
+
+
+class Rows(Protocol):
+    """Inputs that can be read in any order."""
+
+    def __len__(self) -> int:
+        """Return the number of inputs."""
+        ...
+
+    def lengths(self) -> Index | None:
+        """Return the number of tokens of each, where they differ and are padded batch by batch."""
+        ...
+
+    def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
+        """Return some of the inputs as the model takes them; arrays of floats in its own precision."""
+        ...
+
+    def fingerprint(self) -> str:
+        """Return the same for the same inputs in the same order."""
+        ...
+
+
+class ArrayRows:
+    """One array of rows, the only argument of the model."""
+
+    def __init__(self, values: Any) -> None:
+        self._values = _array(values, "inputs")
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def lengths(self) -> Index | None:
+        """All rows are as long as each other."""
+        return None
+
+    def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
+        """Return some rows."""
+        return Batch(args=(_tensor(self._values, chosen, device, dtype),))
+
+    def fingerprint(self) -> str:
+        """Hash the array."""
+        return Digest().array("inputs", self._values).text()
+
+
+class FieldRows:
+    """Arrays of as many rows by the name of the argument: tokens that are padded already, pixels."""
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self._fields = {name: _array(values, name) for name, values in fields.items()}
+        counts = {name: len(values) for name, values in self._fields.items()}
+        if len(set(counts.values())) > 1:
+            raise ValueError(f"inputs must have as many rows in each field, got {counts}")
+        if MASK in self._fields:
+            _require_tokens(torch.as_tensor(self._fields[MASK]).any(dim=1).cpu().numpy())
+
+    def __len__(self) -> int:
+        return len(next(iter(self._fields.values())))
+
+    def lengths(self) -> Index | None:
+        """Padding that was given stays as it is."""
+        return None
+
+    def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
+        """Return some rows of every field."""
+        named = {name: _tensor(values, chosen, device, dtype) for name, values in self._fields.items()}
+        return Batch(named=named, mask=named[MASK].bool() if MASK in named else None)
+
+    def fingerprint(self) -> str:
+        """Hash all fields."""
+        digest = Digest()
+        for name, values in sorted(self._fields.items()):
+            digest.array(name, values)
+        return digest.text()
+
+
+class TokenRows:
+    """Tokens of rows of any length, padded on the right to the longest of each batch."""
+
+    def __init__(self, fields: Mapping[str, Sequence[Sequence[int]]], pad: int = 0) -> None:
+        self._fields = {name: [_tokens(row, name) for row in rows] for name, rows in fields.items()}
+        self._pad = pad
+        ids = self._fields[IDS] if IDS in self._fields else next(iter(self._fields.values()))
+        self._lengths = np.array([len(row) for row in ids], dtype=np.intp)
+        _require_tokens(self._lengths > 0)
+        for name, rows in self._fields.items():
+            if [len(row) for row in rows] != self._lengths.tolist():
+                raise ValueError(f"inputs must have as many tokens per row in each field, got others in {name!r}")
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def lengths(self) -> Index | None:
+        """Return the number of tokens per row."""
+        return self._lengths
+
+    def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
+        """Return some rows, padded."""
+        lengths = self._lengths[chosen]
+        mask = np.arange(lengths.max()) < lengths[:, None]
+        named = {}
+        for name in dict.fromkeys([*self._fields, MASK]):
+            padded = np.full(mask.shape, self._pad if name == IDS else 0, dtype=np.int64)
+            rows = self._fields.get(name)
+            padded[mask] = 1 if rows is None else np.concatenate([rows[row] for row in chosen])
+            named[name] = torch.from_numpy(padded).to(device)
+        return Batch(named=named, mask=named[MASK].bool())
+
+    def fingerprint(self) -> str:
+        """Hash all tokens."""
+        digest = Digest().array("lengths", self._lengths)
+        for name, rows in sorted(self._fields.items()):
+            digest.array(name, np.concatenate(rows))
+        return digest.text()
+
+
+class ItemRows:
+    """A data set: anything with a length that gives one input per number; of a tuple the first part is the input."""
+
+    def __init__(self, items: Any) -> None:
+        self._items = items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def lengths(self) -> Index | None:
+        """What is read batch by batch has no length before."""
+        return None
+
+    def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
+        """Read some items and stack them."""
+        items = [self._item(int(row)) for row in chosen]
+        if isinstance(items[0], Mapping):
+            fields = {name: _stacked([item.get(name) for item in items], name) for name in items[0]}
+            return FieldRows(fields).batch(np.arange(len(items)), device, dtype)
+        return Batch(args=(_stacked(items, "input_ids").to(device),))
+
+    def fingerprint(self) -> str:
+        """Hash a few items that are spread over all."""
+        digest = Digest().add_text(str(len(self)))
+        for row in np.unique(np.linspace(0, len(self) - 1, _LOOKED_AT).astype(int)):
+            item = self._item(int(row))
+            for name, value in item.items() if isinstance(item, Mapping) else [("input", item)]:
+                digest.array(f"{row} {name}", np.asarray(torch.as_tensor(value).cpu()))
+        return digest.text()
+
+    def _item(self, row: int) -> Any:
+        item = self._items[row]
+        return item[0] if isinstance(item, tuple) else item
+
+
+def make_rows(inputs: Any, pad: int = 0) -> Rows:
+    """Tell what kind of inputs were given.
+
+    Parameters
+    ----------
+    inputs
+        An array or tensor; a mapping of arrays or of lists of lists of tokens; a data set, or a list of tensors.
+    pad : int
+        The token that fills rows up.
+    """
+    rows = _kind(inputs, pad)
+    if len(rows) == 0:
+        raise ValueError("inputs must hold at least one row, got none")
+    return rows
+
+
+def _kind(inputs: Any, pad: int) -> Rows:
+    if isinstance(inputs, str | bytes) or (
+        isinstance(inputs, Sequence) and any(isinstance(one, str) for one in inputs)
+    ):
+        raise TypeError("inputs must be what the model takes, got text: encode(model, texts) reads texts")
+    if isinstance(inputs, Mapping):
+        if not inputs:
+            raise ValueError("inputs must hold at least one field, got none")
+        return TokenRows(inputs, pad) if all(map(_is_ragged, inputs.values())) else FieldRows(inputs)
+    if isinstance(inputs, Tensor) or hasattr(inputs, "__array__"):
+        return ArrayRows(inputs)
+    if _are_token_lists(inputs):
+        return TokenRows({name: [one.get(name) for one in inputs] for name in inputs[0]}, pad)
+    if hasattr(inputs, "__len__") and hasattr(inputs, "__getitem__"):
+        return ItemRows(inputs)
+    raise TypeError(
+        "inputs must be an array, a mapping of arrays, or have a length and numbered items, "
+        f"got {type(inputs).__name__}"
+    )
+
+
+def _are_token_lists(inputs: Any) -> bool:
+    """Whether a tokenizer was called once per text: a list of mappings of names to lists of numbers."""
+    if not isinstance(inputs, list | tuple) or not inputs:
+        return False
+    return all(isinstance(one, Mapping) and one and all(map(_is_row, one.values())) for one in inputs)
+
+
+def _tokens(row: Any, name: str) -> NDArray[np.int64]:
+    found = to_host(row, name)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iub"):
+        raise TypeError(f"inputs must hold lists of whole numbers in {name!r}, got {row!r}")
+    return found.astype(np.int64)
+
+
+def _stacked(items: Sequence[Any], name: str) -> Tensor:
+    """Return items of one shape as a batch."""
+    try:
+        tensors = [torch.as_tensor(item) for item in items]
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise TypeError(f"inputs must be items that torch makes a tensor of, got others: {error}") from error
+    other = next((one for one in tensors if one.shape != tensors[0].shape), None)
+    if other is not None:
+        raise ValueError(
+            f"inputs must be items of one shape, got {tuple(tensors[0].shape)} and {tuple(other.shape)}: pass token "
+            f"lists of several lengths by name, {{{name!r}: inputs}}, and they are padded"
+        )
+    return torch.stack(tensors)
+
+
+def _is_ragged(values: Any) -> bool:
+    return isinstance(values, list | tuple) and all(_is_row(row) for row in values)
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1)
+
+
+def _array(values: Any, name: str) -> Any:
+    """Return an array or tensor with rows, as it lies: files that are mapped stay on the disk."""
+    found = values if isinstance(values, Tensor) else np.asanyarray(values)
+    if found.ndim == 0:
+        raise ValueError(f"{name} must have one entry per row, got a single value")
+    if not isinstance(found, Tensor) and found.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold numbers, got an array of dtype {found.dtype}")
+    return found
+
+
+def _tensor(values: Any, chosen: Index, device: torch.device, dtype: torch.dtype) -> Tensor:
+    if isinstance(values, Tensor):
+        return values[torch.from_numpy(chosen).to(values.device)].to(device)
+    batch = torch.from_numpy(np.ascontiguousarray(values[chosen]))
+    # NumPy's numbers are doubles unless asked otherwise, models are not.
+    return batch.to(device, dtype) if batch.is_floating_point() else batch.to(device)
+
+
+def _require_tokens(there: NDArray[np.bool_]) -> None:
+    empty = np.flatnonzero(~there)
+    if len(empty):
+        numbers = ", ".join(map(str, empty[:5])) + (", ..." if len(empty) > 5 else "")
+        raise ValueError(f"inputs must have at least one token per row, got none in rows {numbers}")

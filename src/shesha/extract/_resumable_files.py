@@ -1,0 +1,185 @@
+"""Files that are filled batch by batch: a run that is killed goes on, and readers never see half a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import filelock
+import numpy as np
+
+from shesha.extract._file_layout import ABOUT, FORMATS, Region, lay_out, regions
+from shesha.support import atomic_files
+from shesha.support.types import Array, Index
+
+UNFINISHED = ".unfinished"
+"""Ends the name of the folder beside a file that is not whole yet."""
+_PROGRESS = "progress.json"
+_SYNC_SECONDS = 1.0
+"""What was done within so many seconds may be done again after the machine, or the process, died."""
+
+
+class Draft:
+    """A file under way."""
+
+    def __init__(self, target: Path, about: Mapping[str, Any], n_rows: int) -> None:
+        self._target, self._about, self._n_rows = target, dict(about), n_rows
+        self._folder = target.with_name(target.name + UNFINISHED)
+        self._place = self._folder / target.name
+        self._regions: dict[str, Region] = {}
+        self._files: dict[Path, IO[bytes]] = {}
+        self._synced = time.monotonic()
+        self.done = 0
+        """Batches that are in the file already."""
+        self._resume()
+
+    def write(self, chosen: Index, values: Mapping[str, Array], row_shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Write the rows of a batch to where they belong."""
+        if not self._regions:
+            self._lay_out(values, row_shapes)
+        for name, rows in values.items():
+            self._write(self._regions[name], chosen, rows)
+        self.done += 1
+        if time.monotonic() - self._synced >= _SYNC_SECONDS:
+            self._note()
+
+    def finish(self) -> None:
+        """Let the file take its place."""
+        self._note()
+        self._close()
+        self._place.replace(self._target)
+        shutil.rmtree(self._folder)
+
+    def leave(self) -> None:
+        """Stop before the end: what was done stays for a run that goes on, and what is empty goes."""
+        if self._folder.exists():
+            if self.done:
+                self._note()
+            else:
+                shutil.rmtree(self._folder)
+        self._close()
+
+    def _close(self) -> None:
+        for stream in self._files.values():
+            stream.close()
+        self._files = {}
+
+    def _resume(self) -> None:
+        file = self._folder / _PROGRESS
+        if not (file.exists() and self._place.exists()):
+            return
+        progress = json.loads(file.read_text(encoding="utf-8"))
+        require_same(progress["about"], self._about, self._folder)
+        arrays = {name: (tuple(shape), dtype) for name, (shape, dtype) in progress["arrays"].items()}
+        self._regions = regions(self._place, arrays, self._text())
+        self.done = int(progress["done"])
+
+    def _lay_out(self, values: Mapping[str, Array], row_shapes: Mapping[str, tuple[int, ...]]) -> None:
+        arrays = {name: ((self._n_rows, *row_shapes[name]), rows.dtype.name) for name, rows in values.items()}
+        # What a run left that died before its first note is of no use.
+        if self._place.is_dir():
+            shutil.rmtree(self._place)
+        self._regions = lay_out(self._place, arrays, self._text())
+
+    def _write(self, region: Region, chosen: Index, rows: Array) -> None:
+        order = np.argsort(chosen)
+        places, sorted_rows = chosen[order], np.ascontiguousarray(rows[order])
+        stream = self._files.get(region.file) or self._files.setdefault(region.file, region.file.open("r+b"))
+        # Rows that stand side by side are written together.
+        starts = np.flatnonzero(np.diff(places, prepend=places[0] - 2) != 1)
+        for start, end in zip(starts, [*starts[1:], len(places)], strict=True):
+            stream.seek(region.offset + int(places[start]) * region.row_bytes)
+            stream.write(sorted_rows[start:end].data)
+
+    def _note(self) -> None:
+        """Note how far the file is, once it really is."""
+        for stream in self._files.values():
+            stream.flush()
+            os.fsync(stream.fileno())
+        arrays = {name: (region.shape, region.dtype) for name, region in self._regions.items()}
+        note = {"about": self._about, "arrays": arrays, "done": self.done}
+        atomic_files.write_text(self._folder / _PROGRESS, json.dumps(note))
+        self._synced = time.monotonic()
+
+    def _text(self) -> str:
+        return json.dumps(self._about, sort_keys=True)
+
+
+@contextmanager
+def open_draft(target: Path, about: Mapping[str, Any], n_rows: int) -> Iterator[Draft]:
+    """Yield the draft of a file that no other process writes meanwhile."""
+    folder = target.with_name(target.name + UNFINISHED)
+    folder.mkdir(exist_ok=True)
+    lock = filelock.FileLock(folder / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout as error:
+        raise ValueError(f"out must not be written by another process at the same time, got {target}") from error
+    try:
+        draft = Draft(target, about, n_rows)
+        try:
+            yield draft
+        finally:
+            draft.leave()
+    finally:
+        lock.release()
+
+
+def read_finished(target: Path) -> tuple[dict[str, Any], dict[str, Array]] | None:
+    """Return how a whole file was made and its arrays, mapped; None where there is no file."""
+    if not os.path.lexists(target):
+        return None
+    about, arrays = _zarr_contents(target) if target.is_dir() else _safetensors_contents(target)
+    if about is None:
+        raise FileExistsError(f"out must be new, got {target}, which holds something else")
+    found = regions(target, arrays, json.dumps(about, sort_keys=True))
+    return about, {name: region.memory_map() for name, region in found.items()}
+
+
+def require_same(stored: Mapping[str, Any], asked: Mapping[str, Any], where: Path) -> None:
+    """Refuse to go on with what another model, other inputs or another way began."""
+    plain = json.loads(json.dumps(asked))
+    other = [name for name in dict.fromkeys([*plain, *stored]) if plain.get(name) != stored.get(name)]
+    if other:
+        raise ValueError(
+            f"out must be new or hold the same extraction, got {where}, which differs in {', '.join(other)}: "
+            "remove it, or choose another name"
+        )
+
+
+def output_path(out: str | os.PathLike[str]) -> Path:
+    """Return the path to write."""
+    target = Path(out)
+    if target.suffix not in FORMATS:
+        raise ValueError(f"out must end in one of {', '.join(FORMATS)}, got {str(target)!r}")
+    if not target.absolute().parent.is_dir():
+        raise FileNotFoundError(f"the folder of out must exist, got {target}")
+    return target
+
+
+def _safetensors_contents(path: Path) -> tuple[Any, dict[str, tuple[tuple[int, ...], str]]]:
+    from shesha.io.safetensors import safetensors_arrays
+
+    tensors = safetensors_arrays(path)
+    with path.open("rb") as stream:
+        header = json.loads(stream.read(int.from_bytes(stream.read(8), "little")))
+    text = header.get("__metadata__", {}).get(ABOUT)
+    return text and json.loads(text), {name: (one.shape, one.dtype.name) for name, one in tensors.items()}
+
+
+def _zarr_contents(path: Path) -> tuple[Any, dict[str, tuple[tuple[int, ...], str]]]:
+    head = path / "zarr.json"
+    about = json.loads(head.read_bytes()).get("attributes", {}).get(ABOUT) if head.is_file() else None
+    if about is None:
+        return None, {}
+    arrays = {}
+    for name in about.pop("arrays"):
+        node = json.loads((path / name / "zarr.json").read_bytes())
+        arrays[name] = tuple(node["shape"]), node["data_type"]
+    return about, arrays

@@ -1,0 +1,119 @@
+"""From a model and data to rows, pooling and a record of what was chosen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from shesha.extract import _timm
+from shesha.extract._images import ImageRows, Process, are_images, has_class_token, image_processor
+from shesha.extract._input_rows import Rows
+from shesha.extract._texts import check_texts, recommended_pooling, token_limit, token_rows
+from shesha.extract.pooling import Pool, Pooled, either, pooling
+from shesha.extract.pretrained import (
+    CONFIG,
+    TIMM,
+    Source,
+    find_source,
+    input_network,
+    is_causal,
+    load_model,
+    load_reader,
+)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A network and what reads its inputs.
+
+    Attributes
+    ----------
+    whole : torch.nn.Module
+        The model that the network is a part of.
+    """
+
+    network: nn.Module
+    whole: nn.Module
+    reader: Any
+    source: Source | None
+    name: str
+
+
+def open_model(model: str | os.PathLike[str] | nn.Module, data: Sequence[Any], reader: Any) -> Opened:
+    """Load a model and its reader, unless they are loaded already."""
+    kind = "images" if are_images(data) else "texts"
+    if isinstance(model, nn.Module):
+        said = getattr(getattr(model, "config", None), "name_or_path", "")
+        # With a reader at hand a folder only adds limits and pooling: one without a configuration (GGUF) may lack them.
+        source = find_source(said) if said and (reader is None or (Path(said) / CONFIG).is_file()) else None
+        return Opened(input_network(model, kind), model, reader or _reader(source, kind), source, said)
+    if not isinstance(model, str | os.PathLike):
+        raise TypeError(f"model must be a name, a path or a torch module, got {type(model).__name__}")
+    name = os.fspath(model)
+    if name.startswith(TIMM):
+        if kind == "texts":
+            raise ValueError(f"data must be images for {name}, got texts; images in files are given as pathlib.Path")
+        network, process = _timm.load(name.removeprefix(TIMM))
+        return Opened(network, network, reader or process, None, name)
+    source = find_source(name)
+    whole = load_model(name, source)
+    return Opened(input_network(whole, kind), whole, reader or _reader(source, kind), source, name)
+
+
+def _reader(source: Source | None, kind: str) -> Any:
+    if source is None:
+        raise ValueError(f"reader must be given for {kind} with a model of no known source, got None")
+    return load_reader(source, kind)
+
+
+def prepare_rows(
+    found: Opened, data: Sequence[Any], pool: Any, chat: bool | None, max_tokens: int | None
+) -> tuple[Rows, Pooled, dict[str, Any]]:
+    """Return the rows of the data, how they are pooled, and what was chosen."""
+    if are_images(data):
+        return _images(found, data, pool)
+    return _texts(found, check_texts(data), pool, chat, max_tokens)
+
+
+def _texts(
+    found: Opened, texts: list[str], pool: Any, chat: bool | None, max_tokens: int | None
+) -> tuple[Rows, Pooled, dict[str, Any]]:
+    tokenizer = found.reader
+    templated = getattr(tokenizer, "chat_template", None) is not None
+    if chat and not templated:
+        raise ValueError("chat must be False or None for a tokenizer without a chat template, got True")
+    as_chat = templated if chat is None else chat
+    limit = max_tokens or token_limit(tokenizer, found.network, found.source)
+    pad = getattr(tokenizer, "pad_token_id", None) or 0
+    rows, cut = token_rows(texts, tokenizer, chat=as_chat, max_tokens=limit, pad=pad)
+    way: Pool = _text_pool(found) if pool == "auto" else pool
+    told = {
+        "reader": type(tokenizer).__name__,
+        "chat_template": "user message" if as_chat else None,
+        "max_tokens": limit,
+        "cut_off": cut,
+        "pool": way,
+    }
+    return rows, pooling(way), told
+
+
+def _text_pool(found: Opened) -> Any:
+    return recommended_pooling(found.source) or ("last" if is_causal(found.network) else "mean")
+
+
+def _images(found: Opened, images: Sequence[Any], pool: Any) -> tuple[Rows, Pooled, dict[str, Any]]:
+    reader = found.reader
+    from_transformers = hasattr(reader, "image_processor_type") or hasattr(reader, "preprocess")
+    process: Process = image_processor(reader) if from_transformers else reader
+    argument = "pixel_values" if hasattr(found.network, "config") else None
+    told = {"reader": getattr(reader, "__name__", type(reader).__name__)}
+    rows = ImageRows(images, process, argument)
+    if pool != "auto":
+        return rows, pooling(pool), told
+    way: Pool = "cls" if has_class_token(found.network) else "mean"
+    return rows, either(pooling(way)), {**told, "pool": f"{way} of tokens, gap of feature maps"}

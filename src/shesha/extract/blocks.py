@@ -1,0 +1,38 @@
+"""The blocks that a network is a stack of, found by how it is built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch import nn
+
+_STACKS = (nn.ModuleList, nn.Sequential)
+
+
+def blocks(model: nn.Module) -> tuple[str, ...]:
+    """Return the names of a model's blocks in their order; none where it is built otherwise.
+
+    A block is one of the modules of one class that lie in an outermost list: ``encoder.layer.3``, ``h.3``,
+    ``layer2.1``. Where lists hold modules of several classes, those count that have the most parameters.
+    """
+    kinds: dict[type[nn.Module], list[str]] = {}
+    sizes: dict[type[nn.Module], int] = {}
+    for name, block in _candidates(model, ""):
+        kind = type(block)
+        kinds.setdefault(kind, []).append(name)
+        sizes[kind] = sizes.get(kind, 0) + sum(one.numel() for one in block.parameters())
+    return tuple(kinds[max(kinds, key=lambda kind: sizes[kind])]) if kinds else ()
+
+
+def _candidates(module: nn.Module, prefix: str) -> Iterator[tuple[str, nn.Module]]:
+    """Yield what lies in outermost lists of modules of one class that have parts of their own."""
+    if isinstance(module, _STACKS) and _has_equal_blocks(module):
+        yield from ((f"{prefix}{name}", child) for name, child in module.named_children())
+        return
+    for name, child in module.named_children():
+        yield from _candidates(child, f"{prefix}{name}.")
+
+
+def _has_equal_blocks(stack: nn.Module) -> bool:
+    children = list(stack.children())
+    return len({type(child) for child in children}) == 1 and any(True for _ in children[0].children())

@@ -1,0 +1,90 @@
+"""Hooks that note what modules return, so that nothing which runs later can change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from shesha.extract.layer_names import INPUT
+
+Summary = Callable[[str, Tensor], Tensor]
+"""From the name of a module and the first tensor that it returned to what is kept of it."""
+REPEAT = "#"
+"""Stands between the name of a module and the number of its call, from the second on."""
+
+
+class Recording:
+    """What was kept of one pass, by name, in the order in which the modules ran."""
+
+    def __init__(self, summary: Summary) -> None:
+        self.found: dict[str, Tensor] = {}
+        self._summary = summary
+        self._calls: dict[str, int] = {}
+
+    def clear(self) -> None:
+        """Begin another pass."""
+        self.found, self._calls = {}, {}
+
+    def take(self, name: str, value: Any) -> None:
+        """Keep one value; a module that runs again in the same pass gets a name of its own."""
+        tensor = first_tensor(value)
+        if tensor is None:
+            raise ValueError(f"layers must return tensors, got {type(value).__name__} of {name}")
+        call = self._calls[name] = self._calls.get(name, 0) + 1
+        self.found[name if call == 1 else f"{name}{REPEAT}{call}"] = _detach_copy(
+            self._summary(name, tensor.detach()), tensor
+        )
+
+
+def first_tensor(value: Any) -> Tensor | None:
+    """Return the first tensor of nested tuples, lists and mappings: modules return what is passed on first."""
+    if isinstance(value, Tensor):
+        return value
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple | list) else ()
+    return next((tensor for one in inner if (tensor := first_tensor(one)) is not None), None)
+
+
+def _detach_copy(kept: Tensor, of: Tensor) -> Tensor:
+    """Copy what shares its memory with the model: a later operation in place would rewrite it."""
+    return kept.clone() if kept.untyped_storage().data_ptr() == of.untyped_storage().data_ptr() else kept
+
+
+@contextmanager
+def record_outputs(model: nn.Module, names: Sequence[str], summary: Summary) -> Iterator[Recording]:
+    """Record, while the context lasts, what the named modules return, or what enters them (``name:input``)."""
+    recording = Recording(summary)
+    hooks = []
+    try:
+        for name in names:
+            module = model.get_submodule(name.removesuffix(INPUT))
+            if name.endswith(INPUT):
+                hooks.append(module.register_forward_pre_hook(_input_hook(recording, name), with_kwargs=True))
+            else:
+                hooks.append(module.register_forward_hook(_output_hook(recording, name)))
+        yield recording
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _output_hook(recording: Recording, name: str) -> Callable[[nn.Module, Any, Any], None]:
+    return lambda _, __, output: recording.take(name, output)
+
+
+def _input_hook(recording: Recording, name: str) -> Callable[[nn.Module, Any, dict[str, Any]], None]:
+    return lambda _, args, named: recording.take(name, (*args, *named.values()))
+
+
+def to_numpy_precision(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Bring what was kept to the processor, in single precision where it is coarser, whole numbers included."""
+    return {name: value.to("cpu", _precision(value)) for name, value in values.items()}
+
+
+def _precision(value: Tensor) -> torch.dtype:
+    if value.is_complex():
+        raise TypeError(f"layers must return real numbers, got {value.dtype}")
+    return torch.float64 if value.dtype == torch.float64 else torch.float32

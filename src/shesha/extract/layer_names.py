@@ -1,0 +1,92 @@
+"""Modules of a model by name or by pattern."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from shesha.support import spelling as spelling
+
+if TYPE_CHECKING:
+    from torch import nn
+
+INPUT = ":input"
+"""Ends the name of a module of which not the output is wanted but what enters it."""
+_MOST_CLOSE = 5
+_WILD = frozenset("*?[")
+
+
+def choose_layers(model: nn.Module, layers: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the modules that names and patterns stand for, in the order of the model.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The model.
+    layers : str or sequence of str
+        Names such as ``encoder.layer.3``, or patterns in which ``*`` stands for one part between dots (or a piece of
+        it) and ``**`` for any number of parts: ``encoder.layer.*`` are the blocks and not what they are made of. A name
+        that ends in ``:input`` stands for what enters the module.
+
+    Raises
+    ------
+    ValueError
+        If one of them matches nothing; the message has close names.
+    """
+    known = [name for name, _ in model.named_modules() if name]
+    found: dict[str, None] = {}
+    for pattern in _as_list(layers):
+        side = INPUT if pattern.endswith(INPUT) else ""
+        matched = match_names(pattern.removesuffix(INPUT), known, "layers", "modules")
+        found |= dict.fromkeys(name + side for name in matched)
+    place = {name: number for number, name in enumerate(known)}
+    return tuple(sorted(found, key=lambda name: place[name.removesuffix(INPUT)]))
+
+
+def is_pattern(name: str) -> bool:
+    """Whether a name stands for whatever matches it."""
+    return bool(_WILD & set(name))
+
+
+def _as_list(layers: str | Sequence[str]) -> list[str]:
+    names = [layers] if isinstance(layers, str) else list(layers)
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise ValueError(f"layers must be names of modules or patterns, got {layers!r}")
+    return names
+
+
+def match_names(pattern: str, known: Sequence[str], argument: str, what: str) -> list[str]:
+    """Return the known names that a pattern matches, or refuse it with names that come close."""
+    found = [name for name in known if _matches(name.split("."), pattern.split("."))]
+    if found:
+        return found
+    close = _close(pattern, known)
+    offer = spelling.did_you_mean(close) or f"; there are {', '.join(_families(known)[:_MOST_CLOSE])}"
+    raise ValueError(f"{argument} must match {what} of the model, got {pattern!r}, which matches none{offer}")
+
+
+def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    if not pattern:
+        return not parts
+    if pattern[0] == "**":
+        return any(_matches(parts[skipped:], pattern[1:]) for skipped in range(len(parts) + 1))
+    return bool(parts) and fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:])
+
+
+def _close(pattern: str, known: Sequence[str]) -> list[str]:
+    """Return names like a pattern: whole families of numbered modules where the pattern asks for several."""
+    offered = _families(known) if is_pattern(pattern) else [*known, *_families(known)]
+    # What lies within a wrapper has the right name with a prefix before it.
+    inside = [name for name in offered if name.endswith(f".{pattern}")]
+    alike = spelling.close_names(pattern, offered, n=_MOST_CLOSE, cutoff=0.5)
+    return list(dict.fromkeys([*inside, *alike]))[:_MOST_CLOSE]
+
+
+def _families(names: Iterable[str]) -> list[str]:
+    """Write a star for every number among the parts of names, each family once; one without brothers keeps its name."""
+    members: dict[str, list[str]] = {}
+    for name in names:
+        members.setdefault(re.sub(r"(?<![^.])\d+(?![^.])", "*", name), []).append(name)
+    return [family if len(own) > 1 else own[0] for family, own in members.items()]

@@ -1,0 +1,69 @@
+"""The state in which a model is looked at, and its return to the one that it was in."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import nn
+
+
+@contextmanager
+def preserve_random_state() -> Iterator[None]:
+    """Give the random states of Python, NumPy and torch back as they were."""
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002  # Others draw from it.
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(numpy)  # noqa: NPY002
+
+
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Put a model into evaluation mode without gradients; the flag of every module returns afterwards.
+
+    Gradients are switched off by `no_grad`: what a model keeps from a pass in inference mode, such as a table of
+    positions, could not take part in training again.
+    """
+    flags = [(module, module.training) for module in model.modules()]
+    with preserve_random_state(), torch.no_grad():
+        try:
+            model.eval()
+            yield
+        finally:
+            for module, flag in flags:
+                module.training = flag
+
+
+def model_device(model: nn.Module) -> torch.device:
+    """Return where a model lies; refuse one without numbers."""
+    first: torch.device | None = None
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        if tensor.device.type == "meta":
+            raise ValueError(
+                f"model must have its weights loaded, got {name} on the meta device, which holds no numbers"
+            )
+        first = first or tensor.device
+    return first or torch.device("cpu")
+
+
+@contextmanager
+def move_to_device(model: nn.Module, device: str | torch.device | None) -> Iterator[torch.device]:
+    """Move a model to a device while the context lasts; None leaves it where it lies."""
+    own = model_device(model)
+    target = own if device is None else torch.device(device)
+    if target == own:
+        yield own
+        return
+    if len({one.device for one in (*model.parameters(), *model.buffers())}) > 1:
+        raise ValueError(f"device must be None for a model that is spread over several devices, got {str(device)!r}")
+    try:
+        model.to(target)
+        yield target
+    finally:
+        model.to(own)

@@ -1,0 +1,144 @@
+"""From what a module returns to one row per input."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor
+
+Named = Literal["mean", "cls", "last", "later", "gap"]
+Pool = Named | Callable[..., Tensor] | None
+Pooled = Callable[[Tensor, Tensor | None], Tensor]
+"""From an output (n, ...) and a mask (n, n_tokens), true where there is a token, to (n, ...)."""
+
+
+def mean(states: Tensor, mask: Tensor | None) -> Tensor:
+    """Average the tokens that the mask leaves."""
+    states = _wide(states)
+    if mask is None:
+        return states.mean(dim=1)
+    weights = mask.unsqueeze(-1)
+    # Zeros instead of a product: what stands at padding may be infinite.
+    return states.masked_fill(~weights, 0).sum(dim=1) / weights.sum(dim=1).to(states.dtype)
+
+
+def later(states: Tensor, mask: Tensor | None) -> Tensor:
+    """Average the tokens after the first; of a single token take that."""
+    if mask is None:
+        return mean(states[:, 1:] if states.shape[1] > 1 else states, None)
+    first = mask.int().argmax(dim=1, keepdim=True)
+    alone = mask.sum(dim=1, keepdim=True) < 2
+    return mean(states, mask.scatter(1, first, False) | (mask & alone))
+
+
+def cls(states: Tensor, mask: Tensor | None) -> Tensor:
+    """Take the first token: with padding on the left that is not the first position."""
+    return states[:, 0] if mask is None else _gather_tokens(states, mask.int().argmax(dim=1))
+
+
+def last(states: Tensor, mask: Tensor | None) -> Tensor:
+    """Take the last token, on whichever side the padding is."""
+    if mask is None:
+        return states[:, -1]
+    return _gather_tokens(states, mask.shape[1] - 1 - mask.int().flip(1).argmax(dim=1))
+
+
+def gap(states: Tensor, mask: Tensor | None) -> Tensor:
+    """Average feature maps (n, channels, height, width) over their places."""
+    return _wide(states).flatten(2).mean(dim=2)
+
+
+def whole(states: Tensor, mask: Tensor | None) -> Tensor:
+    """Keep everything, with NaN where there is padding, so that nobody takes it for tokens."""
+    if mask is None or not _fits(states, mask) or bool(mask.all()):
+        return states
+    wide = _wide(states)
+    return wide.masked_fill(~mask.view(*mask.shape, *[1] * (wide.ndim - 2)), float("nan"))
+
+
+def pooling(pool: Pool) -> Pooled:
+    """Return what pools, having checked that it is known."""
+    if pool is None:
+        return whole
+    if isinstance(pool, str):
+        if pool not in get_args(Named):
+            raise ValueError(
+                f"pool must be one of {', '.join(map(repr, get_args(Named)))}, None or callable, got {pool!r}"
+            )
+        return _TOKENS.get(pool, _maps)
+    if not callable(pool):
+        raise TypeError(f"pool must be a name, None or callable, got {pool!r}")
+    return pool if _takes_two(pool) else lambda states, _: pool(states)
+
+
+def pool_name(pool: Pool) -> str | None:
+    """Name a way of pooling for the record."""
+    return pool if pool is None or isinstance(pool, str) else getattr(pool, "__qualname__", type(pool).__name__)
+
+
+def either(tokens: Pooled) -> Pooled:
+    """Pool tokens in one way and feature maps by their mean: networks for images return one or the other."""
+    return lambda states, mask: gap(states, None) if states.ndim > 3 else tokens(states, mask)
+
+
+def _over_tokens(pool: Named, pooled: Pooled) -> Pooled:
+    def pool_tokens(states: Tensor, mask: Tensor | None) -> Tensor:
+        if states.ndim == 2:
+            return states
+        if states.ndim != 3:
+            raise ValueError(
+                f"pool must be 'gap', None or callable for outputs of shape {tuple(states.shape)}, got {pool!r}"
+            )
+        if mask is not None and not _fits(states, mask):
+            raise ValueError(
+                f"pool={pool!r} needs a mask with one entry for each of the {states.shape[1]} tokens, "
+                f"got {mask.shape[1]}: pass a callable"
+            )
+        return pooled(states, mask)
+
+    return pool_tokens
+
+
+def _maps(states: Tensor, mask: Tensor | None) -> Tensor:
+    if states.ndim == 2:
+        return states
+    if states.ndim == 3:
+        known = ", ".join(map(repr, _TOKENS))
+        raise ValueError(f"pool must be one of {known} for tokens of shape {tuple(states.shape)}, got 'gap'")
+    return gap(states, mask)
+
+
+_TOKENS: dict[str, Pooled] = {
+    "mean": _over_tokens("mean", mean),
+    "cls": _over_tokens("cls", cls),
+    "last": _over_tokens("last", last),
+    "later": _over_tokens("later", later),
+}
+
+
+def _fits(states: Tensor, mask: Tensor) -> bool:
+    return states.ndim > 1 and states.shape[:2] == mask.shape
+
+
+def _gather_tokens(states: Tensor, places: Tensor) -> Tensor:
+    return states[torch.arange(len(states), device=states.device), places]
+
+
+def _wide(states: Tensor) -> Tensor:
+    """Sums of half precision lose digits."""
+    return states if states.dtype in (torch.float32, torch.float64) else states.float()
+
+
+def _takes_two(pool: Callable[..., Any]) -> bool:
+    """Whether a callable asks for the mask as well."""
+    try:
+        parameters = inspect.signature(pool).parameters.values()
+    except ValueError:
+        return False
+    places = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    return sum(one.default is one.empty for one in places) == 2 or any(
+        one.kind == one.VAR_POSITIONAL for one in parameters
+    )

@@ -1,0 +1,23 @@
+"""What people hand over: objects of other libraries become arrays, with the names of their rows."""
+
+from shesha.inputs._frames import is_numeric, load_backed, numbers, split_names
+from shesha.inputs._names import NamedRows, Names
+from shesha.inputs._row_order import align_all_labels, align_labels, labels_in_order, orders
+from shesha.inputs._xarray import coordinate_values, is_labelled, make_data_array, transpose_axes
+
+__all__ = [
+    "NamedRows",
+    "Names",
+    "align_all_labels",
+    "align_labels",
+    "coordinate_values",
+    "is_labelled",
+    "is_numeric",
+    "labels_in_order",
+    "load_backed",
+    "make_data_array",
+    "numbers",
+    "orders",
+    "split_names",
+    "transpose_axes",
+]

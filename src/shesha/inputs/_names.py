@@ -1,0 +1,193 @@
+"""Names of rows: what an index, obs_names or the first column of a table say about which row is which."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha.support.arrays import shape_of, to_host
+from shesha.support.types import Array
+
+Kind = Literal["text", "numbered", "counted"]
+"""Names proper; numbers that may only say where a row once stood; numbers that count the rows."""
+
+
+class Names:
+    """Names of rows, which are looked at only where two representations have some.
+
+    Parameters
+    ----------
+    load : callable
+        Returns one name per row.
+    doubtful : bool
+        Whether it is by their place only that they are taken for names: the first column of a table.
+    """
+
+    def __init__(self, load: Callable[[], ArrayLike], *, doubtful: bool = False) -> None:
+        self._load, self.doubtful = load, doubtful
+
+    @classmethod
+    def build(cls, values: ArrayLike) -> Names:
+        """Names that are at hand."""
+        return cls(lambda: values)
+
+    @classmethod
+    def lazy(cls, record: Sequence[Any], load: Callable[[], ArrayLike]) -> Names:
+        """Names of which the outline is known, so that they are loaded only to be put in another order."""
+        *outline, doubtful = record
+        found = cls(load, doubtful=doubtful)
+        found.__dict__["outline"] = tuple(outline)
+        return found
+
+    @property
+    def record(self) -> list[Any]:
+        """What `recorded` takes, as plain values."""
+        return [*self.outline, self.doubtful]
+
+    @cached_property
+    def values(self) -> NDArray[Any]:
+        """The names: whole numbers, or text in an array of objects."""
+        array = np.asarray(self._load())
+        if array.dtype.kind in "iu":
+            return array
+        if array.dtype.kind in "mM":
+            array = _format_times(array)
+        text = [str(one) for one in array.tolist()]
+        if text and all(one.isascii() and one.isdigit() and len(one) < _DIGITS for one in text):
+            return np.array(text, dtype=np.int64)
+        found = np.empty(len(text), dtype=object)
+        found[:] = text
+        return found
+
+    @cached_property
+    def outline(self) -> tuple[str, int, bool, str, str]:
+        """Kind, number, whether they differ from one another, and a hash of them in this order and sorted."""
+        values = self.values
+        ordered = np.sort(values)
+        distinct = bool((ordered[1:] != ordered[:-1]).all())
+        return self._kind(values), len(values), distinct, _hash(values), _hash(ordered)
+
+    @property
+    def kind(self) -> Kind:
+        """What sort of names they are."""
+        return self.outline[0]  # type: ignore[return-value]
+
+    @property
+    def distinct(self) -> bool:
+        """Whether each row has a name of its own."""
+        return self.outline[2]
+
+    def __len__(self) -> int:
+        return self.outline[1]
+
+    def has_same_order(self, other: Names) -> bool:
+        """Whether row i of both has the same name."""
+        return self.outline[3] == other.outline[3]
+
+    def has_same_names(self, other: Names) -> bool:
+        """Whether both have the same names, in whatever order."""
+        return self.outline[4] == other.outline[4]
+
+    def positions(self, other: Names) -> NDArray[np.intp]:
+        """Return where the other's names stand among these."""
+        place, theirs = np.argsort(self.values, kind="stable"), np.argsort(other.values, kind="stable")
+        order = np.empty(len(place), dtype=np.intp)
+        order[theirs] = place
+        return order
+
+    def take(self, rows: NDArray[np.intp]) -> Names:
+        """Names of some rows."""
+        return Names(lambda: self.values[rows])
+
+    @staticmethod
+    def _kind(values: NDArray[Any]) -> Kind:
+        if values.dtype.kind not in "iu":
+            return "text"
+        # Stretches of a table keep its numbers: whoever compares two of them pairs them by position.
+        return "counted" if len(values) == 0 or (np.diff(values) == 1).all() else "numbered"
+
+
+def _format_times(times: NDArray[Any]) -> NDArray[Any]:
+    """Return times as text, the same in whatever they are counted: nanoseconds in pandas, microseconds since 3.0."""
+    if times.dtype.kind == "m":
+        return np.asarray((times / np.timedelta64(1, "s")).astype(str))
+    whole = times.astype("datetime64[s]")
+    exact = times if np.datetime_data(times.dtype)[0] in ("ms", "us", "ns", "ps", "fs", "as") else whole
+    return np.array([one.rstrip("0").rstrip(".") if "." in one else one for one in exact.astype(str)])
+
+
+_DIGITS = 18
+"""Numbers of fewer digits fit an integer."""
+
+
+def _hash(values: NDArray[Any]) -> str:
+    digest = hashlib.sha256(values.dtype.kind.encode())
+    if values.dtype.kind in "iu":
+        digest.update(np.ascontiguousarray(values, dtype=np.int64).tobytes())
+    else:
+        digest.update("\0".join(values.tolist()).encode(errors="surrogatepass"))
+    return digest.hexdigest()[:24]
+
+
+class NamedRows:
+    """An array whose rows have names, by which it is put beside others in the same order.
+
+    Parameters
+    ----------
+    values : array of shape (n_samples, n_features) or (n_samples,)
+        A representation (SciPy's sparse matrices stay sparse), or labels.
+    names : array of shape (n_samples,)
+        One name per row: text, or numbers. Names that repeat cannot tell which row is which.
+
+    Examples
+    --------
+    >>> named = NamedRows([[1.0, 2.0], [3.0, 4.0]], ["cell 7", "cell 9"])
+    >>> named, named.names.tolist()
+    (NamedRows(shape (2, 2)), ['cell 7', 'cell 9'])
+    >>> NamedRows([[1.0, 2.0]], ["cell 7", "cell 9"])
+    Traceback (most recent call last):
+    ValueError: names must be one per row (1), got shape (2,)
+    """
+
+    def __init__(self, values: Any, names: ArrayLike | Names) -> None:
+        self.values = values if hasattr(values, "shape") else to_host(values, "values")
+        self.known = names if isinstance(names, Names) else Names.build(to_host(names, "names"))
+        """The names; of a file they are read only if they are needed."""
+        if not isinstance(names, Names) and (not self.shape or shape_of(names) != self.shape[:1]):
+            raise ValueError(f"names must be one per row ({(self.shape or (0,))[0]}), got shape {shape_of(names)}")
+
+    @property
+    def names(self) -> Array:
+        """One name per row: whole numbers or text."""
+        return self.known.values
+
+    def __repr__(self) -> str:
+        return f"NamedRows(shape {self.shape})"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the values."""
+        return tuple(self.values.shape)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> Any:
+        """Kind of the values."""
+        return self.values.dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return the values without names."""
+        dense = self.values.toarray() if hasattr(self.values, "toarray") else self.values
+        return np.array(dense, dtype=dtype, copy=copy)

@@ -1,0 +1,111 @@
+"""Row i of one representation must be row i of another: names of rows tell where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from shesha.inputs._frames import split_names
+from shesha.inputs._names import Names
+from shesha.support.types import Index
+from shesha.support.warnings import RowNamesWarning, warn
+
+_TOLD = 3
+"""So many representations in another order are named."""
+
+
+def orders(named: Mapping[str, Names | None]) -> dict[str, Index]:
+    """Return the orders in which rows must be taken so that they stand as those of the first that has names.
+
+    What stands so already, or has no names, is left out. Numbers as names count only where they are the same numbers:
+    stretches and selections of one table are paired by position.
+
+    Raises
+    ------
+    ValueError
+        If names differ, and not only in their order.
+    """
+    found: dict[str, Index] = {}
+    known = {name: names for name, names in named.items() if names is not None}
+    if len(known) > 1:
+        # A first column of text is names only if it tells rows apart.
+        known = {name: names for name, names in known.items() if names.distinct or not names.doubtful}
+        text = {name: names for name, names in known.items() if names.kind == "text"}
+        found = _family(text) | _family({name: names for name, names in known.items() if name not in text})
+    if found:
+        first = next(name for name in known if name not in found)
+        told = ", ".join(list(found)[:_TOLD]) + (f" and {len(found) - _TOLD} more" if len(found) > _TOLD else "")
+        warn(
+            f"rows of {told} stand in another order than those of {first}: they were matched by their names",
+            RowNamesWarning,
+        )
+    return found
+
+
+def _family(known: Mapping[str, Names]) -> dict[str, Index]:
+    found: dict[str, Index] = {}
+    reference: tuple[str, Names] | None = None
+    for name, names in known.items():
+        if reference is None:
+            reference = name, names
+        elif (order := _order(*reference, name, names)) is not None:
+            found[name] = order
+    return found
+
+
+def _order(first: str, reference: Names, name: str, names: Names) -> Index | None:
+    if names.has_same_order(reference):
+        return None
+    if not (names.distinct and reference.distinct):
+        culprit = name if not names.distinct else first
+        warn(f"names of rows of {culprit} repeat: rows of {name} and {first} were paired by position", RowNamesWarning)
+        return None
+    if names.has_same_names(reference):
+        return names.positions(reference)
+    if "counted" in (names.kind, reference.kind):
+        return None
+    shared = len(np.intersect1d(names.values, reference.values))
+    if shared == 0 and (names.kind == "numbered" or (names.doubtful and reference.doubtful)):
+        return None
+    raise ValueError(
+        f"rows of {name} must be named as those of {first}, got {shared:,} shared names of {len(names):,} and "
+        f"{len(reference):,} ({_example(names, reference)}): pass the shared rows of both, or, if row i of both is the "
+        "same input all the same, arrays without names (.to_numpy(), --by-position)"
+    )
+
+
+def _example(names: Names, reference: Names) -> str:
+    alone = np.setdiff1d(names.values, reference.values)
+    other = np.setdiff1d(reference.values, names.values)
+    return f"{alone[0]!s} is in one only" if len(alone) else f"{other[0]!s} is in one only"
+
+
+def align_labels(X: Any, y: Any, name: str = "y", other: str = "X") -> Any:
+    """Return labels in the order of a representation's rows, where both have names."""
+    if hasattr(y, "iloc") and hasattr(y, "columns"):
+        # A table keeps its columns, of which some may be text.
+        order = orders({other: _row_names(X, other), name: Names.build(y.index)}).get(name)
+        return y if order is None else y.iloc[order]
+    values, own = split_names(y, name)
+    if own is None:
+        return y
+    order = orders({other: _row_names(X, other), name: own}).get(name)
+    return y if order is None else np.asarray(values)[order]
+
+
+def _row_names(X: Any, name: str) -> Names | None:
+    names = X if isinstance(X, Names) else getattr(X, "names", None)
+    return names if isinstance(names, Names) else split_names(X, name)[1]
+
+
+def align_all_labels(X: Any, labels: Mapping[str, Any]) -> dict[str, Any]:
+    """Return several labels in the order of a representation's rows; what has no names, or is none, stays as it is."""
+    return {name: align_labels(X, y, name) for name, y in labels.items()}
+
+
+def labels_in_order(rows: Iterable[Names | None], labels: Mapping[str, Any]) -> dict[str, Any]:
+    """Return several labels in the order of representations that were put in one order."""
+    known = sorted((one for one in rows if one is not None), key=lambda one: one.kind != "text")
+    return align_all_labels(known[0], labels) if known else dict(labels)

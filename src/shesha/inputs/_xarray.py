@@ -1,0 +1,57 @@
+"""Arrays whose axes and entries have names: what stands along an axis, and names for what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shesha.support.optional import require
+from shesha.support.types import Array
+
+
+def is_labelled(X: Any) -> bool:
+    """Say whether an array has named axes: an xarray.DataArray, told by its class."""
+    return any(
+        base.__module__.partition(".")[0] == "xarray" and base.__name__ == "DataArray" for base in type(X).__mro__
+    )
+
+
+def coordinate_values(X: Any, named: str, name: str = "X") -> tuple[str, Array]:
+    """Return the axis that a coordinate stands along, and its values.
+
+    Raises
+    ------
+    ValueError
+        There is no coordinate of this name, or it stands along no axis or several.
+    """
+    known = {str(key): value for key, value in X.coords.items() if value.ndim == 1}
+    if named not in known:
+        told = ", ".join(map(repr, known)) or "none"
+        raise ValueError(f"{name} must have a coordinate {named!r} along one axis, got {told}")
+    return str(known[named].dims[0]), known[named].values
+
+
+def transpose_axes(X: Any, roles: Sequence[Sequence[str]]) -> Any:
+    """Put the axes into the order of their roles, where the name of each tells its role; else leave them."""
+    place = {word: at for at, words in enumerate(roles) for word in words}
+    found = [place.get(str(dim).lower().rstrip("s")) for dim in X.dims]
+    if None in found or len(set(found)) < len(found):
+        return X
+    return X.transpose(*[dim for _, dim in sorted(zip(found, X.dims, strict=True), key=lambda one: one[0] or 0)])
+
+
+def make_data_array(values: Array, axes: Mapping[str, Sequence[Any]], name: str, extra: str) -> Any:
+    """Return an xarray.DataArray.
+
+    Parameters
+    ----------
+    values : array
+    axes : mapping of str to sequence
+        What each axis is called, and what stands along it.
+    name : str
+        What the numbers are.
+    extra : str
+        The extra that brings xarray.
+    """
+    xarray = require("xarray", extra)
+    return xarray.DataArray(values, coords={axis: list(entries) for axis, entries in axes.items()}, name=name)

@@ -1,0 +1,291 @@
+"""The only input checks. Every message reads: *name* must be *expected*, got *received*."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha.inputs import split_names
+from shesha.support import memory as memory
+from shesha.support.arrays import doubles, namespace, shape_of, stays, to_host
+from shesha.support.types import Index, Labels, Matrix, Vector
+from shesha.support.warnings import NotEstimableWarning, warn
+
+_ROWS_NAMED = 5
+_ASYMMETRY = 1e-5
+"""Share of the largest distance by which a matrix stored in single precision may miss its mirror image."""
+_CHECK_BLOCK = 1 << 22
+"""Entries looked at together when an array is checked for NaN: small enough to stay in cache."""
+
+
+def join_items(items: Iterable[object]) -> str:
+    """Name the first few items and count the rest."""
+    found = list(items)
+    text = ", ".join(str(item) for item in found[:_ROWS_NAMED])
+    return text if len(found) <= _ROWS_NAMED else f"{text} and {len(found) - _ROWS_NAMED} more"
+
+
+def dense(X: Any, name: str = "X") -> NDArray[Any]:
+    """Return an array of the host; what is sparse becomes dense, within the memory budget."""
+    array, _ = split_names(X, name)
+    if hasattr(array, "toarray"):
+        need = float(np.prod(array.shape)) * array.dtype.itemsize
+        memory.require(need, f"{name}, a {type(array).__name__} that must become dense", "pass fewer features")
+        return np.asarray(array.toarray())
+    return to_host(array, name)
+
+
+def raw_matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> NDArray[Any]:
+    """Check kind and shape without reading or copying the values (memory-mapped files stay on disk)."""
+    array = dense(X, name)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(_NOT_REAL.format(name, array.dtype))
+    shape(array.shape, name, min_rows, min_columns)
+    return array
+
+
+_NOT_REAL = "{} must be a matrix of real numbers, got an array of dtype {}"
+_NOT_FINITE = "{} must be finite, got NaN or infinity in rows {}"
+
+
+def shape(found: tuple[int, ...], name: str, min_rows: int, min_columns: int) -> None:
+    """Refuse what is no matrix of at least the given size."""
+    if len(found) != 2:
+        raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {tuple(found)}")
+    if found[0] < min_rows:
+        raise ValueError(f"{name} must have at least {min_rows} rows, got {found[0]}")
+    if found[1] < min_columns:
+        raise ValueError(f"{name} must have at least {min_columns} columns, got {found[1]}")
+
+
+def finite(values: NDArray[Any], name: str = "X", *, first_row: int = 0) -> Matrix:
+    """Return the values as float64, or say in which rows NaN or infinity stands."""
+    matrix = np.ascontiguousarray(values, dtype=np.float64)
+    step = max(1, _CHECK_BLOCK // max(1, matrix.shape[1]))
+    blocks = range(0, len(matrix), step)
+    if all(np.isfinite(matrix[start : start + step]).all() for start in blocks):
+        return matrix
+    rows = np.flatnonzero(~np.isfinite(matrix).all(axis=1)) + first_row
+    raise ValueError(_NOT_FINITE.format(name, join_items(rows)))
+
+
+def matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> Matrix:
+    """Return X as a finite float64 matrix of at least the given size."""
+    return finite(raw_matrix(X, name, min_rows=min_rows, min_columns=min_columns), name)
+
+
+def representation(X: ArrayLike, name: str = "X") -> Matrix:
+    """Return a finite float64 matrix, or token sequences (n, tokens, d), or feature maps (n, channels, h, w).
+
+    A matrix on a device stays there; tokens and feature maps come to the host.
+    """
+    if stays(X) and len(X.shape) == 2:  # type: ignore[union-attr]
+        return cast(Matrix, _check_device_array(X, name))
+    array = dense(X, name)
+    if array.ndim not in (3, 4):
+        return matrix(array, name)
+    if 0 in array.shape:
+        raise ValueError(f"{name} must not be empty, got shape {array.shape}")
+    rows = raw_matrix(array.reshape(len(array), -1), name)
+    return finite(rows, name).reshape(array.shape)
+
+
+def _check_device_array(X: Any, name: str, *, min_rows: int = 4, min_columns: int = 1) -> Any:
+    xp = namespace(X)
+    if not xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
+        raise TypeError(_NOT_REAL.format(name, X.dtype))
+    shape(X.shape, name, min_rows, min_columns)
+    found = doubles(X)
+    bad = np.flatnonzero(~to_host(xp.all(xp.isfinite(found), axis=1)))
+    if len(bad):
+        raise ValueError(_NOT_FINITE.format(name, join_items(bad)))
+    return found
+
+
+def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
+    """Return condensed distances between rows and the number of rows."""
+    array = to_host(split_names(D, name)[0], name)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be distances, real numbers, got an array of dtype {array.dtype}")
+    square = array.ndim == 2 and array.shape[0] == array.shape[1]
+    n = len(array) if square else int(np.ceil(np.sqrt(2 * array.size)))
+    if not square and not (array.ndim == 1 and n * (n - 1) // 2 == len(array)):
+        raise ValueError(f"{name} must be a square matrix or a condensed triangle of one, got shape {array.shape}")
+    if n < 3:
+        raise ValueError(f"{name} must hold the distances of at least 3 rows, got {n}")
+    values = np.asarray(array, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity")
+    if (values < 0).any():
+        raise ValueError(f"{name} must not hold negative distances, got {values.min()}: similarities are not distances")
+    if not square:
+        return values.copy(), n
+    slack = _ASYMMETRY * values.max(initial=0.0)
+    if np.abs(np.diagonal(values)).max() > slack or np.abs(values - values.T).max() > slack:
+        raise ValueError(f"{name} must be symmetric with a zero diagonal, got something else")
+    return values[np.triu_indices(n, k=1)], n
+
+
+def real(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return numbers of any shape as float64; nothing is said of NaN."""
+    array = to_host(split_names(values, name)[0], name)
+    if hasattr(array, "toarray") or array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be real numbers, got an array of dtype {array.dtype}")
+    return np.asarray(array, dtype=np.float64)
+
+
+def paired(
+    X: ArrayLike, Y: ArrayLike, names: tuple[str, str] = ("X", "Y"), *, min_columns: int = 1
+) -> tuple[Matrix, Matrix]:
+    """Return two matrices that describe the same rows."""
+    a = matrix(X, names[0], min_columns=min_columns)
+    b = matrix(Y, names[1], min_columns=min_columns)
+    if len(a) != len(b):
+        raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({len(a)}), got {len(b)}")
+    return a, b
+
+
+def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) -> tuple[Labels, NDArray[Any]]:
+    """Return class codes from 0 and the class names they stand for."""
+    array = to_host(split_names(y, name)[0] if hasattr(y, "shape") else y, name)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be 1-D, one label per row, got shape {array.shape}")
+    if len(array) != n_rows:
+        raise ValueError(f"{name} must have one label for each of the {n_rows} rows, got {len(array)}")
+    if array.dtype.kind in "fc" and not np.isfinite(array).all():
+        raise ValueError(
+            f"{name} must be free of NaN, got NaN or infinity in rows {join_items(np.flatnonzero(~np.isfinite(array)))}"
+        )
+    if array.dtype.kind in "OMm":
+        from pandas import isna
+
+        lists = [row for row, one in enumerate(array) if shape_of(one) or isinstance(one, list | tuple | dict | set)]
+        if lists:
+            raise TypeError(f"{name} must be one label per row, got {array[lists[0]]!r} in row {lists[0]}")
+
+        missing = np.flatnonzero(isna(array))
+        if len(missing):
+            raise ValueError(f"{name} must be free of missing labels, got none in rows {join_items(missing)}")
+        array = array.astype(str)
+    classes, codes = np.unique(array, return_inverse=True)
+    if len(classes) < min_classes:
+        raise ValueError(f"{name} must hold at least {min_classes} classes, got {len(classes)}")
+    return codes.astype(np.intp), classes
+
+
+def choice(value: str, known: Sequence[str], name: str) -> str:
+    """Return the value if it is one of the known ones, or list them."""
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
+    return value
+
+
+CHANGES = ("scaling", "translation", "orthogonal")
+"""Changes of a representation that can leave a number of it alone."""
+
+
+def changes(names: Collection[str]) -> frozenset[str]:
+    """Return the changes that are declared to leave a number alone."""
+    return frozenset(choice(one, CHANGES, "invariant") for one in names)
+
+
+_MOST = 2**31 - 1
+"""No count is larger: it would overflow where NumPy counts, or never end."""
+
+
+def count(value: int, name: str, *, minimum: int = 1) -> int:
+    """Return a whole number of things."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {value}")
+    if value > _MOST:
+        raise ValueError(f"{name} must be at most {_MOST:,}, got {value}")
+    return int(value)
+
+
+def optional_count(value: int | None, name: str, *, minimum: int = 1) -> int | None:
+    """Return a whole number of things, or None for no limit."""
+    return (
+        None if value is None else count(min(value, _MOST) if isinstance(value, int) else value, name, minimum=minimum)
+    )
+
+
+def _number(value: Any, name: str) -> float:
+    """Return one number as a float of Python; what is too large for one is infinite."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def fraction(value: float, name: str, *, closed: bool = True) -> float:
+    """Return a share of the whole, in (0, 1] or, if not closed, in (0, 1)."""
+    value = _number(value, name)
+    if not (0 < value < 1 or (closed and value == 1)):
+        raise ValueError(f"{name} must be in (0, 1{']' if closed else ')'}, got {value}")
+    return value
+
+
+def positive(value: float, name: str) -> float:
+    """Return a positive number."""
+    value = _number(value, name)
+    if not (np.isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be positive and finite, got {value}")
+    return value
+
+
+def require_at_least(value: float, name: str, minimum: float) -> float:
+    """Return a finite number that is not below the minimum."""
+    value = _number(value, name)
+    if not (np.isfinite(value) and value >= minimum):
+        raise ValueError(f"{name} must be finite and at least {minimum:g}, got {value}")
+    return value
+
+
+def finite_number(value: float, name: str) -> float:
+    """Return a finite number."""
+    value = _number(value, name)
+    if not np.isfinite(value):
+        raise ValueError(f"{name} must be finite, got {value}")
+    return value
+
+
+def real_number(value: Any, name: str) -> float:
+    """Return what a user's function gave, if it is one real number: of Python, NumPy or another library."""
+    array = to_host(value, name)
+    if array.ndim or array.dtype.kind not in "fiub":
+        what = f"an array of shape {array.shape}" if array.ndim else repr(value)
+        raise TypeError(f"{name} must be one real number, got {what}")
+    return float(array)
+
+
+def boolean(value: bool, name: str) -> bool:
+    """Return True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def not_estimable(reason: str) -> float:
+    """Return NaN and warn why: a score is never silently missing."""
+    warn(f"not estimable: {reason}", NotEstimableWarning)
+    return float("nan")
+
+
+def row_ids(ids: ArrayLike, n_rows: int, name: str) -> Index:
+    """Return distinct row numbers."""
+    array = to_host(ids, name)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or len(array) == 0:
+        raise ValueError(f"{name} must be a non-empty sequence of row numbers, got {ids!r}")
+    outside = array[(array < 0) | (array >= n_rows)]
+    if len(outside):
+        raise ValueError(f"{name} must lie in 0..{n_rows - 1}, got {join_items(outside)}")
+    if len(np.unique(array)) < len(array):
+        raise ValueError(f"{name} must name each row once, got repeated rows")
+    return array.astype(np.intp)

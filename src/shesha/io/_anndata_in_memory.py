@@ -1,0 +1,62 @@
+"""AnnData in memory: which of its matrices is the representation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shesha.inputs import NamedRows, Names, load_backed, split_names
+from shesha.io.paths import join_names
+from shesha.support import argument_types as kinds
+
+
+def from_anndata(adata: Any, *, obsm: str | None = None, layer: str | None = None) -> NamedRows:
+    """Return one matrix of AnnData with the names of its observations.
+
+    AnnData itself, wherever a representation is expected, stands for its X.
+
+    Parameters
+    ----------
+    adata : AnnData
+        In memory, or backed: then the matrix is read.
+    obsm : str, optional
+        An embedding, such as 'X_pca' or 'obsm/X_pca'.
+    layer : str, optional
+        A layer, such as 'counts' or 'layers/counts'. Sparse ones stay sparse.
+
+    Returns
+    -------
+    NamedRows
+        Representations whose rows have the same names in another order are put in one order.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np
+    >>> adata = anndata.AnnData(np.eye(3), obsm={"X_pca": np.ones((3, 2))})
+    >>> from_anndata(adata), from_anndata(adata, obsm="X_pca")
+    (NamedRows(shape (3, 3)), NamedRows(shape (3, 2)))
+    >>> from_anndata(adata, obsm="X_umap")
+    Traceback (most recent call last):
+    ValueError: obsm must be among X_pca, got 'X_umap'
+    """
+    if not (hasattr(adata, "obsm") and hasattr(adata, "obs_names")):
+        raise TypeError(f"adata must be AnnData, got {type(adata).__name__}")
+    if obsm is not None and layer is not None:
+        raise ValueError(f"obsm or layer must be None, got {obsm!r} and {layer!r}")
+    names = Names.build(adata.obs_names)
+    if obsm is not None:
+        return NamedRows(
+            split_names(load_backed(_choose_matrix(adata.obsm, obsm, "obsm")), f"obsm[{obsm!r}]")[0], names
+        )
+    if layer is not None:
+        return NamedRows(load_backed(_choose_matrix(adata.layers, layer, "layer", "layers")), names)
+    return NamedRows(split_names(adata, "adata")[0], names)
+
+
+def _choose_matrix(matrices: Mapping[str, Any], key: str, name: str, folder: str | None = None) -> Any:
+    short = key.removeprefix(f"{folder or name}/") if isinstance(key, str) else key
+    if kinds.label(short, name) not in matrices:
+        # Since 0.13 anndata has X among the layers, under None.
+        known = join_names(str(one) for one in matrices if one is not None)
+        raise ValueError(f"{name} must be among {known}, got {key!r}")
+    return matrices[short]

@@ -1,0 +1,81 @@
+"""What an HDF5 file or a Zarr group may make of a reader: other files opened, memory filled, endless chunks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shesha.io.paths import UnreadableFileError, require_memory, require_plausible
+
+MOST_CHUNKS = 1 << 18
+"""Each chunk is looked for by itself, whether it is there or not."""
+
+
+def require_own(path: Path, root: Any, names: Iterable[str]) -> None:
+    """Refuse links, and values that lie in other files, in parts of a file."""
+    for name in names:
+        if name in _keys(root):
+            for place, dataset in _datasets(path, root, name, name, set()):
+                if getattr(dataset, "is_virtual", False) or getattr(dataset, "external", None):
+                    raise UnreadableFileError(
+                        f"{path} must hold {place} itself, got values that lie in other files: copy them"
+                    )
+
+
+def require_sound(path: Path, place: str, element: Any) -> None:
+    """Refuse an array, or a group of them, whose declared size is absurd, before it is read."""
+    if not hasattr(element, "keys"):
+        _require_sound(path, place, element)
+        return
+    for name in _keys(element):
+        require_sound(path, f"{place}/{name}", element[name])
+
+
+def _keys(group: Any) -> Iterable[str]:
+    return map(str, group.keys())
+
+
+def _datasets(path: Path, group: Any, name: str, place: str, seen: set[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the arrays below a name, having made sure that each lies in this file, once."""
+    link = group.get(name, getlink=True) if hasattr(group, "file") else None
+    if link is not None and type(link).__name__ != "HardLink":
+        target = getattr(link, "filename", "") or getattr(link, "path", "")
+        raise UnreadableFileError(f"{path} must hold {place} itself, got a link to {target}: copy what it names")
+    found = group[name]
+    if not hasattr(found, "keys"):
+        yield place, found
+        return
+    own = found.id if hasattr(found, "file") else place
+    if own in seen:
+        raise UnreadableFileError(f"{path} must hold every group once, got {place} again")
+    seen.add(own)
+    for inner in _keys(found):
+        yield from _datasets(path, found, inner, f"{place}/{inner}", seen)
+
+
+def _require_sound(path: Path, place: str, dataset: Any) -> None:
+    if dataset.shape is None:
+        return
+    shape, dtype = tuple(dataset.shape), np.dtype(dataset.dtype)
+    require_memory(path, place, shape, dtype, "write fewer rows")
+    require_chunks(path, place, shape, dataset.chunks, dtype)
+    stored = dataset.id.get_storage_size() if hasattr(dataset, "file") else dataset.nbytes_stored()
+    require_plausible(path, place, math.prod(shape) * dtype.itemsize, stored)
+
+
+def require_chunks(
+    path: Path, place: str, shape: tuple[int, ...], chunks: tuple[int, ...] | None, dtype: np.dtype[Any]
+) -> None:
+    """Refuse chunks that do not fit the memory, or are so many that no reader gets through."""
+    if not chunks or not all(chunks):
+        return
+    require_memory(path, f"a chunk of {place}", tuple(chunks), dtype, "store it in smaller chunks")
+    n_chunks = math.prod(math.ceil(n / chunk) for n, chunk in zip(shape, chunks, strict=True))
+    if n_chunks > MOST_CHUNKS:
+        raise UnreadableFileError(
+            f"{place} in {path} must be stored in at most {MOST_CHUNKS:,} chunks, got {n_chunks:,} of shape {chunks}"
+        )

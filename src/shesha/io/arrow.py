@@ -1,0 +1,215 @@
+"""Columns of lists, as Hugging Face writes embeddings: in parquet files, and in the folders of `save_to_disk`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shesha.inputs import NamedRows
+from shesha.io._stored_array import Contents, Keys, StoredArray, contents
+from shesha.io._tables import (
+    Table,
+    arrow_table,
+    labels_of_table,
+    matrix_of_table,
+    parquet_table,
+    row_names,
+)
+from shesha.io.paths import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
+from shesha.support.layer_axis import LayerAxis
+from shesha.support.types import Array
+
+_ROWS = 4096
+"""Rows that are unpacked together."""
+_STATE, _SPLITS = "state.json", "dataset_dict.json"
+_LEFT_OUT = "is a column of numbers beside columns of lists; name it in keys to use it"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a file of Arrow's kind: numbers, and lists of numbers."""
+
+    table: Table
+    lists: tuple[str, ...]
+    read: Callable[[str], Any]
+    """Reads a column of lists."""
+
+
+def open_parquet(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
+    """Read a parquet file: each column of lists is a representation, or else the numeric columns are one."""
+    return _open(path, _parquet_columns(path), keys, labels, layer_axis)
+
+
+def open_dataset(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
+    """Read the same from a folder of `datasets.save_to_disk`, or from one Arrow file."""
+    return _open(path, _dataset_columns(path), keys, labels, layer_axis)
+
+
+def labels_of_dataset(path: Path, column: str | None) -> Array | NamedRows:
+    """Read a column as labels."""
+    return labels_of_table(path, _dataset_columns(path).table, column)
+
+
+def is_dataset(path: Path) -> bool:
+    """Whether a directory is a data set, or several splits of one, that `save_to_disk` wrote."""
+    return path.is_dir() and any((path / name).is_file() for name in (_STATE, _SPLITS))
+
+
+def _open(
+    path: Path, columns: Columns, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis
+) -> Contents:
+    names = [] if isinstance(keys, str) or keys is None else list(keys)
+    wanted = columns.lists if keys is None else [name for name in names if name in columns.lists]
+    if not columns.lists or (keys is not None and not wanted):
+        return matrix_of_table(path, columns.table, keys, labels)
+    if others := [name for name in names if name not in columns.lists]:
+        raise ValueError(
+            f"keys must name columns of lists, or of numbers, in {path}, not both, got {join_names(others)}"
+        )
+    found = contents(path, {name: _describe(path, columns, name) for name in wanted}, keys, layer_axis)
+    skipped = dict(columns.table.skipped) | dict.fromkeys(
+        (name for name in columns.table.names if name not in columns.table.skipped), _LEFT_OUT
+    )
+    kept = {name: reason for name, reason in skipped.items() if name not in columns.lists} | found.skipped
+    rows = row_names(columns.table, [] if labels is None else labels)
+    return replace(found, skipped=kept, labels_available=tuple(columns.table.named_columns), row_names=rows)
+
+
+def _describe(path: Path, columns: Columns, name: str) -> StoredArray:
+    with reading(path):
+        column = columns.read(name)
+        array = _stack_lists(path, name, column)
+    return StoredArray(array.shape, array.dtype, partial(np.asarray, array))
+
+
+def _stack_lists(path: Path, name: str, column: Any) -> Array:
+    """Return lists of equal lengths, of whatever depth, as an array."""
+    shape, values = [len(column)], column
+    while _is_list(values.type):
+        if values.null_count:
+            raise UnreadableFileError(
+                f"{name} in {path} must hold a list in every row, got {values.null_count} rows without"
+            )
+        lengths = np.unique(optional("pyarrow.compute", path).list_value_length(values).to_numpy(zero_copy_only=False))
+        if len(lengths) > 1:
+            raise UnreadableFileError(
+                f"{name} in {path} must hold lists of one length, got lengths from {lengths[0]} to {lengths[-1]}"
+            )
+        shape.append(int(lengths[0]) if len(lengths) else 0)
+        values = values.flatten()
+    numbers = values.to_numpy(zero_copy_only=False)
+    return np.asarray(numbers).reshape(shape)
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow.types as kinds
+
+    return bool(kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind))
+
+
+def _holds_lists(kind: Any) -> bool:
+    """Whether values are lists of numbers, perhaps of several dimensions."""
+    import pyarrow.types as kinds
+
+    depth = 0
+    while _is_list(kind):
+        kind, depth = kind.value_type, depth + 1
+    return depth > 0 and bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind))
+
+
+def _list_columns(schema: Any) -> tuple[str, ...]:
+    # Array2D and its like come with their storage where the library that defines them is not loaded.
+    return tuple(field.name for field in schema if _holds_lists(getattr(field.type, "storage_type", field.type)))
+
+
+def _storage(column: Any) -> Any:
+    whole = column.combine_chunks()
+    return getattr(whole, "storage", whole)
+
+
+def _parquet_columns(path: Path) -> Columns:
+    table = parquet_table(path)
+    parquet = optional("pyarrow.parquet", path)
+    with reading(path), parquet.ParquetFile(path) as file:
+        lists = _list_columns(file.schema_arrow)
+
+    def read(name: str) -> Any:
+        with parquet.ParquetFile(path) as file:
+            return _storage(_read_in_batches(path, file, name).column(name))
+
+    return Columns(table, lists, read)
+
+
+def _read_in_batches(path: Path, file: Any, name: str) -> Any:
+    """Read a column a stretch of rows at a time: how long lists are is known only once they are there."""
+    batches, n_bytes = [], 0
+    for batch in file.iter_batches(batch_size=_ROWS, columns=[name]):
+        batches.append(batch)
+        n_bytes += batch.nbytes
+        require_memory(path, name, (n_bytes,), np.dtype("u1"), "write fewer rows")
+        require_plausible(path, name, n_bytes, path.stat().st_size)
+    schema = batches[0].schema if batches else optional("pyarrow", path).schema([file.schema_arrow.field(name)])
+    return optional("pyarrow", path).Table.from_batches(batches, schema=schema)
+
+
+def _dataset_columns(path: Path) -> Columns:
+    files = _arrow_files(path)
+    schema = _schema(path, files[0])
+
+    def read(names: Sequence[str]) -> Any:
+        pyarrow = optional("pyarrow", path)
+        with reading(path):
+            found = pyarrow.concat_tables([_open_arrow(path, file).select(list(names)) for file in files])
+            # Without this a damaged file makes the library read beyond its buffers.
+            found.validate(full=True)
+        require_memory(path, join_names(names), (found.nbytes,), np.dtype("u1"), "name fewer columns")
+        return found
+
+    return Columns(
+        arrow_table(path, schema, lambda names: read(names).to_pandas(ignore_metadata=True)),
+        _list_columns(schema),
+        lambda name: _storage(read([name]).column(name)),
+    )
+
+
+def _schema(path: Path, file: Path) -> Any:
+    with reading(path):
+        return _open_arrow(path, file).schema
+
+
+def _open_arrow(path: Path, file: Path) -> Any:
+    """Map an Arrow file, which is a stream (as datasets are) or a file proper; its bytes stay on disk."""
+    pyarrow, ipc = optional("pyarrow", path), optional("pyarrow.ipc", path)
+    source = pyarrow.memory_map(str(file))
+    with file.open("rb") as stream:
+        proper = stream.read(6) == b"ARROW1"
+    return (ipc.open_file(source) if proper else ipc.open_stream(source)).read_all()
+
+
+def _arrow_files(path: Path) -> list[Path]:
+    """List the parts of a data set in their order; one file is its only part."""
+    if path.is_file():
+        return [path]
+    if (path / _SPLITS).is_file():
+        with reading(path):
+            splits = [str(name) for name in json.loads((path / _SPLITS).read_text(encoding="utf-8"))["splits"]]
+        raise UnreadableFileError(
+            f"{path} must be one split of a data set, got {join_names(splits)}: name one, as {path}/NAME"
+        )
+    with reading(path):
+        state = json.loads((path / _STATE).read_text(encoding="utf-8"))
+        names = [str(one["filename"]) for one in state["_data_files"]]
+        chosen = bool(state.get("_indices_data_files") or state.get("_indices_files"))
+    if chosen:
+        raise UnreadableFileError(
+            f"{path} must hold its rows in order, got a selection of them: call flatten_indices() before save_to_disk"
+        )
+    if not names or any(Path(name).name != name or not (path / name).is_file() for name in names):
+        raise UnreadableFileError(f"{path} must hold the files that {_STATE} names, got {join_names(names)}")
+    return [path / name for name in names]

@@ -1,0 +1,122 @@
+"""Paths in, and one kind of error out: whatever a parser raises on a bad file becomes a message that names it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from shesha.support import argument_types as kinds
+from shesha.support.memory import memory_budget, readable
+from shesha.support.optional import require
+
+_NAMES_LISTED = 20
+_MOST_UNASKED = 1 << 28
+"""Bytes that a file may take whatever its own size."""
+_TIGHTEST = 1000
+"""Zeros take 1 byte in about 1,000 where they are deflated."""
+_SIGNATURES = {
+    b"\x93NUMPY": "a .npy file",
+    b"PK\x03\x04": "a zip archive such as .npz",
+    b"PAR1": "a .parquet file",
+    b"\x89HDF\r\n\x1a\n": "an HDF5 file such as .h5ad",
+    b"\x80\x02": "a Python pickle, which is never read",
+    b"\x80\x03": "a Python pickle, which is never read",
+    b"\x80\x04": "a Python pickle, which is never read",
+    b"\x80\x05": "a Python pickle, which is never read",
+}
+
+
+class UnreadableFileError(ValueError):
+    """The file is damaged, of another kind than its ending says, or too large; the message names it."""
+
+
+def require_existing(path: str | os.PathLike[str]) -> Path:
+    """Return the path of something that exists."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be a string or a path, got {type(path).__name__}")
+    found = kinds.path(path, "path")
+    if not found.exists():
+        raise FileNotFoundError(f"path must be an existing file, got {found}")
+    return found
+
+
+def require_file(path: Path) -> Path:
+    """Return the path of a file that is not empty and may be read."""
+    if path.is_dir():
+        raise IsADirectoryError(f"path must be a {path.suffix} file, got the directory {path}")
+    if not path.is_file():
+        raise UnreadableFileError(f"path must be a regular file, got {path}")
+    if not _first_bytes(path):
+        raise UnreadableFileError(f"{path} must be a {path.suffix} file, got an empty file: write it again")
+    return path
+
+
+def _first_bytes(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(max(map(len, _SIGNATURES)))
+
+
+def _advice(path: Path) -> str:
+    """Say what the file looks like, or to write it again."""
+    start = _first_bytes(path) if path.is_file() else b""
+    kind = next((kind for signature, kind in _SIGNATURES.items() if start.startswith(signature)), "")
+    if kind and path.suffix.lower() not in kind:
+        return f"it begins like {kind}"
+    return "it is damaged or of another kind; write it again"
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn whatever a parser raises into one error that names the file."""
+    try:
+        yield
+    except (UnreadableFileError, ImportError):
+        raise
+    # Parsers meet damaged bytes with anything from struct.error to MemoryError and RecursionError, and the list
+    # differs between versions. Only calls into them stand in this block, so no error of ours is hidden.
+    except BaseException as error:
+        # A panic of a library written in Rust is no Exception, though all that it says is that the bytes are bad.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        cause = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise UnreadableFileError(
+            f"{path} must be a whole {path.suffix} file, got one that cannot be read ({cause}): {_advice(path)}"
+        ) from error
+
+
+def optional(module: str, path: Path) -> ModuleType:
+    """Import a library that comes with the extra for files."""
+    package = module.partition(".")[0]
+    return require(module, "files", f"{package} must be installed to read {path.suffix} files such as {path}")
+
+
+def require_memory(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[np.generic], instead: str) -> None:
+    """Refuse an array that would not fit, before it is read."""
+    need, limit = math.prod(shape) * dtype.itemsize, memory_budget()
+    if need > limit:
+        raise UnreadableFileError(
+            f"{name} in {path} must fit the memory budget of {readable(limit)}, "
+            f"got shape {shape} of {dtype}, {readable(need)}: {instead}, or raise SHESHA_MEMORY"
+        )
+
+
+def require_plausible(path: Path, name: str, declared: int, stored: int) -> None:
+    """Refuse what a few bytes would blow up to: no data of any use is packed so tightly."""
+    if declared > _MOST_UNASKED and declared > _TIGHTEST * stored:
+        raise UnreadableFileError(
+            f"{name} in {path} must be stored in at least 1 byte for {_TIGHTEST:,}, got {readable(declared)} in "
+            f"{stored:,} bytes: it is damaged or made to fill the memory"
+        )
+
+
+def join_names(names: Iterable[str]) -> str:
+    """Name what a file offers, and count what goes beyond a readable list."""
+    found = list(names)
+    text = ", ".join(found[:_NAMES_LISTED]) or "nothing"
+    return text if len(found) <= _NAMES_LISTED else f"{text} and {len(found) - _NAMES_LISTED} more"

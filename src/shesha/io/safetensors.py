@@ -1,0 +1,84 @@
+"""Safetensors files, with the bfloat16 that NumPy lacks widened to float32."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shesha.io._stored_array import StoredArray
+from shesha.io.paths import optional, reading, require_memory
+from shesha.support.types import Array
+
+_DTYPES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "BF16": "<f4",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I16": "<i2",
+    "I8": "|i1",
+    "U64": "<u8",
+    "U32": "<u4",
+    "U16": "<u2",
+    "U8": "|u1",
+    "BOOL": "|b1",
+    "C64": "<c8",
+}
+
+
+_INSTEAD = "save it as .npy, which stays on disk"
+
+
+def safetensors_arrays(path: Path) -> dict[str, StoredArray]:
+    """Describe the tensors of a file in the order of their bytes."""
+    safetensors = optional("safetensors", path)
+    with reading(path):
+        # The library checks the header's length, the JSON and every offset; only then is the header trusted here.
+        with safetensors.safe_open(path, framework="np"):
+            header, start = _header(path)
+        tensors = sorted(header.items(), key=lambda item: item[1]["data_offsets"])
+        return {name: _describe(path, name, tensor, start) for name, tensor in tensors}
+
+
+def _header(path: Path) -> tuple[dict[str, dict[str, Any]], int]:
+    """Return the tensors' entries and the position of their first byte."""
+    with path.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        header = json.loads(stream.read(length))
+    header.pop("__metadata__", None)
+    return header, 8 + length
+
+
+def _describe(path: Path, name: str, tensor: dict[str, Any], start: int) -> StoredArray:
+    kind, shape = tensor["dtype"], tuple(tensor["shape"])
+    if kind not in _DTYPES:
+        refusal = f"holds {kind} values, which NumPy lacks: save it as F32"
+        return StoredArray(shape, np.dtype("V1"), lambda: np.empty(0), refusal)
+    dtype = np.dtype(_DTYPES[kind])
+    if kind == "BF16":
+        return StoredArray(shape, dtype, partial(_bfloat16, path, name, shape, start + tensor["data_offsets"][0]))
+    return StoredArray(shape, dtype, partial(_tensor, path, name, shape, dtype))
+
+
+def _tensor(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    require_memory(path, name, shape, dtype, _INSTEAD)
+    safetensors = optional("safetensors", path)
+    with reading(path), safetensors.safe_open(path, framework="np") as tensors:
+        array: Array = tensors.get_tensor(name)
+    return array
+
+
+def _bfloat16(path: Path, name: str, shape: tuple[int, ...], offset: int) -> Array:
+    """Read bfloat16 values, which are the upper halves of float32 values."""
+    require_memory(path, name, shape, np.dtype("<f4"), _INSTEAD)
+    with reading(path):
+        halves = np.fromfile(path, dtype="<u2", count=math.prod(shape), offset=offset)
+        widened = halves.astype(np.uint32)
+        widened <<= 16
+        return widened.view(np.float32).reshape(shape)

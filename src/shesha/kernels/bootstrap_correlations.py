@@ -1,0 +1,135 @@
+"""Rank correlations of bootstrap resamples of the rows, without computing distances or sorting again.
+
+A resample is a vector of row counts c; the pair (i, j) then counts c_i c_j times (and i = j, at distance
+zero in both halves, never). Ranks are coarsened once into cells; the weighted table of cells of a
+resample gives its rank correlation. Coarsening moves a correlation by about 1 / cells**2, the same for
+all resamples, and cancels in their deviations from the full data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels import native
+from shesha.kernels.ranks import Ordering
+from shesha.kernels.threads import parallel
+from shesha.support.types import Matrix, Vector
+
+Cells = NDArray[np.int32]
+
+CELLS = 128
+"""Cells per axis: the table of 128 x 128 cells for 16 resamples stays in cache."""
+_TOGETHER = 16
+_BLOCK = 1 << 17
+COMPILED_TOGETHER = 16
+"""Resamples that the compiled loops (cells.c) take at once."""
+UNDEFINED = CELLS * CELLS
+"""Cell of the pairs that are left out."""
+
+
+def row_counts(n_rows: int, n_resamples: int, rng: np.random.Generator) -> Matrix:
+    """How often each row is drawn, one column per resample of n_rows rows with replacement."""
+    draws = rng.integers(n_rows, size=(n_resamples, n_rows))
+    return np.stack([np.bincount(draw, minlength=n_rows) for draw in draws], axis=1).astype(np.float64)
+
+
+def rank_cells(first: Ordering, second: Ordering) -> Cells:
+    """Cell of each pair, given the orderings that `ranks.correlation` takes. Tied pairs share a cell."""
+    n = len(first.order)
+    along_first = _coarse(first.ranks, n)
+    along_second = np.empty(n, dtype=np.int32)
+    along_second[second.order] = _coarse(second.ranks, n)
+    cells = np.empty(n, dtype=np.int32)
+    cells[first.order] = along_first * CELLS + along_second
+    return cells
+
+
+def _coarse(ranks: Vector | None, n: int) -> Cells:
+    positions = np.arange(n) if ranks is None else ranks
+    return np.asarray(positions * (CELLS / n), dtype=np.int32)
+
+
+def bootstrap_correlations(
+    cells: Sequence[Cells], counts: Matrix, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]
+) -> Iterator[tuple[int, Matrix]]:
+    """Yield (first resample, correlations of shape (draws, resamples)) for groups of resamples.
+
+    `cells` holds the cell of each pair, one array per draw; `counts` the rows' counts, a column per resample.
+    """
+    # Products of counts, and their sums, are integers: the compiled loops have the same ones in half the space.
+    if native.is_available() and len(pairs[0]) * counts.max(initial=0.0) ** 2 < 2**31:
+        yield from _native_correlations(cells, counts, pairs)
+        return
+    for start in range(0, counts.shape[1], _TOGETHER):
+        group = np.ascontiguousarray(counts[:, start : start + _TOGETHER])
+        yield start, np.array(list(_tables(cells, group, pairs)))
+
+
+def _native_correlations(
+    cells: Sequence[Cells], counts: Matrix, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]
+) -> Iterator[tuple[int, Matrix]]:
+    """The same in compiled code: a draw's pairs are sorted by their cells once, for all resamples."""
+    firsts = range(0, counts.shape[1], COMPILED_TOGETHER)
+    groups = [_weights(counts[:, first : first + COMPILED_TOGETHER]) for first in firsts]
+    i, j = (np.ascontiguousarray(side, dtype=np.int64) for side in pairs)
+
+    def correlations(draw: Cells) -> Vector:
+        starts, own = np.zeros(UNDEFINED + 3, dtype=np.int64), np.empty((len(i), 2), dtype=np.int32)
+        cell = np.ascontiguousarray(draw, dtype=np.int32)
+        native.call("shesha_sort_pairs", len(i), UNDEFINED + 1, i, j, cell, starts, own)
+        out = np.empty((len(groups), COMPILED_TOGETHER))
+        table = np.empty((UNDEFINED, COMPILED_TOGETHER), dtype=np.int32)
+        for weights, found in zip(groups, out, strict=True):
+            native.call("shesha_cells", UNDEFINED, starts, own, weights, table)
+            native.call("shesha_cell_correlations", table, found)
+        return out.ravel()[: counts.shape[1]]
+
+    scores = np.array(list(parallel(correlations, cells)))
+    for first in firsts:
+        yield first, scores[:, first : first + COMPILED_TOGETHER]
+
+
+def _weights(counts: Matrix) -> NDArray[np.int32]:
+    """Counts of a group of resamples, filled up with zeros."""
+    found = np.zeros((len(counts), COMPILED_TOGETHER), dtype=np.int32)
+    found[:, : counts.shape[1]] = counts
+    return found
+
+
+def _tables(
+    cells: Sequence[Cells], group: Matrix, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]
+) -> Iterator[Vector]:
+    """The same without compiled code."""
+    tables = np.zeros((len(cells), UNDEFINED + 1, group.shape[1]))
+    for at in range(0, len(pairs[0]), _BLOCK):
+        stretch = slice(at, at + _BLOCK)
+        weights = group[pairs[0][stretch]] * group[pairs[1][stretch]]
+        _add_weights(tables, [draw[stretch] for draw in cells], weights)
+    return (_table_correlation(table[:UNDEFINED]) for table in tables)
+
+
+def _add_weights(tables: NDArray[np.float64], cells: Sequence[Cells], weights: Matrix) -> None:
+    from scipy.sparse import csc_array
+
+    ones, ends = np.ones(len(weights)), np.arange(len(weights) + 1, dtype=np.int32)
+    for table, draw in zip(tables, cells, strict=True):
+        # One entry per column: the product adds each pair's weights to its cell, for all resamples at once.
+        table += csc_array((ones, draw, ends), shape=(len(table), len(weights)), copy=False) @ weights
+
+
+def _table_correlation(table: Matrix) -> Vector:
+    """Rank correlation of each column of a weighted table of cells."""
+    grid = table.reshape(CELLS, CELLS, -1)
+    total = grid.sum(axis=(0, 1))
+    centred = []
+    for axis in (0, 1):
+        marginal = grid.sum(axis=1 - axis)
+        ranks = np.cumsum(marginal, axis=0) - marginal / 2 - total / 2
+        centred.append((ranks, (marginal * ranks**2).sum(axis=0)))
+    (x, x_variance), (y, y_variance) = centred
+    covariance = (np.einsum("abr,br->ar", grid, y) * x).sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(covariance / np.sqrt(x_variance * y_variance))

@@ -1,0 +1,114 @@
+"""Mean distance between classes over mean distance within, for many subsets or resamples of the rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels.distances import PANEL
+from shesha.kernels.threads import parallel
+from shesha.support.types import Index, Labels, Matrix, Vector
+
+Panels = Callable[[int], Matrix]
+
+_PAIRS = 1 << 15
+"""Pairs that are weighted together: they stay in the cache."""
+_COLUMNS = 16
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums of distances over pairs, and numbers of pairs, in all and within classes, for each column of counts."""
+
+    total: Vector
+    within: Vector
+    n_total: Vector
+    n_within: Vector
+
+    def subtract(self, other: Sums) -> Sums:
+        """What is left of the pairs."""
+        return Sums(*(getattr(self, one.name) - getattr(other, one.name) for one in fields(self)))
+
+    @property
+    def ratios(self) -> Vector:
+        """Mean distance between classes over that within; NaN where there is none."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = ((self.total - self.within) / (self.n_total - self.n_within)) / (self.within / self.n_within)
+        return np.asarray(np.where(np.isfinite(found), found, np.nan))
+
+
+def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> Sums:
+    """Sums over pairs of rows for each column of row counts; pairs of a row with itself never count.
+
+    Sums of distances over pairs are quadratic forms in the counts, so each panel of distances
+    serves all columns in one matrix product and no distance is computed twice.
+
+    Parameters
+    ----------
+    distances_from : function
+        Gives the distances of the rows of a panel to themselves and all later ones; may be overwritten.
+    codes : array of shape (n_rows,)
+        Class of each row, in ascending order.
+    counts : array of shape (n_rows, n_columns)
+        How often each row counts.
+    """
+
+    def sums(start: int) -> tuple[Matrix, Matrix]:
+        distances = distances_from(start)
+        width = len(distances)
+        distances[np.tril_indices(width)] = 0.0  # Pairs i < j only.
+        own = codes[start : start + width]
+        here = counts[start : start + width]
+        total = np.einsum("ib,ib->b", here, distances @ counts[start:])
+        # Rows are sorted by class: from the panel's first row, its classes form one stretch.
+        stop = int(np.searchsorted(codes, own[-1], side="right"))
+        distances[:, : stop - start] *= own[:, None] == codes[start:stop]
+        within = np.einsum("ib,ib->b", here, distances[:, : stop - start] @ counts[start:stop])
+        return total, within
+
+    parts = list(parallel(sums, range(0, len(codes), PANEL)))
+    total, within = (np.sum([part[k] for part in parts], axis=0) for k in (0, 1))
+    return Sums(total, within, *_pair_counts(codes, counts))
+
+
+def sums_of_groups(distances: Vector, alike: NDArray[np.bool_], group: Index, weights: Matrix) -> Sums:
+    """The same over given pairs, each weighted by its group's line of `weights`; `alike` tells pairs of one class."""
+    n_groups = len(weights)
+    of_pairs = np.ones(len(group)), alike.astype(np.float64)
+    sums = [np.bincount(group, distances * one, n_groups) @ weights for one in of_pairs]
+    return Sums(*sums, *(np.bincount(group, one, n_groups) @ weights for one in of_pairs))
+
+
+def ratios_of_pairs(distances: Vector, differ: NDArray[np.bool_], counts: Matrix, i: Index, j: Index) -> Vector:
+    """Separation ratio over the given pairs (i, j) of different rows, for each column of row counts.
+
+    `differ` tells the pairs whose rows belong to different classes.
+    """
+
+    def sums(columns: slice) -> NDArray[np.float64]:
+        here = np.ascontiguousarray(counts[:, columns])
+        found = np.zeros((2, 2, here.shape[1]))
+        for start in range(0, len(i), _PAIRS):
+            stretch = slice(start, start + _PAIRS)
+            weights = here[i[stretch]] * here[j[stretch]]
+            for side, mask in enumerate((differ[stretch], ~differ[stretch])):
+                found[side, 0] += distances[stretch][mask] @ weights[mask]
+                found[side, 1] += weights[mask].sum(axis=0)
+        return found
+
+    columns = [slice(at, at + _COLUMNS) for at in range(0, counts.shape[1], _COLUMNS)]
+    (between, n_between), (within, n_within) = np.concatenate(list(parallel(sums, columns)), axis=2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = (between / n_between) / (within / n_within)
+    return np.asarray(np.where(np.isfinite(ratio), ratio, np.nan))
+
+
+def _pair_counts(codes: Labels, counts: Matrix) -> tuple[Matrix, Matrix]:
+    """Number of pairs of different rows, in all and within classes, for each column of counts."""
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    per_class = np.add.reduceat(counts, starts, axis=0)
+    own = (counts**2).sum(axis=0)
+    return (counts.sum(axis=0) ** 2 - own) / 2, ((per_class**2).sum(axis=0) - own) / 2

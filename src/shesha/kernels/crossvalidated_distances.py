@@ -1,0 +1,122 @@
+"""Cross-validated squared distances between conditions: noise of independent runs adds nothing on average."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import combinations
+
+import numpy as np
+from scipy import sparse
+
+from shesha.support.types import Labels, Mask, Matrix, Vector
+
+Weigh = Callable[[Matrix], Matrix]
+
+
+def across_runs(rows: Matrix, codes: Labels, runs: Labels, n_conditions: int, weigh: Weigh | None) -> Matrix:
+    """Mean over all pairs of runs of the product of the differences between two conditions.
+
+    Parameters
+    ----------
+    rows : array of shape (n_trials, n_channels)
+    codes : array of shape (n_trials,)
+        -1 for trials that are left out.
+    runs : array of shape (n_trials,)
+        Parts of the recording whose noise is independent.
+    n_conditions : int
+    weigh : callable or None
+        Multiplies rows by the inverse of the covariance of the noise.
+
+    Returns
+    -------
+    array of shape (n_conditions, n_conditions)
+        NaN for pairs that fewer than two runs have both of.
+    """
+    present = np.zeros((int(runs.max()) + 1, n_conditions), dtype=bool)
+    present[runs[codes >= 0], codes[codes >= 0]] = True
+    # A run without any condition is none.
+    present = present[present.any(axis=1)]
+    means = _means(rows, codes, runs, n_conditions)
+    if present.all():
+        return _complete(means, len(present), weigh)
+    return _incomplete(list(means), present, weigh)
+
+
+def _means(rows: Matrix, codes: Labels, runs: Labels, n_conditions: int) -> Iterator[Matrix]:
+    """Yield the mean response of each condition, run by run; zero where there is none."""
+    order = np.lexsort((codes, runs))
+    order = order[codes[order] >= 0]
+    for own in np.split(order, np.flatnonzero(np.diff(runs[order])) + 1):
+        counts = np.bincount(codes[own], minlength=n_conditions)
+        if (counts == 1).all():
+            yield rows[own]
+            continue
+        places = (codes[own], np.arange(len(own)))
+        indicator = sparse.csr_matrix((1.0 / counts[codes[own]], places), shape=(n_conditions, len(own)))
+        yield np.asarray(indicator @ rows[own])
+
+
+def _complete(means: Iterator[Matrix], n_runs: int, weigh: Weigh | None) -> Matrix:
+    """All pairs of runs together: products of the sums, less those within runs. One run is held at a time."""
+    total, within = None, None
+    for mean in means:
+        total = mean.copy() if total is None else np.add(total, mean, out=total)
+        product = (mean if weigh is None else weigh(mean)) @ mean.T
+        within = product if within is None else np.add(within, product, out=within)
+    if total is None or within is None or n_runs < 2:
+        n = 0 if total is None else len(total)
+        return np.full((n, n), np.nan)
+    products = (total if weigh is None else weigh(total)) @ total.T - within
+    return from_products(products / (n_runs * (n_runs - 1)))
+
+
+def _incomplete(means: list[Matrix], present: Mask, weigh: Weigh | None) -> Matrix:
+    """Pair of runs by pair of runs: each pair of conditions takes those that have both."""
+    n = present.shape[1]
+    sums, counts = np.zeros((n, n)), np.zeros((n, n))
+    weighted = means if weigh is None else [weigh(mean) for mean in means]
+    for a, b in combinations(range(len(means)), 2):
+        both = present[a] & present[b]
+        shared = np.outer(both, both)
+        sums += np.where(shared, from_products(weighted[a] @ means[b].T), 0.0)
+        counts += shared
+    found: Matrix = sums / np.where(counts > 0, counts, np.nan)
+    return found
+
+
+def crossvalidated_products(sums: Matrix, weighted: Matrix, squares: Vector, counts: Vector) -> Matrix:
+    """Inner products of mean responses, where the noise of all trials is independent: no trial meets itself.
+
+    Parameters
+    ----------
+    sums : array of shape (n_conditions, n_channels)
+    weighted : array of shape (n_conditions, n_channels)
+        The sums, multiplied by the inverse of the covariance of the noise; or the sums themselves.
+    squares : array of shape (n_conditions,)
+        Sums of the products of the trials with themselves, weighted alike.
+    counts : array of shape (n_conditions,)
+        Numbers of trials; with fewer than two a condition's product with itself is NaN.
+
+    Returns
+    -------
+    array of shape (n_conditions, n_conditions)
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        products = weighted @ sums.T / np.outer(counts, counts)
+        own = (np.einsum("kn,kn->k", weighted, sums) - squares) / (counts * (counts - 1))
+    products[np.diag_indices(len(products))] = np.where(counts > 1, own, np.nan)
+    return products
+
+
+def from_products(products: Matrix) -> Matrix:
+    """Squared distances from inner products, which may come from two runs and then need not be symmetric."""
+    own = np.diagonal(products)
+    found: Matrix = own[:, None] + own - products - products.T
+    np.fill_diagonal(found, np.where(np.isnan(own), np.nan, 0.0))
+    return found
+
+
+def centred_products(products: Matrix) -> Matrix:
+    """Inner products about the mean of the conditions."""
+    found: Matrix = products - products.mean(axis=0) - products.mean(axis=1)[:, None] + products.mean()
+    return found

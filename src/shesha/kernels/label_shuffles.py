@@ -1,0 +1,168 @@
+"""Statistics of classes under many shuffles of the labels at once: what does not depend on the labels is done once.
+
+A shuffle is a line of class codes, one per row. Class sizes are those of every line, since labels are only permuted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels.class_statistics import centred_rows, mean_of_known
+from shesha.kernels.threads import parallel
+from shesha.support.types import Index, Matrix, Vector
+
+Panels = Callable[[int], Matrix]
+
+_TOGETHER = 16
+"""Shuffles that a thread takes together."""
+_ENTRIES = 1 << 15
+"""Numbers that are worked on together: they stay in the cache."""
+_PAIRS = 1 << 11
+_ROWS = 1 << 10
+_FEW = 16
+"""Classes up to which the products with all of them are one matrix product; with more, most are of no use."""
+_ROUNDING = 1e-13
+
+
+def sums_of_classes(X: Matrix, shuffled: Index, n_classes: int) -> Matrix:
+    """Sum of the rows of each class in each shuffle: an array of shape (n_shuffles, n_classes, n_features)."""
+    from scipy.sparse import csc_array
+
+    n_shuffles, n = shuffled.shape
+    # A column per row of X, which is read once and added to its class in every shuffle.
+    places = (np.arange(n_shuffles)[:, None] * n_classes + shuffled).T.ravel().astype(np.int32)
+    ends = np.arange(n + 1, dtype=np.int32) * n_shuffles
+    which = csc_array((np.ones(len(places)), places, ends), shape=(n_shuffles * n_classes, n))
+    return np.asarray(which @ X).reshape(n_shuffles, n_classes, -1)
+
+
+def class_variance_shares(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
+    """Between-class share of the sum of squares in each shuffle of the labels."""
+    centred = centred_rows(X)
+    sizes = np.maximum(np.bincount(shuffled[0], minlength=n_classes), 1)
+    total = float(np.einsum("ij,ij->", centred, centred))
+
+    def some(start: int) -> Vector:
+        sums = sums_of_classes(centred, shuffled[start : start + _TOGETHER], n_classes)
+        return np.asarray(np.einsum("bcj,bcj->bc", sums, sums) @ (1 / sizes))
+
+    between = np.concatenate(list(parallel(some, range(0, len(shuffled), _TOGETHER))))
+    return np.asarray(np.clip(between / total, 0.0, 1.0))
+
+
+def mean_separations(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
+    """Mean over classes of (inter - intra) / (inter + intra) in each shuffle of the labels; NaN if no class has it."""
+    centred = centred_rows(X)
+    total, lengths = centred.sum(axis=0), np.einsum("ij,ij->i", centred, centred)
+    along = centred @ total
+
+    def some(start: int) -> Vector:
+        own = shuffled[start : start + _TOGETHER]
+        sums = sums_of_classes(centred, own, n_classes)
+        products = _own_class_products(centred, own, sums)
+        return np.array([_separation(lengths, along, total, *one) for one in zip(own, sums, products, strict=True)])
+
+    return np.concatenate(list(parallel(some, range(0, len(shuffled), _TOGETHER))))
+
+
+def _own_class_products(X: Matrix, codes: Index, sums: Matrix) -> Matrix:
+    """Product of each row with the sum of its class in each shuffle: an array of shape (n_shuffles, n_rows)."""
+    found, (n_shuffles, n_classes, d) = np.empty(codes.shape), sums.shape
+    if n_classes > _FEW:
+        step = max(1, (_ENTRIES << 3) // d)
+        for own, of_classes, out in zip(codes, sums, found, strict=True):
+            for at in range(0, len(X), step):
+                part = slice(at, at + step)
+                np.einsum("ij,ij->i", X[part], of_classes[own[part]], out=out[part])
+        return found
+    for at in range(0, len(X), _ROWS):
+        part = slice(at, at + _ROWS)
+        products = (sums.reshape(-1, d) @ X[part].T).reshape(n_shuffles, n_classes, -1)
+        found[:, part] = np.take_along_axis(products, codes[:, None, part], axis=1)[:, 0]
+    return found
+
+
+def _separation(lengths: Vector, along: Vector, total: Vector, codes: Index, sums: Matrix, product: Vector) -> float:
+    """Mean separation of one shuffle: a product of each row with its class's sum gives both of its distances."""
+    n, sizes = len(lengths), np.bincount(codes, minlength=len(sums))
+    usable = (sizes >= 2) & (sizes < n)
+    means = []
+    for centre, times, number in ((sums, product, sizes), (total - sums, along - product, n - sizes)):
+        number = np.maximum(number, 1)
+        length = np.einsum("cj,cj->c", centre, centre) / number**2
+        squared = lengths - 2 * times / number[codes] + length[codes]
+        # Rows at their centre: what is left is rounding.
+        squared[squared < _ROUNDING * (lengths + length[codes])] = 0.0
+        means.append(np.bincount(codes, np.sqrt(squared), len(sums)) / np.maximum(sizes, 1))
+    intra, inter = means
+    with np.errstate(invalid="ignore", divide="ignore"):
+        score = np.where(usable & (inter + intra > 0), (inter - intra) / (inter + intra), np.nan)
+    return float(mean_of_known(score[:, None])[0])
+
+
+def class_sums(panel: Panels, width: int, shuffled: Index, n_classes: int) -> Vector:
+    """Sum of a number of each pair of rows over the pairs of one class, in each shuffle of the labels.
+
+    Parameters
+    ----------
+    panel : function
+        Gives the numbers of `width` rows with themselves and all later rows; may be overwritten.
+    shuffled : array of shape (n_shuffles, n_rows)
+        Codes from 0.
+    """
+    work = _sums_by_products if n_classes <= _FEW else _sums_by_masks
+    codes = _compact_codes(shuffled)
+
+    def some(start: int) -> Vector:
+        numbers = panel(start)
+        numbers[np.tril_indices(len(numbers))] = 0.0  # Pairs i < j only.
+        return work(numbers, codes[:, start:], n_classes)
+
+    return np.asarray(np.sum(list(parallel(some, range(0, shuffled.shape[1], width))), axis=0))
+
+
+def _compact_codes(codes: Index) -> NDArray[Any]:
+    """Codes in as little space as they need: comparing them is most of the work."""
+    return codes.astype(np.min_scalar_type(int(codes.max(initial=0))))
+
+
+def _sums_by_products(numbers: Matrix, codes: NDArray[Any], n_classes: int) -> Vector:
+    """The sums of a panel with each class of some shuffles, of which each row takes that of its own."""
+    found = []
+    for start in range(0, len(codes), _TOGETHER):
+        own = codes[start : start + _TOGETHER]
+        members = (own.T[:, :, None] == np.arange(n_classes, dtype=own.dtype)).astype(np.float64)
+        sums = (numbers @ members.reshape(own.shape[1], -1)).reshape(len(numbers), *members.shape[1:])
+        found.append(np.einsum("ibc,ibc->b", sums, members[: len(numbers)]))
+    return np.concatenate(found)
+
+
+def _sums_by_masks(numbers: Matrix, codes: NDArray[Any], n_classes: int) -> Vector:
+    """The same pair by pair."""
+    found, step = np.zeros(len(codes)), max(1, _ENTRIES // numbers.shape[1])
+    for at in range(0, len(numbers), step):
+        stretch = numbers[at : at + step]
+        for b, own in enumerate(codes):
+            found[b] += np.vdot(stretch, own[at : at + len(stretch), None] == own)
+    return found
+
+
+def sums_of_pairs(numbers: Vector, i: Index, j: Index, shuffled: Index) -> tuple[Vector, Vector]:
+    """Sum of the numbers of given pairs (i, j) of rows over the pairs of one class, and how many these are."""
+    codes = _compact_codes(shuffled)
+
+    def some(start: int) -> Matrix:
+        own = np.ascontiguousarray(codes[start : start + _TOGETHER].T)
+        found = np.zeros((2, own.shape[1]))
+        for at in range(0, len(i), _PAIRS):
+            part = slice(at, at + _PAIRS)
+            alike = own.take(i[part], axis=0) == own.take(j[part], axis=0)
+            found += numbers[part] @ alike, alike.sum(axis=0)
+        return found
+
+    sums, n_alike = np.concatenate(list(parallel(some, range(0, len(shuffled), _TOGETHER))), axis=1)
+    return sums, n_alike

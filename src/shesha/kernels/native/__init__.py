@@ -1,0 +1,125 @@
+"""The compiled inner loops (native.c), where this installation has them: everything works without.
+
+Arrays are C-contiguous, of float64 and intp, and their indices have been checked: nothing is checked here.
+`SHESHA_NATIVE=0` leaves the compiled loops alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from ctypes import CDLL, c_double, c_int64, c_void_p
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.support.types import Index, Matrix, Vector
+
+_LIBRARY = Path(__file__).with_name("libshesha.so")
+_ABI = 2
+_LEVELS = ("plain", "avx2", "avx512")
+"""Names of the instruction sets, in the order that the library numbers them."""
+_SMALL = 16
+"""Cells of a grid up to which any instruction set does better than the BLAS."""
+_CELL = 4
+"""Numbers that a cell is filled up to a multiple of, unless it is smaller."""
+
+
+@lru_cache(maxsize=1)
+def _library() -> CDLL | None:
+    if np.dtype(np.intp).itemsize != 8:
+        return None
+    try:
+        found = CDLL(str(_LIBRARY))
+        fits = found.shesha_abi() == _ABI
+    except (OSError, AttributeError):
+        return None
+    return found if fits else None
+
+
+def _load() -> CDLL | None:
+    return None if os.environ.get("SHESHA_NATIVE") == "0" else _library()
+
+
+def is_available() -> bool:
+    """Whether compiled loops are there, and not switched off."""
+    return _load() is not None
+
+
+def serves_grid(n_first: int, n_second: int) -> bool:
+    """Whether the compiled loops are the faster way to a grid of this shape on this processor."""
+    library = _load()
+    return library is not None and (library.shesha_level() > 0 or n_first * n_second <= _SMALL)
+
+
+def cell_width(n_second: int) -> int:
+    """Numbers per pair of rows that `second` of `grids` has for this many matrices; those beyond are not used."""
+    return n_second if n_second < _CELL - 1 else -(-n_second // _CELL) * _CELL
+
+
+def laid_out(triangles: Sequence[Vector], width: int) -> Vector:
+    """Return the condensed matrices as `grids` reads them, for cells of this width."""
+    if len(triangles) == 1:
+        return triangles[0]
+    out = np.empty(len(triangles) * len(triangles[0]))
+    addresses = (c_void_p * len(triangles))(*(_address(one).value for one in triangles))
+    _call("shesha_lay_out", _level(len(triangles), width), len(triangles), len(triangles[0]), addresses, out)
+    return out
+
+
+def grids(first: Vector, n_first: int, second: Matrix, orders: Index, places: Index) -> Matrix:
+    """Inner products of matrices laid out with those of `second` relabelled: (n_orders, n_first, width).
+
+    Parameters
+    ----------
+    first : array of shape (n_first * n * (n - 1) / 2,)
+        As `laid_out` returns them.
+    n_first : int
+        Number of first matrices.
+    second : array of shape (n, n, width)
+        Square matrices, entries of a pair of rows side by side.
+    orders, places : arrays of shape (n_orders, n)
+        Permutations, and the inverse of each.
+    """
+    n, _, width = second.shape
+    out = np.zeros((len(orders), n_first, width))
+    level = _level(n_first, width)
+    _call("shesha_grids", level, n, n_first, width, len(orders), first, second, orders, places, out)
+    return out
+
+
+def _level(n_first: int, width: int) -> str:
+    library = _load()
+    assert library is not None
+    # A single product is one load after another: instructions that gather several numbers take longer for them.
+    return "_plain" if n_first == width == 1 else f"_{_LEVELS[library.shesha_level()]}"
+
+
+def call(name: str, *arguments: Any) -> int:
+    """Run a compiled function for the best instruction set of this processor; the interpreter goes on meanwhile.
+
+    Arguments are arrays, None for one that is absent, and numbers: an int or a float, as the function declares them.
+    """
+    library = _load()
+    assert library is not None
+    return _call(name, f"_{_LEVELS[library.shesha_level()]}", *arguments)
+
+
+def _call(name: str, level: str, *arguments: Any) -> int:
+    function = getattr(_load(), name + level)
+    return int(function(*map(_plain, arguments)))
+
+
+def _plain(argument: Any) -> Any:
+    if isinstance(argument, np.ndarray):
+        return _address(argument)
+    if isinstance(argument, float):
+        return c_double(argument)
+    return c_int64(argument) if isinstance(argument, int) else argument
+
+
+def _address(array: NDArray[Any]) -> c_void_p:
+    return c_void_p(array.__array_interface__["data"][0])

@@ -1,0 +1,82 @@
+"""Covariance of the noise of responses, shrunk so that it can be inverted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+
+from shesha.support.types import Labels, Matrix, Vector
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """A factor of a covariance that can be inverted."""
+
+    factor: Matrix
+    """Lower triangular."""
+    shrinkage: float
+    """Share of the common variance that took the place of what was found."""
+
+    def weighted(self, rows: Matrix) -> Matrix:
+        """Multiply rows by the inverse of the covariance."""
+        return np.asarray(cho_solve((self.factor, True), rows.T, check_finite=False).T)
+
+    def whitened(self, rows: Matrix) -> Matrix:
+        """Give rows the same noise in all directions: their inner products are those weighted by the inverse."""
+        return np.asarray(solve_triangular(self.factor, rows.T, lower=True, check_finite=False).T)
+
+
+def residuals(rows: Matrix, codes: Labels) -> tuple[Matrix, int]:
+    """Subtract from each row the mean of its condition; rows left out (-1) are dropped. Also degrees of freedom."""
+    kept = codes >= 0
+    rows, codes = rows[kept], codes[kept]
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    counts = np.diff(starts, append=len(rows))
+    means = np.add.reduceat(rows[order], starts, axis=0) / counts[:, None]
+    found = rows[order] - np.repeat(means, counts, axis=0)
+    # What is left of a channel that never varies within conditions is rounding, and would be divided by.
+    found[:, np.abs(found).max(axis=0, initial=0.0) <= 4 * _EPS * len(rows) * np.abs(rows).max(axis=0, initial=0.0)] = 0
+    return found, len(rows) - len(starts)
+
+
+def estimate_noise(left: Matrix, dof: int, n_channels: int, shrinkage: float | None) -> Noise | None:
+    """Estimate the covariance of residuals, shrunk towards equal variances; None where there is no noise at all.
+
+    Parameters
+    ----------
+    left : array of shape (n_rows, n_columns)
+        Residuals, perhaps in a basis of their own space.
+    dof : int
+        Degrees of freedom that they have, at least 1.
+    n_channels : int
+        Channels before the change of basis.
+    shrinkage : float or None
+        In (0, 1]; None: the intensity of Ledoit and Wolf (2004).
+    """
+    covariance = left.T @ left
+    mean = float(np.trace(covariance)) / n_channels
+    if not mean > 0:
+        return None
+    intensity = ledoit_wolf(left, covariance, n_channels) if shrinkage is None else shrinkage
+    covariance *= (1 - intensity) / dof
+    covariance[np.diag_indices(len(covariance))] += intensity * mean / dof
+    try:
+        factor, _ = cho_factor(covariance, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return None
+    return Noise(factor, intensity)
+
+
+def ledoit_wolf(left: Matrix, products: Matrix, n_channels: int) -> float:
+    """Shrinkage intensity of Ledoit and Wolf (2004), from rows and the sum of their outer products."""
+    n = len(left)
+    squared = float(np.einsum("ij,ij->", products, products)) / n**2
+    lengths: Vector = np.einsum("ij,ij->i", left, left)
+    distance = squared - (float(lengths.sum()) / n) ** 2 / n_channels
+    error = (float(lengths @ lengths) / n - squared) / n
+    return min(1.0, max(0.0, error / distance)) if distance > 0 else 1.0

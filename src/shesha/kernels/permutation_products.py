@@ -1,0 +1,176 @@
+"""Inner products of condensed matrices under permutations of the rows of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from shesha.kernels import devices, native
+from shesha.kernels.pairs import condensed_index
+from shesha.kernels.threads import parallel
+from shesha.kernels.triangles import row_start
+from shesha.support.arrays import elsewhere, is_numpy
+from shesha.support.types import Index, Matrix, Vector
+
+_NUMBERS = 1 << 16
+"""Numbers that a thread gathers at a time: they stay in its cache until they are multiplied."""
+_BAND = 8
+"""Rows that a thread interleaves at a time."""
+_ORDERS = 8
+"""Orders that a thread takes together."""
+_WIDE = 24
+"""From this many matrices on, a row of them is worth a call of its own."""
+
+
+@elsewhere(devices.take_condensed)
+def take_condensed(triangle: Vector, rows: Index, n: int) -> Vector:
+    """Condensed form of the given rows, in their order: all of them (relabelling) or some."""
+    i, j = np.triu_indices(len(rows), k=1)
+    return np.asarray(triangle[condensed_index(rows[i], rows[j], n)])
+
+
+def permutation_products(first: Vector, second: Vector, n: int, orders: Sequence[Index]) -> Vector:
+    """Inner product of one condensed matrix with another, relabelled by each order."""
+    return np.array([grid[0, 0] for grid in permutation_grids([first], [second], n, orders)])
+
+
+def permutation_grids(
+    first: Sequence[Vector], second: Sequence[Vector], n: int, orders: Sequence[Index]
+) -> Iterator[Matrix]:
+    """For each order, yield the inner products of every first with every second relabelled: (first, second)."""
+    if not is_numpy(first[0]):
+        return devices.permutation_grids(first, second, n, orders)
+    if native.serves_grid(len(first), len(second)):
+        return _native_grids(first, second, n, orders)
+    return _numpy_grids(first, second, n, orders)
+
+
+def _native_grids(
+    first: Sequence[Vector], second: Sequence[Vector], n: int, orders: Sequence[Index]
+) -> Iterator[Matrix]:
+    """Gather and multiply at once, in compiled code."""
+    n_left, n_right = len(first), len(second)
+    left = native.laid_out([_whole(triangle, n) for triangle in first], native.cell_width(n_right))
+    nothing = np.zeros(n * (n - 1) // 2)
+    unused = [nothing] * (native.cell_width(n_right) - n_right)
+    right = _interleave([*(_whole(triangle, n) for triangle in second), *unused], n)
+
+    def some(at: int) -> Matrix:
+        drawn = np.array(orders[at : at + _ORDERS], dtype=np.intp)
+        return native.grids(left, n_left, right, drawn, _places(drawn, n))[:, :, :n_right]
+
+    for totals in parallel(some, range(0, len(orders), _ORDERS)):
+        yield from totals
+
+
+def _whole(triangle: Vector, n: int) -> Vector:
+    """Make sure that compiled code finds what it expects."""
+    if triangle.shape != (n * (n - 1) // 2,):
+        raise ValueError(f"each triangle of {n} rows must have {n * (n - 1) // 2} entries, got shape {triangle.shape}")
+    return np.ascontiguousarray(triangle, dtype=np.float64)
+
+
+def _places(orders: Index, n: int) -> Index:
+    """Where each row has gone: the inverses of the orders, all of which must be permutations."""
+    found = np.full(orders.shape, -1)
+    if orders.shape == (len(orders), n) and orders.min() >= 0 and orders.max() < n:
+        np.put_along_axis(found, orders, np.arange(n)[None], axis=1)
+    if found.min() < 0:
+        raise ValueError(f"each order must be a permutation of 0 to {n - 1}, got another")
+    return found
+
+
+def _numpy_grids(
+    first: Sequence[Vector], second: Sequence[Vector], n: int, orders: Sequence[Index]
+) -> Iterator[Matrix]:
+    """Gather, then multiply.
+
+    Entries of one pair of rows stand together, so that one gathering serves all second matrices; a stretch of
+    rows is gathered within the cache and multiplied with all first matrices in one product.
+    """
+    n_right = len(second)
+    right = _interleave(second, n)
+    blocks = _stretches(n, n_right)
+    gather = _gather_rows if n_right >= _WIDE else _gather_block
+    left = [_upper_block(first, n, start, stop, ragged=n_right >= _WIDE) for start, stop in blocks]
+    longest = max(block.shape[1] for block in left)
+    highest = max(stop - start for start, stop in blocks)
+
+    def some(at: int) -> Matrix:
+        drawn = orders[at : at + _ORDERS]
+        totals = np.zeros((len(drawn), len(first), n_right))
+        moved = np.empty((longest, n_right))
+        whole = np.empty((0 if n_right >= _WIDE else highest, n, n_right))
+        # Each stretch of the first matrices serves several orders while it is in the cache.
+        for (start, stop), own in zip(blocks, left, strict=True):
+            for total, order in zip(totals, drawn, strict=True):
+                total += own @ gather(right, order, start, stop, moved, whole)
+        return totals
+
+    for totals in parallel(some, range(0, len(orders), _ORDERS)):
+        yield from totals
+
+
+def _stretches(n: int, n_right: int) -> list[tuple[int, int]]:
+    """Cut the rows of the upper triangle so that the entries of a stretch fit the cache."""
+    cuts, start, size = [], 0, 0
+    for i in range(n - 1):
+        size += (n - i - 1) * n_right
+        if size >= _NUMBERS or i == n - 2:
+            cuts.append((start, i + 1))
+            start, size = i + 1, 0
+    return cuts
+
+
+def _gather_rows(right: Matrix, order: Index, start: int, stop: int, moved: Matrix, whole: Matrix) -> Matrix:
+    """Rows start to stop of the upper triangle, relabelled, one row after another."""
+    at, n = 0, len(order)
+    for i in range(start, stop):
+        length = n - i - 1
+        np.take(right[order[i]], order[i + 1 :], axis=0, out=moved[at : at + length], mode="clip")
+        at += length
+    return moved[:at]
+
+
+def _gather_block(right: Matrix, order: Index, start: int, stop: int, moved: Matrix, whole: Matrix) -> Matrix:
+    """The same for few numbers per pair: whole rows at once; pairs below the diagonal come along and meet zeros."""
+    # Work memory is kept: pages that are new cost more than filling them.
+    rows = np.take(right, order[start:stop], axis=0, out=whole[: stop - start], mode="clip")
+    length = (stop - start) * (len(order) - start - 1)
+    out = moved[:length].reshape(stop - start, -1, right.shape[2])
+    np.take(rows, order[start + 1 :], axis=1, out=out, mode="clip")
+    return moved[:length]
+
+
+def _interleave(triangles: Sequence[Vector], n: int) -> Matrix:
+    """Square matrices with the entries of a pair of rows side by side: shape (n, n, matrices)."""
+    out = np.zeros((n, n, len(triangles)))
+
+    def fill(start: int) -> None:
+        # A band of rows of all squares, turned within the cache.
+        stop = min(start + _BAND, n)
+        band = np.zeros((len(triangles), stop - start, n))
+        for square, triangle in zip(band, triangles, strict=True):
+            for i in range(start, stop):
+                square[i - start, i + 1 :] = triangle[row_start(i, n) : row_start(i + 1, n)]
+                square[i - start, :i] = triangle[columns[:i] + i]
+        out[start:stop] = band.transpose(1, 2, 0)
+
+    # Entry (j, i), j < i, stands at columns[j] + i.
+    j = np.arange(n)
+    columns = j * n - j * (j + 1) // 2 - j - 1
+    for _ in parallel(fill, range(0, n, _BAND)):
+        pass
+    return out
+
+
+def _upper_block(triangles: Sequence[Vector], n: int, start: int, stop: int, *, ragged: bool) -> Matrix:
+    """Rows start to stop of each upper triangle, one line per matrix; filled up with zeros to a block unless ragged."""
+    if ragged:
+        return np.stack([triangle[row_start(start, n) : row_start(stop, n)] for triangle in triangles])
+    block = np.zeros((len(triangles), stop - start, n - start - 1))
+    for i in range(start, stop):
+        for own, triangle in zip(block, triangles, strict=True):
+            own[i - start, i - start :] = triangle[row_start(i, n) : row_start(i + 1, n)]
+    return block.reshape(len(triangles), -1)

@@ -1,0 +1,59 @@
+"""Rows that repeat an earlier one exactly, found by hashing their bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.support.types import Index
+
+Hashes = NDArray[np.uint64]
+
+_ENTRIES = 1 << 20
+_FEW = 16
+"""Columns that tell most rows apart: only rows that agree in them are read whole."""
+
+
+def row_keys(n_columns: int) -> Hashes:
+    """Return one random odd number per column."""
+    return np.random.default_rng(0).integers(0, 1 << 63, n_columns, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+
+
+def hash_rows(block: NDArray[np.float64], keys: Hashes) -> Hashes:
+    """Hash the bits of each row to 64 bits; chance collisions are out of reach of any real number of rows."""
+    bits = (block + 0.0).view(np.uint64)  # -0.0 becomes 0.0.
+    # The high bits of a product depend on all bits of its factors: fold them down before summing.
+    mixed = (bits ^ (bits >> np.uint64(29))) * keys
+    mixed ^= mixed >> np.uint64(32)
+    return np.asarray((mixed * keys[::-1]).sum(axis=1, dtype=np.uint64))
+
+
+def repeats(hashes: Hashes) -> Index:
+    """Return the rows whose hash an earlier row has."""
+    order = np.argsort(hashes, kind="stable")
+    same = np.flatnonzero(hashes[order][1:] == hashes[order][:-1]) + 1
+    return np.sort(order[same])
+
+
+def row_hashes(X: NDArray[Any]) -> Hashes:
+    """Hash every row; equal ones alike, different ones differently wherever that decides whether a row repeats."""
+    few = np.unique(np.linspace(0, X.shape[1] - 1, _FEW).astype(np.intp))
+    found = _hash_rows(X[:, few])
+    if len(few) < X.shape[1]:
+        _, place, counts = np.unique(found, return_inverse=True, return_counts=True)
+        candidates = np.flatnonzero(counts[place] > 1)
+        # An odd factor keeps the hash of a whole row apart from those of a few columns.
+        found[candidates] = _hash_rows(X, candidates) * np.uint64(0x9E3779B97F4A7C15)
+    return found
+
+
+def _hash_rows(X: NDArray[Any], rows: Index | None = None) -> Hashes:
+    chosen = np.arange(len(X)) if rows is None else rows
+    keys, step = row_keys(X.shape[1]), max(1, _ENTRIES // X.shape[1])
+    found = np.empty(len(chosen), dtype=np.uint64)
+    for start in range(0, len(chosen), step):
+        part = X[chosen[start : start + step]]
+        found[start : start + step] = hash_rows(np.ascontiguousarray(part, dtype=np.float64), keys)
+    return found

@@ -1,0 +1,68 @@
+"""Coordinate frames in which features are split in two: the given axes, or random rotations of them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from shesha.support.types import Matrix
+
+
+class Frame(Protocol):
+    """Turns one draw into the features of two halves, transposed to (features, rows)."""
+
+    def halves(self, draw: object) -> tuple[Matrix, Matrix]:
+        """Return the first half, of d // 2 features, and the second."""
+
+
+class Axes:
+    """Halves of the features as they are; a draw is a permutation of the features."""
+
+    def __init__(self, rows: Matrix) -> None:
+        # Features become contiguous, so that picking half of them copies whole stretches.
+        self.columns = np.ascontiguousarray(rows.T)
+
+    def halves(self, draw: object) -> tuple[Matrix, Matrix]:
+        """Pick the features named by the permutation."""
+        assert isinstance(draw, np.ndarray)
+        half = len(draw) // 2
+        return self.columns[draw[:half]], self.columns[draw[half:]]
+
+
+class Rotations:
+    """Halves of the features after a random rotation; a draw is a generator.
+
+    The rows are first written in their own principal axes, with signs fixed by the rows. A rotated or
+    reflected copy of the data has the same coordinates there, so one seed gives both the same score.
+    """
+
+    def __init__(self, rows: Matrix) -> None:
+        self.n_features = rows.shape[1]
+        self.coordinates = principal_coordinates(rows)
+
+    def halves(self, draw: object) -> tuple[Matrix, Matrix]:
+        """Rotate by a Haar-random matrix."""
+        assert isinstance(draw, np.random.Generator)
+        basis = haar_columns(self.n_features, self.coordinates.shape[1], draw)
+        rotated = basis @ self.coordinates.T
+        half = self.n_features // 2
+        return rotated[:half], rotated[half:]
+
+
+def principal_coordinates(rows: Matrix) -> Matrix:
+    """Rows in their uncentred principal axes: an isometric copy with at most min(n, d) columns."""
+    if rows.shape[0] < rows.shape[1]:
+        # Fewer rows than features: the triangular factor holds the same inner products in n columns.
+        rows = np.asarray(np.linalg.qr(rows.T, mode="r")).T
+    _, axes = np.linalg.eigh(rows.T @ rows)
+    coordinates = rows @ axes[:, ::-1]
+    largest = np.abs(coordinates).argmax(axis=0)
+    signs = np.sign(coordinates[largest, np.arange(coordinates.shape[1])])
+    return np.ascontiguousarray(coordinates * np.where(signs == 0, 1.0, signs))
+
+
+def haar_columns(n: int, r: int, rng: np.random.Generator) -> Matrix:
+    """r orthonormal columns in n dimensions, uniformly distributed (Mezzadri 2007: fix the signs of R)."""
+    q, triangle = np.linalg.qr(rng.standard_normal((n, r)))
+    return np.asarray(q * np.where(np.diagonal(triangle) < 0, -1.0, 1.0))

@@ -1,0 +1,297 @@
+"""Closeness in both halves for randomly drawn pairs of rows: any number of rows, from memory or from disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels.distances import Metric
+from shesha.kernels.influence import spearman_influence
+from shesha.kernels.precision import ROUNDING
+from shesha.kernels.rotations import haar_columns
+from shesha.kernels.threads import parallel
+from shesha.support import memory as memory
+from shesha.support.types import Index, Matrix, Vector
+
+Rows = Callable[[Index], Matrix]
+"""Reads the rows of the given numbers as finite float64."""
+
+_ENTRIES = 1 << 20
+"""Numbers gathered at once. Fixed, so that sums do not depend on the memory at hand."""
+_DIRECT = 1 / 16
+_OFTEN = 0.5
+"""Share of different rows among those drawn below which each is looked at once."""
+_HELD = 1 << 24
+"""Numbers of such rows that are held at most."""
+
+
+@dataclass(frozen=True)
+class SampledPairs:
+    """Closeness of each sampled pair in each draw's halves (NaN where undefined), larger is closer."""
+
+    first: Matrix
+    second: Matrix
+
+
+@dataclass(frozen=True)
+class Masks:
+    """Draws that pick half of the features: one column of zeros and ones per draw."""
+
+    first: Matrix
+
+    @staticmethod
+    def build(permutations: Sequence[Index]) -> Masks:
+        """Mark the first half of each permutation of the features."""
+        first = np.zeros((len(permutations[0]), len(permutations)))
+        for draw, order in enumerate(permutations):
+            first[order[: len(order) // 2], draw] = 1.0
+        return Masks(first)
+
+    def __len__(self) -> int:
+        """Number of draws."""
+        return int(self.first.shape[1])
+
+    @property
+    def n_first(self) -> int:
+        """Number of features in the first half."""
+        return len(self.first) // 2
+
+    def project(self, x: Matrix) -> tuple[Matrix, ...]:
+        """What `inner` needs of rows: the first half of their features, or all where there are several draws."""
+        return (np.ascontiguousarray(x[:, self.first[:, 0] > 0]) if len(self) == 1 else x,)
+
+    def inner(self, x: tuple[Matrix, ...], y: tuple[Matrix, ...]) -> Matrix:
+        """Inner products of paired rows over the first half of each draw."""
+        if len(self) == 1:
+            return np.asarray(np.einsum("ij,ij->i", x[0], y[0])[:, None])
+        return np.asarray((x[0] * y[0]) @ self.first)
+
+    def second_half(self, x: Matrix, draw: int, metric: Metric) -> Matrix:
+        """Rows restricted to the second half of one draw."""
+        half = x[:, self.first[:, draw] == 0]
+        return half - half.mean(axis=1, keepdims=True) if metric == "correlation" else half
+
+
+@dataclass(frozen=True)
+class Planes:
+    """Draws that pick a random half of all directions: an orthonormal basis of each."""
+
+    bases: tuple[Matrix, ...]
+
+    def __len__(self) -> int:
+        """Number of draws."""
+        return len(self.bases)
+
+    @staticmethod
+    def build(n_features: int, generators: Sequence[np.random.Generator]) -> Planes:
+        """Draw the span of the first half of the axes after a random rotation."""
+        half = n_features // 2
+        memory.require(
+            8 * n_features * half * len(generators),
+            f"{len(generators)} rotations of {n_features:,} features",
+            "draw fewer",
+        )
+        return Planes(tuple(haar_columns(n_features, half, rng) for rng in generators))
+
+    def second_half(self, x: Matrix, draw: int, metric: Metric) -> Matrix:
+        """Rows with their component in one plane removed."""
+        basis = self.bases[draw]
+        return x - (x @ basis) @ basis.T
+
+    def project(self, x: Matrix) -> tuple[Matrix, ...]:
+        """Coordinates of rows in each plane."""
+        return tuple(x @ basis for basis in self.bases)
+
+    def inner(self, x: tuple[Matrix, ...], y: tuple[Matrix, ...]) -> Matrix:
+        """Inner products of paired rows within each plane."""
+        return np.stack([np.einsum("ij,ij->i", a, b) for a, b in zip(x, y, strict=True)], axis=1)
+
+
+def draw_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Index, Index]:
+    """Pairs of different rows, independent and uniform, in the order in which they are read fastest."""
+    i = np.sort(rng.integers(n_rows, size=n_pairs))
+    j = rng.integers(n_rows - 1, size=n_pairs)
+    j += j >= i
+    return i, j
+
+
+def distinct_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Index, Index]:
+    """Random pairs i < j, each at most once, in random order; there must be as many."""
+    every = n_rows * (n_rows - 1) // 2
+    found = rng.permutation(every)[:n_pairs] if 2 * n_pairs > every else np.empty(0, dtype=np.intp)
+    while len(found) < n_pairs:
+        drawn = np.concatenate([found, rng.integers(every, size=n_pairs + n_pairs // 2)])
+        # The first time that each was drawn, in the order of the draws.
+        found = drawn[np.sort(np.unique(drawn, return_index=True)[1])][:n_pairs]
+    starts = np.arange(n_rows) * n_rows - np.arange(n_rows) * (np.arange(n_rows) + 1) // 2
+    i = np.searchsorted(starts, found, side="right") - 1
+    return i, found - starts[i] + i + 1
+
+
+def closeness(rows: Rows, n_features: int, i: Index, j: Index, metric: Metric, draws: Masks | Planes) -> SampledPairs:
+    """Compute both halves' closeness for all pairs and draws, a stretch of pairs at a time."""
+    memory.require(16 * len(draws) * len(i), f"{len(i):,} pairs in {len(draws)} draws", "pass fewer pairs")
+    first, second = (np.empty((len(draws), len(i))) for _ in range(2))
+    step = max(1, _ENTRIES // n_features)
+    often = _often_drawn(rows, n_features, i, j, metric, draws)
+
+    def fill(start: int) -> None:
+        stretch = slice(start, start + step)
+        if metric == "euclidean":
+            a, b = _distances(rows(i[stretch]), rows(j[stretch]), draws)
+        elif often is not None:
+            side, of_i, of_j = often
+            a, b = _cosines(side.take(of_i[stretch]), side.take(of_j[stretch]), metric, draws)
+        else:
+            x, y = (_Side.build(rows(ids[stretch]), metric, draws) for ids in (i, j))
+            a, b = _cosines(x, y, metric, draws)
+        first[:, stretch], second[:, stretch] = a.T, b.T
+
+    for _ in parallel(fill, range(0, len(i), step)):
+        pass
+    return SampledPairs(first, second)
+
+
+def _distances(x: Matrix, y: Matrix, draws: Masks | Planes) -> tuple[Matrix, Matrix]:
+    x -= y
+    projected = draws.project(x)
+    first = draws.inner(projected, projected)
+    second = np.einsum("ij,ij->i", x, x)[:, None] - first
+    return -first, -np.maximum(second, 0.0)
+
+
+@dataclass(frozen=True)
+class _Directions:
+    """What makes cosines of inner products, for each row and draw."""
+
+    inverse_first: Matrix
+    inverse_second: Matrix
+    """One over the length in each half; NaN where the row has no direction."""
+    sums: Matrix | None
+    """Sums over the first half, for centring within halves (over both halves they are zero)."""
+    few: NDArray[np.bool_]
+    """Rows that lie almost wholly in the first half: their second half must be computed, not subtracted."""
+
+    def take(self, rows: Index) -> _Directions:
+        """Those of some rows."""
+        sums = None if self.sums is None else self.sums[rows]
+        return _Directions(self.inverse_first[rows], self.inverse_second[rows], sums, self.few[rows])
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Rows with all that their cosines need, whichever rows they are paired with."""
+
+    rows: Matrix
+    projected: tuple[Matrix, ...]
+    directions: _Directions
+
+    @classmethod
+    def build(cls, x: Matrix, metric: Metric, draws: Masks | Planes) -> _Side:
+        """Work out what does not depend on the other row."""
+        if metric == "correlation":
+            x -= x.mean(axis=1, keepdims=True)
+        projected = draws.project(x)
+        return cls(x, projected, _half_directions(x, projected, metric, draws))
+
+    def take(self, rows: Index) -> _Side:
+        """The same of some rows, in any order."""
+        return _Side(self.rows[rows], tuple(one[rows] for one in self.projected), self.directions.take(rows))
+
+
+def _often_drawn(
+    rows: Rows, n_features: int, i: Index, j: Index, metric: Metric, draws: Masks | Planes
+) -> tuple[_Side, Index, Index] | None:
+    """Rows that stand in several pairs, looked at once, and their places; None where most rows stand in one or two."""
+    if metric == "euclidean" or len(draws) > 1:
+        return None
+    unique, places = np.unique(np.concatenate([i, j]), return_inverse=True)
+    if len(unique) > _OFTEN * len(places) or len(unique) * n_features > _HELD:
+        return None
+    return _Side.build(rows(unique), metric, draws), places[: len(i)], places[len(i) :]
+
+
+def _half_directions(x: Matrix, projected: tuple[Matrix, ...], metric: Metric, draws: Masks | Planes) -> _Directions:
+    whole = np.einsum("ij,ij->i", x, x)[:, None]
+    first = draws.inner(projected, projected)
+    second = whole - first
+    sums = None
+    if metric == "correlation" and isinstance(draws, Masks):
+        sums = x @ draws.first
+        first -= sums**2 / draws.n_first
+        second -= sums**2 / (x.shape[1] - draws.n_first)
+    few = second < _DIRECT * whole
+    for draw in map(int, np.flatnonzero(few.any(axis=0))):
+        short = np.flatnonzero(few[:, draw])
+        rest = draws.second_half(x[short], draw, metric)
+        second[short, draw] = np.einsum("ij,ij->i", rest, rest)
+    return _Directions(_inverse_length(first, whole, metric), _inverse_length(second, whole, metric), sums, few)
+
+
+def _inverse_length(squared: Matrix, whole: Matrix, metric: Metric) -> Matrix:
+    # What is left of a constant row after centring is rounding.
+    defined = squared > (np.finfo(float).eps ** 2 * whole if metric == "correlation" else 0.0)
+    return np.where(defined, 1.0 / np.sqrt(np.where(defined, squared, 1.0)), np.nan)
+
+
+def _cosines(a: _Side, b: _Side, metric: Metric, draws: Masks | Planes) -> tuple[Matrix, Matrix]:
+    x, y, of_x, of_y = a.rows, b.rows, a.directions, b.directions
+    first = draws.inner(a.projected, b.projected)
+    second = np.einsum("ij,ij->i", x, y)[:, None] - first
+    if of_x.sums is not None and of_y.sums is not None and isinstance(draws, Masks):
+        product = of_x.sums * of_y.sums
+        first -= product / draws.n_first
+        second -= product / (x.shape[1] - draws.n_first)
+    few = of_x.few | of_y.few
+    for draw in map(int, np.flatnonzero(few.any(axis=0))):
+        pairs = np.flatnonzero(few[:, draw])
+        halves = (draws.second_half(side[pairs], draw, metric) for side in (x, y))
+        second[pairs, draw] = np.einsum("ij,ij->i", *halves)
+    first *= of_x.inverse_first
+    first *= of_y.inverse_first
+    second *= of_x.inverse_second
+    second *= of_y.inverse_second
+    return first, second
+
+
+@dataclass(frozen=True)
+class SampledScore:
+    """Rank correlation of one draw, and the influence of each pair that is defined in both halves."""
+
+    score: float
+    i: Index
+    j: Index
+    influence: Vector
+
+
+def score(
+    rows: Rows,
+    n_features: int,
+    pairs: tuple[Index, Index],
+    metric: Metric,
+    draw: Masks | Planes,
+    partners: Index | None = None,
+) -> SampledScore:
+    """Correlate the halves of a single draw over the given pairs.
+
+    With `partners`, a permutation of the rows, the second half is that of the partners of each pair.
+    """
+    i, j = pairs
+    found = closeness(rows, n_features, i, j, metric, draw)
+    a, b = found.first[0], found.second[0]
+    if partners is not None:
+        b = closeness(rows, n_features, partners[i], partners[j], metric, draw).second[0]
+    kept = np.isfinite(a) & np.isfinite(b)
+    if not kept.all():
+        i, j, a, b = i[kept], j[kept], a[kept], b[kept]
+    if len(a) < 2:
+        return SampledScore(float("nan"), i, j, np.zeros(len(a)))
+    rho, influence = spearman_influence(a, b, (_level(a, metric), _level(b, metric)))
+    return SampledScore(rho, i, j, influence)
+
+
+def _level(closeness: Vector, metric: Metric) -> float:
+    return ROUNDING if metric != "euclidean" else ROUNDING * -float(np.median(closeness))

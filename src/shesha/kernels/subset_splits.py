@@ -1,0 +1,70 @@
+"""Split scores on many subsets of the rows at once: distances and orders are those of all rows, and made once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shesha.kernels import native, radix, ranks
+from shesha.kernels.distances import Metric, distance_rounding
+from shesha.kernels.halves import Closeness, halves, require_directed
+from shesha.kernels.rotations import Frame
+from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.support.types import Index, Matrix, Vector
+
+_MOST_ROWS = 1 << 14
+"""Numbers of rows fit 16 bits, and sums of products of ranks 64."""
+
+
+def scores(rows: Matrix, metric: Metric, frame: Frame, draws: Sequence[object], subsets: Sequence[Index]) -> Matrix:
+    """Return the correlation of the halves for the rows of each subset: shape (draws, subsets).
+
+    The frame must be one in which the coordinates of a row do not depend on the other rows.
+    """
+    tolerance = distance_rounding(rows, metric)
+    with single_threaded_blas():
+        both = halves(rows, metric, frame)
+    i, j = np.triu_indices(len(rows), k=1)
+    pairs = (i << 16 | j).astype(np.uint32) if len(rows) <= _MOST_ROWS and native.is_available() else None
+
+    def score(closeness: Closeness) -> Vector:
+        require_directed(closeness, metric)
+        found = None if pairs is None else _scores_from_full_order(closeness, tolerance, pairs, len(rows), subsets)
+        return _scores_from_distances(closeness, tolerance, (i, j), len(rows), subsets) if found is None else found
+
+    return np.array(list(parallel(lambda draw: both.visit(draw, score), draws)))
+
+
+def _scores_from_full_order(
+    closeness: Closeness, tolerance: float, pairs: radix.Pairs, n: int, subsets: Sequence[Index]
+) -> Vector | None:
+    """Order all pairs, and leave out of both orders what is not in a subset; None where pairs tie."""
+    first = ranks.order_values(closeness.first, tolerance, closeness.scratch.view(np.uint64))
+    if first.ranks is not None:
+        return None
+    arranged = closeness.second[first.order]
+    own = pairs[first.order]
+    second = ranks.order_values(arranged, tolerance, closeness.scratch.view(np.uint64))
+    if second.ranks is not None:
+        return None
+    place = np.empty(len(own), dtype=np.uint32)
+    found = []
+    for subset in subsets:
+        inside = np.zeros(n, dtype=np.uint8)
+        inside[subset] = 1
+        found.append(radix.subset_correlation(own, second.order, inside, place))
+    return np.array(found)
+
+
+def _scores_from_distances(
+    closeness: Closeness, tolerance: float, pairs: tuple[Index, Index], n: int, subsets: Sequence[Index]
+) -> Vector:
+    """Take the distances within each subset, and rank them."""
+    found = []
+    for subset in subsets:
+        inside = np.zeros(n, dtype=np.bool_)
+        inside[subset] = True
+        own = inside[pairs[0]] & inside[pairs[1]]
+        found.append(ranks.spearman(closeness.first[own], closeness.second[own], (tolerance, tolerance)))
+    return np.array(found)

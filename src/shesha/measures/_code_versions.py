@@ -1,0 +1,27 @@
+"""What stands for a measure's code: numbers computed by equal code need not be computed again."""
+
+from __future__ import annotations
+
+from shesha.measures.registry import Measure
+from shesha.support import argument_types as kinds
+
+
+def code_version(measure: Measure) -> str:
+    """Return a hash of what computes a measure: its function, its view, and the modules of the library they use.
+
+    Comments, docstrings, formatting and what cards tell do not change it; a changed kernel does. Options are part of a
+    measure's name, not of its version.
+
+    Examples
+    --------
+    >>> from shesha.measures import get
+    >>> entry_version(get("CKA")) == entry_version(get("CKA(kernel=rbf)"))
+    True
+    >>> len(entry_version(get("CKA")))
+    12
+    """
+    kinds.instance(measure, Measure, "measure", "a Measure, as `shesha.measures.get` returns")
+    # What starts processes takes longer to import than all measures.
+    from shesha.runs import version_of_code
+
+    return version_of_code(measure.function, measure.view)

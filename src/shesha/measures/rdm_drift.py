@@ -1,0 +1,47 @@
+"""Drift: the geometry of a representation against that of an earlier one."""
+
+from __future__ import annotations
+
+from shesha.kernels.distances import Metric
+from shesha.kernels.precision import clip_rounding
+from shesha.measures.registry import measure
+from shesha.views import RankedRdm
+from shesha.views.rdm import Method
+
+
+@measure(
+    "RDM drift",
+    view=RankedRdm,
+    closer="lower",
+    bounds=(0, 2),
+    symmetric=True,
+    invariant=("orthogonal", "scaling"),
+    family="stability",
+    cost="n^2 d",
+    formula="1 - Spearman correlation of the cosine distances of all pairs of rows",
+    reference="Raju 2026, section 10",
+    caveats=("1 is unrelated, not the maximum: opposite geometries reach 2.",),
+    inner_product=True,
+    self_value=0.0,
+)
+def rdm_drift(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine", method: Method = "spearman") -> float:
+    """One minus the correlation between the distances of two representations.
+
+    The number of `shesha.rdm_drift`, to the last bit. A row without a direction under the metric gives NaN with a
+    warning, as for every measure; there it raises.
+
+    Parameters
+    ----------
+    metric : {'cosine', 'correlation', 'euclidean'}
+        Distance between rows. Distances that are given are taken as they are.
+    method : {'spearman', 'pearson'}
+        Correlation of ranks, or of the distances themselves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> abs(round(rdm_drift(X, 3 * X[:, ::-1]), 6))
+    0.0
+    """
+    return clip_rounding(1.0 - a.inner(b), 0.0, 2.0)

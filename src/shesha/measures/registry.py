@@ -1,0 +1,310 @@
+"""The mark that makes a function of two views a measure, and the list of all that carry it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, wraps
+from importlib import import_module
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast, get_args
+
+from numpy.typing import ArrayLike
+
+from shesha.inputs import validation as check
+from shesha.kernels.threads import single_threaded_blas
+from shesha.support.seeds import draw_seed
+from shesha.support.types import Seed
+from shesha.support.warnings import MeasureWarning, NotEstimable, warn
+from shesha.views import Rdm, Representation, View, adjust_for_covariates, align_rows, aligned
+
+P = ParamSpec("P")
+V = TypeVar("V", bound=View)
+Data = ArrayLike | Rdm | Representation
+
+Closer = Literal["higher", "lower"]
+Invariance = Literal["orthogonal", "linear", "affine", "permutation", "scaling", "translation"]
+INVARIANCES: tuple[Invariance, ...] = get_args(Invariance)
+IMPLIED: Mapping[str, tuple[Invariance, ...]] = {
+    "affine": ("linear", "orthogonal", "permutation", "scaling", "translation"),
+    "linear": ("orthogonal", "permutation", "scaling"),
+    "orthogonal": ("permutation",),
+}
+"""What an invariance brings with it: an affine map may be any linear map, a rotation, a shift, ..."""
+Cost = Literal["n d", "n d^2", "n d^2 + d^3", "n^2 d", "more"]
+COSTS: tuple[Cost, ...] = get_args(Cost)
+"""How the time grows with n rows and d features, cheapest first."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of similarity: a function of two views, with what is declared and tested about it."""
+
+    name: str
+    function: Callable[..., float] = field(repr=False)
+    """The function of two views."""
+    view: type[View]
+    closer: Closer
+    """Whether higher or lower values mean more similar."""
+    bounds: tuple[float, float]
+    symmetric: bool
+    invariant: frozenset[Invariance]
+    """Changes of either representation that leave the value alone."""
+    family: str
+    cost: Cost
+    formula: str = field(repr=False)
+    reference: str = field(repr=False)
+    caveats: tuple[str, ...] = field(default=(), repr=False)
+    paired: bool = True
+    """Whether row i of both must be the same input; if not, even the numbers of rows may differ."""
+    inner_product: bool = False
+    """Whether the value is a function of `a.inner(b)` alone, made of operations that work on arrays as well: then
+    whole layer grids and null distributions are one matrix product per permutation."""
+    anywhere: bool = False
+    """Whether view and function are written for arrays of any library, which then stay where they lie (on a GPU); if
+    not, both get arrays of NumPy."""
+    equal_widths: bool = False
+    """Whether feature j of both must be the same thing."""
+    needs_features: bool = False
+    """Whether distances between rows do not suffice although they do for the view."""
+    self_value: float | None = None
+    """Value for a representation and itself, where there is a single one."""
+    groups: frozenset[str] = frozenset()
+    view_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Options of the view that the measure fixes."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options that differ from the function's defaults."""
+    remark: Callable[..., str] | None = field(default=None, repr=False)
+    """A function of two views: what of them must be told beside the value, or nothing."""
+    under: Callable[..., Mapping[str, Any]] | None = field(default=None, repr=False)
+    """A function of the options: the fields that depend on them."""
+
+    @cached_property
+    def parameters(self) -> dict[str, Any]:
+        """All options with their values."""
+        found = inspect.signature(self.function).parameters.values()
+        return {p.name: p.default for p in found if p.kind is p.KEYWORD_ONLY} | dict(self.options)
+
+    @property
+    def higher_is_closer(self) -> bool:
+        """Direction as a claim."""
+        return self.closer == "higher"
+
+    @property
+    def takes_distances(self) -> bool:
+        """Whether distances between rows may be given instead of features."""
+        return not self.needs_features and self.view.takes_distances(**dict(self.view_key[1]))
+
+    @property
+    def doc(self) -> str:
+        """The function's documentation."""
+        return inspect.cleandoc(self.function.__doc__ or "")
+
+    def with_options(self, **options: Any) -> Measure:
+        """Return the same measure with other options, under a name that tells them."""
+        unknown = sorted(set(options) - set(self.parameters))
+        if unknown:
+            known = ", ".join(self.parameters) or "none"
+            raise ValueError(f"options of {self.name} must be among {known}, got {', '.join(unknown)}")
+        if not options:
+            return self
+        for name, value in options.items():
+            if not isinstance(value, Hashable):
+                raise TypeError(f"{name} must be a plain value, got {value!r}")
+        base = self.name.split("(")[0]
+        changed = dict(self.options) | options
+        text = ", ".join(f"{name}={value}" for name, value in changed.items())
+        return self._copy_with_options(f"{base}({text})", changed)
+
+    def _copy_with_options(self, name: str, options: dict[str, Any]) -> Measure:
+        found = replace(self, name=name, options=options)
+        return found if self.under is None else replace(found, **self.under(**found.parameters))
+
+    @cached_property
+    def view_key(self) -> tuple[type[View], tuple[tuple[str, Any], ...]]:
+        """What the measure looks at: measures with equal keys share their views."""
+        known = inspect.signature(self.view.build).parameters.values()
+        chosen = {p.name: p.default for p in known if p.kind is p.KEYWORD_ONLY}
+        chosen |= {name: value for name, value in self.parameters.items() if name in chosen}
+        chosen |= self.view_options
+        return self.view, tuple(sorted(chosen.items()))
+
+    def look(self, source: Representation) -> View:
+        """Return the view of a representation that this measure compares."""
+        kind, options = self.view_key
+        return source.view(kind, **dict(options))
+
+    def with_seed(self, seed: Seed = None) -> Measure:
+        """Return the measure with its open seed drawn, so that all representations meet the same random choices."""
+        if "seed" not in self.parameters:
+            return self
+        own = self.parameters["seed"]
+        return replace(self, options=dict(self.options) | {"seed": draw_seed(seed if own is None else own)})
+
+    def score(self, X: Data, Y: Data, covariates: ArrayLike | Rdm | None = None) -> float:
+        """Compare two representations, less covariates if there are any; NotEstimable tells why there is no value."""
+        return self.score_and_remark(X, Y, covariates)[0]
+
+    def score_and_remark(self, X: Data, Y: Data, covariates: ArrayLike | Rdm | None = None) -> tuple[float, str]:
+        """Compare two representations, and say what must be known of the value, if anything."""
+        given = {"X": Representation.build(X, "X"), "Y": Representation.build(Y, "Y")}
+        sides, _ = adjust_for_covariates(list((align_rows(given) if self.paired else given).values()), covariates)
+        a, b = aligned(sides[0], sides[1], self.view.folding, anywhere=self.anywhere)
+        self.require_comparable(a, b)
+        drawn = self.with_seed()
+        with single_threaded_blas():
+            views = drawn.look(a), drawn.look(b)
+            return drawn.compare_views(*views), drawn.format_remark(*views)
+
+    def format_remark(self, a: View, b: View) -> str:
+        """Say what of two views must be told beside their value; empty where nothing must."""
+        return "" if self.remark is None else self.remark(a, b)
+
+    def compare_views(self, a: View, b: View) -> float:
+        """Compare two views that `look` returned."""
+        return float(self.function(a, b, **self.parameters))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the marked function's place and the options."""
+        return _restore, (self.function.__module__, self.function.__name__, self.name, dict(self.options))
+
+    def require_comparable(self, a: Representation, b: Representation) -> None:
+        """Refuse rows that do not correspond, and widths that cannot."""
+        if self.paired and a.n_rows != b.n_rows:
+            raise ValueError(f"Y must have as many rows as X ({a.n_rows}), got {b.n_rows}")
+        distances = a.has_distances_only or b.has_distances_only
+        if distances and not self.takes_distances:
+            raise NotEstimable("needs the features, got distances between rows")
+        if self.equal_widths and not distances and a.shape[1] != b.shape[1]:
+            raise NotEstimable(f"needs equal widths, got {a.shape[1]} and {b.shape[1]} features")
+
+
+Choice = str | Measure | Callable[..., float]
+"""A measure as users give it: a name, a measure, or a marked function."""
+
+
+def _restore(module: str, function: str, name: str, options: dict[str, Any]) -> Measure:
+    marked: Measure = getattr(import_module(module), function).measure
+    return marked._copy_with_options(name, options)
+
+
+_measures: dict[str, Measure] = {}
+_aliases: dict[str, str] = {}
+
+
+def measure(
+    name: str,
+    *,
+    view: type[V],
+    closer: Closer,
+    bounds: tuple[float, float],
+    symmetric: bool,
+    invariant: Collection[str],
+    family: str,
+    cost: Cost,
+    formula: str,
+    reference: str,
+    **declared: Any,
+) -> Callable[[Callable[Concatenate[V, V, P], float]], Callable[Concatenate[Data, Data, P], float]]:
+    """Mark a function of two views as a measure; what comes back is a function of two matrices.
+
+    Keyword-only parameters of the function that the view's constructor knows go to the view; all go to
+    the function. `docs/measures.md` shows a measure of one's own.
+
+    Parameters
+    ----------
+    name : str
+        As the literature calls it. Lookup ignores case, spaces and punctuation; the function's name works as well.
+    view : type of View
+        What the measure sees of a representation.
+    closer : {'higher', 'lower'}
+        Which values mean more similar.
+    bounds : (float, float)
+        Smallest and largest possible value; infinities where there are none.
+    symmetric : bool
+        Whether f(X, Y) = f(Y, X).
+    invariant : collection of {'orthogonal', 'linear', 'affine', 'permutation', 'scaling', 'translation'}
+        Changes of the features of either representation that leave the value alone; what they imply is added.
+    family : str
+        Measures of a family can be asked for together.
+    cost : {'n d', 'n d^2', 'n d^2 + d^3', 'n^2 d', 'more'}
+        How the time grows; 'more' is left out of the standard comparison.
+    formula, reference : str
+        For the card.
+    **declared
+        Further fields of `Measure`: caveats, paired, inner_product, anywhere, equal_widths, needs_features, self_value,
+        groups, view_options, remark, under.
+    """
+    check.choice(closer, get_args(Closer), "closer")
+    check.choice(cost, COSTS, "cost")
+    for change in invariant:
+        check.choice(change, INVARIANCES, "invariant")
+
+    def mark(function: Callable[Concatenate[V, V, P], float]) -> Callable[Concatenate[Data, Data, P], float]:
+        implied = {more for change in invariant for more in IMPLIED.get(change, ())}
+        declared["groups"] = frozenset(declared.get("groups", ()))
+        known = frozenset(implied).union(cast(Collection[Invariance], invariant))
+        told = (closer, bounds, symmetric, known, family, cost, formula, reference)
+        found = Measure(name, function, view, *told, **declared)
+        register(found)
+        return _as_function(found, function)
+
+    return mark
+
+
+def _as_function(
+    found: Measure, function: Callable[Concatenate[V, V, P], float]
+) -> Callable[Concatenate[Data, Data, P], float]:
+    @wraps(function)
+    def compare(X: Data, Y: Data, *args: P.args, **options: P.kwargs) -> float:
+        if args:
+            raise TypeError(f"{function.__name__}() takes two representations; options are keyword-only")
+        covariates: Any = options.pop("covariates", None)
+        try:
+            value, remark = found.with_options(**options).score_and_remark(X, Y, covariates)
+        except NotEstimable as reason:
+            return check.not_estimable(str(reason))
+        if remark:
+            warn(f"{found.name}: {remark}", MeasureWarning)
+        return value
+
+    own = inspect.signature(function).parameters
+    kept = [parameter for parameter in own.values() if parameter.kind is parameter.KEYWORD_ONLY]
+    data = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike | Rdm")
+        for name in ("X", "Y")
+    ]
+    less = inspect.Parameter(
+        "covariates", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="ArrayLike | Rdm | None"
+    )
+    compare.__signature__ = inspect.Signature([*data, *kept, less], return_annotation="float")  # type: ignore[attr-defined]
+    compare.measure = found  # type: ignore[attr-defined]
+    # Its signature is that of the views.
+    del compare.__wrapped__
+    return cast(Callable[Concatenate[Data, Data, P], float], compare)
+
+
+def register(found: Measure) -> None:
+    """Add a measure to the list; a name can be taken once."""
+    names = (found.name, found.function.__name__)
+    for name in names:
+        taken = _aliases.get(_key(name))
+        if taken is not None and _measures[taken].function.__module__ != found.function.__module__:
+            raise ValueError(f"name must be one that no measure has, got {name!r}, which {taken} answers to")
+    _aliases.update({_key(name): found.name for name in names})
+    _measures[found.name] = found
+
+
+def registered_measures() -> dict[str, Measure]:
+    """All measures by name, in the order of registration."""
+    return dict(_measures)
+
+
+def find_by_alias(text: str) -> Measure | None:
+    """Find a measure by its name or its function's name, whatever the case and punctuation."""
+    name = _aliases.get(_key(text))
+    return None if name is None else _measures[name]
+
+
+def _key(text: str) -> str:
+    return "".join(c for c in text.lower() if c.isalnum())

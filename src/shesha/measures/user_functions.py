@@ -1,0 +1,107 @@
+"""Functions of one's own that carry no mark: any f(X, Y) -> float takes part where measures do."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.inputs import validation as check
+from shesha.measures.registry import Measure
+from shesha.views import Representation, View
+
+
+@dataclass(frozen=True)
+class Rows(View):
+    """The matrix itself."""
+
+    rows: NDArray[np.float64]
+
+    @classmethod
+    def build(cls, source: Representation) -> Self:
+        """Take the matrix as it is."""
+        return cls(source.rows)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of inputs."""
+        return len(self.rows)
+
+    def permute(self, order: NDArray[np.intp]) -> Self:
+        """Relabel the rows."""
+        return type(self)(self.rows[order])
+
+
+@dataclass(frozen=True)
+class PlainMeasure(Measure):
+    """A function f(X, Y) -> float of one's own that carries no mark."""
+
+    place: str = field(default="", repr=False)
+    """Where other processes find it, as module:name; empty where they cannot."""
+
+    def compare_views(self, a: View, b: View) -> float:
+        """Call the function with two matrices; whatever it does to them, it does to copies."""
+        assert isinstance(a, Rows) and isinstance(b, Rows)
+        return check.real_number(self.function(a.rows.copy(), b.rows.copy()), f"the value of {self.name}")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The function is called as it is."""
+        return {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the function's place."""
+        if not self.place:
+            raise TypeError(f"measure must be a function in a module to go to another process, got {self.name}")
+        return import_measure, (self.place,)
+
+
+def plain(function: Callable[..., float], name: str = "", place: str = "") -> PlainMeasure:
+    """Return a function as a measure: higher is taken as closer, and nothing else is known of it."""
+    called = name or getattr(function, "__name__", type(function).__name__)
+    found = place or _place(function)
+    return PlainMeasure(
+        name=called,
+        function=function,
+        view=Rows,
+        closer="higher",
+        bounds=(-np.inf, np.inf),
+        symmetric=False,
+        invariant=frozenset(),
+        family="own",
+        cost="n^2 d",
+        formula="",
+        reference=found,
+        place=found,
+    )
+
+
+def _place(function: Callable[..., float]) -> str:
+    module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
+    reachable = getattr(sys.modules.get(module or ""), name, None) is function
+    return f"{module}:{name}" if reachable and module != "__main__" else ""
+
+
+def import_measure(place: str) -> Measure:
+    """Return the measure at 'module:name': a marked function, a Measure, or any f(X, Y) -> float.
+
+    A function without a mark is taken to give higher values to what is closer, and not to be symmetric.
+    """
+    module, _, name = place.partition(":")
+    if not module or not name:
+        raise ValueError(f"measure must be importable as module:name, got {place!r}")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"measure must be importable as module:name, got {place!r}: {error}") from error
+    marked = found if isinstance(found, Measure) else getattr(found, "measure", None)
+    if isinstance(marked, Measure):
+        return marked
+    if not callable(found):
+        raise TypeError(f"measure must be a function of two matrices, got {place!r}, which is {type(found).__name__}")
+    return plain(found, name, place)

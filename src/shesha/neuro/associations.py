@@ -1,0 +1,100 @@
+"""Do two scores rise together, over areas and sessions?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from scipy.stats import spearmanr
+from scipy.stats import t as student
+
+from shesha.inputs import validation as check
+from shesha.neuro.clustered_intervals import jackknife_correlation, partial_rank_correlation
+from shesha.results import Association, SessionTable
+from shesha.support import argument_types as kinds
+from shesha.support.types import Array
+
+CLUSTERS = ("session", "animal")
+
+
+def association(
+    table: SessionTable,
+    first: str,
+    second: str,
+    *,
+    given: Sequence[str] = (),
+    clusters: Literal["session", "animal"] = "session",
+    confidence: float = 0.95,
+) -> Association:
+    """Rank correlation of two columns of a table over areas and sessions, with an interval over whole sessions.
+
+    Areas of one session share trials and behaviour, so that they are not as many observations as there are lines:
+    interval and p-value come from leaving out one session (or animal) after the other. What both columns rise with,
+    numbers of neurons or of spikes, correlates them by itself: take it out with `inputs`.
+
+    Parameters
+    ----------
+    table : SessionTable
+    first, second : str
+        Columns of `table.to_frame()`.
+    given : sequence of str
+        Columns whose ranks are taken out of those of both.
+    clusters : {'session', 'animal'}
+        What is independent; three at least for an interval.
+    confidence : float
+
+    Returns
+    -------
+    Association
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shesha.neuro import Session, session_table
+    >>> rng = np.random.default_rng(0)
+    >>> shown = rng.integers(4, size=80)
+    >>> areas = np.repeat(["A", "B", "C"], 12)
+    >>> days = [Session(rng.poisson(2, (80, 36)), shown, areas, rng.random(80)) for _ in range(5)]
+    >>> table = session_table(days, scores=["trial_split", "behaviour_coupling"], n_permutations=0)
+    >>> found = association(table, "trial_split", "behaviour_coupling")
+    >>> found.n, found.n_clusters, found.low < 0 < found.high
+    (15, 5, True)
+    """
+    check.choice(clusters, CLUSTERS, "clusters")
+    check.fraction(confidence, "confidence", closed=False)
+    frame = kinds.instance(table, SessionTable, "table", "a SessionTable, as `session_table` returns").to_frame()
+    numeric = tuple(str(name) for name in frame.columns if frame[name].dtype.kind in "fi")
+    columns = [check.choice(name, numeric, "columns") for name in (first, second, *kinds.sequence(given, "given"))]
+    known = frame.dropna(subset=columns)
+    values = known[columns].to_numpy(dtype=np.float64)
+    if len(values) < 4:
+        raise ValueError(f"table must have at least 4 lines with {first} and {second}, got {len(values)}")
+
+    def score(rows: Array) -> float:
+        part = values[rows]
+        return partial_rank_correlation(part[:, 0], part[:, 1], part[:, 2:])
+
+    named = known[clusters].astype(str).tolist()
+    (low, high), p_value = jackknife_correlation(score, named, confidence)
+    whole = score(np.ones(len(values), dtype=bool))
+    naive = float(spearmanr(values[:, 0], values[:, 1]).pvalue) if not given else _naive(whole, len(values), len(given))
+    return Association(
+        first=first,
+        second=second,
+        given=tuple(given),
+        value=whole,
+        low=low,
+        high=high,
+        p_value=p_value,
+        naive_p=naive,
+        n=len(values),
+        n_clusters=len(set(named)),
+        clusters=clusters,
+        confidence=confidence,
+    )
+
+
+def _naive(correlation: float, n: int, n_given: int) -> float:
+    free = n - 2 - n_given
+    return float(2 * student.sf(abs(correlation) * np.sqrt(free / (1 - correlation**2)), free))

@@ -1,0 +1,64 @@
+"""Areas of the mouse brain, and what they are grouped into."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+from shesha.support import argument_types as kinds
+
+
+@dataclass(frozen=True)
+class Area:
+    """An area of the Allen atlas."""
+
+    area: str
+    """Its acronym."""
+    region: str
+    """Functional group of the paper's appendix 13.6."""
+    division: str
+    """The division of the brain that it belongs to in the atlas."""
+
+
+OTHER = "Other"
+
+
+@lru_cache(maxsize=1)
+def allen_areas() -> dict[str, Area]:
+    """Areas by acronym, with the paper's region and the atlas' division.
+
+    The two differ: the paper counts the zona incerta (ZI) as midbrain, which the atlas has in the hypothalamus, and its
+    Striatum takes the lateral septum as LS but not its parts (LSr, LSc).
+
+    Examples
+    --------
+    >>> allen_areas()["ZI"]
+    Area(area='ZI', region='Midbrain', division='Hypothalamus')
+    """
+    text = files("shesha.neuro").joinpath("allen_areas.csv").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    return {line["area"]: Area(**line) for line in csv.DictReader(lines)}
+
+
+def brain_region(area: str) -> str:
+    """Region of the paper's appendix 13.6; Other for what it does not name.
+
+    Examples
+    --------
+    >>> brain_region("CA1"), brain_region("root")
+    ('Hippocampus', 'Other')
+    """
+    return allen_areas()[area].region if kinds.text(area, "area") in allen_areas() else OTHER
+
+
+def brain_division(area: str) -> str:
+    """Division of the brain in the Allen atlas; Other for an unknown acronym.
+
+    Examples
+    --------
+    >>> brain_division("LSr"), brain_division("root")
+    ('Striatum', 'Other')
+    """
+    return allen_areas()[area].division if kinds.text(area, "area") in allen_areas() else OTHER

@@ -1,0 +1,208 @@
+"""Does the mean response of a population change along a session?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.inputs import validation as check
+from shesha.kernels.trial_geometry import centre_and_scale
+from shesha.neuro._order_null import Null, Orders, over_orders
+from shesha.neuro._trials import Trials, responses
+from shesha.results import Tertiles, TrialScore
+from shesha.support import argument_types as kinds
+from shesha.support.types import Array, Index, Matrix, Seed, Vector
+
+
+def centroid_drift(
+    X: Any,
+    *,
+    normalize: bool = True,
+    n_permutations: int = 500,
+    null: Null = "permute",
+    blocks: ArrayLike | None = None,
+    block_length: int | None = None,
+    alpha: float = 0.05,
+    seed: Seed = 0,
+) -> TrialScore:
+    """Cosine between the mean responses of the first and of the second half of a session: low where they drift.
+
+    It depends on numbers of trials and neurons, so its chance level is the value for trials in random order; whatever
+    follows in time makes it lower, drift or states that last some trials. Held against circular shifts
+    (`null='shift'`) it must be lower than between other halves of the same session. The share of the drift that is a
+    change of rates alone, `session_drift` tells apart.
+
+    Parameters
+    ----------
+    X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
+        Responses, trials in the order in which they were recorded; averaged over time.
+    normalize : bool
+        Give the response of each trial unit length first, so that the overall rate of a trial does not matter.
+    n_permutations, null, blocks, block_length, alpha, seed
+        As for `trial_split`; here trials are put into other orders. Chance is rarely as *low* as the threshold.
+
+    Returns
+    -------
+    TrialScore
+        In [-1, 1] (in [0, 1] for counts); NaN, with a reason and a warning, where a half has no response at all.
+        `further` has its share of the chance level, 1 for no drift.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> rates = np.linspace(rng.gamma(2, 2, 20), rng.gamma(2, 2, 20), 200)
+    >>> print(centroid_drift(rng.poisson(rates)))
+    centroid drift: 0.9284, below chance
+      chance 0.9976 +- 0.00097 (71.6 sd below), p = 0.002 (500 orders)
+      200 trials x 20 neurons
+      share of the chance level 0.9306
+    """
+    rows, trials = _rows(X, normalize)
+    orders = Orders.build(
+        len(rows), n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
+    )
+    return drift_score(rows, trials, orders)
+
+
+def drift_score(rows: Matrix, trials: Trials, orders: Orders) -> TrialScore:
+    """Score trials that are checked."""
+    values = over_orders(lambda order: float(steps(rows[order], 2)[0]), orders)
+    chance = float(np.nanmean(values[1:])) if len(values) > 1 and not np.isnan(values[1:]).all() else float("nan")
+    return orders.summarise(
+        "centroid drift",
+        values,
+        trials,
+        closer="lower",
+        best=None,
+        reason="a half of the session has no response",
+        further={"share of the chance level": float(values[0]) / chance} if len(values) > 1 else {},
+    )
+
+
+def tertiles(
+    X: Any,
+    *,
+    normalize: bool = True,
+    n_permutations: int = 500,
+    null: Null = "permute",
+    blocks: ArrayLike | None = None,
+    block_length: int | None = None,
+    alpha: float = 0.05,
+    seed: Seed = 0,
+) -> Tertiles:
+    """Cosines between the mean responses of the thirds of a session: does the change come early or late?
+
+    Parameters
+    ----------
+    X, normalize, n_permutations, null, blocks, block_length, alpha, seed
+        As for `centroid_drift`.
+
+    Returns
+    -------
+    Tertiles
+        `early_middle`, `middle_late`, and their `difference`, held against chance on both sides.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> rates = np.linspace(rng.gamma(2, 2, 20), rng.gamma(2, 2, 20), 210)
+    >>> found = tertiles(rng.poisson(rates))
+    >>> round(found.early_middle.observed, 3), round(found.middle_late.observed, 3), found.gradual
+    (0.956, 0.98, False)
+    """
+    rows, trials = _rows(X, normalize, min_trials=6)
+    orders = Orders.build(
+        len(rows), n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
+    )
+    both = np.array([steps(rows[order], 3) for order in orders.orders])
+    told: dict[str, Any] = {"reason": "a third of the session has no response", "best": None}
+    return Tertiles(
+        orders.summarise("early to middle", both[:, 0], trials, closer="lower", **told),
+        orders.summarise("middle to late", both[:, 1], trials, closer="lower", **told),
+        orders.summarise(
+            "early to middle less middle to late", both[:, 0] - both[:, 1], trials, closer="either", **told
+        ),
+    )
+
+
+def permutation_null(
+    X: Any,
+    statistic: Callable[[Array], float],
+    *,
+    closer: str = "higher",
+    name: str = "",
+    n_permutations: int = 500,
+    null: Null = "permute",
+    blocks: ArrayLike | None = None,
+    block_length: int | None = None,
+    alpha: float = 0.05,
+    seed: Seed = 0,
+) -> TrialScore:
+    """Hold any number of a series of trials against the same number of the trials in other orders.
+
+    Parameters
+    ----------
+    X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
+        Responses, in the order in which they were recorded.
+    statistic : callable
+        Takes an array of the shape of X, returns a number (NaN where there is none).
+    closer : {'higher', 'lower', 'either'}
+        Which values would say something.
+    name : str
+        What to call it; default: the function's name.
+    n_permutations, null, blocks, block_length, alpha, seed
+        As for `centroid_drift`.
+
+    Returns
+    -------
+    TrialScore
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((60, 5)).cumsum(axis=0)
+    >>> def step(trials):
+    ...     return float(np.linalg.norm(np.diff(trials, axis=0), axis=1).mean())
+    >>> found = permutation_null(X, step, closer="lower")
+    >>> found.significant
+    True
+    """
+    check.choice(closer, ("higher", "lower", "either"), "closer")
+    kinds.function(statistic, "statistic")
+    values, source = responses(X)
+    trials = Trials(values, np.zeros(len(values), dtype=np.intp), ("",), source)
+    orders = Orders.build(
+        len(values), n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
+    )
+    told = name or getattr(statistic, "__name__", "statistic")
+
+    def score(order: Index) -> float:
+        return check.real_number(statistic(values[order]), f"what {told} returns")
+
+    return orders.summarise(
+        told, over_orders(score, orders), trials, closer=closer, best=None, reason="the statistic is NaN"
+    )
+
+
+def _rows(X: Any, normalize: bool, min_trials: int = 4) -> tuple[Matrix, Trials]:
+    check.boolean(normalize, "normalize")
+    values, source = responses(X, min_trials=min_trials)
+    trials = Trials(values, np.zeros(len(values), dtype=np.intp), ("",), source)
+    return centre_and_scale(trials.rates, unit=normalize, centred=False), trials
+
+
+def steps(rows: Matrix, n_parts: int) -> Vector:
+    """Cosines between the mean rows of consecutive parts, NaN where a part has none."""
+    edges = np.arange(n_parts + 1) * len(rows) // n_parts
+    sums = np.add.reduceat(rows, edges[:-1], axis=0)
+    lengths = np.linalg.norm(sums, axis=1)
+    # Rows that cancel leave the rounding of their sum, which has no direction.
+    rounding = np.finfo(np.float64).eps * len(rows) * float(np.abs(rows).max(initial=0.0))
+    lengths = np.where(lengths > rounding, lengths, np.nan)
+    return np.array([float(sums[a] @ sums[b] / (lengths[a] * lengths[b])) for a, b in pairwise(range(n_parts))])

@@ -1,0 +1,77 @@
+"""Means and correlations of observations that come in clusters: areas of a session, sessions of an animal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.stats import rankdata
+from scipy.stats import t as student
+
+from shesha.kernels.standardisation import is_constant
+from shesha.support.types import Matrix, Vector
+
+Interval = tuple[float, float]
+UNKNOWN: Interval = (float("nan"), float("nan"))
+
+
+def mean_interval(values: Vector, clusters: Sequence[str], confidence: float) -> Interval:
+    """Interval of the mean: clusters are independent, what is within them is not; NaN for a single cluster.
+
+    Student's t with as many degrees of freedom as there are clusters, less one: few animals make it wide, where a
+    bootstrap over four of them would be far too narrow.
+    """
+    codes = np.unique(np.asarray(clusters), return_inverse=True)[1]
+    n_clusters = int(codes.max()) + 1 if len(codes) else 0
+    if n_clusters < 2:
+        return UNKNOWN
+    sums = np.bincount(codes, values - values.mean())
+    error = np.sqrt(n_clusters / (n_clusters - 1) * float(sums @ sums)) / len(values)
+    margin = float(student.ppf((1 + confidence) / 2, n_clusters - 1) * error)
+    return float(values.mean()) - margin, float(values.mean()) + margin
+
+
+def jackknife_correlation(
+    score: Callable[[Vector], float], clusters: Sequence[str], confidence: float
+) -> tuple[Interval, float]:
+    """Interval and p-value of a correlation, from leaving out one cluster after the other.
+
+    Parameters
+    ----------
+    score : callable
+        Takes a mask of the observations to use, returns a correlation.
+    clusters : sequence of str
+        One per observation.
+    confidence : float
+
+    Returns
+    -------
+    interval, p-value
+        On Fisher's scale, with Student's t; NaN for fewer than three clusters.
+    """
+    codes = np.unique(np.asarray(clusters), return_inverse=True)[1]
+    n = int(codes.max()) + 1 if len(codes) else 0
+    whole = _fisher(score(np.ones(len(codes), dtype=bool)))
+    if n < 3 or np.isnan(whole):
+        return UNKNOWN, float("nan")
+    rest = np.array([_fisher(score(codes != code)) for code in range(n)])
+    error = float(np.sqrt((n - 1) / n * ((rest - rest.mean()) ** 2).sum()))
+    if is_constant(rest, n_terms=len(codes)):
+        return UNKNOWN, float("nan")
+    margin = float(student.ppf((1 + confidence) / 2, n - 1)) * error
+    return (float(np.tanh(whole - margin)), float(np.tanh(whole + margin))), float(
+        2 * student.sf(abs(whole) / error, n - 1)
+    )
+
+
+def partial_rank_correlation(first: Vector, second: Vector, given: Matrix) -> float:
+    """Spearman's correlation of what the ranks of others do not explain; NaN where nothing is left."""
+    columns = [np.ones(len(first)), *(rankdata(column) for column in given.T)]
+    known = np.column_stack(columns)
+    a, b = (ranks - known @ np.linalg.lstsq(known, ranks)[0] for ranks in (rankdata(first), rankdata(second)))
+    length = float(np.linalg.norm(a) * np.linalg.norm(b))
+    return float(a @ b) / length if length > 1e-9 * len(first) else float("nan")
+
+
+def _fisher(correlation: float) -> float:
+    return float(np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12)))

@@ -1,0 +1,65 @@
+"""A recorded session: responses, conditions, areas, outcomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from shesha.inputs import coordinate_values, is_labelled, split_names
+from shesha.inputs import validation as check
+from shesha.neuro._trials import Conditions, Trials
+from shesha.neuro.behaviour import check_outcome
+from shesha.support.types import Array, Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """A recording for `session_table`.
+
+    Parameters
+    ----------
+    X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
+        Responses, trials in the order in which they were recorded.
+    conditions : array of shape (n_trials,) or (n_trials, n_columns), or names of coordinates of a DataArray
+        The condition of each trial.
+    areas : array of shape (n_neurons,), or the name of a coordinate of a DataArray
+        The area that each neuron lies in.
+    outcome : array of shape (n_trials,), optional
+        A number per trial, for the coupling of response and outcome.
+    animal : str
+        Whose recording it is.
+    """
+
+    X: Any
+    conditions: Conditions
+    areas: ArrayLike | str
+    outcome: ArrayLike | None = None
+    animal: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """A session with one area per neuron, checked."""
+
+    name: str
+    animal: str
+    trials: Trials
+    areas: Array
+    outcome: Vector | None = None
+
+    @classmethod
+    def build(cls, name: str, given: Any) -> Checked:
+        """Check what was given."""
+        if not isinstance(given, Session):
+            raise TypeError(f"sessions must be shesha.neuro.Session, got a {type(given).__name__} for {name}")
+        trials = Trials.build(given.X, given.conditions, f"X of session {name}")
+        areas = given.areas
+        if isinstance(areas, str):
+            if not is_labelled(given.X):
+                raise TypeError(f"areas of session {name} must be one per neuron, got the name {areas!r}")
+            areas = coordinate_values(given.X, areas, f"X of session {name}")[1]
+        codes, names = check.labels(split_names(areas, "areas")[0], trials.n_neurons, f"areas of {name}", min_classes=1)
+        outcome = None if given.outcome is None else check_outcome(given.outcome, trials.n_trials, f"outcome of {name}")
+        return cls(name, str(given.animal) or name, trials, names.astype(str)[codes], outcome)

@@ -1,0 +1,89 @@
+"""To and from rsatoolbox: data sets and dissimilarity matrices."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from shesha.neuro._trials import Conditions, Trials, condition_codes
+from shesha.support.types import Array, Matrix
+
+
+def to_rsatoolbox(X: Any, conditions: Conditions, runs: Conditions | None = None) -> Any:
+    """Return trials as an rsatoolbox Dataset (TemporalDataset where there are times).
+
+    Parameters
+    ----------
+    X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
+    conditions, runs
+        As for `crossnobis`: they become the observation descriptors `condition` and `run`.
+
+    Returns
+    -------
+    rsatoolbox.data.Dataset
+
+    Raises
+    ------
+    ImportError
+        If rsatoolbox is not installed.
+    """
+    try:
+        data: Any = import_module("rsatoolbox.data")
+    except ImportError as error:
+        # No extra brings it: its dependencies are many, and only this function needs them.
+        raise ImportError("to_rsatoolbox needs rsatoolbox: pip install rsatoolbox") from error
+    trials = Trials.build(X, conditions, min_trials=1)
+    told = {"condition": np.array(trials.names)[trials.codes]}
+    if runs is not None:
+        source = X if trials.source is None else trials.source
+        codes, names = condition_codes(source, runs, trials.n_trials)
+        told["run"] = np.array(names)[codes]
+    if trials.values.ndim == 2:
+        return data.Dataset(trials.values, obs_descriptors=told)
+    times = np.arange(trials.values.shape[2])
+    if trials.source is not None and trials.source.dims[2] in trials.source.coords:
+        times = trials.source.coords[trials.source.dims[2]].values
+    return data.TemporalDataset(trials.values, obs_descriptors=told, time_descriptors={"time": times})
+
+
+def from_rsatoolbox(given: Any, conditions: str = "condition", runs: str | None = None) -> tuple[Array, ...]:
+    """Return what an rsatoolbox object holds, as `trial_split`, `crossnobis` and `noise_ceiling` take it.
+
+    Parameters
+    ----------
+    given : rsatoolbox Dataset, TemporalDataset or RDMs
+    conditions, runs : str
+        Observation descriptors of a data set, for RDMs the pattern descriptor `conditions`.
+
+    Returns
+    -------
+    tuple of arrays
+        Of a data set: responses, conditions and, where `runs` are named, runs. Of RDMs: distances of shape
+        (n_repeats, n_conditions, n_conditions), and the conditions.
+
+    Raises
+    ------
+    TypeError
+        If it is none of these.
+    ValueError
+        If it has no such descriptor.
+    """
+    if hasattr(given, "dissimilarities") and hasattr(given, "get_matrices"):
+        matrices: Matrix = np.asarray(given.get_matrices(), dtype=np.float64)
+        known = {key: values for key, values in given.pattern_descriptors.items() if key != "index"}
+        names = _check_descriptor(known, conditions, "pattern") if known else np.arange(matrices.shape[1])
+        return matrices, names
+    if not hasattr(given, "measurements") or not hasattr(given, "obs_descriptors"):
+        raise TypeError(f"given must be a Dataset or RDMs of rsatoolbox, got a {type(given).__name__}")
+    found = [
+        _check_descriptor(given.obs_descriptors, name, "observation") for name in (conditions, runs) if name is not None
+    ]
+    return np.asarray(given.measurements), *found
+
+
+def _check_descriptor(known: Any, name: str, kind: str) -> Array:
+    if name not in known:
+        raise ValueError(f"given must have the {kind} descriptor {name!r}, got {', '.join(map(str, known)) or 'none'}")
+    return np.asarray(known[name])

@@ -1,0 +1,259 @@
+"""Two sessions with the same neurons: did rates change, tuning, or the geometry?"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha.inputs import validation as check
+from shesha.kernels.standardisation import centred_units
+from shesha.kernels.trial_geometry import agreement, condition_distances, half_sums
+from shesha.neuro._trials import Trials
+from shesha.neuro.tracked_neurons import MISSING, check_tracked
+from shesha.nulls import summarise
+from shesha.results import SessionDrift, SessionPair, SessionPart
+from shesha.support import argument_types as kinds
+from shesha.support.seeds import generator, number
+from shesha.support.types import Index, Matrix, Seed, Vector
+
+_FEWEST = 3
+_TRIALS = 1000
+"""Mean responses that agree to the rounding of so many trials are the same."""
+Cube = NDArray[np.float64]
+"""Halves of the trials of a session: (n_halves, n_conditions, n_neurons)."""
+Score = Callable[[Cube, Cube], Matrix]
+"""Agreement of each of the first halves with each of the second."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Session:
+    """Mean responses of the conditions in odd and in even trials."""
+
+    name: str
+    names: tuple[str, ...]
+    halves: Cube
+    """Of shape (2, n_conditions, n_neurons)."""
+
+    @classmethod
+    def build(cls, name: str, X: Any, conditions: Any) -> _Session:
+        trials = Trials.build(X, conditions, f"session {name}")
+        rows = np.column_stack([trials.rates, np.ones(trials.n_trials)])
+        place = np.empty(trials.n_trials, dtype=np.intp)
+        for code in range(-1, trials.n_conditions):
+            # Every other trial of each condition, so that none lacks a half.
+            own = np.flatnonzero(trials.codes == code)
+            place[own] = np.arange(len(own)) % 2
+        sums = half_sums(rows, trials.codes, trials.n_conditions, place, np.array([[True, False]]))
+        first, second = (one[0, :, :-1] / one[0, :, -1:] for one in sums)
+        return cls(name, trials.names, np.stack([first, second]))
+
+    @property
+    def n_neurons(self) -> int:
+        return int(self.halves.shape[2])
+
+    def take_shared(self, conditions: Index, neurons: Index) -> Cube:
+        return self.halves[:, conditions][:, :, neurons]
+
+
+def _numbered(sessions: Any) -> dict[str, Any]:
+    return {str(at): one for at, one in enumerate(kinds.sequence(sessions, "sessions", "pairs (X, conditions)"))}
+
+
+def session_drift(
+    sessions: Mapping[str, tuple[Any, Any]] | Sequence[tuple[Any, Any]],
+    tracked: ArrayLike | None = None,
+    *,
+    n_permutations: int = 200,
+    alpha: float = 0.05,
+    seed: Seed = 0,
+) -> SessionDrift:
+    """Agreement of sessions in population vectors, rates, tuning and geometry, within and between them.
+
+    Population vectors, the responses of all neurons to one condition, differ between sessions if neurons change their
+    rate, their tuning, or both; so the parts are told apart (Deitch et al. 2021): `rate` is the correlation over
+    neurons of the mean response, `tuning` the median over neurons of the correlation over conditions, and `geometry`
+    the rank correlation of the cosine distances between conditions. Each between halves of the trials of two sessions,
+    and within the sessions, so that noise takes the same from both.
+
+    A change of `geometry` need not mean a change of tuning: cosine distances weigh neurons by their rates, so a gain
+    that differs between neurons changes the geometry although every neuron keeps its tuning. Read `geometry` as a
+    change of its own only where `rate` agrees between the sessions.
+
+    Parameters
+    ----------
+    sessions : mapping of names, or sequence, of pairs (X, conditions)
+        Responses and conditions, each as for `trial_split`; at least two sessions. A pair of sessions is compared by
+        the conditions that both have.
+    tracked : array of shape (n_tracked, n_sessions), optional
+        Number of each tracked neuron among the columns of each session, from 0, and -1 where a session lacks it. None:
+        all sessions have the same neurons in the same order.
+    n_permutations : int
+        For the null of population vectors, rates and tuning as many neurons as are shared are drawn from both
+        sessions and matched at random; for that of the geometry, the conditions of one session are.
+    alpha : float
+        Level of the thresholds.
+    seed : int, Generator or None
+
+    Returns
+    -------
+    SessionDrift
+        For each pair of sessions `n_shared`, `n_conditions` and the `parts`; NaN where neurons or conditions are fewer
+        than three.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two sessions, or the table of tracked neurons does not fit them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> tuning, shown = rng.gamma(1, 2, size=(6, 30)), np.tile(np.arange(6), 20)
+    >>> gain = rng.gamma(2, 1, size=30)
+    >>> days = {"day 1": (rng.poisson(tuning[shown]), shown), "day 2": (rng.poisson((tuning * gain)[shown]), shown)}
+    >>> found = session_drift(days)
+    >>> pair = found.pairs[0]
+    >>> round(pair["rate"].change, 2), round(pair["tuning"].change, 2)
+    (0.59, 0.01)
+    """
+    check.count(n_permutations, "n_permutations", minimum=19)
+    check.fraction(alpha, "alpha", closed=False)
+    named = sessions if isinstance(sessions, Mapping) else _numbered(sessions)
+    if len(named) < 2:
+        raise ValueError(f"sessions must be at least 2, got {len(named)}")
+    found = [_Session.build(str(name), *_pair(one, name)) for name, one in named.items()]
+    table = _table(tracked, found)
+    rng = generator(seed)
+    pairs = tuple(
+        _compare_sessions(found[i], found[j], table[:, [i, j]], n_permutations, alpha, rng)
+        for i, j in combinations(range(len(found)), 2)
+    )
+    return SessionDrift(tuple(one.name for one in found), pairs, n_permutations, number(seed))
+
+
+def _pair(given: Any, name: object) -> tuple[Any, Any]:
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise TypeError(f"sessions must be pairs (X, conditions), got a {type(given).__name__} for session {name}")
+    return given[0], given[1]
+
+
+def _table(tracked: ArrayLike | None, sessions: list[_Session]) -> NDArray[np.intp]:
+    sizes = [one.n_neurons for one in sessions]
+    if tracked is not None:
+        return check_tracked(tracked, sizes, [one.name for one in sessions])
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            f"sessions must have the same neurons where none are tracked, got {check.join_items(sizes)} neurons: pass "
+            "tracked, a table of neurons x sessions"
+        )
+    return np.repeat(np.arange(sizes[0])[:, None], len(sizes), axis=1)
+
+
+def _compare_sessions(
+    a: _Session, b: _Session, table: NDArray[np.intp], n_permutations: int, alpha: float, rng: np.random.Generator
+) -> SessionPair:
+    shared = table[(table != MISSING).all(axis=1)]
+    names = [name for name in a.names if name in b.names]
+    told = (a.name, b.name, len(shared), len(names))
+    if len(shared) < _FEWEST or len(names) < _FEWEST:
+        kind = "neurons" if len(shared) < _FEWEST else "conditions"
+        reason = f"{min(len(shared), len(names))} {kind} are shared, at least {_FEWEST} are needed"
+        check.not_estimable(f"sessions {a.name} and {b.name}: {reason}")
+        return SessionPair(*told, reason=reason)
+    at = np.array([a.names.index(name) for name in names]), np.array([b.names.index(name) for name in names])
+    own, other = a.take_shared(at[0], shared[:, 0]), b.take_shared(at[1], shared[:, 1])
+    nulls: dict[str, list[float]] = {name: [] for name in PARTS}
+    distances = _distances(own), _distances(other)
+    for _ in range(n_permutations):
+        strangers = (rng.choice(one.n_neurons, len(shared), replace=False) for one in (a, b))
+        c, d = (one.take_shared(rows, cells) for one, rows, cells in zip((a, b), at, strangers, strict=True))
+        for name in ("population_vector", "rate", "tuning"):
+            nulls[name].append(float(PARTS[name](c, d).mean()))
+        turned = _relabel(distances[1], rng.permutation(len(names)))
+        nulls["geometry"].append(float(_agreements(distances[0], turned).mean()))
+    parts = tuple(
+        _part(name, float(score(own, other).mean()), _split_half_score(score, own, other), np.array(nulls[name]), alpha)
+        for name, score in PARTS.items()
+    )
+    return SessionPair(*told, parts)
+
+
+def _split_half_score(score: Score, a: Cube, b: Cube) -> float:
+    return float(np.mean([score(one, one)[0, 1] for one in (a, b)]))
+
+
+def _part(name: str, between: float, within: float, null: Vector, alpha: float) -> SessionPart:
+    if np.isnan(between):
+        return SessionPart(name, between, within)
+    found = summarise(between, null, "higher", alpha, 1.0)
+    fields = ("null_mean", "null_sd", "threshold", "score", "p_value")
+    return SessionPart(name, between, within, **{field: getattr(found, field) for field in fields})
+
+
+def _standard(values: Cube, axis: int) -> Cube:
+    """Centred, of unit length along an axis; NaN where nothing varies."""
+    return centred_units(values, axis, constant=np.nan, n_terms=_TRIALS)
+
+
+def _summary(values: Cube, summary: Callable[..., Any], of_known: Callable[..., Any]) -> Matrix:
+    """Mean or median along the last axis, of what is known."""
+    if not np.isnan(values).any():
+        return np.asarray(summary(values, axis=-1))
+    with warnings.catch_warnings():
+        # Where nothing is known, NaN is the answer.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.asarray(of_known(values, axis=-1))
+
+
+def population_vector(a: Cube, b: Cube) -> Matrix:
+    """Mean over conditions of the correlation over neurons, of each of the first with each of the second."""
+    return _summary(np.einsum("akn,bkn->abk", _standard(a, 2), _standard(b, 2)), np.mean, np.nanmean)
+
+
+def rate(a: Cube, b: Cube) -> Matrix:
+    """Correlation over neurons of the mean response."""
+    return np.asarray(_standard(a.mean(axis=1), 1) @ _standard(b.mean(axis=1), 1).T)
+
+
+def tuning_correlation(a: Cube, b: Cube) -> Matrix:
+    """Median over neurons of the correlation over conditions; neurons that respond alike to all have none."""
+    return _summary(np.einsum("akn,bkn->abn", _standard(a, 1), _standard(b, 1)), np.median, np.nanmedian)
+
+
+def geometry(a: Cube, b: Cube) -> Matrix:
+    """Rank correlation of the cosine distances between conditions."""
+    return _agreements(_distances(a), _distances(b))
+
+
+def _distances(halves: Cube) -> Matrix:
+    return condition_distances(halves, np.ones(halves.shape[:2]), "cosine")
+
+
+def _relabel(distances: Matrix, order: Index) -> Matrix:
+    n = len(order)
+    place = np.zeros((n, n), dtype=np.intp)
+    upper = np.triu_indices(n, k=1)
+    place[upper] = np.arange(distances.shape[1])
+    place += place.T
+    found: Matrix = distances[:, place[np.ix_(order, order)][upper]]
+    return found
+
+
+def _agreements(first: Matrix, second: Matrix) -> Matrix:
+    pairs = agreement(np.repeat(first, len(second), axis=0), np.tile(second, (len(first), 1)))
+    return pairs.reshape(len(first), len(second))
+
+
+PARTS: Mapping[str, Score] = {
+    "population_vector": population_vector,
+    "rate": rate,
+    "tuning": tuning_correlation,
+    "geometry": geometry,
+}

@@ -1,0 +1,254 @@
+"""Every area of every session, scored alike, and what groups of areas have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from shesha.inputs import validation as check
+from shesha.kernels.distances import METRICS, Metric
+from shesha.neuro._area import ALL, AreaOptions, score_area
+from shesha.neuro._order_null import NULLS, Null
+from shesha.neuro.brain_regions import brain_division, brain_region
+from shesha.neuro.clustered_intervals import mean_interval
+from shesha.neuro.recording import Checked, Session
+from shesha.neuro.trial_halves import HOWS, How
+from shesha.results import AreaLine, Group, GroupMean, SessionTable
+from shesha.results.base import reaches_level
+from shesha.support import argument_types as kinds
+from shesha.support.progress import track
+from shesha.support.seeds import draw_seed
+from shesha.support.types import Seed
+
+INTERVALS = ("session", "animal")
+GROUPINGS: Mapping[str, Callable[[str], str]] = {"area": str, "region": brain_region, "division": brain_division}
+
+
+def session_table(
+    sessions: Mapping[str, Session] | Sequence[Session],
+    by: Literal["area", "region", "division"] | Mapping[str, str] = "area",
+    *,
+    scores: Sequence[str] = ("trial_split", "centroid_drift", "behaviour_coupling"),
+    how: How = "odd-even",
+    metric: Metric = "cosine",
+    normalize: bool = True,
+    n_splits: int = 20,
+    n_blocks: int = 8,
+    trials_per_half: int | None = None,
+    n_neurons: int | None = None,
+    n_draws: int = 10,
+    min_neurons: int = 10,
+    min_trials: int = 60,
+    skip: Sequence[str] = ("root",),
+    n_permutations: int = 200,
+    null: Null = "shift",
+    drift_null: Null = "permute",
+    interval: Literal["session", "animal"] = "session",
+    confidence: float = 0.95,
+    alpha: float = 0.05,
+    seed: Seed = 0,
+) -> SessionTable:
+    """Score every area of every session, each beside its chance level, and average over groups of areas.
+
+    Areas of one session share its trials, and sessions of one animal share its brain: intervals of the means are over
+    whole sessions or animals. Scores depend on how many neurons an area has: with `n_neurons` all are scored with as
+    many, drawn several times, and areas with fewer are left out.
+
+    Parameters
+    ----------
+    sessions : mapping of names to Session, or sequence of Session
+        Each may have conditions of its own.
+    by : {'area', 'region', 'division'}, or mapping of areas to groups
+        Averages over sessions of each area, over the regions of the paper's appendix 13.6, over the divisions of the
+        Allen atlas, or over groups of your own (areas that are not named stand alone).
+    scores : sequence of str
+        Of 'trial_split', 'centroid_drift', 'wuc', 'behaviour_coupling'; the first puts groups in their order.
+    how, metric, normalize, n_splits, n_blocks, trials_per_half
+        As for `trial_split`.
+    n_neurons : int, optional
+        Neurons that every area is scored with.
+    n_draws : int
+        Random choices of so many neurons.
+    min_neurons, min_trials : int
+        Areas with fewer neurons, and sessions with fewer trials, are left out, and listed.
+    skip : sequence of str
+        Areas to leave out: those that are none.
+    n_permutations : int
+        Orders of the trials for each null.
+    null, drift_null : {'shift', 'permute'}
+        What is done to the order of conditions and outcomes, and to that of trials for the drift.
+    interval : {'session', 'animal'}
+        What is independent.
+    confidence : float
+        Of the intervals.
+    alpha : float
+        Level at which areas are counted as beyond chance.
+    seed : int, Generator or None
+
+    Returns
+    -------
+    SessionTable
+        `lines`, one per area and session; `groups`; `excluded`.
+
+    Raises
+    ------
+    ValueError
+        If there is no session, nothing is left of them, or an option is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shesha.neuro import Session
+    >>> rng = np.random.default_rng(0)
+    >>> def recorded(animal):
+    ...     shown = rng.integers(5, size=100)
+    ...     tuned = rng.gamma(1, 2, size=(5, 20))[shown]
+    ...     X = rng.poisson(np.hstack([tuned, np.full((100, 15), 2)]))
+    ...     return Session(X, shown, ["VISp"] * 20 + ["CA1"] * 15, animal=animal)
+    >>> days = {f"day {k}": recorded("mouse") for k in range(3)}
+    >>> found = session_table(days, scores=["trial_split"], n_permutations=39)
+    >>> print(found)
+    6 areas in sessions (3 sessions, 1 animals) by area; 95% intervals of the mean
+      over sessions
+          areas  trial split            chance  beyond
+    VISp      3  0.770 [0.48, 1.06]      0.047     3/3
+    CA1       3  -0.382 [-0.67, -0.09]  -0.101     0/3
+    """
+    options = _options(locals())
+    listed = sessions if isinstance(sessions, Mapping) else kinds.sequence(sessions, "sessions", "Session")
+    named = listed if isinstance(listed, Mapping) else {str(at): one for at, one in enumerate(listed)}
+    if not named:
+        raise ValueError("sessions must be at least one, got none")
+    grouped = _grouping(by)
+    check.choice(interval, INTERVALS, "interval")
+    check.fraction(confidence, "confidence", closed=False)
+    checked = [Checked.build(str(name), one) for name, one in named.items()]
+    excluded: list[tuple[str, str, str]] = []
+    work = list(_areas(checked, max(min_neurons, n_neurons or 0), min_trials, set(kinds.names(skip, "skip")), excluded))
+    if not work:
+        raise ValueError(f"sessions must have an area that is large enough, got none: {excluded[0][2]}")
+    lines = tuple(
+        _line(session, area, grouped(area), options) for session, area in track(work, len(work), "areas of sessions")
+    )
+    told = {
+        "how": how,
+        "n_neurons": n_neurons,
+        "trials_per_half": trials_per_half,
+        "null": null,
+        "drift_null": drift_null,
+        "seed": options.seed,
+    }
+    return SessionTable(
+        lines=lines,
+        groups=_groups(lines, interval, confidence, alpha),
+        excluded=tuple(excluded),
+        by=by if isinstance(by, str) else "group",
+        interval=interval,
+        confidence=confidence,
+        scores=options.scores,
+        options={**told, "n_permutations": n_permutations, "metric": metric, "normalize": normalize},
+    )
+
+
+def _options(given: Mapping[str, Any]) -> AreaOptions:
+    """Check how areas are scored."""
+    if isinstance(given["scores"], str) or not len(given["scores"]):
+        raise TypeError(f"scores must be a sequence of names, got {given['scores']!r}")
+    scores = tuple(check.choice(name, tuple(ALL), "scores") for name in given["scores"])
+    check.choice(given["how"], HOWS, "how")
+    check.choice(given["metric"], METRICS, "metric")
+    for name in ("null", "drift_null"):
+        check.choice(given[name], NULLS[:2], name)
+    for name in ("n_draws", "min_neurons", "min_trials"):
+        check.count(given[name], name)
+    check.count(given["n_permutations"], "n_permutations", minimum=0)
+    check.optional_count(given["n_neurons"], "n_neurons", minimum=2)
+    check.optional_count(given["trials_per_half"], "trials_per_half")
+    same = (
+        "how",
+        "metric",
+        "n_splits",
+        "n_blocks",
+        "trials_per_half",
+        "n_neurons",
+        "n_draws",
+        "n_permutations",
+        "null",
+        "drift_null",
+    )
+    return AreaOptions(
+        scores=scores,
+        normalize=check.boolean(given["normalize"], "normalize"),
+        alpha=check.fraction(given["alpha"], "alpha", closed=False),
+        seed=draw_seed(given["seed"]),
+        **{name: given[name] for name in same},
+    )
+
+
+def _grouping(by: Any) -> Callable[[str], str]:
+    if isinstance(by, Mapping):
+        return lambda area: str(by.get(area, area))
+    return GROUPINGS[check.choice(by, tuple(GROUPINGS), "by")]
+
+
+def _areas(
+    sessions: Sequence[Checked], fewest: int, min_trials: int, skip: set[str], excluded: list[tuple[str, str, str]]
+) -> Iterator[tuple[Checked, str]]:
+    """Yield the areas that are large enough, and note the others."""
+    for session in sessions:
+        if session.trials.n_trials < min_trials:
+            excluded.append((session.name, "", f"fewer than {min_trials} trials"))
+            continue
+        for area, count in zip(*np.unique(session.areas, return_counts=True), strict=True):
+            if str(area) in skip:
+                excluded.append((session.name, str(area), "no area"))
+            elif count < fewest:
+                excluded.append((session.name, str(area), f"fewer than {fewest} neurons"))
+            else:
+                yield session, str(area)
+
+
+def _line(session: Checked, area: str, group: str, options: AreaOptions) -> AreaLine:
+    trials = session.trials.take_neurons(session.areas == area)
+    return AreaLine(
+        session=session.name,
+        animal=session.animal,
+        area=area,
+        group=group,
+        n_trials=trials.n_trials,
+        n_conditions=trials.n_conditions,
+        n_neurons=trials.n_neurons,
+        n_silent=int(trials.silent.sum()),
+        rate=float(trials.rates.mean()),
+        scores=score_area(trials, session.outcome, options),
+    )
+
+
+def _groups(lines: Sequence[AreaLine], interval: str, confidence: float, alpha: float) -> tuple[Group, ...]:
+    found = []
+    for name in dict.fromkeys(line.group for line in lines):
+        own = [line for line in lines if line.group == name]
+        means = {score: _mean(own, score, interval, confidence, alpha) for score in own[0].scores}
+        n_sessions, n_animals = (len({getattr(line, kind) for line in own}) for kind in INTERVALS)
+        neurons = float(np.median([line.n_neurons for line in own]))
+        found.append(Group(name, len(own), n_sessions, n_animals, neurons, means))
+
+    def place(group: Group) -> tuple[bool, float]:
+        mean = next(iter(group.means.values())).mean
+        return bool(np.isnan(mean)), -mean
+
+    return tuple(sorted(found, key=place))
+
+
+def _mean(lines: Sequence[AreaLine], score: str, interval: str, confidence: float, alpha: float) -> GroupMean:
+    known = [line for line in lines if line.scores[score].value == line.scores[score].value]
+    if not known:
+        nan = float("nan")
+        return GroupMean(nan, nan, nan, nan, 0, 0)
+    values = np.array([line.scores[score].value for line in known])
+    low, high = mean_interval(values, [getattr(line, interval) for line in known], confidence)
+    chance = float(np.mean([line.scores[score].null_mean for line in known]))
+    n_beyond = sum(reaches_level(line.scores[score].p_value, alpha) for line in known)
+    return GroupMean(float(values.mean()), low, high, chance, len(known), n_beyond)

@@ -1,0 +1,104 @@
+"""Neurons that were found again: which sessions share which, as a table of whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha.inputs import validation as check
+from shesha.support import argument_types as kinds
+from shesha.support.types import Index
+
+MISSING = -1
+
+
+def check_tracked(
+    tracked: ArrayLike, n_neurons: Sequence[int] | None = None, names: Sequence[str] | None = None
+) -> NDArray[np.intp]:
+    """Check a table of tracked neurons.
+
+    Parameters
+    ----------
+    tracked : array of shape (n_tracked, n_sessions)
+        Number of each tracked neuron among those of each session, from 0; -1 where a session lacks it.
+    n_neurons : sequence of int, optional
+        Neurons of each session.
+    names : sequence of str, optional
+        What the sessions are called.
+
+    Returns
+    -------
+    array of shape (n_tracked, n_sessions)
+
+    Raises
+    ------
+    ValueError
+        If numbers lie outside of a session, or a session has a neuron twice.
+
+    Examples
+    --------
+    >>> check_tracked([[0, 3], [1, -1]], n_neurons=[2, 4]).tolist()
+    [[0, 3], [1, -1]]
+    """
+    table = check.dense(tracked, "tracked")
+    if table.dtype.kind == "f" and table.size and (table == np.round(table)).all():
+        table = table.astype(np.intp)
+    if table.ndim != 2 or table.dtype.kind not in "iu":
+        raise ValueError(
+            f"tracked must be whole numbers of shape (n_tracked, n_sessions), -1 where a session lacks a neuron, got "
+            f"{table.dtype} of shape {table.shape}"
+        )
+    if n_neurons is not None:
+        kinds.sequence(n_neurons, "n_neurons", "whole numbers")
+    if names is not None and len(kinds.sequence(names, "names")) != table.shape[1]:
+        raise ValueError(f"names must be one per column of tracked ({table.shape[1]}), got {len(names)}")
+    if n_neurons is not None and table.shape[1] != len(n_neurons):
+        raise ValueError(f"tracked must have one column per session ({len(n_neurons)}), got {table.shape[1]}")
+    table = table.astype(np.intp)
+    for at, column in enumerate(table.T):
+        name = names[at] if names is not None else str(at)
+        _require_numbers(column, None if n_neurons is None else n_neurons[at], name)
+    return table
+
+
+def _require_numbers(column: Index, n: int | None, name: str) -> None:
+    top = np.iinfo(np.intp).max if n is None else n
+    outside = column[(column < MISSING) | (column >= top)]
+    if len(outside):
+        limit = "" if n is None else f" to {n - 1}"
+        raise ValueError(
+            f"tracked must number the neurons of session {name} from 0{limit}, or be -1, got "
+            f"{check.join_items(outside)}: "
+            "the place among the neurons that are passed, not the number that a detector gave"
+        )
+    values, counts = np.unique(column[column != MISSING], return_counts=True)
+    if (counts > 1).any():
+        raise ValueError(
+            f"tracked must name each neuron of session {name} once, got "
+            f"{check.join_items(values[counts > 1])} repeatedly"
+        )
+
+
+def shared_neurons(tracked: ArrayLike) -> NDArray[np.intp]:
+    """Count how many tracked neurons each pair of sessions shares.
+
+    Parameters
+    ----------
+    tracked : array of shape (n_tracked, n_sessions)
+        As for `session_drift`.
+
+    Returns
+    -------
+    array of shape (n_sessions, n_sessions)
+        On the diagonal, the tracked neurons of each session.
+
+    Examples
+    --------
+    >>> shared_neurons([[0, 3, -1], [1, -1, 2], [2, 0, 0]]).tolist()
+    [[3, 2, 2], [2, 2, 1], [2, 1, 2]]
+    """
+    found = (check_tracked(tracked) != MISSING).astype(np.intp)
+    counts: NDArray[np.intp] = found.T @ found
+    return counts

@@ -1,0 +1,115 @@
+"""Two halves of the trials: odd and even, drawn at random, or in blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Literal, get_args
+
+import numpy as np
+
+from shesha.inputs import validation as check
+from shesha.support.seeds import generator
+from shesha.support.types import Index, Mask, Seed
+
+How = Literal["odd-even", "random", "blocks"]
+HOWS: tuple[How, ...] = get_args(How)
+
+
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """Ways to share out the trials between two halves: units of trials, and which of them are in the first."""
+
+    how: How
+    unit: Index
+    """Number of the unit of each trial."""
+    first: Mask
+    """Of shape (n_splits, n_units)."""
+    text: str
+
+    @property
+    def masks(self) -> Mask:
+        """Which trials are in the first half, of shape (n_splits, n_trials)."""
+        found: Mask = self.first[:, self.unit]
+        return found
+
+    @classmethod
+    def build(cls, n_trials: int, how: How, n_splits: int, n_blocks: int, seed: Seed) -> Halves:
+        """Share out the trials."""
+        check.choice(how, HOWS, "how")
+        n_splits = check.count(n_splits, "n_splits")
+        check.count(n_blocks, "n_blocks", minimum=2)
+        if check.count(n_trials, "n_trials") < 4:
+            raise ValueError(f"n_trials must be at least 4, got {n_trials}")
+        if how == "odd-even":
+            return cls(how, np.arange(n_trials) % 2, np.array([[True, False]]), "odd and even trials")
+        if how == "random":
+            first = _random_halves(n_trials, n_splits, generator(seed))
+            return cls(how, np.arange(n_trials), first, f"random halves, {n_splits} times")
+        if n_blocks > n_trials:
+            raise ValueError(f"n_blocks must be at most the number of trials ({n_trials}), got {n_blocks}")
+        first = _halves_of_blocks(n_blocks, n_splits, generator(seed))
+        text = "first and second half of the session" if n_blocks == 2 else f"halves made of {n_blocks} blocks"
+        return cls(how, np.arange(n_trials) * n_blocks // n_trials, first, text)
+
+
+def trial_halves(
+    n_trials: int, how: How = "odd-even", *, n_splits: int = 20, n_blocks: int = 8, seed: Seed = 0
+) -> list[tuple[Index, Index]]:
+    """Share out trials between two halves.
+
+    Parameters
+    ----------
+    n_trials : int
+        At least 4, in the order in which they were recorded.
+    how : {'odd-even', 'random', 'blocks'}
+        Every other trial: neighbours are in different halves, so that whatever changes slowly is the same in both. Or
+        random halves, which share slow changes as well. Or consecutive blocks, half of them in either half: with
+        `n_blocks=2` the first and the second half of the session, which share no slow change at all.
+    n_splits : int
+        Random halves; of blocks, all ways to choose them where these are no more.
+    n_blocks : int
+        Blocks of as many trials each as can be, for 'blocks'.
+    seed : int, Generator or None
+
+    Returns
+    -------
+    list of pairs of arrays
+        Numbers of the trials of the first and of the second half, for each split.
+
+    Examples
+    --------
+    >>> [half.tolist() for half in trial_halves(6)[0]]
+    [[0, 2, 4], [1, 3, 5]]
+    >>> [half.tolist() for half in trial_halves(6, "blocks", n_blocks=2)[0]]
+    [[0, 1, 2], [3, 4, 5]]
+    >>> len(trial_halves(100, "blocks", n_splits=50))
+    35
+    """
+    masks = Halves.build(n_trials, how, n_splits, n_blocks, seed).masks
+    return [(np.flatnonzero(mask), np.flatnonzero(~mask)) for mask in masks]
+
+
+def _random_halves(n_trials: int, n_splits: int, rng: np.random.Generator) -> Mask:
+    first = np.zeros((n_splits, n_trials), dtype=bool)
+    for line in first:
+        line[rng.permutation(n_trials)[: (n_trials + 1) // 2]] = True
+    return first
+
+
+def _halves_of_blocks(n_blocks: int, n_splits: int, rng: np.random.Generator) -> Mask:
+    """Half of the blocks in the first half, in all ways, or so many at random; the first block is in the first half."""
+    size = n_blocks // 2
+    # Of an even number, both halves of a split are choices: fixing the first block counts each once.
+    fixed = n_blocks % 2 == 0
+    n_ways = comb(n_blocks - fixed, size - fixed)
+    rest = np.arange(int(fixed), n_blocks)
+    if n_ways <= n_splits:
+        chosen = [list(one) for one in combinations(rest.tolist(), size - fixed)]
+    else:
+        chosen = [rng.permutation(rest)[: size - fixed].tolist() for _ in range(n_splits)]
+    first = np.zeros((len(chosen), n_blocks), dtype=bool)
+    for line, blocks in zip(first, chosen, strict=True):
+        line[[0, *blocks] if fixed else blocks] = True
+    return first

@@ -1,0 +1,230 @@
+"""Do two halves of the trials agree on which conditions are near which?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.inputs import validation as check
+from shesha.kernels.distances import METRICS, Metric
+from shesha.kernels.trial_geometry import (
+    agreement,
+    centre_and_scale,
+    compress_columns,
+    condition_distances,
+    equal_half_sums,
+    half_sums,
+)
+from shesha.neuro._order_null import Null, Orders, over_orders
+from shesha.neuro._trials import Conditions, Trials
+from shesha.neuro.trial_halves import Halves, How
+from shesha.results import TrialScore
+from shesha.support.seeds import spawn
+from shesha.support.types import Labels, Mask, Matrix, Seed
+
+FEWEST_CONDITIONS = 3
+_UNEQUAL = 2.5
+"""Ratio of the largest to the smallest number of trials from which on it is told."""
+
+
+@dataclass(frozen=True, eq=False)
+class EqualTrials:
+    """Random choices of equally many trials of each condition in either half."""
+
+    size: int
+    masks: Mask
+    """Trials of the first half, of shape (n_draws, n_trials)."""
+    keys: Matrix
+    """Those of the smallest keys are taken."""
+
+    @classmethod
+    def build(cls, size: int | None, halves: Halves, n_splits: int, seed: Seed) -> EqualTrials | None:
+        """Draw from each split, several times where there are few of them; None for all trials."""
+        if check.optional_count(size, "trials_per_half") is None:
+            return None
+        masks = np.repeat(halves.masks, -(-n_splits // len(halves.first)), axis=0)
+        return cls(int(size or 0), masks, spawn(seed, 3).random(masks.shape))
+
+
+@dataclass(frozen=True, eq=False)
+class SplitScore:
+    """Trials with their halves, ready to be scored with any condition of any trial."""
+
+    rows: Matrix
+    """The last column is one: its sums are numbers of trials."""
+    n_conditions: int
+    halves: Halves
+    metric: Metric
+    equal: EqualTrials | None = None
+
+    @classmethod
+    def build(
+        cls,
+        rates: Matrix,
+        n_conditions: int,
+        halves: Halves,
+        metric: Metric,
+        normalize: bool,
+        equal: EqualTrials | None = None,
+    ) -> SplitScore:
+        """Give trials unit length, if so, and no more columns than there are trials."""
+        rows = compress_columns(centre_and_scale(rates, unit=normalize, centred=metric == "correlation"))
+        return cls(np.column_stack([rows, np.ones(len(rows))]), n_conditions, halves, metric, equal)
+
+    def distances(self, codes: Labels) -> tuple[Matrix, Matrix]:
+        """Distances of the conditions in either half, of shape (n_splits, n_pairs) each."""
+        if self.equal is None:
+            sums = half_sums(self.rows, codes, self.n_conditions, self.halves.unit, self.halves.first)
+        else:
+            own = self.equal
+            sums = equal_half_sums(self.rows, codes, self.n_conditions, own.masks, own.keys, own.size)
+        first, second = (condition_distances(one[:, :, :-1], one[:, :, -1], self.metric) for one in sums)
+        return first, second
+
+    def value(self, codes: Labels) -> float:
+        """Mean over the splits that have a value."""
+        found = agreement(*self.distances(codes))
+        known = found[~np.isnan(found)]
+        return float(known.mean()) if len(known) else float("nan")
+
+
+def trial_split(
+    X: Any,
+    conditions: Conditions,
+    *,
+    how: How = "odd-even",
+    metric: Metric = "cosine",
+    normalize: bool = True,
+    n_splits: int = 20,
+    n_blocks: int = 8,
+    trials_per_half: int | None = None,
+    min_trials: int = 2,
+    n_permutations: int = 200,
+    null: Null = "shift",
+    blocks: ArrayLike | None = None,
+    block_length: int | None = None,
+    alpha: float = 0.05,
+    seed: Seed = 0,
+) -> TrialScore:
+    """Geometric stability of a recording: do halves of the trials agree on the distances between conditions?
+
+    Mean responses of each condition are taken in either half, and the distances between them are rank-correlated
+    between halves; several splits are averaged. What it measures is the reliability of the distances, which rises with
+    the number of trials, of neurons and of spikes: compare areas with equal numbers only. Halves of every other trial
+    also share whatever changes slowly; where a condition repeats in a row, that makes distances which are not those of
+    the conditions. The null takes the conditions along the session, in their order, by a random number of trials, and
+    so has the same slow change and the same repeats.
+
+    Parameters
+    ----------
+    X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
+        Spike counts, rates, or any responses, trials in the order in which they were recorded; averaged over time.
+    conditions : array of shape (n_trials,) or (n_trials, n_columns), or names of coordinates of a DataArray
+        The condition of each trial; several columns together are one condition.
+    how, n_splits, n_blocks
+        As for `trial_halves`.
+    metric : {'cosine', 'correlation', 'euclidean'}
+        Distance between mean responses.
+    normalize : bool
+        Give the response of each trial unit length first, so that the overall rate of a trial does not matter.
+    trials_per_half : int, optional
+        Take so many trials of each condition in each half, drawn `n_splits` times; conditions with fewer have no part.
+    min_trials : int
+        Conditions with fewer trials are left out, and told.
+    n_permutations : int
+        Orders of the conditions for the null; 0 for none.
+    null : {'shift', 'permute', 'stretches'}
+        The conditions are shifted along the session, its end joined to its beginning; or shuffled, which also takes
+        apart what repeats in a row; or exchanged in stretches of `block_length` trials.
+    blocks : array of shape (n_trials,), optional
+        Labels of parts of the recording that the conditions never leave.
+    block_length : int, optional
+        Trials of a stretch, for null='stretches'.
+    alpha : float
+        Level of the threshold.
+    seed : int, Generator or None
+
+    Returns
+    -------
+    TrialScore
+        In [-1, 1]; `further` has the reliability of all trials (Spearman-Brown) where it is positive. NaN, with a
+        reason and a warning, where fewer than three conditions have trials in both halves.
+
+    Raises
+    ------
+    ValueError
+        If X is no array of finite responses, or conditions do not fit it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> shown = rng.integers(6, size=240)
+    >>> X = rng.poisson(rng.gamma(2, 2, size=(6, 30))[shown])
+    >>> print(trial_split(X, shown, seed=0))
+    split of trials (odd and even trials): 0.9393, above chance
+      chance 0.0843 +- 0.32 (2.66 sd above), p = 0.00995 (200 circular shifts)
+      240 trials x 30 neurons, 6 conditions
+      reliability of all trials 0.9687
+    """
+    check.choice(metric, METRICS, "metric")
+    check.boolean(normalize, "normalize")
+    trials = Trials.build(X, conditions, min_trials=check.count(min_trials, "min_trials"))
+    halves = Halves.build(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
+    orders = Orders.build(
+        trials.n_trials, n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
+    )
+    options = {"how": how, "metric": metric, "normalize": bool(normalize), "null": null}
+    equal = EqualTrials.build(trials_per_half, halves, n_splits, seed)
+    return split_score(trials, halves, orders, metric, normalize, options | {"trials_per_half": trials_per_half}, equal)
+
+
+def split_score(
+    trials: Trials,
+    halves: Halves,
+    orders: Orders,
+    metric: Metric,
+    normalize: bool,
+    options: dict[str, Any],
+    equal: EqualTrials | None = None,
+) -> TrialScore:
+    """Score trials that are checked."""
+    reason, values = "", np.full(1, np.nan)
+    if trials.n_conditions < FEWEST_CONDITIONS:
+        reason = f"{trials.n_conditions} conditions have enough trials, at least {FEWEST_CONDITIONS} are needed"
+    else:
+        score = SplitScore.build(trials.rates, trials.n_conditions, halves, metric, normalize, equal)
+        values = over_orders(lambda order: score.value(trials.codes[order]), orders)
+        reason = "no split has three pairs of conditions with responses in both halves, at unequal distances"
+    text = halves.text if equal is None else f"{halves.text}, {equal.size} of each condition"
+    whole = {"reliability of all trials": float(2 * values[0] / (1 + values[0]))} if values[0] > 0 else {}
+    return orders.summarise(
+        f"split of trials ({text})",
+        values,
+        trials,
+        reason=reason,
+        n_conditions=trials.n_conditions,
+        notes=(*trials.notes, *_silence(trials), *(_inequality(trials) if equal is None else ())),
+        further=whole if equal is None else {},
+        options=options,
+    )
+
+
+def _silence(trials: Trials) -> tuple[str, ...]:
+    n_silent = int(trials.silent.sum())
+    n_empty = int((~trials.rates.any(axis=1)).sum())
+    told = [f"{n_silent} of {trials.n_neurons} neurons never respond"] if n_silent else []
+    return (*told, *([f"{n_empty} trials without any response"] if n_empty else []))
+
+
+def _inequality(trials: Trials) -> tuple[str, ...]:
+    counts = np.bincount(trials.codes[trials.codes >= 0])
+    if not len(counts) or counts.max() < _UNEQUAL * counts.min():
+        return ()
+    return (
+        f"conditions have {counts.min()} to {counts.max()} trials, and unequal numbers are reproducible by themselves: "
+        "compare with chance, or take trials_per_half",
+    )

@@ -1,0 +1,145 @@
+"""The whitened unbiased cosine between the geometries of two halves of the trials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.inputs import validation as check
+from shesha.kernels.crossvalidated_distances import centred_products, crossvalidated_products
+from shesha.kernels.noise_covariance import estimate_noise, residuals
+from shesha.kernels.trial_geometry import centre_and_scale, compress_columns, half_sums
+from shesha.neuro._order_null import Null, Orders, over_orders
+from shesha.neuro._trials import Conditions, Trials
+from shesha.neuro.trial_halves import Halves, How
+from shesha.neuro.trial_split import FEWEST_CONDITIONS
+from shesha.results import TrialScore
+from shesha.support.seeds import spawn
+from shesha.support.types import Labels, Matrix, Seed
+
+_ROUNDING = 1e-12
+"""Share of the squared products that rounding leaves of equal ones when they are centred."""
+
+
+@dataclass(frozen=True, eq=False)
+class WhitenedScore:
+    """Trials with their halves, ready to be scored with any condition of any trial."""
+
+    rows: Matrix
+    n_conditions: int
+    n_channels: int
+    halves: Halves
+    shrinkage: float | None
+
+    def value(self, codes: Labels) -> float:
+        """Mean over the splits that have a value."""
+        left, dof = residuals(self.rows, codes)
+        noise = estimate_noise(left, dof, self.n_channels, self.shrinkage) if dof > 0 else None
+        if noise is None:
+            return float("nan")
+        white = noise.whitened(self.rows)
+        squares = np.einsum("ij,ij->i", white, white)
+        told = np.column_stack([white, squares, np.ones(len(white))])
+        sums = half_sums(told, codes, self.n_conditions, self.halves.unit, self.halves.first)
+        found = [_cosine(one, other) for one, other in zip(*sums, strict=True)]
+        known = [value for value in found if value == value]
+        return float(np.mean(known)) if known else float("nan")
+
+
+def _cosine(first: Matrix, second: Matrix) -> float:
+    """Cosine of the centred products of the conditions that have two trials in both halves."""
+    kept = (first[:, -1] > 1) & (second[:, -1] > 1)
+    if kept.sum() < FEWEST_CONDITIONS:
+        return float("nan")
+    products = [
+        crossvalidated_products(half[kept, :-2], half[kept, :-2], half[kept, -2], half[kept, -1])
+        for half in (first, second)
+    ]
+    one, other = (centred_products(both) for both in products)
+    length, whole = (float(np.prod([np.linalg.norm(both) for both in pair])) for pair in ((one, other), products))
+    return float(np.einsum("ij,ij->", one, other)) / length if length > _ROUNDING * whole else float("nan")
+
+
+def wuc(
+    X: Any,
+    conditions: Conditions,
+    *,
+    how: How = "odd-even",
+    normalize: bool = True,
+    shrinkage: float | Literal["ledoit-wolf"] = "ledoit-wolf",
+    n_splits: int = 20,
+    n_blocks: int = 8,
+    min_trials: int = 4,
+    n_permutations: int = 200,
+    null: Null = "shift",
+    blocks: ArrayLike | None = None,
+    block_length: int | None = None,
+    alpha: float = 0.05,
+    seed: Seed = 0,
+) -> TrialScore:
+    """Whitened unbiased cosine between the distances of the conditions in two halves of the trials.
+
+    Trials are whitened by the covariance of their noise; distances within a half never multiply a trial with itself,
+    so that noise adds nothing; and the cosine allows for distances that share a condition, which makes it that of the
+    centred inner products (Diedrichsen et al. 2021). Unlike the rank correlation of ordinary distances it is not
+    raised by conditions that are noisier than others in both halves.
+
+    Parameters
+    ----------
+    X, conditions, how, normalize, n_splits, n_blocks
+        As for `trial_split`.
+    shrinkage : 'ledoit-wolf' or float
+        How far the covariance of the noise is shrunk towards equal variances: by the intensity of Ledoit and Wolf
+        (2004), or by a share in (0, 1].
+    min_trials : int
+        Conditions with fewer trials are left out; in a half, those with fewer than two.
+    n_permutations, null, blocks, block_length, alpha, seed
+        As for `trial_split`. The noise is estimated anew for every order.
+
+    Returns
+    -------
+    TrialScore
+        In [-1, 1]; NaN, with a reason and a warning, where fewer than three conditions have two trials in both halves,
+        or trials of a condition do not vary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> shown = rng.integers(6, size=240)
+    >>> X = rng.poisson(rng.gamma(2, 2, size=(6, 30))[shown])
+    >>> found = wuc(X, shown, seed=0)
+    >>> round(found.observed, 3), round(found.null_mean, 2), found.significant
+    (0.99, 0.05, True)
+    """
+    check.boolean(normalize, "normalize")
+    intensity = None if shrinkage == "ledoit-wolf" else check.fraction(shrinkage, "shrinkage")
+    trials = Trials.build(X, conditions, min_trials=check.count(min_trials, "min_trials", minimum=2))
+    halves = Halves.build(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
+    orders = Orders.build(
+        trials.n_trials, n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
+    )
+    options = {"how": how, "normalize": bool(normalize), "shrinkage": shrinkage, "null": null}
+    return wuc_score(trials, halves, orders, normalize, intensity, options)
+
+
+def wuc_score(
+    trials: Trials, halves: Halves, orders: Orders, normalize: bool, shrinkage: float | None, options: dict[str, Any]
+) -> TrialScore:
+    """Score trials that are checked."""
+    rows = compress_columns(centre_and_scale(trials.rates, unit=normalize, centred=False))
+    score = WhitenedScore(rows, trials.n_conditions, trials.n_neurons, halves, shrinkage)
+    enough = trials.n_conditions >= FEWEST_CONDITIONS
+    values = over_orders(lambda order: score.value(trials.codes[order]), orders) if enough else np.full(1, np.nan)
+    return orders.summarise(
+        f"whitened unbiased cosine ({halves.text})",
+        values,
+        trials,
+        reason="fewer than three conditions have two trials in both halves, or trials of a condition do not vary",
+        n_conditions=trials.n_conditions,
+        notes=trials.notes,
+        options=options,
+    )

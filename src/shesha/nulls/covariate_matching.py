@@ -1,0 +1,59 @@
+"""Rows that are alike in several respects: small groups of near rows, among which rows take each other's place."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.nulls.designs import cross_with_blocks, rows_of_a_stratum
+from shesha.nulls.exchange import Exchange
+from shesha.support.types import Index, Matrix
+
+
+def match_by_distance(distances: Matrix, name: str, blocks: ArrayLike | None = None) -> Exchange:
+    """Say that rows take the place of rows near to them only.
+
+    The row farthest from all others is put together with its nearest ones, then the farthest of those that are left:
+    so no outlying row is left with strangers. Equal rows stay together, as classes do.
+
+    Parameters
+    ----------
+    distances : array of shape (n, n)
+        Between rows, in what they are to be alike.
+    name : str
+        What the design's text calls that.
+    blocks : array of shape (n,), optional
+        Labels; rows never leave their block either.
+
+    Returns
+    -------
+    Exchange
+
+    Examples
+    --------
+    >>> position = np.array([0.0, 9.0, 0.1, 9.1, 0.2, 9.2])
+    >>> found = alike(abs(position[:, None] - position), "place")
+    >>> found.text, found.block.tolist()
+    ('rows of like place', [1, 0, 1, 0, 1, 0])
+    """
+    n = len(distances)
+    size = rows_of_a_stratum(n)
+    codes = np.full(n, -1)
+    code = 0
+    for row in np.argsort(-distances.sum(axis=1), kind="stable"):
+        if codes[row] >= 0:
+            continue
+        free = np.flatnonzero(codes < 0)
+        codes[_group(distances[row, free], free, size)] = code
+        code += 1
+    named = (f"rows of like {name}", *(["within blocks"] if blocks is not None else []))
+    return Exchange(n, cross_with_blocks(codes, blocks), named=named)
+
+
+def _group(near: Matrix, free: Index, size: int) -> Index:
+    """Choose the nearest rows, and all that are as near as the last of them; a rest too small for a group joins."""
+    if len(free) < 2 * size:
+        return free[near <= 0] if (near <= 0).sum() >= size else free
+    limit = np.partition(near, size - 1)[size - 1]
+    # Equal rows belong together, rows that merely tie do not.
+    return free[near <= limit] if limit <= 0 else free[np.argsort(near, kind="stable")[:size]]

@@ -1,0 +1,108 @@
+"""The permutations that a null is made of: drawn from a design, or given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.inputs import validation as check
+from shesha.nulls.designs import exchange
+from shesha.nulls.exchange import Exchange
+from shesha.support.seeds import generator
+from shesha.support.types import Index, Seed
+from shesha.support.warnings import CalibrationWarning, warn
+
+
+class Design(TypedDict, total=False):
+    """What `exchange` takes, for functions that hand it on."""
+
+    blocks: ArrayLike | None
+    groups: ArrayLike | None
+    within: ArrayLike | None
+    shift: bool
+    block_length: int | None
+
+
+def draw_permutations(
+    n: int,
+    n_permutations: int,
+    alpha: float,
+    *,
+    design: Design | Exchange | None = None,
+    permutations: ArrayLike | None = None,
+    seed: Seed = None,
+) -> tuple[list[Index], str]:
+    """Return the permutations to use, and in words what they exchange.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    n_permutations, alpha
+        As for `shesha.calibrate`: a level that no result could reach is refused.
+    design : dict or Exchange, optional
+        Arguments of `exchange`, where those that are None or False count as not given; or what it returns.
+    permutations : array of shape (n_permutations, n), optional
+        To use instead.
+    seed : int, Generator or None
+
+    Returns
+    -------
+    list of arrays of shape (n,), and str
+        Fewer than asked for where all circular shifts are fewer.
+
+    Examples
+    --------
+    >>> orders, text = draw_permutations(30, 200, 0.05, design={"shift": True}, seed=0)
+    >>> len(orders), text
+    (29, 'circular shifts')
+    """
+    asked = {} if isinstance(design, Exchange) else nonempty_arguments(design)
+    if permutations is None:
+        found = design if isinstance(design, Exchange) else exchange(n, **asked)
+        found.require_enough(n_permutations, alpha)
+        return found.draws(n_permutations, generator(seed)), found.text
+    if asked:
+        raise ValueError(f"permutations must come alone, got {' and '.join(asked)} as well")
+    orders = _check_permutations(permutations, n)
+    exchange(n).require_enough(len(orders), alpha)
+    _warn_of_repeats(orders, alpha)
+    return orders, "as given"
+
+
+def nonempty_arguments(design: Design | None) -> dict[str, Any]:
+    """Return the arguments that say something."""
+    return {name: value for name, value in (design or {}).items() if value is not None and value is not False}
+
+
+def _warn_of_repeats(orders: Sequence[Index], alpha: float) -> None:
+    """Say so where the draws mostly repeat a few permutations: a p-value then claims more than they can tell."""
+    different = len({order.tobytes() for order in identity_first(orders)})
+    if different < 0.5 / alpha:
+        warn(
+            f"permutations hold, with the identity, {different} different ones where the level {alpha:g} needs "
+            f"{1 / alpha:g}: the p-value says less than it seems",
+            CalibrationWarning,
+        )
+
+
+def _check_permutations(permutations: ArrayLike, n: int) -> list[Index]:
+    expected = f"permutations must be integers of shape (n_permutations, {n})"
+    try:
+        array = np.asarray(permutations)
+    except ValueError:
+        raise ValueError(f"{expected}, got lists of unequal length") from None
+    if array.ndim != 2 or array.shape[1] != n or array.dtype.kind not in "iu" or not len(array):
+        raise ValueError(f"{expected}, got shape {array.shape}")
+    wrong = np.flatnonzero((np.sort(array, axis=1) != np.arange(n)).any(axis=1))
+    if len(wrong):
+        raise ValueError(f"permutations must each name every row once, got others in lines {check.join_items(wrong)}")
+    return list(array.astype(np.intp))
+
+
+def identity_first(orders: Sequence[Index]) -> list[Index]:
+    """Put the identity before the orders: observed and null then come from the same kernel."""
+    return [np.arange(len(orders[0])), *orders]

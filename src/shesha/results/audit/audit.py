@@ -1,0 +1,281 @@
+"""What an audit found: faults of the data, stability, spectrum, agreement with labels, drift."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Self
+
+from shesha.report import Metric, Page, as_text
+from shesha.results.audit.dependence import Dependence
+from shesha.results.audit.doubts import Doubts
+from shesha.results.audit.label_classes import LabelClasses
+from shesha.results.audit.sections import list_indices, sections
+from shesha.results.base import Result
+from shesha.results.draw_docs import draws_axes
+from shesha.results.stability.chance import Chance
+from shesha.results.stability.drift_path import DriftPath
+from shesha.results.stability.estimate import Estimate
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class Faults(Result):
+    """What is wrong with the numbers of a representation; row and column numbers count from 0."""
+
+    not_finite: int = 0
+    """Entries that are NaN or infinite."""
+    not_finite_rows: tuple[int, ...] = ()
+    zero_rows: tuple[int, ...] = ()
+    duplicate_rows: tuple[int, ...] = ()
+    """Rows that repeat an earlier one exactly."""
+    constant_columns: tuple[int, ...] = ()
+
+    def lines(self) -> list[str]:
+        """Describe each fault: how many, and which."""
+        found = [
+            (f"NaN or infinite entries: {self.not_finite:,}, in rows", self.not_finite_rows),
+            (f"zero rows: {len(self.zero_rows):,}, rows", self.zero_rows),
+            (f"rows that repeat an earlier one: {len(self.duplicate_rows):,}, rows", self.duplicate_rows),
+            (f"constant columns: {len(self.constant_columns):,}, columns", self.constant_columns),
+        ]
+        return [f"{text} {list_indices(where)}" for text, where in found if where]
+
+
+@dataclass(frozen=True)
+class Meaning(Result):
+    """How one number of an audit is called and read."""
+
+    title: str
+    line: str
+    """What it says and what it does not."""
+    asks: str = ""
+    """What it says."""
+    caution: str = ""
+    """What it does not say."""
+
+
+@dataclass(frozen=True)
+class RepresentationAudit(Result):
+    """The findings about one representation."""
+
+    name: str
+    n_samples: int
+    n_features: int
+    """0 where only distances between rows are known."""
+    faults: Faults
+    left_out: tuple[int, ...] = ()
+    """Rows without a direction under the metric, which were not scored."""
+    scores: dict[str, Estimate] = field(default_factory=dict)
+    """Stability scores that need the rows alone, by name."""
+    chances: dict[str, Chance] = field(default_factory=dict)
+    """Chance levels of those of them that have one here."""
+    descriptors: dict[str, float] = field(default_factory=dict)
+    supervised: dict[str, Estimate] = field(default_factory=dict)
+    """Scores that need labels, by name."""
+    reason: str = ""
+    """Why there are no scores."""
+    dependence: Dependence | None = None
+    """Whether rows look dependent; None where a design was given, or nothing was scored."""
+    doubts: Doubts | None = None
+    """What could be wrong with the scores; None where nothing was scored."""
+    supervised_chances: dict[str, Chance] = field(default_factory=dict)
+    """Chance levels of the scores that need labels: their values where labels mean nothing."""
+    same_width: Estimate | None = None
+    """The feature split of as many random features as the narrowest representation has, over several choices of them;
+    None where all have as many."""
+
+    @property
+    def ranking_score(self) -> Estimate | None:
+        """The score by which representations of one audit can be ranked: with as many features each."""
+        return self.feature_split if self.same_width is None else self.same_width
+
+    @property
+    def feature_split(self) -> Estimate | None:
+        """Stability across halves of the features."""
+        return self.scores.get("feature_split")
+
+    @property
+    def basis_averaged_split(self) -> Estimate | None:
+        """The same after random rotations."""
+        return self.scores.get("basis_averaged_split")
+
+    @property
+    def chance(self) -> Chance | None:
+        """Chance level of the feature split."""
+        return self.chances.get("feature_split")
+
+    @property
+    def effective_rank(self) -> float:
+        """Number of directions that carry the spread."""
+        return self.descriptors.get("effective_rank", float("nan"))
+
+    @property
+    def participation_ratio(self) -> float:
+        """The same, counting mostly the largest directions."""
+        return self.descriptors.get("participation_ratio", float("nan"))
+
+    @property
+    def anisotropy(self) -> float:
+        """Share of the variance along the first principal direction."""
+        return self.descriptors.get("anisotropy", float("nan"))
+
+    @property
+    def n_used(self) -> int:
+        """Rows that were scored: all but those left out, or none."""
+        return 0 if self.reason else self.n_samples - len(self.left_out)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON: each score and descriptor under its own name."""
+        plain = super().to_dict()
+        scores, chances, descriptors = (plain.pop(name) for name in ("scores", "chances", "descriptors"))
+        named = {name: scores.get(name) for name in (*_LEADING, *scores)}
+        described = {name: float("nan") for name in _DESCRIPTORS} | descriptors
+        return {**plain, **named, "chance": chances.get("feature_split"), **described}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """Return the findings that `to_dict` gave plain values of, also after JSON has had them."""
+        own = {one.name for one in fields(cls)}
+        rest = {name: value for name, value in plain.items() if name not in own | {"chance"}}
+        scores = {name: value for name, value in rest.items() if isinstance(value, Mapping)}
+        # Both are there, or neither is: what was not scored has names without values.
+        numbers = {name: value for name, value in rest.items() if name not in (*scores, *_LEADING)} if scores else {}
+        chances = {} if plain.get("chance") is None else {"feature_split": plain["chance"]}
+        found = {**plain, "scores": scores, "chances": chances, "descriptors": numbers}
+        return super().from_dict(found)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table of one row."""
+        import pandas as pd
+
+        return pd.DataFrame([self.row()])
+
+    def row(self) -> dict[str, Any]:
+        """Return the findings as one flat record."""
+        flat: dict[str, Any] = {
+            "representation": self.name,
+            "n_samples": self.n_samples,
+            "n_features": self.n_features,
+            "n_used": self.n_used,
+            "not_finite": self.faults.not_finite,
+            "zero_rows": len(self.faults.zero_rows),
+            "duplicate_rows": len(self.faults.duplicate_rows),
+            "constant_columns": len(self.faults.constant_columns),
+        }
+        estimates: dict[str, Estimate | None] = dict.fromkeys(_LEADING)
+        for name, found in {**estimates, **self.scores, **self.supervised}.items():
+            for part in ("value", "low", "high"):
+                column = name if part == "value" else f"{name}_{part}"
+                flat[column] = float("nan") if found is None else getattr(found, part)
+        flat["chance_level"] = self.chance.level if self.chance else float("nan")
+        flat["chance_threshold"] = self.chance.threshold if self.chance else float("nan")
+        flat["p_value"] = self.chance.p_value if self.chance else float("nan")
+        for name in self.supervised:
+            chance = self.supervised_chances.get(name)
+            flat[f"{name}_chance"] = chance.level if chance else float("nan")
+            flat[f"{name}_p_value"] = chance.p_value if chance else float("nan")
+        flat |= {name: float("nan") for name in _DESCRIPTORS} | self.descriptors
+        flat["doubts"] = "" if self.doubts is None else ", ".join(self.doubts.names)
+        flat["reason"] = self.reason
+        return flat
+
+
+_LEADING = ("feature_split", "basis_averaged_split")
+"""What stands first, even where nothing could be scored."""
+_DESCRIPTORS = ("effective_rank", "participation_ratio", "anisotropy")
+"""What a table has a column for even where nothing could be scored."""
+
+
+@dataclass(frozen=True)
+class Audit(Result):
+    """The findings about one or several representations of the same inputs."""
+
+    representations: tuple[RepresentationAudit, ...]
+    drift: DriftPath | None = None
+    drift_reason: str = ""
+    """Why there is no drift although there are several representations."""
+    options: dict[str, Any] = field(default_factory=dict)
+    meanings: dict[str, Meaning] = field(default_factory=dict)
+    """What each number is called, says and does not say, in the order of the report."""
+    labels: LabelClasses | None = None
+    """The classes of the labels; None where none were given."""
+    interrupted: bool = False
+    """Whether representations are missing, because Ctrl-C ended the audit."""
+
+    def __iter__(self) -> Iterator[RepresentationAudit]:
+        """Go through the lines."""
+        return iter(self.representations)
+
+    def __getitem__(self, name: str) -> RepresentationAudit:
+        """Return the findings about the representation of this name."""
+        for found in self.representations:
+            if found.name == name:
+                return found
+        raise KeyError(f"name must be one of {', '.join(found.name for found in self.representations)}, got {name!r}")
+
+    @property
+    def ranking(self) -> tuple[str, ...]:
+        """Names from the most to the least stable (feature split); those without a score are left out.
+
+        More features are more stable by that alone: where representations differ in their number, the score of as many
+        features each decides (`equal_width_scores`).
+        """
+        scored = [
+            one
+            for one in self.representations
+            if one.ranking_score and one.ranking_score.value == one.ranking_score.value
+        ]
+        return tuple(one.name for one in sorted(scored, key=lambda one: -_value(one.ranking_score)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        plain = super().to_dict()
+        del plain["meanings"]
+        return plain
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per representation, drift and the scores of as many features each included."""
+        import pandas as pd
+
+        table = pd.DataFrame([found.row() for found in self.representations])
+        if any(found.same_width is not None for found in self.representations):
+            for part in ("value", "low", "high"):
+                column = "same_width" if part == "value" else f"same_width_{part}"
+                table[column] = [_part(found.same_width, part) for found in self.representations]
+        if self.drift is not None:
+            table["drift_from_first"] = self.drift.from_first
+            table["drift_from_previous"] = self.drift.from_previous
+        return table
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw both split scores with their intervals and the chance threshold, in the order given."""
+        from shesha.results.audit.plot import draw
+
+        return draw(self, ax)
+
+    def _page(self) -> Page:
+        from shesha.results.audit.page import audit_page
+
+        return audit_page(self)
+
+    def _metrics(self, model: str) -> list[Metric]:
+        from shesha.results.audit.page import audit_metrics
+
+        return audit_metrics(self)
+
+    def __str__(self) -> str:
+        """Print the findings, each with what it means and what it does not."""
+        return as_text(sections(self))
+
+
+def _value(found: Estimate | None) -> float:
+    return _part(found, "value")
+
+
+def _part(found: Estimate | None, part: str) -> float:
+    return float("nan") if found is None else float(getattr(found, part))

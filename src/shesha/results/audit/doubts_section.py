@@ -1,0 +1,36 @@
+"""What could be wrong with the numbers of an audit, in front of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from shesha.report import Point, Section
+from shesha.results.audit.tables import list_names
+
+if TYPE_CHECKING:
+    from shesha.results.audit.audit import Audit
+    from shesha.results.audit.doubts import Doubt
+
+_EFFECT = "Effect: how much of the feature split, or what share of the data, hangs on it. First what could change most."
+
+
+def doubts(audit: Audit, words: Callable[[str], str] = str) -> Section | None:
+    """What could be wrong, what could change the most first; what several representations share is told once."""
+    with_it: dict[str, list[tuple[Doubt, str]]] = {}
+    for one in audit.representations:
+        for doubt in one.doubts or ():
+            with_it.setdefault(doubt.name, []).append((doubt, one.name))
+    if not with_it:
+        return None
+    several = len(audit.representations)
+    worst = {name: max(found, key=lambda pair: pair[0].effect) for name, found in with_it.items()}
+    points = []
+    for name, (doubt, most) in sorted(worst.items(), key=lambda item: -item[1][0].effect):
+        names = [one for _, one in with_it[name]]
+        where = "" if several == 1 else f"{list_names(names, several)}, "
+        most_in = f"most in {most}: " if len(names) > 1 else ""
+        points.append(
+            Point(name, f"{where}{doubt.evidence}", f"{most_in}{words(doubt.text)}.", f"{words(doubt.advice)}.")
+        )
+    return Section("What could be wrong", tuple(points), _EFFECT)

@@ -1,0 +1,168 @@
+"""What an audit comes to, in a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from shesha.report import Section, texts
+from shesha.results.audit.tables import interval, list_names
+from shesha.results.stability.estimate import Estimate
+
+if TYPE_CHECKING:
+    from shesha.results.audit.audit import Audit, RepresentationAudit
+
+_ALIGNMENT = "supervised_alignment"
+
+
+def headline(audit: Audit) -> Section:
+    """Say what was audited, what is above chance, what is most stable, and what the labels have to do with it."""
+    told = [_chance(audit), _order(audit), _labels(audit)]
+    return Section(_title(audit), texts(told))
+
+
+def _title(audit: Audit) -> str:
+    found = audit.representations
+    rows, features = {one.n_samples for one in found}, {one.n_features for one in found}
+    size = f"{_format_range(rows)} rows"
+    if features == {0}:
+        size = f"distances of {size}"
+    elif 0 not in features:
+        size += f" x {_format_range(features)} features"
+    what = found[0].name if len(found) == 1 else f"{len(found)} representations"
+    return f"Audit of {what}: {size}"
+
+
+def _format_range(numbers: set[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _chance(audit: Audit) -> str:
+    scored = [one for one in audit.representations if _has_value(one.feature_split)]
+    if not scored:
+        return _no_scores_sentence(audit)
+    fitted = [one for one in scored if one.doubts is not None and "whitened" in one.doubts]
+    asked = [one for one in scored if one not in fitted and one.chance is not None]
+    above = [one for one in asked if one.chance is not None and one.chance.significant]
+    below = [one for one in asked if one not in above]
+    unasked = [one for one in scored if one not in fitted and one.chance is None]
+    told = [_fitted_axes_sentence(audit, fitted)] if fitted else []
+    for said, ones in (("Stable above chance", above), ("Not above chance", below), ("Stability", unasked)):
+        if ones:
+            which = (
+                "" if len(audit.representations) == 1 else f"{list_names(_names(ones), len(audit.representations))}, "
+            )
+            told.append(f"{said}: {which}feature-split stability {_values(ones)}{_p_values(ones)}.")
+    return " ".join(told)
+
+
+def _fitted_axes_sentence(audit: Audit, found: Sequence[RepresentationAudit]) -> str:
+    """Halves of columns that were made uncorrelated share nothing, whatever the geometry: lead with random axes."""
+    which = "" if len(audit.representations) == 1 else f"{list_names(_names(found), len(audit.representations))}, "
+    known = [one.basis_averaged_split for one in found]
+    low, high = (choose(_number(one) for one in known) for choose in (min, max))
+    value = interval(known[0], 2) if len(known) == 1 else f"{low:.2f} to {high:.2f}"
+    return (
+        f"Axes were fitted to the rows (principal components): {which}basis-averaged stability {value}; the feature "
+        "split says nothing of such columns."
+    )
+
+
+def _no_scores_sentence(audit: Audit) -> str:
+    if any(one.supervised for one in audit.representations):
+        return "Of distances between rows, agreement with labels can be told, but no stability."
+    return "Nothing could be scored; the reasons stand below."
+
+
+def _values(found: Sequence[RepresentationAudit]) -> str:
+    known = [one.feature_split for one in found if one.feature_split is not None]
+    if len(known) == 1:
+        return interval(known[0], 2)
+    low, high = (round(choose(one.value for one in known), 2) for choose in (min, max))
+    return f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
+
+
+def _p_values(found: Sequence[RepresentationAudit]) -> str:
+    known = [one.chance.p_value for one in found if one.chance is not None]
+    if not known:
+        return "; no chance level was drawn"
+    low, high = min(known), max(known)
+    return f", p = {low:.2g}" if f"{low:.2g}" == f"{high:.2g}" else f", p = {low:.2g} to {high:.2g}"
+
+
+def _order(audit: Audit) -> str:
+    if len(audit.ranking) < 2:
+        return ""
+    ordered = [audit[name] for name in audit.ranking]
+    first, last = ordered[0], ordered[-1]
+    tied = [one for one in ordered[1:] if _high(one) >= _low(first)]
+    where = ""
+    if first.same_width is not None:
+        where = f" with {first.same_width.n_features:,} features each"
+    if len(tied) == len(ordered) - 1:
+        told = f"No order of stability{where}: intervals overlap."
+    else:
+        beside = f", its interval overlapping {list_names(_names(tied), len(ordered))}" if tied else ""
+        most, least = (f"{one.name} ({_value(one):.2f}" for one in (first, last))
+        told = f"Most stable{where}: {most}{beside}); least: {least})."
+    return told + _width_order_sentence(audit, first)
+
+
+def _width_order_sentence(audit: Audit, first: RepresentationAudit) -> str:
+    """Warn of an order that widths alone make."""
+    if first.same_width is None:
+        if len({one.n_features for one in audit.representations if _has_value(one.feature_split)}) > 1:
+            return " Beware: features differ in number, and more of them are more stable by that alone."
+        return ""
+    widest = max(audit.representations, key=lambda one: _number(one.feature_split))
+    if widest.name == first.name:
+        return ""
+    return (
+        f" With all {widest.n_features:,} features {widest.name} scores higher "
+        f"({_number(widest.feature_split):.2f}): more features are more stable by that alone."
+    )
+
+
+def _labels(audit: Audit) -> str:
+    if audit.labels is None:
+        return ""
+    told = f"Labels: {audit.labels}."
+    known = [one for one in audit.representations if _has_value(one.supervised.get(_ALIGNMENT))]
+    if not known:
+        return told
+    best = max(known, key=lambda one: one.supervised[_ALIGNMENT].value)
+    where = f" closest in {best.name}" if len(known) > 1 else " closer than others"
+    found = interval(best.supervised[_ALIGNMENT], 2)
+    if best.supervised[_ALIGNMENT].low <= 0 or _not_above_chance(best):
+        return f"{told} Rows of a class are no closer than others{' anywhere' * (len(known) > 1)} (alignment {found})."
+    return f"{told} Rows of a class are{where} (alignment {found}, of at most {audit.labels.highest_alignment:.2f})."
+
+
+def _not_above_chance(one: RepresentationAudit) -> bool:
+    chance = one.supervised_chances.get(_ALIGNMENT)
+    return chance is not None and not chance.significant
+
+
+def _names(found: Sequence[RepresentationAudit]) -> list[str]:
+    return [one.name for one in found]
+
+
+def _has_value(found: Estimate | None) -> bool:
+    return found is not None and found.value == found.value
+
+
+def _number(found: Estimate | None) -> float:
+    return found.value if found is not None and found.value == found.value else -2.0
+
+
+def _value(one: RepresentationAudit) -> float:
+    return _number(one.ranking_score)
+
+
+def _low(one: RepresentationAudit) -> float:
+    return float("nan") if one.ranking_score is None else one.ranking_score.low
+
+
+def _high(one: RepresentationAudit) -> float:
+    return float("nan") if one.ranking_score is None else one.ranking_score.high

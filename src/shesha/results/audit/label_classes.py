@@ -1,0 +1,51 @@
+"""Which labels an audit was given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb, sqrt
+
+from shesha.results.base import Result
+
+_NAMED = 4
+
+
+@dataclass(frozen=True)
+class LabelClasses(Result):
+    """The classes of the labels, in the order of their names, and how many rows each has."""
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    column: str = ""
+    """Where the labels came from; empty where they were given as an array."""
+
+    @property
+    def highest_alignment(self) -> float:
+        """About the highest alignment with the labels that distances without ties can reach.
+
+        A rank correlation with two values, of which one has the share q: sqrt(3 q (1 - q)).
+
+        Examples
+        --------
+        >>> round(LabelClasses(tuple("abcdefghij"), (90,) * 10).highest_alignment, 2)
+        0.52
+        """
+        pairs = comb(sum(self.sizes), 2)
+        within = sum(comb(size, 2) for size in self.sizes) / pairs if pairs else 0.0
+        return sqrt(3 * within * (1 - within))
+
+    def __str__(self) -> str:
+        """Print how many classes there are, and the largest of them.
+
+        Examples
+        --------
+        >>> print(LabelClasses(("B", "T", "NK"), (20, 60, 5), "cell_type"))
+        cell_type, 3 classes of 5 to 60 rows: T (60), B (20), NK (5)
+        """
+        low, high = min(self.sizes), max(self.sizes)
+        rows = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        largest = sorted(zip(self.names, self.sizes, strict=True), key=lambda one: -one[1])
+        named = ", ".join(f"{name} ({size:,})" for name, size in largest[:_NAMED])
+        more = f", and {len(self.names) - _NAMED} more" if len(self.names) > _NAMED else ""
+        column = f"{self.column}, " if self.column else ""
+        return f"{column}{len(self.names)} classes of {rows} rows: {named}{more}"

@@ -1,0 +1,112 @@
+"""An audit as a page: the headline, the scores that decide, what to doubt, then every number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shesha.report import Column, Drawing, Metric, Page, Part, Section, Strip, Table, Text
+from shesha.results.audit.doubts_section import doubts
+from shesha.results.audit.headline import headline
+from shesha.results.audit.readings import readings
+from shesha.results.audit.sections import data, drift, notes
+from shesha.results.audit.tables import interval, place, tables
+from shesha.results.generic_page import what_was_run
+
+if TYPE_CHECKING:
+    from shesha.results.audit.audit import Audit, RepresentationAudit
+    from shesha.results.stability.estimate import Estimate
+
+_QUESTION = (
+    "Is the geometry of {these} stable, that is, do random halves of the features agree on which rows are near which? "
+    "Is that more than chance gives, and what could make it look better than it is?"
+)
+_NO_DOUBT = "Nothing was found that the stability hangs on. That says nothing of how the rows were chosen."
+_DRAWN = 24
+"""More representations do not fit one picture."""
+_DESIGN = (
+    "No design was given: rows count as independent inputs. Rows that belong together (of a donor, a session, a "
+    "series) must be said, or p-values are too small."
+)
+
+
+def audit_page(audit: Audit) -> Page:
+    """Return the page of an audit."""
+    head, found = headline(audit), doubts(audit)
+    one = len(audit.representations) == 1
+    sections = [data(audit), *tables(audit), drift(audit), readings(audit), notes(audit)]
+    picture = [_picture(audit)] if 2 < len(audit.ranking) <= _DRAWN else []
+    return Page(
+        title=head.title,
+        question=_QUESTION.format(these="this representation" if one else "these representations"),
+        answer=tuple(part.text for part in head.parts if isinstance(part, Text)),
+        numbers=_numbers(audit),
+        doubts=(*found.parts, Text(found.explanation)) if found else (Text(_NO_DOUBT), *_dependence_parts(audit)),
+        sections=(*picture, *(section for section in sections if section is not None)),
+        ran=(("data", _sizes(audit)), *what_was_run(audit)),
+    )
+
+
+def audit_metrics(audit: Audit) -> list[Metric]:
+    """Return the score that ranks, of each representation, for the head of a card."""
+    metrics = []
+    for one in audit.representations:
+        score, chance = one.ranking_score, one.chance
+        if score is None:
+            continue
+        beside = {} if chance is None else {"chance": chance.threshold, "p_value": chance.p_value}
+        metrics.append(Metric(one.name, _ranking_name(audit), score.value, score.low, score.high, **beside))
+    return metrics
+
+
+def _numbers(audit: Audit) -> tuple[Part, ...]:
+    """The score that ranks, beside its chance; agreement with labels where there is no stability."""
+    known = [one for one in audit.representations if one.ranking_score is not None]
+    if not known:
+        rest = tables(audit)
+        return tuple(part for section in rest for part in section.parts if isinstance(part, Table))[:1]
+    ranked = [Column("rank", tuple(str(place(audit, one.name)) for one in known))] if len(audit.ranking) > 1 else []
+    score = Column(
+        _ranking_name(audit),
+        tuple(interval(one.ranking_score) for one in known),
+        ">",
+        tuple(_strip(one, one.ranking_score) for one in known),
+    )
+    chance = Column("chance up to", tuple(f"{one.chance.threshold:.3f}" if one.chance else "" for one in known))
+    p_values = Column("p", tuple(f"{one.chance.p_value:.2g}" if one.chance else "" for one in known))
+    table = Table(
+        tuple(one.name for one in known), ((*ranked, score, chance, p_values),), "Stability", "representation"
+    )
+    return (table,)
+
+
+def _ranking_name(audit: Audit) -> str:
+    """Name the score that ranks."""
+    same_width = any(one.same_width is not None for one in audit.representations)
+    return "stability, with as many features each" if same_width else "feature-split stability"
+
+
+def _strip(one: RepresentationAudit, score: Estimate | None) -> Strip | None:
+    if score is None or score.value != score.value:
+        return None
+    return Strip(score.value, score.low, score.high, one.chance.threshold if one.chance else float("nan"))
+
+
+def _dependence_parts(audit: Audit) -> tuple[Part, ...]:
+    return (Text(_DESIGN),) if any(one.dependence is not None for one in audit.representations) else ()
+
+
+def _picture(audit: Audit) -> Section:
+    shows = (
+        "Both stability scores of each representation in the order given, with their intervals; dashed: what chance "
+        "rarely passes."
+    )
+    return Section("In the order given", (Drawing(shows, audit.plot),))
+
+
+def _sizes(audit: Audit) -> str:
+    several = [f"{one.name}: {one.n_samples:,} x {one.n_features:,}" for one in audit.representations]
+    sizes = {(one.n_samples, one.n_features) for one in audit.representations}
+    if len(sizes) == 1:
+        rows, features = sizes.pop()
+        return f"{len(several)} of {rows:,} rows x {features:,} features"
+    return "; ".join(several)

@@ -1,0 +1,57 @@
+"""An audit as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import nan
+from typing import TYPE_CHECKING
+
+from shesha.charts import Series, intervals
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from shesha.results.audit.audit import Audit, RepresentationAudit
+    from shesha.results.stability.estimate import Estimate
+
+
+_WITHIN_ONE = ("supervised_alignment", "variance_ratio", "zscore_separation", "label_conditioned_split")
+"""Scores of the labels that lie on the axis of the split scores."""
+
+
+def draw(audit: Audit, ax: Axes | None) -> Axes:
+    """Draw the split scores of each representation with their intervals and the chance threshold.
+
+    Of one representation, each score has a place of its own, those of the labels as well.
+    """
+    found = audit.representations
+    if len(found) == 1:
+        return _plot_representation(audit, found[0], ax)
+    scores = {
+        "feature split": _series([one.feature_split for one in found]),
+        "basis averaged": _series([one.basis_averaged_split for one in found]),
+    }
+    thresholds = [nan if one.chance is None else one.chance.threshold for one in found]
+    return intervals([one.name for one in found], scores, thresholds, label="stability", ax=ax)
+
+
+def _plot_representation(audit: Audit, one: RepresentationAudit, ax: Axes | None) -> Axes:
+    shown = {
+        "feature split": (one.feature_split, "feature_split"),
+        "basis averaged": (one.basis_averaged_split, "basis_averaged_split"),
+        **{
+            audit.meanings[name].title: (one.supervised[name], name)
+            for name in _WITHIN_ONE
+            if name in one.supervised and name in audit.meanings
+        },
+    }
+    chances = {**one.supervised_chances, **one.chances}
+    thresholds = [chances[name].threshold if name in chances else nan for _, name in shown.values()]
+    scores = {one.name: _series([estimate for estimate, _ in shown.values()])}
+    return intervals(list(shown), scores, thresholds, label="score", joined=False, ax=ax)
+
+
+def _series(found: Sequence[Estimate | None]) -> Series:
+    known = [(nan, nan, nan) if one is None else (one.value, one.low, one.high) for one in found]
+    values, lows, highs = zip(*known, strict=True)
+    return Series(values, lows, highs)

@@ -1,0 +1,172 @@
+"""What the numbers of an audit call for: a sentence on how to read one, where it could mislead here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from shesha.report import Item, Section
+from shesha.results.audit.tables import list_names
+from shesha.results.stability.estimate import Estimate
+
+if TYPE_CHECKING:
+    from shesha.results.audit.audit import Audit, RepresentationAudit
+
+_GAP = 0.05
+"""Smaller differences of two scores are not worth a sentence, however sure they are."""
+_MANY_FEATURES = 100
+Which = Callable[["RepresentationAudit"], bool]
+
+
+def readings(audit: Audit) -> Section | None:
+    """Return the sentences that these numbers call for; of numbers without a rule, what their mark says."""
+    scored = [one for one in audit.representations if not one.reason]
+    told = [
+        text
+        for name in audit.meanings
+        if any(_has(one, name) for one in scored)
+        for text in _reading_lines(audit, name)
+    ]
+    return Section("How to read these numbers", tuple(map(Item, told))) if told else None
+
+
+def _reading_lines(audit: Audit, name: str) -> list[str]:
+    if name not in _RULES:
+        meaning = audit.meanings[name]
+        return [f"{meaning.title}: {meaning.caution}"] if meaning.caution else []
+    found = []
+    for which, text in _RULES[name]:
+        names = [one.name for one in audit.representations if not one.reason and which(one)]
+        if names:
+            found.append(text.format(names=list_names(names, len(audit.representations)), **_placeholder_values(audit)))
+    return found
+
+
+def _placeholder_values(audit: Audit) -> dict[str, str]:
+    classes = audit.labels
+    if classes is None:
+        return {}
+    by_chance = (len(classes.names) - 1) / max(1, sum(classes.sizes) - 1)
+    return {"by_chance": f"{by_chance:.2g}", "highest": f"{classes.highest_alignment:.2f}"}
+
+
+def _has(one: RepresentationAudit, name: str) -> bool:
+    found = one.scores.get(name) or one.supervised.get(name)
+    if found is not None:
+        return found.value == found.value
+    return one.descriptors.get(name, float("nan")) == one.descriptors.get(name)
+
+
+def _is_clearly_above(one: Estimate | None, other: Estimate | None) -> bool:
+    """Whether a score is clearly above another: by intervals, where there are any."""
+    if one is None or other is None:
+        return False
+    apart = one.low > other.high if one.low == one.low and other.high == other.high else True
+    return apart and one.value - other.value >= _GAP
+
+
+def _depends_on_few_axes(one: RepresentationAudit) -> bool:
+    return _is_clearly_above(one.basis_averaged_split, one.feature_split) and not _geometry_without_axes(one)
+
+
+def _geometry_without_axes(one: RepresentationAudit) -> bool:
+    """No chance level on the axes themselves, and yet a geometry."""
+    not_above = one.chance is not None and not one.chance.significant
+    return not_above and _is_clearly_above(one.basis_averaged_split, one.feature_split)
+
+
+def _stable_on_given_axes(one: RepresentationAudit) -> bool:
+    return _is_clearly_above(one.feature_split, one.basis_averaged_split)
+
+
+def _noisy(one: RepresentationAudit) -> bool:
+    not_above = one.chance is not None and one.chance.observed == one.chance.observed and not one.chance.significant
+    return not_above and not _geometry_without_axes(one)
+
+
+def _full_rank(one: RepresentationAudit) -> bool:
+    return one.effective_rank >= 0.75 * min(one.n_features, one.n_used - 1)
+
+
+def _supervised_below(name: str, below: float) -> Which:
+    return lambda one: name in one.supervised and one.supervised[name].value < below
+
+
+def _labels_look_random(one: RepresentationAudit) -> bool:
+    found = one.supervised.get("variance_ratio")
+    return found is not None and found.low < 0.05
+
+
+def _many_features(one: RepresentationAudit) -> bool:
+    return one.n_features >= _MANY_FEATURES and _supervised_below("class_separation_ratio", 1.25)(one)
+
+
+_RULES: dict[str, list[tuple[Which, str]]] = {
+    "feature_split": [
+        (
+            _noisy,
+            "{names}: random halves of the features agree no better than unrelated ones would. The rows may still "
+            "differ in a few features, or in directions across them.",
+        ),
+    ],
+    "basis_averaged_split": [
+        (
+            _depends_on_few_axes,
+            "{names}: the basis-averaged score is above the feature split, so a few axes carry much of the geometry.",
+        ),
+        (
+            _geometry_without_axes,
+            "{names}: the axes share no geometry, but random directions do, as for principal components, which are "
+            "uncorrelated by construction. Read the basis-averaged score; for the other, audit the features that the "
+            "components were made of.",
+        ),
+        (
+            _stable_on_given_axes,
+            "{names}: the feature split is above the basis-averaged score, so the axes repeat one another more than "
+            "random directions would.",
+        ),
+    ],
+    "effective_rank": [
+        (
+            _full_rank,
+            "{names}: the spread fills most of the directions that there are. More is not better: noise fills all.",
+        )
+    ],
+    "participation_ratio": [
+        (
+            lambda one: one.participation_ratio < one.effective_rank / 10,
+            "{names}: the participation ratio is far below the effective rank: a few directions dominate a long tail.",
+        )
+    ],
+    "anisotropy": [
+        (
+            lambda one: one.anisotropy > 0.5,
+            "{names}: most of the variance lies along one direction: one strong signal or one artefact; look at it.",
+        )
+    ],
+    "supervised_alignment": [
+        (
+            lambda one: "supervised_alignment" in one.supervised,
+            "Alignment with the labels: these classes allow at most about {highest}, even where they are perfectly "
+            "apart.",
+        ),
+        (
+            _supervised_below("supervised_alignment", 0.1),
+            "{names}: little alignment does not mean that the labels cannot be decoded.",
+        ),
+    ],
+    "variance_ratio": [
+        (_labels_look_random, "Variance between classes: labels at random would give about {by_chance}, not 0."),
+    ],
+    "class_separation_ratio": [
+        (_many_features, "{names}: with many features even well separated classes come close to 1."),
+    ],
+    "zscore_separation": [
+        (
+            _supervised_below("zscore_separation", 0.1),
+            "Distance from other classes: labels at random give a little more than 0.",
+        ),
+    ],
+    "label_conditioned_split": [],
+}
+"""For each number, when a sentence is called for, and the sentence."""

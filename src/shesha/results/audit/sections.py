@@ -1,0 +1,112 @@
+"""An audit as sections: what it comes to, the data, a table of the numbers, and what these numbers call for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from shesha.report import Column, Either, Section, Table, Text
+from shesha.results.audit.doubts_section import doubts
+from shesha.results.audit.headline import headline
+from shesha.results.audit.readings import readings
+from shesha.results.audit.tables import list_names, tables
+
+if TYPE_CHECKING:
+    from shesha.results.audit.audit import Audit, RepresentationAudit
+
+_NAMED = 5
+_DRIFT = (
+    "1 - rank correlation of all distances: 0 the same geometry, 1 unrelated. A rotation or a rescaling is no drift."
+)
+_STABLE = "High stability is not correctness, and low stability is not loss of information."
+_MORE = "`shesha scores NAME` tells what a number means and what it does not."
+
+
+def list_indices(where: tuple[int, ...]) -> str:
+    """Name the first few of some rows or columns."""
+    text = ", ".join(map(str, where[:_NAMED]))
+    return text if len(where) <= _NAMED else f"{text}, ..."
+
+
+def sections(audit: Audit, words: Callable[[str], str] = str) -> list[Section]:
+    """Return the parts of the report; `words` puts reasons into a caller's words."""
+    parts = [
+        headline(audit),
+        doubts(audit, words),
+        data(audit, words),
+        *tables(audit, words),
+        drift(audit),
+        readings(audit),
+        notes(audit),
+    ]
+    return [part for part in parts if part is not None]
+
+
+def data(audit: Audit, words: Callable[[str], str] = str) -> Section | None:
+    """What is wrong with the data, each fault once with the representations that have it."""
+    several = len(audit.representations)
+    told: dict[str, list[str]] = {}
+    for one in audit.representations:
+        for fault in _faults(one):
+            told.setdefault(fault, []).append(one.name)
+    parts = tuple(Text(_about(names, several, words(text))) for text, names in told.items())
+    return Section("Data", parts) if parts else None
+
+
+def _about(names: list[str], several: int, text: str) -> str:
+    return text if several == 1 else f"{list_names(names, several)}: {text}"
+
+
+def _faults(one: RepresentationAudit) -> Iterable[str]:
+    yield from (f"! {fault}" for fault in one.faults.lines())
+    if one.reason:
+        yield f"! no scores: {one.reason}"
+    elif one.left_out:
+        rows = f"{len(one.left_out):,} rows that have no direction: {list_indices(one.left_out)}"
+        yield f"scored without the {rows}"
+
+
+def drift(audit: Audit) -> Section | None:
+    """How far the representations drift along their order."""
+    found = audit.drift
+    if audit.drift_reason:
+        return Section("Drift", (Text(f"none: {audit.drift_reason}"),))
+    if found is None:
+        return None
+    kinds = {"from the first": found.from_first, "from the previous": found.from_previous}
+    columns = [Column(head, tuple(_describe_drift(value) for value in values)) for head, values in kinds.items()]
+    why = tuple(Text(f"{name}: {reason}") for name, reason in zip(found.names, found.reasons, strict=False) if reason)
+    table = Table(found.names, (tuple(columns),), "Drift", "representation")
+    return Section("Drift along the order given", (Either(tuple(str(found).split("\n")), (table, *why)),), _DRIFT)
+
+
+def _describe_drift(value: float) -> str:
+    return "none" if value != value else f"{value:.4f}"
+
+
+def notes(audit: Audit) -> Section | None:
+    """What brackets and p-values are, and what was left out."""
+    told: dict[str, list[str]] = {}
+    for one in audit.representations:
+        for found in (*one.scores.values(), *one.supervised.values()):
+            dropped = [f"{found.pairs_dropped:,} undefined pairs left out"] if found.pairs_dropped else []
+            for text in (*found.warnings, *dropped):
+                told.setdefault(text, []).append(f"{one.name}, {found.variant}")
+    own = [f"{'; '.join(where)}: {text}" for text, where in told.items()]
+    parts = tuple(Text(text) for text in (*_general(audit), *own))
+    return Section("Notes", parts) if parts else None
+
+
+def _general(audit: Audit) -> Iterable[str]:
+    if audit.interrupted:
+        yield "Interrupted: the other representations were not audited."
+    level = audit.options.get("confidence", float("nan"))
+    if any(found.low == found.low for one in audit.representations for found in one.scores.values()):
+        kinds = "rows (other inputs of the same kind) and partitions of features"
+        yield f"Brackets: {100 * level:g}% intervals over {kinds}."
+    draws = {chance.n_permutations for one in audit.representations for chance in one.chances.values()}
+    if draws:
+        least = min(draws)
+        yield f"p compares with {least:,} random matchings of the rows and cannot fall below {1 / (least + 1):.2g}."
+    if any(one.feature_split is not None for one in audit.representations):
+        yield f"{_STABLE} {_MORE}"

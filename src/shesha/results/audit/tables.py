@@ -1,0 +1,166 @@
+"""The numbers of an audit as tables: one row per representation, one column per number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import nan
+from typing import TYPE_CHECKING
+
+from shesha.report import Column, Explained, Part, Section, Strip, Table, Text
+from shesha.results.stability.estimate import Estimate
+
+if TYPE_CHECKING:
+    from shesha.results.audit.audit import Audit, Meaning, RepresentationAudit
+
+_LEADING = "feature_split"
+_TIES = " ="
+
+
+def tables(audit: Audit, words: Callable[[str], str] = str) -> list[Section]:
+    """Return the tables of what was scored: stability, shape, agreement with the labels."""
+    scored = [one for one in audit.representations if not one.reason]
+    kinds = {
+        "Stability": [name for name in audit.meanings if any(name in one.scores for one in scored)],
+        "Shape": [name for name in audit.meanings if any(name in one.descriptors for one in scored)],
+        "Agreement with the labels": [name for name in audit.meanings if any(name in one.supervised for one in scored)],
+    }
+    return [_kind(audit, title, names, scored, words) for title, names in kinds.items() if names]
+
+
+def _kind(
+    audit: Audit,
+    title: str,
+    names: list[str],
+    scored: list[RepresentationAudit],
+    words: Callable[[str], str],
+) -> Section:
+    groups = [_number(audit, name, scored) for name in names]
+    if _LEADING in names:
+        groups = [_size(audit, scored), _place(audit, scored), *groups, _same_width_columns(scored)]
+    parts: list[Part] = [Table(tuple(one.name for one in scored), tuple(map(tuple, groups)), title, "representation")]
+    if any(cell.endswith(_TIES) for group in groups for column in group for cell in column.cells):
+        parts.append(Text("= after a rank: its interval overlaps that of the rank above."))
+    parts += [_explain(name, audit.meanings[name]) for name in names if audit.meanings[name].asks]
+    parts += [Text(words(text)) for text in _missing_reasons(audit, names, scored)]
+    return Section(title, tuple(parts))
+
+
+def _explain(name: str, meaning: Meaning) -> Explained:
+    says = f"{meaning.asks} {meaning.caution}".strip()
+    return Explained(
+        meaning.title, says, "reading_an_audit.md", f"shesha scores {name}", _lowercase_start(meaning.asks)
+    )
+
+
+def _number(audit: Audit, name: str, scored: list[RepresentationAudit]) -> list[Column]:
+    """One number of all representations, beside its chance level where one was drawn."""
+    title = audit.meanings[name].title
+    if any(name in one.descriptors for one in scored):
+        return [Column(title, tuple(_plain(one.descriptors.get(name)) for one in scored))]
+    chances = [one.chances.get(name) or one.supervised_chances.get(name) for one in scored]
+    known = [None if one is None or one.observed != one.observed else one for one in chances]
+    if not any((found := find_estimate(one, name)) and found.value == found.value for one in scored):
+        # The reason stands below the table.
+        return []
+    return [
+        Column(title, tuple(interval(find_estimate(one, name)) for one in scored), "<", _strips(audit, name, scored)),
+        Column("chance up to", tuple("" if one is None else f"{one.threshold:.3f}" for one in known)),
+        Column("p", tuple("" if one is None else f"{one.p_value:.2g}" for one in known)),
+    ]
+
+
+def _strips(audit: Audit, name: str, scored: list[RepresentationAudit]) -> tuple[Strip | None, ...]:
+    """Draw values on one scale, with what chance rarely passes."""
+    found = [(find_estimate(one, name), one.chances.get(name) or one.supervised_chances.get(name)) for one in scored]
+    return tuple(
+        None
+        if score is None or score.value != score.value
+        else Strip(score.value, score.low, score.high, nan if chance is None else chance.threshold)
+        for score, chance in found
+    )
+
+
+def _size(audit: Audit, scored: list[RepresentationAudit]) -> list[Column]:
+    if len({(one.n_samples, one.n_features) for one in audit.representations}) == 1:
+        return []
+    return [Column("rows x features", tuple(f"{one.n_samples:,} x {one.n_features or '-'}" for one in scored))]
+
+
+def place(audit: Audit, name: str) -> str:
+    """Return the place of a representation by its stability; nothing where it has none."""
+    return str(audit.ranking.index(name) + 1) if name in audit.ranking else ""
+
+
+def _place(audit: Audit, scored: list[RepresentationAudit]) -> list[Column]:
+    """Places by stability; those whose intervals overlap have an equals sign."""
+    if len(audit.ranking) < 2:
+        return []
+    found = {}
+    for place, name in enumerate(audit.ranking, 1):
+        own, above = audit[name].ranking_score, audit[audit.ranking[place - 2]].ranking_score
+        ties = place > 1 and own is not None and above is not None and own.high >= above.low
+        found[name] = f"{place}{_TIES if ties else '  '}"
+    return [Column("rank", tuple(found.get(one.name, "") for one in scored))]
+
+
+def _same_width_columns(scored: list[RepresentationAudit]) -> list[Column]:
+    widths = {one.same_width.n_features for one in scored if one.same_width is not None}
+    if not widths:
+        return []
+    head = f"Feature-split with {min(widths):,} features each"
+    return [Column(head, tuple(interval(one.same_width) for one in scored), "<")]
+
+
+def _missing_reasons(audit: Audit, names: list[str], scored: list[RepresentationAudit]) -> Iterator[str]:
+    """Say why numbers are missing, each reason once."""
+    missing: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for one in scored:
+        reasons: dict[str, list[str]] = {}
+        for name in names:
+            found = find_estimate(one, name)
+            if found is not None and found.value != found.value:
+                reasons.setdefault(found.reason, []).append(name)
+        for reason, lacking in reasons.items():
+            missing.setdefault((reason, tuple(lacking)), []).append(one.name)
+    for (reason, which), ones in missing.items():
+        titles = ", ".join(audit.meanings[name].title for name in which)
+        yield f"{list_names(ones, len(audit.representations))}: none for {titles}: {reason}"
+
+
+def list_names(names: Sequence[str], several: int, most: int = 3) -> str:
+    """Name the first of some representations; 'all' if they are.
+
+    Examples
+    --------
+    >>> among(["a", "b", "c", "d", "e"], 9), among(["a", "b"], 2), among(["a"], 1), among(["a", "b"], 3)
+    ('a, b, c and 2 more', 'both', 'a', 'a and b')
+    """
+    if len(names) == several > 1:
+        return "both" if several == 2 else f"all {several}"
+    if len(names) > most + 1:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
+def find_estimate(one: RepresentationAudit, name: str) -> Estimate | None:
+    """Return a score, with or without labels."""
+    return one.scores.get(name) or one.supervised.get(name)
+
+
+def interval(found: Estimate | None, digits: int = 3) -> str:
+    """Print a score and its interval."""
+    if found is None:
+        return ""
+    if found.value != found.value:
+        return "none"
+    ends = f" [{found.low:.{digits}f}, {found.high:.{digits}f}]" if found.low == found.low else ""
+    return f"{found.value:.{digits}f}{ends}"
+
+
+def _plain(number: float | None) -> str:
+    return "" if number is None else "none" if number != number else f"{number:.4g}"
+
+
+def _lowercase_start(text: str) -> str:
+    """Go on within a sentence, unless it begins with a sign."""
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,275 @@
+"""What every result can do."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import fields, is_dataclass, replace
+from html import escape
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args, get_origin, get_type_hints
+
+from shesha._version import __version__
+from shesha.report import Metric, Page, as_card, as_fragment, as_html, colour_report, use_colour
+from shesha.results.equality import compared_fields, fields_equal, hash_key
+from shesha.support.atomic_files import write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Result:
+    """What every result can do: become plain values, a table, JSON and a file, print, and equal another."""
+
+    aliases: ClassVar[tuple[str, ...]] = ()
+    """Second names of fields, which plain values have as well."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Keep a dataclass from writing an equality of its own, for which NaN differs from NaN."""
+        super().__init_subclass__(**options)
+        owner = next(one for one in cls.__mro__ if "__eq__" in one.__dict__)
+        # A class that calculates with `==` of arrays keeps that.
+        if owner is not cls and issubclass(owner, Result):
+            cls.__eq__ = Result.__eq__  # type: ignore[method-assign]
+            cls.__hash__ = Result.__hash__  # type: ignore[method-assign]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are of one class and all fields are equal; NaN equals NaN."""
+        return fields_equal(self, other) if type(self) is type(other) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Return the same for equal results."""
+        return hash((type(self), *(hash_key(getattr(self, name)) for name in compared_fields(self))))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        # What results have in common is declared last, and read last.
+        own = sorted(fields(self), key=lambda one: bool(one.kw_only))  # type: ignore[arg-type]
+        return {name: _plain(getattr(self, name)) for name in (*(one.name for one in own), *self.aliases)}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """Return the result that `to_dict` gave plain values of, also after JSON has had them.
+
+        Parameters
+        ----------
+        plain : mapping of str to any
+            Second names and what else is no field is passed over. Where JSON has null for a number, it is NaN.
+        """
+        return cast(Self, _restore(cls, plain))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table of one row."""
+        import pandas as pd
+
+        return pd.DataFrame([{name: _cell(value) for name, value in self.to_dict().items()}])
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Return the plain values as standard JSON, for other programs: a missing number is null.
+
+        `save` writes what comes back exactly.
+
+        Parameters
+        ----------
+        indent : int, optional
+            Spaces of each level; default: all on one line.
+        """
+        return json.dumps(standard({"shesha": __version__, **self.to_dict()}), indent=indent, allow_nan=False)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the result to a file of JSON, from which `shesha.load` gives an equal one, to the last bit.
+
+        Parameters
+        ----------
+        path : path
+            What is there is replaced, as a whole.
+
+        Returns
+        -------
+        Path
+        """
+        from shesha.results.json_files import save
+
+        return save(self, path)
+
+    def save_html(self, path: str | os.PathLike[str], *, about: Mapping[str, str] | None = None) -> Path:
+        """Write the result as a page that answers first and shows every number, in one file that needs no network.
+
+        Parameters
+        ----------
+        path : path
+            What is there is replaced, as a whole.
+        about : mapping of str to str, optional
+            What else to tell of what was run: the data, the revision of a model.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ImportError
+            Jinja2 or matplotlib is not there.
+        """
+        place = Path(path)
+        write_text(place, as_html(self.page(about)))
+        return place
+
+    def page(self, about: Mapping[str, str] | None = None) -> Page:
+        """Return the sections that `save_html` writes, for pages of one's own.
+
+        Parameters
+        ----------
+        about : mapping of str to str, optional
+            What else to tell of what was run.
+        """
+        found, told = self._page(), about or {}
+        return replace(found, ran=(*told.items(), *_unknown_data(told), *found.ran))
+
+    def save_card(
+        self, path: str | os.PathLike[str], *, data: str, model: str = "", about: Mapping[str, str] | None = None
+    ) -> Path:
+        """Write the result as Markdown for a model hub, with its numbers in a head that machines read.
+
+        Parameters
+        ----------
+        path : path
+            What is there is replaced, as a whole.
+        data : str
+            What the rows are: the name of the data set.
+        model : str
+            Whose card it is, where the result does not name it: the first model of a grid of layers, the model that
+            a monitor watches. Default: 'model'.
+        about : mapping of str to str, optional
+            What else to tell of what was run.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ValueError
+            The result is of a kind that is no property of a model, or has no number beside its chance level.
+        """
+        place = Path(path)
+        write_text(place, self.card(data=data, model=model, about=about))
+        return place
+
+    def card(self, *, data: str, model: str = "", about: Mapping[str, str] | None = None) -> str:
+        """Return what `save_card` writes.
+
+        Parameters
+        ----------
+        data, model, about
+            As in `save_card`.
+        """
+        return as_card(self.page(about), require_card_metrics(self._metrics(model or "model")), data)
+
+    def _metrics(self, model: str) -> Sequence[Metric]:
+        """Return the numbers of a model that a hub should show; results that have some say so."""
+        kinds = "an audit, a comparison, a grid of calibrated layers or a check of a monitor"
+        raise ValueError(f"a card must be of {kinds}, got {type(self).__name__}")
+
+    def _page(self) -> Page:
+        """Return the page; results with one of their own say so here."""
+        from shesha.results.generic_page import generic_page
+
+        return generic_page(self)
+
+    def show(self) -> None:
+        """Print the result, in colour where there is a terminal (NO_COLOR and FORCE_COLOR are respected)."""
+        print(colour_report(str(self)) if use_colour() else str(self))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the text in IPython, where the fields of a large result would fill the screen."""
+        text = str(self)
+        printer.text(colour_report(text) if use_colour() else text)
+
+    def _repr_html_(self) -> str:
+        """Show answer, numbers and doubts in a notebook; without Jinja2 the text."""
+        try:
+            return as_fragment(_first_screen(self.page()))
+        except ImportError:
+            return f"<pre>{escape(str(self))}</pre>"
+
+
+_NO_FINGERPRINT = "not known here: `about={'X': shesha.report.fingerprint(X)}` adds size, type and SHA-256 of the data"
+
+
+def _unknown_data(told: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Say how to tell which data it was, where nobody did."""
+    return () if any("SHA-256" in text for text in told.values()) else (("fingerprint", _NO_FINGERPRINT),)
+
+
+def require_card_metrics(found: Sequence[Metric]) -> Sequence[Metric]:
+    """Refuse a card without a number that means something: a raw value without chance misleads where all can see it."""
+    if not any(one.value == one.value and one.p_value == one.p_value for one in found):
+        raise ValueError(
+            "a card must have a number beside its chance level, got none: calibrate a comparison, and audit with "
+            "permutations"
+        )
+    return found
+
+
+def _first_screen(page: Page) -> Page:
+    """What a notebook shows: where a page has no numbers on its first screen, those of its last section."""
+    numbers = page.numbers or tuple(part for one in page.sections[-1:] for part in one.parts if part.kind == "table")
+    return replace(page, numbers=numbers)
+
+
+def standard(value: Any) -> Any:
+    """Replace what JSON does not know: a number that is missing or infinite becomes null."""
+    if isinstance(value, dict):
+        return {str(key): standard(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [standard(item) for item in value]
+    if hasattr(value, "tolist"):
+        # Arrays and numbers of NumPy.
+        return standard(value.tolist())
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    return value
+
+
+def reaches_level(p_value: float, alpha: float) -> bool:
+    """Whether a p-value reaches the level; 1 - 0.9 is the level 0.1 although it is a rounding error less."""
+    return bool(p_value <= alpha * (1 + 1e-9))
+
+
+def _cell(value: Any) -> Any:
+    return "; ".join(map(str, value)) if isinstance(value, tuple) else value
+
+
+def _restore(kind: Any, plain: Any) -> Any:
+    """Make what a field of this type holds from plain values."""
+    if isinstance(kind, UnionType):
+        kinds = [one for one in get_args(kind) if one is not type(None)]
+        return None if plain is None else _restore(kinds[0], plain)
+    if is_dataclass(kind) and isinstance(kind, type):
+        types = get_type_hints(kind)
+        given = {one.name: plain[one.name] for one in fields(kind) if one.name in plain}
+        return kind(**{name: _restore(types[name], value) for name, value in given.items()})
+    if get_origin(kind) is dict:
+        return {name: _restore(get_args(kind)[1], value) for name, value in plain.items()}
+    if kind is float:
+        return float("nan") if plain is None else float(plain)
+    if isinstance(plain, list | tuple):
+        inner = get_args(kind)[0] if get_origin(kind) is tuple else Any
+        return tuple(_restore(inner, value) for value in plain)
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Result):
+        return value.to_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_plain, value))
+    return deepcopy(value)

@@ -1,0 +1,226 @@
+"""Coherence of shifts beside its chance: of one group, of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.results.base import Result, reaches_level
+from shesha.results.null_summary import NAN, BesideNull
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coherence(BesideNull):
+    """Whether the rows of a group move together; the null is that of groups of the same size without an effect."""
+
+    name: str
+    n: int
+    """Rows of the group."""
+    coherence: float
+    """Mean cosine of the shifts to their mean: what the null, the p-value and the interval are of."""
+    ci_low: float = NAN
+    ci_high: float = NAN
+    unbiased: float = NAN
+    """Mean cosine of pairs of shifts: 0 without an effect, whatever the size of the group."""
+    unbiased_ci_low: float = NAN
+    unbiased_ci_high: float = NAN
+    unbiased_chance: float = NAN
+    unbiased_p: float = NAN
+    magnitude: float = NAN
+    """Length of the mean shift."""
+    unbiased_magnitude: float = NAN
+    """Root of (squared magnitude less what noise adds to it); negative where noise alone makes it longer."""
+    magnitude_chance: float = NAN
+    magnitude_p: float = NAN
+    """Of the magnitude in units of its noise, so that a group merely noisier than the controls is not strong."""
+    spread: float = NAN
+    """Mean distance of the rows to their own mean."""
+    snr: float = NAN
+    """Magnitude over spread."""
+    n_controls: int = 0
+    n_draws: int = 0
+    p_adjusted: float = NAN
+    """Among the groups of a table (Benjamini and Hochberg)."""
+    alpha: float = 0.05
+    confidence: float = 0.95
+    reason: str = ""
+    """Why there is no chance level, if there is none."""
+
+    @property
+    def significant(self) -> bool:
+        """Whether the rows move together more than those of groups without an effect do, at the level alpha."""
+        return reaches_level(self.p_value, self.alpha)
+
+    def __str__(self) -> str:
+        """Print the score beside its chance, and the score that does not depend on the size."""
+        chance = f"no chance level ({self.reason})"
+        if self.has_null:
+            chance = f"chance {self.null_mean:.3f}, p = {self.p_value:.3g} ({self.n_draws} draws)"
+        return (
+            f"{self.name}: coherence {self.coherence:.3f} [{self.ci_low:.3f}, {self.ci_high:.3f}] of {self.n:,} rows "
+            f"against {self.n_controls:,} controls, {chance}; unbiased {self.unbiased:.3f}, "
+            f"magnitude {self.magnitude:.3g}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link(Result):
+    """How two columns of a table go together over the groups, beside the same in fake groups of the same sizes."""
+
+    first: str
+    second: str
+    rho: float
+    """Spearman's correlation over the groups."""
+    chance: float
+    """Its mean over tables of fake groups: what group sizes and noise alone give."""
+    chance_low: float
+    chance_high: float
+    """Within these lie 95 % of the tables of fake groups."""
+    p_value: float
+    """Of a correlation as large as this or larger among fake groups."""
+
+    def __str__(self) -> str:
+        """Print both correlations."""
+        return (
+            f"{self.first} and {self.second}: rho {self.rho:.2f}; in groups without an effect {self.chance:.2f} "
+            f"[{self.chance_low:.2f}, {self.chance_high:.2f}], p = {self.p_value:.2g}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoherenceTable(Result):
+    """Coherence of every group of a table of rows."""
+
+    groups: tuple[Coherence, ...]
+    excluded: dict[str, str]
+    """Groups that were not scored, with the reason."""
+    control: str
+    n_controls: int
+    method: str
+    shrinkage: float | None = None
+    """Of the covariance of the controls, where rows were whitened."""
+    k: int | None = None
+    """Nearest controls that a row was matched with, where it was."""
+    null: str = "controls"
+    exchanged: str = "controls"
+    n_draws: int = 0
+    links: tuple[Link, ...] = ()
+    notes: tuple[str, ...] = ()
+    seed: int | None = None
+    cosines: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    """Of each row, to the mean shift of its group; NaN for controls and rows that take no part."""
+
+    def __iter__(self) -> Iterator[Coherence]:
+        """Go through the lines."""
+        return iter(self.groups)
+
+    def __getitem__(self, name: str) -> Coherence:
+        """Return the line of one group."""
+        for one in self.groups:
+            if one.name == name:
+                return one
+        raise KeyError(f"name must be one of {', '.join(one.name for one in self.groups)}, got {name!r}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON; without the cosines of the rows."""
+        return {name: value for name, value in super().to_dict().items() if name != "cosines"}
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one line per group, most coherent beyond chance first; `attrs` says how it was made."""
+        import pandas as pd
+
+        lines = [{column: getattr(one, name) for column, name in _COLUMNS.items()} for one in self.groups]
+        frame = pd.DataFrame(lines, columns=list(_COLUMNS)).set_index("group")
+        order = np.argsort(-frame["unbiased"].to_numpy(), kind="stable")
+        frame = frame.iloc[order]
+        frame.attrs = {name: value for name, value in self.to_dict().items() if name not in ("groups", "links")}
+        return frame
+
+    def plot(self, ax: Axes | None = None, *, unbiased: bool = False) -> Axes:
+        """Draw magnitude against coherence, with what groups without an effect show.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; default: a new figure.
+        unbiased : bool
+            Whether to draw the unbiased scores.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from shesha.charts import against_chance
+
+        names = ("unbiased_magnitude", "unbiased", "unbiased_chance") if unbiased else _PLAIN
+        columns = {name: [getattr(one, name) for one in self.groups] for name in (*names, "magnitude_chance")}
+        chance = ([0.0] * len(self.groups) if unbiased else columns["magnitude_chance"], columns[names[2]])
+        ax = against_chance((columns[names[0]], columns[names[1]]), chance, [one.name for one in self.groups], ax=ax)
+        ax.set_xlabel("magnitude" + (", less noise" if unbiased else ""))
+        ax.set_ylabel("unbiased coherence" if unbiased else "coherence")
+        return ax
+
+    def __str__(self) -> str:
+        """Print the table, most coherent first, and what would fool its reader."""
+        frame = self.to_frame()[list(_PRINTED)].rename(columns={"unbiased_ci_low": "from", "unbiased_ci_high": "to"})
+        frame.index.name = None
+        lines = [
+            f"coherence of {len(self.groups)} groups against {self.n_controls:,} controls ({self.control}), "
+            f"{self.method}"
+        ]
+        formats = {name: _decimals(digits) for name, digits in zip(frame.columns, _PRINTED.values(), strict=True)}
+        formats["n"] = lambda value: f"{int(value):,}"
+        formats["p_adj"] = lambda value: "-" if value != value else f"{value:.2g}"
+        lines += frame.to_string(formatters=formats, max_rows=40, na_rep="-").splitlines()
+        lines += [str(one) for one in self.links]
+        if self.excluded:
+            named = "; ".join(f"{name} ({why})" for name, why in list(self.excluded.items())[:5])
+            more = f" and {len(self.excluded) - 5} more" if len(self.excluded) > 5 else ""
+            lines.append(f"not scored: {named}{more}")
+        return "\n".join([*lines, *self.notes])
+
+
+_PLAIN = ("magnitude", "coherence", "null_mean")
+_PRINTED = {
+    **{"n": 0, "coherence": 3, "chance": 3, "p_adj": 4, "unbiased": 3},
+    **{"unbiased_ci_low": 3, "unbiased_ci_high": 3, "magnitude": 2},
+}
+"""Columns that are printed, and decimals."""
+_COLUMNS = {
+    "group": "name",
+    "n": "n",
+    "coherence": "coherence",
+    "ci_low": "ci_low",
+    "ci_high": "ci_high",
+    "chance": "null_mean",
+    "chance_sd": "null_sd",
+    "threshold": "threshold",
+    "p": "p_value",
+    "p_adj": "p_adjusted",
+    "calibrated": "score",
+    "unbiased": "unbiased",
+    "unbiased_ci_low": "unbiased_ci_low",
+    "unbiased_ci_high": "unbiased_ci_high",
+    "unbiased_chance": "unbiased_chance",
+    "unbiased_p": "unbiased_p",
+    "magnitude": "magnitude",
+    "unbiased_magnitude": "unbiased_magnitude",
+    "magnitude_chance": "magnitude_chance",
+    "magnitude_p": "magnitude_p",
+    "spread": "spread",
+    "snr": "snr",
+    "reason": "reason",
+}
+"""Columns of the table, and the fields that they hold."""
+
+
+def _decimals(digits: int) -> Callable[[float], str]:
+    return lambda value: f"{value:.{digits}f}"

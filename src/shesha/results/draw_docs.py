@@ -1,0 +1,25 @@
+"""What all pictures of results have in common is said once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+_SHARED = """
+
+Parameters
+----------
+ax : matplotlib Axes, optional
+    Where to draw; default: a new figure.
+
+Returns
+-------
+matplotlib Axes
+"""
+Method = TypeVar("Method", bound=Callable[..., object])
+
+
+def draws_axes(method: Method) -> Method:
+    """Mark a method that draws on the axes given, or on new ones: its documentation says so."""
+    method.__doc__ = f"{(method.__doc__ or '').rstrip()}{_SHARED}"
+    return method

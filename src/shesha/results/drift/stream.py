@@ -1,0 +1,107 @@
+"""What a stream of new inputs, or a window of them, shows beside earlier ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shesha.report import page_width, wrap
+from shesha.results.base import Result, reaches_level
+from shesha.results.draw_docs import draws_axes
+from shesha.results.drift.verdict import State
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class StreamVerdict(Result):
+    """New inputs, row by row, beside all earlier ones."""
+
+    state: State
+    n_rows: int
+    n_seen: int
+    """Rows of the stream so far, these among them."""
+    alpha: float
+    """Probability that the stream ever raises an alarm although its rows are like the reference, at most."""
+    log10_martingale: float
+    """Evidence against no change after these rows, as a power of ten."""
+    log10_highest: float
+    """The highest so far; the alarm is at `log10_threshold`, and stays."""
+    log10_threshold: float
+    mean_p_value: float
+    """About 0.5 where rows are like earlier ones; lower: farther from their middle; higher: nearer."""
+    strangest: tuple[int, ...] = ()
+    """Rows of the batch that are farthest from the middle of the reference, farthest first."""
+    alarm_since: int = 0
+    """Number of the row that raised the alarm; 0 where there is none."""
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether someone must look."""
+        return self.state in ("alert", "not estimable")
+
+    def __str__(self) -> str:
+        """Print what the evidence is and when it would be an alarm."""
+        if self.state == "not estimable":
+            text = f"not estimable: {self.reason}"
+        else:
+            text = (
+                f"{self.state}: evidence of change 10^{self.log10_martingale:.1f} after {self.n_seen:,} new rows, "
+                f"highest 10^{self.log10_highest:.1f}, alarm at 10^{self.log10_threshold:.1f} (which unchanged rows "
+                f"ever reach with probability {self.alpha:g} at most); mean p {self.mean_p_value:.3f}"
+            )
+        if self.alarm_since:
+            text += f"; alarm since row {self.alarm_since:,}"
+        lines = wrap(text, page_width())
+        for note in self.notes:
+            lines += wrap(f"! {note}", page_width())
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class TwoSample(Result):
+    """Whether two samples of rows come from one distribution."""
+
+    test: str
+    statistic: float
+    """0 for equal samples, larger is more different; of C2ST the area under the curve, 0.5 for equal ones."""
+    p_value: float
+    n_reference: int
+    n_window: int
+    n_permutations: int
+    alpha: float
+    threshold: float
+    """Value that equal samples pass with probability alpha."""
+    null_mean: float
+    null: tuple[float, ...] = ()
+    reason: str = ""
+
+    @property
+    def significant(self) -> bool:
+        """Whether the samples differ at the level alpha."""
+        return reaches_level(self.p_value, self.alpha)
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the null with the observed value and the threshold."""
+        from shesha.charts import null_distribution
+
+        drawn = "rows dealt out at random"
+        return null_distribution(self.null, self.statistic, self.threshold, label=self.test, drawn=drawn, ax=ax)
+
+    def __str__(self) -> str:
+        """Print the statistic beside what equal samples give."""
+        if self.reason:
+            return "\n".join(wrap(f"{self.test}: not estimable ({self.reason})", page_width()))
+        told = "differ" if self.significant else "no difference found"
+        return "\n".join(
+            wrap(
+                f"{self.test}: {self.statistic:.4g}, {told}: p = {self.p_value:.3g} ({self.n_permutations} "
+                f"permutations); equal samples give {self.null_mean:.4g}, and {self.threshold:.4g} at {self.alpha:g} "
+                f"({self.n_reference:,} and {self.n_window:,} rows)",
+                page_width(),
+            )
+        )

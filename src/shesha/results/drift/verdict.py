@@ -1,0 +1,234 @@
+"""What a drift monitor found: the same inputs encoded again, a stream of new ones, two windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from shesha.report import Metric, Page, columns, page_width, wrap
+from shesha.results.base import Result
+from shesha.results.draw_docs import draws_axes
+from shesha.results.drift.verdict_page import short_names, verdict_page
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+State = Literal["ok", "watch", "alert", "not estimable"]
+NAN = float("nan")
+_SAID = {
+    "ok": "no change beyond what unchanged encodings show",
+    "watch": "a sign of change, short of the alarm",
+    "alert": "the geometry changed",
+    "not estimable": "could not tell",
+}
+
+
+@dataclass(frozen=True)
+class DriftScore(Result):
+    """One measure of how far the same inputs moved."""
+
+    measure: str
+    tier: str
+    """'primary' raises the alarm, 'confirm' tells how deep the change goes, 'early' and 'local' are first signs."""
+    drift: float
+    """0 for the same geometry; NaN if the data cannot give it, and then there is a reason."""
+    threshold: float
+    """Above it the score stands out at the level of the monitor."""
+    p_value: float
+    unchanged: float = NAN
+    """Mean drift of the re-encodings, which changed nothing; NaN without them."""
+    low: float = NAN
+    """Lower limit of the drift over other rows of the same kind, where rows were resampled."""
+    beyond: bool = False
+    """Whether it passes its threshold."""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Moved(Result):
+    """A row, or the mean of a class, and how far it moved among the others."""
+
+    name: str
+    movement: float
+    """1 - correlation of its distances to all other rows before and after."""
+    floor: float = NAN
+    """The most that any re-encoding moved it; NaN without them."""
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class CheckSequence(Result):
+    """Many checks in a row: evidence adds up over them."""
+
+    number: int
+    """Of this check, from 1."""
+    run_length: float
+    """Without change there is one false alarm in so many checks, on average."""
+    e_value: float
+    """Evidence of this check against no change: at most 1 on average where nothing changed."""
+    shiryaev_roberts: float
+    """Evidence added up since any earlier check; the alarm is at `run_length`."""
+    cusum: float
+    """Evidence since the most suspicious earlier check, for comparison: it raises no alarm."""
+    alarm_since: int = 0
+    """The check that raised an alarm which nobody has acknowledged; 0 where there is none."""
+
+
+@dataclass(frozen=True)
+class DriftVerdict(Result):
+    """The same inputs encoded again, beside what unchanged encodings give."""
+
+    state: State
+    scores: tuple[DriftScore, ...]
+    n_rows: int
+    basis: Literal["re-encodings", "row resamples"]
+    """What stands for no change."""
+    n_nulls: int
+    level: float
+    """Share of checks in which a score passes its threshold although nothing changed."""
+    realised: float
+    """That share with these re-encodings, at most, with 95 % confidence: the threshold is itself an estimate."""
+    tolerance: float
+    """Smaller drifts raise no alert."""
+    rows: tuple[Moved, ...] = ()
+    """The rows that moved most."""
+    classes: tuple[Moved, ...] = ()
+    sequence: CheckSequence | None = None
+    by_sequence: bool = False
+    """Whether the evidence of many checks raises the alert, instead of this one."""
+    advice: str = ""
+    notes: tuple[str, ...] = ()
+    reason: str = ""
+    """Why the primary score has no value."""
+    about: dict[str, str] = field(default_factory=dict)
+    """What was said of these encodings: revision of the model, batch size, ..."""
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether someone must look: an alert, or encodings that could not be judged."""
+        return self.state in ("alert", "not estimable")
+
+    def __iter__(self) -> Iterator[DriftScore]:
+        """Go through the lines."""
+        return iter(self.scores)
+
+    def __getitem__(self, measure: str) -> DriftScore:
+        """Return the score of a measure."""
+        for score in self.scores:
+            if score.measure == measure:
+                return score
+        raise KeyError(f"measure must be one of {', '.join(s.measure for s in self.scores)}, got {measure!r}")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per score."""
+        import pandas as pd
+
+        return pd.DataFrame([score.to_dict() for score in self.scores])
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw each drift as a multiple of its threshold."""
+        from shesha.charts import drift_bars
+
+        found = [score for score in self.scores if score.drift == score.drift]
+        return drift_bars([s.measure for s in found], [s.drift for s in found], [s.threshold for s in found], ax=ax)
+
+    @property
+    def state_in_words(self) -> str:
+        """The state in words."""
+        if self.state == "ok" and self.basis == "row resamples":
+            return f"no drift that is surely above the tolerance of {self.tolerance:g}"
+        return _SAID[self.state]
+
+    def _page(self) -> Page:
+        in_a_row = "" if self.sequence is None else _sequence_line(self.sequence)
+        return verdict_page(self, _rates(self), in_a_row)
+
+    def _metrics(self, model: str) -> list[Metric]:
+        return [
+            Metric(
+                model,
+                f"{one.measure} since the reference",
+                one.drift,
+                one.low,
+                chance=one.threshold,
+                p_value=one.p_value,
+            )
+            for one in self.scores
+        ]
+
+    def __str__(self) -> str:
+        """Print the state, the scores, who moved, and what to do."""
+        lines = wrap(f"{self.state}: {self.state_in_words} ({self.n_rows:,} rows)", page_width())
+        if self.reason:
+            lines += wrap(self.reason, page_width(), "  ", "")
+        lines += ["", *_score_table(self), "", *_paragraph(_rates(self))]
+        if self.sequence is not None:
+            lines += ["", *_paragraph(_sequence_line(self.sequence))]
+        for title, moved in (("Rows that moved most", self.rows), ("Classes", self.classes)):
+            if moved:
+                lines += ["", title, *_movement_table(moved)]
+        lines += ["", *_paragraph(f"What to do: {self.advice}")] if self.advice else []
+        for note in self.notes:
+            lines += wrap(f"! {note}", page_width())
+        return "\n".join(lines)
+
+
+def _paragraph(text: str) -> list[str]:
+    return wrap(text, page_width(), hanging="")
+
+
+def _score_table(verdict: DriftVerdict) -> list[str]:
+    resampled = verdict.basis == "row resamples"
+    rows = [["", "", "drift", "low" if resampled else "unchanged", "threshold", "p", ""]]
+    missing, names = [], short_names(verdict.scores)
+    for one in verdict.scores:
+        if one.drift != one.drift:
+            missing.append((one.measure, one.reason))
+            continue
+        beside = one.low if resampled else one.unchanged
+        numbers = [f"{value:.3g}" for value in (one.drift, beside, one.threshold, one.p_value)]
+        rows.append([one.tier, names[one.measure], *numbers, "beyond" if one.beyond else ""])
+    lines = columns(rows, "<<>>>><", indent="  ") if len(rows) > 1 else []
+    for measure, reason in missing:
+        lines += wrap(f"{measure}: no value ({reason})", page_width(), "  ", "    ")
+    return lines
+
+
+def _rates(verdict: DriftVerdict) -> str:
+    if verdict.basis == "row resamples":
+        return (
+            f"A score is beyond its threshold if, with {100 * (1 - verdict.level):g} % confidence, its drift is above "
+            f"{verdict.tolerance:g} whichever inputs of this kind are taken. Without re-encodings nobody knows what an "
+            "unchanged model shows."
+        )
+    rate = f"On unchanged encodings each score is beyond its threshold in {verdict.level:.3g} of checks"
+    return (
+        f"{rate}, over monitors like this one; with its {verdict.n_nulls:,} re-encodings this one's own rate is below "
+        f"{verdict.realised:.3g} (95 % confidence)."
+    )
+
+
+def _sequence_line(one: CheckSequence) -> str:
+    told = (
+        f"Check {one.number}: evidence of all checks {one.shiryaev_roberts:.3g}, alarm at {one.run_length:g} (one "
+        f"false alarm in {one.run_length:g} checks on average; CUSUM {one.cusum:.3g})."
+    )
+    return told + (f" Alarm since check {one.alarm_since}." if one.alarm_since else "")
+
+
+def _movement_table(moved: tuple[Moved, ...]) -> list[str]:
+    known = any(one.floor == one.floor for one in moved)
+    rows = [["", "", "moved", "at most, unchanged" if known else ""]]
+    for one in moved:
+        floor = f"{one.floor:.3g}" if one.floor == one.floor else ""
+        rows.append([_short(one.name), _short(one.label), f"{one.movement:.3g}", floor])
+    return columns(rows, "<<>>", indent="  ")
+
+
+def _short(text: str, most: int = 28) -> str:
+    """Keep a name of any length, with line breaks or not, in its column."""
+    plain = " ".join(text.split())
+    return plain if len(plain) <= most else plain[: most - 3] + "..."

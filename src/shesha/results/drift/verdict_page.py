@@ -1,0 +1,166 @@
+"""A verdict of a drift monitor as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from shesha.report import Column, Drawing, Explained, Item, Page, Part, Section, Strip, Table, Text
+from shesha.results.generic_page import what_was_run
+
+if TYPE_CHECKING:
+    from shesha.results.drift.verdict import DriftScore, DriftVerdict, Moved
+
+_TIERS = {
+    "primary": "Raises the alarm",
+    "confirm": "Tells how deep a change goes",
+    "early": "Shows first signs",
+    "local": "Shows changes among neighbours",
+}
+_BARE = "The canary rows stand for the inputs that matter: a change elsewhere leaves them alone."
+_NO_FLOOR = (
+    "No re-encodings were given, so nobody knows how much an unchanged model drifts by itself: only drift above the "
+    "tolerance, {:g}, is told. Give re-encodings of the same rows (`--nulls`) to see smaller changes."
+)
+_DRIFT = "Drift is 0 where nothing changed; for an unrelated geometry RDM drift is about 1."
+_QUESTION = (
+    "Do the same {} inputs, encoded again, lie among one another as they did when the reference was made, or has the "
+    "model changed?"
+)
+_PICTURE = "Each drift (dot) beside its threshold (tick), on a logarithmic scale."
+_TITLES = {
+    "ok": "no change found",
+    "watch": "a sign of change",
+    "alert": "alert",
+    "not estimable": "could not tell",
+}
+
+
+def verdict_page(verdict: DriftVerdict, rates: str, in_a_row: str) -> Page:
+    """Return the page; the sentences are those that the text has."""
+    moved = {"Rows that moved most": verdict.rows, "Classes": verdict.classes}
+    doubts = (*verdict.notes, _NO_FLOOR.format(verdict.tolerance) if verdict.basis == "row resamples" else "", _BARE)
+    return Page(
+        title=f"Drift monitor: {_TITLES[verdict.state]}",
+        question=_QUESTION.format(f"{verdict.n_rows:,}"),
+        answer=tuple(_answer(verdict)),
+        numbers=(_scores(verdict), Text(_DRIFT)),
+        doubts=(*(Item(text) for text in doubts if text), Item(rates)),
+        sections=(
+            *_picture(verdict),
+            *((Section("Many checks in a row", (Text(in_a_row),)),) if in_a_row else ()),
+            *(Section(title, (_movement_part(title, rows),), _MOVED) for title, rows in moved.items() if rows),
+            Section("What the scores are for", tuple(_explanations(verdict))),
+        ),
+        ran=(
+            *((name, text) for name, text in sorted(verdict.about.items())),
+            ("stands for no change", f"{verdict.n_nulls:,} {verdict.basis}"),
+            ("rate of false alarms", f"{verdict.level:g}"),
+            ("tolerance", f"{verdict.tolerance:g}"),
+            *what_was_run(verdict)[1:],
+        ),
+    )
+
+
+_MOVED = "1 - correlation of a row's distances to all others, before and after; beside it what re-encodings do at most."
+
+
+def _answer(verdict: DriftVerdict) -> Iterator[str]:
+    primary = verdict.scores[0]
+    said = verdict.state_in_words[:1].upper() + verdict.state_in_words[1:]
+    if primary.drift != primary.drift:
+        yield f"{said}: {verdict.reason or primary.reason}."
+    else:
+        yield f"{said}: {_drift_against_floor(verdict, primary)}."
+    yield "Nothing needs to be done." if verdict.advice == "Nothing." else f"What to do: {verdict.advice}"
+
+
+def _drift_against_floor(verdict: DriftVerdict, one: DriftScore) -> str:
+    """Say the drift that decides beside what unchanged encodings give, or beside the tolerance."""
+    drift = f"{one.measure} is {one.drift:.3g}"
+    if verdict.basis == "re-encodings":
+        return (
+            f"{drift}, where encodings of the unchanged model give {one.unchanged:.3g} and rarely pass "
+            f"{one.threshold:.3g} (p = {one.p_value:.2g})"
+        )
+    return f"{drift}, and at least {one.low:.3g} whichever inputs of this kind are taken"
+
+
+def _scores(verdict: DriftVerdict) -> Table:
+    found = verdict.scores
+    columns = (
+        Column("drift", tuple(_number(one.drift) for one in found)),
+        Column("at least", tuple(_number(one.low) for one in found)),
+        Column("unchanged gives", tuple(_number(one.unchanged) for one in found)),
+        Column("threshold", tuple(_number(one.threshold) for one in found)),
+        Column("times the threshold", tuple(map(_times, found)), ">", tuple(map(_strip, found))),
+        Column("p", tuple("" if one.p_value != one.p_value else f"{one.p_value:.2g}" for one in found)),
+        Column("verdict", tuple(map(_judgement, found)), "<"),
+    )
+    names = short_names(found)
+    return Table(tuple(names[one.measure] for one in found), (columns,), "Scores", "measure")
+
+
+def short_names(scores: tuple[DriftScore, ...]) -> dict[str, str]:
+    """Leave options out where the name alone tells measures apart."""
+    bases = [score.measure.partition("(")[0] for score in scores]
+    return {s.measure: base if bases.count(base) == 1 else s.measure for s, base in zip(scores, bases, strict=True)}
+
+
+def _judgement(one: DriftScore) -> str:
+    if one.drift != one.drift:
+        return "no value"
+    return "beyond" if one.beyond else "within"
+
+
+def _ratio(one: DriftScore) -> float:
+    return one.drift / one.threshold if one.threshold > 0 else float("nan")
+
+
+def _times(one: DriftScore) -> str:
+    ratio = _ratio(one)
+    return "" if ratio != ratio else f"{ratio:.2f}" if ratio < 10 else f"{ratio:,.0f}"
+
+
+def _strip(one: DriftScore) -> Strip | None:
+    ratio = _ratio(one)
+    if ratio != ratio:
+        return None
+    return Strip(ratio, one.low / one.threshold, ratio, 1.0)
+
+
+def _picture(verdict: DriftVerdict) -> tuple[Section, ...]:
+    if all(one.drift != one.drift for one in verdict.scores):
+        return ()
+    return (Section("Beside the thresholds", (Drawing(_PICTURE, verdict.plot),)),)
+
+
+def _movement_part(title: str, moved: tuple[Moved, ...]) -> Table:
+    columns = (
+        Column("label", tuple(one.label for one in moved), "<"),
+        Column("moved", tuple(_number(one.movement) for one in moved)),
+        Column("at most, unchanged", tuple(_number(one.floor) for one in moved)),
+    )
+    return Table(tuple(one.name for one in moved), (columns,), title, "name")
+
+
+def _explanations(verdict: DriftVerdict) -> Iterator[Part]:
+    where = "monitoring.md#what-a-verdict-says"
+    for one in verdict.scores:
+        base = one.measure.partition("(")[0]
+        command = "" if ":" in base else f"shesha measures '{base}'"
+        does = _TIERS.get(one.tier, one.tier)
+        why = f" No value: {one.reason}." if one.reason else ""
+        yield Explained(one.measure, f"{does}.{_SEES.get(base, '')}{why}", where, command)
+
+
+_SEES = {
+    "RDM drift": " 1 - rank correlation of all distances between the rows.",
+    "unbiased CKA": " 1 - alignment of the inner products between rows, in which large directions count most.",
+    "Procrustes similarity": " What is left after the best rotation: any small change of any row shows.",
+    "mutual kNN": " Share of each row's nearest neighbours that are others now.",
+}
+
+
+def _number(value: float) -> str:
+    return "" if value != value else f"{value:.3g}"

@@ -1,0 +1,124 @@
+"""How any result becomes a page: what it says of itself, its table, and what was run."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import fields
+from importlib.metadata import version
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from shesha._version import DISTRIBUTION, __version__
+from shesha.report import Column, Explained, Item, Lines, Page, Part, Section, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shesha.results.base import Result
+
+_DECIMALS = 4
+_MOST = 200
+"""Rows of a table that a page shows; `to_frame` has them all."""
+
+
+def generic_page(result: Result) -> Page:
+    """Return a page of a result that has none of its own: its text, its table, and what was run."""
+    text = str(result).split("\n")
+    frame = result.to_frame()
+    parts: list[Part] = [as_table(frame.head(_MOST), "All numbers")]
+    if len(frame) > _MOST:
+        parts.append(Item(f"{len(frame) - _MOST:,} more lines: `to_frame()` has them all"))
+    more = (Section("In full", (Lines(tuple(text)),)),) if len(text) > 1 else ()
+    return Page(
+        title=_split_class_name(type(result).__name__),
+        question=(type(result).__doc__ or "").split("\n")[0].strip(),
+        answer=(text[0],),
+        sections=(*more, Section("Every number", (*parts, *field_explanations(type(result))))),
+        ran=what_was_run(result),
+    )
+
+
+def _split_class_name(name: str) -> str:
+    """Part a name where words begin: 'DriftPath' is 'Drift path'."""
+    parted = "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()
+    return parted[:1].upper() + parted[1:]
+
+
+def field_explanations(kind: type[Result]) -> tuple[Part, ...]:
+    """Say of each field what it means, where its class says so."""
+    told = {name: text for one in reversed(kind.__mro__) for name, text in _field_docstrings(one).items()}
+    return tuple(Explained(one.name, told[one.name]) for one in fields(kind) if one.name in told)  # type: ignore[arg-type]
+
+
+def _field_docstrings(kind: type[Any]) -> Mapping[str, str]:
+    """Return the sentences that stand below the fields of a class; nothing where its source is not there."""
+    import ast
+    import inspect
+    import textwrap
+
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+    except (OSError, TypeError):
+        return {}
+    body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
+    found = {}
+    for field, text in pairwise(body):
+        named = isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        said = isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
+        if named and said:
+            found[field.target.id] = " ".join(text.value.value.split())  # type: ignore[attr-defined]
+    return found
+
+
+def as_table(frame: pd.DataFrame, title: str) -> Table:
+    """Return a table of pandas as a part of a page: the first column names the rows, those without content go."""
+    shown = frame.reset_index() if frame.index.name else frame
+    head, *names = map(str, shown.columns)
+    columns = []
+    for place, name in enumerate(names, 1):
+        column = shown.iloc[:, place]
+        numbers = bool(column.map(lambda one: isinstance(one, float | int)).all())
+        columns.append(Column(name.replace("_", " "), _cells(column, numbers=numbers), ">" if numbers else "<"))
+    # One group: the first columns may together name a row, so none is parted from them.
+    return Table(tuple(map(_cell, shown.iloc[:, 0])), (tuple(columns),), title, head.replace("_", " "))
+
+
+def _cells(column: pd.Series[Any], *, numbers: bool) -> tuple[str, ...]:
+    """Write numbers of a column with equally many decimals, where that takes no digit away and adds few."""
+    cells = tuple(map(_cell, column))
+    decimals = max((len(cell.partition(".")[2]) for cell in cells), default=0)
+    if not numbers or not 0 < decimals <= _DECIMALS or any("e" in cell for cell in cells):
+        return cells
+    return tuple(f"{value:.{decimals}f}" if cell else "" for cell, value in zip(cells, column, strict=True))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.4g}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    text = "" if value is None else str(value)
+    return text if len(text) <= 400 else f"{text[:400]}..."
+
+
+def what_was_run(result: Any, more: Mapping[str, Any] | None = None) -> tuple[tuple[str, str], ...]:
+    """Return what is needed to repeat it: parameters, seed, versions."""
+    options = {**getattr(result, "options", {}), **(more or {})}
+    for name in ("seed", "n_permutations", "alpha", "exchanged"):
+        if hasattr(result, name):
+            options.setdefault(name, getattr(result, name))
+    seed = options.pop("seed", None)
+    told = [("seed", "none: another run gives other draws" if seed is None else str(seed))]
+    told += [("parameters", ", ".join(f"{name}={value!r}" for name, value in options.items()))] if options else []
+    python = ".".join(map(str, sys.version_info[:3]))
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy"))
+    return (
+        *told,
+        ("versions", f"{DISTRIBUTION} {__version__}, Python {python}, {libraries}; {platform.system()}"),
+        ("made", time.strftime("%Y-%m-%d %H:%M")),
+    )

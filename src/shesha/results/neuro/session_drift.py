@@ -1,0 +1,120 @@
+"""What changed between sessions: rates, tuning, or the geometry, each beside chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shesha.report import Column, page_width, table, wrap
+from shesha.results.base import Result
+from shesha.results.draw_docs import draws_axes
+from shesha.results.null_summary import BesideNull
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class SessionPart(BesideNull):
+    """One kind of agreement of two sessions."""
+
+    name: str
+    between: float
+    """Between half of the trials of one session and half of those of the other."""
+    within: float
+    """Between halves of the trials of a session, the mean of both: what noise alone leaves."""
+
+    @property
+    def change(self) -> float:
+        """Agreement within less that between: what noise does not explain."""
+        return self.within - self.between
+
+
+@dataclass(frozen=True)
+class SessionPair(Result):
+    """Two sessions: how many neurons and conditions they share, and in what they agree."""
+
+    first: str
+    second: str
+    n_shared: int
+    """Neurons that both have; the null is drawn with as many."""
+    n_conditions: int
+    """Conditions that both have."""
+    parts: tuple[SessionPart, ...] = ()
+    reason: str = ""
+    """Why there are no numbers."""
+
+    def __iter__(self) -> Iterator[SessionPart]:
+        """Go through the lines."""
+        return iter(self.parts)
+
+    def __getitem__(self, name: str) -> SessionPart:
+        """Return the part of this name."""
+        known = {one.name: one for one in self.parts}
+        if name not in known:
+            raise KeyError(f"part must be one of {', '.join(known) or 'none'}, got {name}")
+        return known[name]
+
+
+@dataclass(frozen=True)
+class SessionDrift(Result):
+    """All pairs of sessions."""
+
+    sessions: tuple[str, ...]
+    pairs: tuple[SessionPair, ...]
+    n_permutations: int
+    seed: int | None = None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per pair of sessions and part."""
+        import pandas as pd
+
+        columns = ("between", "within", "change", "null_mean", "null_sd", "threshold", "p_value")
+        rows = []
+        for pair in self.pairs:
+            own = {"first": pair.first, "second": pair.second, "n_shared": pair.n_shared}
+            own["n_conditions"] = pair.n_conditions
+            rows += [{**own, "part": one.name, **{name: getattr(one, name) for name in columns}} for one in pair.parts]
+            rows += [{**own, "reason": pair.reason}] if not pair.parts else []
+        return pd.DataFrame(rows)
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw each part's change over the pairs of sessions, in their order."""
+        from shesha.charts import Series, intervals
+
+        shown = [pair for pair in self.pairs if pair.parts]
+        names = [f"{pair.first} - {pair.second}" for pair in shown]
+        kinds = [one.name for one in shown[0].parts] if shown else []
+        series = {}
+        for kind in kinds:
+            values = [pair[kind].change for pair in shown]
+            series[kind] = Series(values, values, values)
+        return intervals(names, series, label="agreement within less between", joined=False, ax=ax)
+
+    def __str__(self) -> str:
+        """Print one table per part."""
+        width, known = page_width(), [pair for pair in self.pairs if pair.parts]
+        names = [f"{pair.first} - {pair.second}" for pair in known]
+        lines: list[str] = []
+        for at in range(len(known[0].parts) if known else 0):
+            parts = [pair.parts[at] for pair in known]
+            groups = [
+                [Column("neurons", tuple(str(pair.n_shared) for pair in known))],
+                [Column(head, tuple(_number(getattr(one, field)) for one in parts)) for head, field in _HEADS],
+                [Column("p", tuple(f"{one.p_value:.2g}" for one in parts))],
+            ]
+            lines += ["" for _ in lines[:1]] + [parts[0].name.replace("_", " ")] + table(names, groups, width)
+        for pair in self.pairs:
+            if pair.reason:
+                lines += wrap(f"{pair.first} - {pair.second}: {pair.reason}", width)
+        return "\n".join(lines)
+
+
+_HEADS = (("between", "between"), ("within", "within"), ("change", "change"), ("chance", "null_mean"))
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}" if value == value else "-"

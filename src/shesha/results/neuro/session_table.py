@@ -1,0 +1,237 @@
+"""Areas of many sessions, each score beside chance, and what groups of them have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from shesha.report import Column, page_width, table, wrap
+from shesha.results.base import Result
+from shesha.results.null_summary import NAN, BesideNull
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class AreaScore(BesideNull):
+    """One score of one area in one session."""
+
+    value: float
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class AreaLine(Result):
+    """One area in one session."""
+
+    session: str
+    animal: str
+    area: str
+    group: str
+    n_trials: int
+    n_conditions: int
+    n_neurons: int
+    n_silent: int
+    """Neurons that never respond."""
+    rate: float
+    """Mean response per neuron and trial."""
+    scores: dict[str, AreaScore] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class GroupMean(Result):
+    """Mean of a score over the areas and sessions of a group."""
+
+    mean: float
+    low: float
+    high: float
+    """Ends of the interval of the mean; NaN where there is a single animal or session."""
+    chance: float
+    """Mean of the chance levels."""
+    n: int
+    """Areas and sessions with a value."""
+    n_beyond: int
+    """Of these, how many chance rarely gives (uncorrected)."""
+
+
+@dataclass(frozen=True)
+class Group(Result):
+    """Areas that belong together."""
+
+    name: str
+    n: int
+    n_sessions: int
+    n_animals: int
+    median_neurons: float
+    means: dict[str, GroupMean] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SessionTable(Result):
+    """Scores of areas in sessions (`lines`) and of groups of them (`groups`), the highest first."""
+
+    lines: tuple[AreaLine, ...]
+    groups: tuple[Group, ...]
+    excluded: tuple[tuple[str, str, str], ...]
+    """Session, area ('' for all of it) and reason of what was left out."""
+    by: str
+    interval: str
+    """What the intervals are over: 'animal' or 'session'."""
+    confidence: float
+    scores: tuple[str, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Group]:
+        """Go through the lines."""
+        return iter(self.groups)
+
+    def __getitem__(self, name: str) -> Group:
+        """Return the group of this name."""
+        known = {one.name: one for one in self.groups}
+        if name not in known:
+            raise KeyError(f"group must be one of {', '.join(known) or 'none'}, got {name}")
+        return known[name]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per area and session; scores, and their chance level and p-value beside them."""
+        import pandas as pd
+
+        own = ("session", "animal", "area", "group", "n_trials", "n_conditions", "n_neurons", "n_silent", "rate")
+        return pd.DataFrame(
+            [
+                {name: getattr(line, name) for name in own}
+                | {
+                    key: number
+                    for name, one in line.scores.items()
+                    for key, number in (
+                        (name, one.value),
+                        (f"{name}_chance", one.null_mean),
+                        (f"{name}_sd", one.null_sd),
+                        (f"{name}_p", one.p_value),
+                    )
+                }
+                for line in self.lines
+            ]
+        )
+
+    def groups_frame(self) -> pd.DataFrame:
+        """Return one row per group and score."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {self.by: group.name, "score": name, "n_sessions": group.n_sessions, "n_animals": group.n_animals}
+                | {"median_neurons": group.median_neurons}
+                | one.to_dict()
+                for group in self.groups
+                for name, one in group.means.items()
+            ]
+        )
+
+    def plot(self, score: str = "", ax: Axes | None = None) -> Axes:
+        """Draw the mean of a score in each group with its interval, and its mean chance level.
+
+        Parameters
+        ----------
+        score : str
+            Which; default: the first.
+        ax : matplotlib Axes, optional
+            Where to draw; default: a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from shesha.charts import Series, intervals
+
+        name = score or self.scores[0]
+        if name not in self.scores:
+            raise ValueError(f"score must be one of {', '.join(self.scores)}, got {name!r}")
+        means = [one.means[name] for one in self.groups]
+        values = Series([one.mean for one in means], [one.low for one in means], [one.high for one in means])
+        chance = [one.chance for one in means]
+        names = [f"{one.name} ({one.n})" for one in self.groups]
+        series = {
+            name.replace("_", " "): values,
+            "chance level": Series(chance, [NAN] * len(chance), [NAN] * len(chance)),
+        }
+        return intervals(names, series, label=name.replace("_", " "), joined=False, ax=ax)
+
+    def __str__(self) -> str:
+        """Print one row per group: each score with its interval, chance, and how many areas are beyond it."""
+        width = page_width()
+        n_sessions = len({line.session for line in self.lines})
+        n_animals = len({line.animal for line in self.lines})
+        head = (
+            f"{len(self.lines)} areas in sessions ({n_sessions} sessions, {n_animals} animals) by {self.by}; "
+            f"{100 * self.confidence:g}% intervals of the mean over {self.interval}s"
+        )
+        lines = wrap(head, width)
+        names = [one.name for one in self.groups]
+        groups = [[Column("areas", tuple(str(one.n) for one in self.groups))]]
+        groups += [self._columns(name) for name in self.scores]
+        lines += table(names, groups, width) if names else []
+        if any(one.low != one.low for group in self.groups for one in group.means.values()):
+            lines += wrap(f"no interval where a group has a single {self.interval}", width)
+        return "\n".join([*lines, *self._exclusion_lines(width)])
+
+    def _columns(self, name: str) -> list[Column]:
+        means = [one.means[name] for one in self.groups]
+        return [
+            Column(name.replace("_", " "), tuple(_format_interval(one) for one in means), "<"),
+            Column("chance", tuple(_number(one.chance) for one in means)),
+            Column("beyond", tuple(f"{one.n_beyond}/{one.n}" for one in means)),
+        ]
+
+    def _exclusion_lines(self, width: int) -> list[str]:
+        reasons: dict[str, list[str]] = {}
+        for session, area, reason in self.excluded:
+            reasons.setdefault(reason, []).append(f"{area} in {session}" if area else session)
+        lines = []
+        for reason, places in reasons.items():
+            told = ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
+            lines += wrap(f"left out, {reason}: {told}", width)
+        return lines
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}" if value == value else "-"
+
+
+def _format_interval(one: GroupMean) -> str:
+    if one.low != one.low:
+        return _number(one.mean)
+    return f"{one.mean:.3f} [{one.low:.2f}, {one.high:.2f}]"
+
+
+@dataclass(frozen=True)
+class Association(Result):
+    """Rank correlation of two columns of a table of sessions, whose lines come in clusters."""
+
+    first: str
+    second: str
+    given: tuple[str, ...]
+    """Columns that are taken out of both."""
+    value: float
+    low: float
+    high: float
+    p_value: float
+    """That of Student's t over clusters; independent lines would have `naive_p`."""
+    naive_p: float
+    n: int
+    n_clusters: int
+    clusters: str
+    confidence: float
+
+    def __str__(self) -> str:
+        """Print the correlation with its interval."""
+        given = f" given {' and '.join(self.given)}" if self.given else ""
+        text = (
+            f"{self.first} and {self.second}{given}: {self.value:+.3f} [{self.low:+.2f}, {self.high:+.2f}], "
+            f"p = {self.p_value:.2g} over {self.n_clusters} {self.clusters}s ({self.n} lines; as if independent, "
+            f"p = {self.naive_p:.2g})"
+        )
+        return "\n".join(wrap(text, page_width()))

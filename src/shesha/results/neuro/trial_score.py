@@ -1,0 +1,115 @@
+"""A score of trials beside what it is in other orders of the trials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from shesha.report import page_width, wrap
+from shesha.results.base import Result, reaches_level
+from shesha.results.draw_docs import draws_axes
+from shesha.results.null_summary import NAN, NullSummary
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SIDES = {"higher": "above", "lower": "below", "either": "beyond"}
+
+
+@dataclass(frozen=True)
+class TrialScore(NullSummary):
+    """A score of trials beside its distribution over orders of the trials: `exchanged` says which orders."""
+
+    name: str
+    observed: float
+    closer: str
+    """Which values chance rarely gives where something is there: 'higher', 'lower' or 'either'."""
+    n_trials: int
+    n_neurons: int
+    n_conditions: int = 0
+    """Conditions that have a part in the score; 0 for a score without conditions."""
+    alpha: float = 0.05
+    n_permutations: int = 0
+    exchanged: str = "all rows"
+    null: tuple[float, ...] = ()
+    seed: int | None = None
+    reason: str = ""
+    """Why there is no score."""
+    notes: tuple[str, ...] = ()
+    further: dict[str, float] = field(default_factory=dict)
+    """Other numbers of the same trials, by name."""
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def significant(self) -> bool:
+        """Whether chance rarely gives such a score, at the level alpha."""
+        return reaches_level(self.p_value, self.alpha)
+
+    @property
+    def _p_value_text(self) -> str:
+        side = "below" if self.observed < self.null_mean else "above"
+        return f"{abs(self.z):.3g} sd {side}" if self.z == self.z else "all draws equal"
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the null with the observed value."""
+        from shesha.charts import null_distribution
+
+        threshold = NAN if self.closer == "either" else self.threshold
+        return null_distribution(
+            self.null,
+            self.observed,
+            threshold,
+            label=self.name,
+            drawn=f"{self.n_permutations} {_score_sentence(self)}",
+            ax=ax,
+        )
+
+    def __str__(self) -> str:
+        """Print the score, what chance gives, and what was used."""
+        if self.observed != self.observed:
+            return "\n".join(wrap(f"{self.name}: not estimable ({self.reason})", page_width()))
+        lines = [f"{self.name}: {self.observed:.4f}"]
+        if self.has_null:
+            lines[0] += f", {'' if self.significant else 'not '}{_SIDES[self.closer]} chance"
+            lines.append(
+                f"  chance {self.null_mean:.4f} +- {self.null_sd:.2g} ({self._p_value_text}), p = {self.p_value:.3g} "
+                f"({self.n_permutations} {_score_sentence(self)})"
+            )
+        size = f"  {self.n_trials:,} trials x {self.n_neurons:,} neurons"
+        lines.append(size + (f", {self.n_conditions} conditions" if self.n_conditions else ""))
+        lines += [f"  {name} {value:.4f}" for name, value in self.further.items()]
+        if self.n_lost:
+            lines.append(f"  {self.n_lost} orders gave no score and count as extreme")
+        lines += [f"  note: {text}" for text in self.notes]
+        return "\n".join(part for line in lines for part in wrap(line, page_width(), hanging="    "))
+
+
+def _score_sentence(score: TrialScore) -> str:
+    if score.exchanged in ("all rows", "circular shifts"):
+        return {"all rows": "orders"}.get(score.exchanged, score.exchanged)
+    return f"orders, {score.exchanged}"
+
+
+@dataclass(frozen=True)
+class Tertiles(Result):
+    """How much the mean response changes between the thirds of a session."""
+
+    early_middle: TrialScore
+    middle_late: TrialScore
+    difference: TrialScore
+    """First less second: positive where the change comes late."""
+
+    @property
+    def gradual(self) -> bool:
+        """Whether the difference between both steps is within chance."""
+        return not self.difference.significant
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the null of the difference with the observed value."""
+        return self.difference.plot(ax)
+
+    def __str__(self) -> str:
+        """Print the three numbers."""
+        return "\n".join(str(one) for one in (self.early_middle, self.middle_late, self.difference))

@@ -1,0 +1,46 @@
+"""A number beside its null: the fields that every result of this kind has, under the same names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shesha.results.base import Result
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BesideNull(Result):
+    """What a number is worth beside the values that chance gives; NaN where there is no null."""
+
+    null_mean: float = NAN
+    """Chance level: the mean of the null."""
+    null_sd: float = NAN
+    """Standard deviation of the null."""
+    threshold: float = NAN
+    """Value of rank ceil((1 - alpha)(draws + 1)) among observed and null, from far to close."""
+    score: float = NAN
+    """0 at the threshold, 1 at the best value; the excess over the threshold where no best value is known."""
+    p_value: float = NAN
+    """(1 + number of draws at least as close) / (draws + 1): never 0."""
+
+    @property
+    def has_null(self) -> bool:
+        """Whether the number stands beside its chance level."""
+        return self.p_value == self.p_value
+
+
+@dataclass(frozen=True, kw_only=True)
+class NullSummary(BesideNull):
+    """Everything that is said of a number beside its null, in the direction of the measure."""
+
+    percentile: float = NAN
+    """Share of draws that are less close, in percent; ties count half."""
+    centred: float = NAN
+    """Observed less null mean, in the direction of closer."""
+    z: float = NAN
+    """Centred in units of the null's standard deviation; NaN if that is 0."""
+    adjusted: float = NAN
+    """Centred as a share of (best value - null mean), as the adjusted Rand index does; NaN without a best value."""
+    n_lost: int = 0
+    """Draws without a score; they count as at least as close."""

@@ -1,0 +1,1 @@
+"""Similarity of two or more representations: comparisons, calibrated scores, layers, ceilings."""

@@ -1,0 +1,70 @@
+"""A similarity beside its permutation null."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from shesha.results.audit.doubts import Doubts
+from shesha.results.base import reaches_level
+from shesha.results.draw_docs import draws_axes
+from shesha.results.null_summary import NullSummary
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class Calibrated(NullSummary):
+    """A similarity beside its distribution when the rows are matched at random."""
+
+    measure: str
+    closer: str
+    """Whether 'higher' or 'lower' values mean more similar."""
+    observed: float
+    maximum: float | None
+    """Value of perfect agreement, or None."""
+    alpha: float
+    n_permutations: int
+    n_rows: int
+    exchanged: str = "all rows"
+    """Which rows may take each other's place under the null."""
+    null: tuple[float, ...] = ()
+    seed: int | None = None
+    interrupted: bool = False
+    reason: str = ""
+    """Why there is no score."""
+    options: dict[str, Any] = field(default_factory=dict)
+    doubts: Doubts | None = None
+    """What could be wrong with the conclusion, where it was looked for."""
+
+    @property
+    def significant(self) -> bool:
+        """Whether the score is above chance at the level alpha."""
+        return reaches_level(self.p_value, self.alpha)
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the null with the observed value and the threshold."""
+        from shesha.charts import null_distribution
+
+        label = f"{self.measure} ({self.closer} is closer)"
+        return null_distribution(self.null, self.observed, self.threshold, label=label, ax=ax)
+
+    def __str__(self) -> str:
+        """Print the score, its chance level and what is left of it."""
+        if self.observed != self.observed:
+            return f"{self.measure}: not estimable ({self.reason})"
+        beyond = "above" if self.significant else "not above"
+        kind = "calibrated" if self.maximum is not None else "excess over the threshold"
+        lines = [
+            f"{self.measure}: {self.observed:.4g} ({self.closer} is closer), {beyond} chance",
+            f"  {kind} {self.score:.4g}, p = {self.p_value:.3g} ({self.n_permutations} permutations, {self.exchanged})",
+            f"  chance {self.null_mean:.4g} +- {self.null_sd:.2g}, threshold {self.threshold:.4g} at {self.alpha:g}",
+        ]
+        if self.n_lost:
+            lines.append(f"  {self.n_lost} draws gave no score and count as at least as close")
+        if self.interrupted:
+            lines.append("  interrupted: fewer permutations than asked for")
+        lines += [f"  ! {line}" for line in str(self.doubts).split("\n")] if self.doubts else []
+        return "\n".join(lines)

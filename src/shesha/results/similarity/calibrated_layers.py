@@ -1,0 +1,131 @@
+"""A grid of layers, and its aggregate beside the same aggregate under the null."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from shesha.report import Metric, Page
+from shesha.results.audit.doubts import Doubts
+from shesha.results.base import reaches_level
+from shesha.results.draw_docs import draws_axes
+from shesha.results.null_summary import BesideNull
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class CalibratedLayers(BesideNull):
+    """What is reported of a grid of layers, beside the same of grids with rows matched at random."""
+
+    measure: str
+    closer: str
+    aggregate: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    grid: tuple[tuple[float, ...], ...]
+    """Observed scores, one line per layer of the first model."""
+    entry_p_values: tuple[tuple[float, ...], ...]
+    """p-value of each pair on its own. Not the answer where the best pair was looked for: many pairs are tested."""
+    best: tuple[str, str]
+    """The closest pair of layers."""
+    observed: float
+    """The aggregate of the grid."""
+    maximum: float | None
+    """Value of perfect agreement, or None."""
+    alpha: float
+    n_permutations: int
+    n_rows: int
+    exchanged: str = "all rows"
+    n_lost: int = 0
+    null: tuple[float, ...] = ()
+    seed: int | None = None
+    interrupted: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+    family: str = ""
+    """The family of the measure, as its mark says."""
+    doubts: Doubts | None = None
+    """What could be wrong with the closest pair; None in results that were saved without."""
+
+    @property
+    def significant(self) -> bool:
+        """Whether the aggregate is above chance at the level alpha."""
+        return reaches_level(self.p_value, self.alpha)
+
+    def matrix(self) -> pd.DataFrame:
+        """Return the observed grid as a table."""
+        return self._table(self.grid)
+
+    def p_values(self) -> pd.DataFrame:
+        """Return the entry-wise p-values as a table."""
+        return self._table(self.entry_p_values)
+
+    def _table(self, grid: tuple[tuple[float, ...], ...]) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame([list(row) for row in grid], index=list(self.rows), columns=list(self.columns))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per pair of layers."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {"first": a, "second": b, "measure": self.measure, "value": value, "entry_p_value": p}
+                for a, values, p_values in zip(self.rows, self.grid, self.entry_p_values, strict=True)
+                for b, value, p in zip(self.columns, values, p_values, strict=True)
+            ]
+        )
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the grid as a heat map with the closest pair framed."""
+        from shesha.charts import frame_cell, heat_map
+
+        title = (
+            f"{self.measure}: {self.aggregate} {self.observed:.3g}, calibrated {self.score:.3g}, p = {self.p_value:.2g}"
+        )
+        grid = self.matrix().to_numpy(dtype=float)
+        ax = heat_map(grid, self.rows, self.columns, title=title, closer=self.closer, ax=ax)
+        frame_cell(ax, self.rows.index(self.best[0]), self.columns.index(self.best[1]))
+        return ax
+
+    def _page(self) -> Page:
+        from shesha.results.similarity.layer_pages import calibrated_layers_page
+
+        return calibrated_layers_page(self)
+
+    def _metrics(self, model: str) -> list[Metric]:
+        # Layers have names of their own; whose they are the grid does not know.
+        what = f"{self.aggregate} {self.measure} over {len(self.rows)} x {len(self.columns)} layers"
+        return [Metric(model, what, self.observed, chance=self.threshold, p_value=self.p_value)]
+
+    def __str__(self) -> str:
+        """Print the aggregate, its chance level, the closest pair and the grid."""
+        beyond = "above" if self.significant else "not above"
+        kind = "calibrated" if self.maximum is not None else "excess over the threshold"
+        what = f"{self.aggregate} over {len(self.rows)} x {len(self.columns)} layers"
+        lines = [
+            f"{self.measure} ({self.closer} is closer), {what}: {self.observed:.4g}, {beyond} chance",
+            f"  {kind} {self.score:.4g}, p = {self.p_value:.3g} ({self.n_permutations} permutations, {self.exchanged})",
+            f"  chance {self.null_mean:.4g} +- {self.null_sd:.2g}, threshold {self.threshold:.4g} at {self.alpha:g}",
+            f"  closest pair: {self.best[0]} and {self.best[1]}",
+            "",
+            self.matrix().to_string(float_format="%.3g"),
+            "",
+            "Entry-wise p-values (`entry_p_values`) answer for a pair named beforehand only: the best of many",
+            "pairs is above its own chance far too often.",
+        ]
+        if self.n_lost:
+            lines.insert(3, f"  {self.n_lost} draws gave no score and count as at least as close")
+        if self.interrupted:
+            lines.append("Interrupted: fewer permutations than asked for.")
+        if self.doubts:
+            lines += [
+                "",
+                "What could be wrong with the closest pair",
+                *(f"  {line}" for line in str(self.doubts).split("\n")),
+            ]
+        return "\n".join(lines)

@@ -1,0 +1,74 @@
+"""Several calibrated pairs, corrected for their number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shesha.results.base import Result, reaches_level
+from shesha.results.similarity.calibrated import Calibrated
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class CalibratedMany(Result):
+    """Several pairs, each beside its null, with p-values corrected for the number of tests."""
+
+    pairs: tuple[str, ...]
+    results: tuple[Calibrated, ...]
+    holm: tuple[float, ...]
+    benjamini_hochberg: tuple[float, ...]
+    correction: str
+    """Which of the two decides."""
+    seed: int | None = None
+    interrupted: bool = False
+    """Whether pairs are missing, and the last has fewer permutations than asked for."""
+
+    @property
+    def corrected_p_values(self) -> tuple[float, ...]:
+        """The corrected p-values that decide."""
+        return self.holm if self.correction == "holm" else self.benjamini_hochberg
+
+    def __iter__(self) -> Iterator[Calibrated]:
+        """Go through the lines."""
+        return iter(self.results)
+
+    def __getitem__(self, pair: str) -> Calibrated:
+        """Return the result of the pair of this name."""
+        name = str(pair)
+        if name not in self.pairs:
+            raise KeyError(f"pair must be one of {', '.join(self.pairs)}, got {name}")
+        return self.results[self.pairs.index(name)]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per pair."""
+        import pandas as pd
+
+        fields = ("measure", "closer", "observed", "score", "p_value", "threshold", "null_mean", "null_sd", "n_rows")
+        return pd.DataFrame(
+            [
+                {
+                    "pair": name,
+                    **{field: getattr(one, field) for field in fields},
+                    "p_holm": p_holm,
+                    "p_benjamini_hochberg": p_bh,
+                    "significant": reaches_level(p, one.alpha),
+                    "reason": one.reason,
+                }
+                for name, one, p_holm, p_bh, p in zip(
+                    self.pairs, self.results, self.holm, self.benjamini_hochberg, self.corrected_p_values, strict=True
+                )
+            ]
+        )
+
+    def __str__(self) -> str:
+        """Print the table."""
+        columns = ["pair", "observed", "null_mean", "threshold", "score", "p_value", "p_holm", "p_benjamini_hochberg"]
+        head = f"{self.results[0].measure} ({self.results[0].closer} is closer), {self.correction} decides"
+        text = self.to_frame()[[*columns, "significant"]].to_string(index=False, float_format="%.4g")
+        why = [f"{name}: {one.reason}" for name, one in zip(self.pairs, self.results, strict=True) if one.reason]
+        end = ["Interrupted: the rest was not calibrated."] if self.interrupted else []
+        return "\n".join([head, text, *why, *end])

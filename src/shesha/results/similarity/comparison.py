@@ -1,0 +1,248 @@
+"""What a comparison found: one number per measure, and which way each is to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from shesha.report import Metric, Page, page_width, wrap
+from shesha.results.audit.doubts import Doubts
+from shesha.results.base import Result
+from shesha.results.null_summary import BesideNull
+from shesha.results.similarity.noise_ceiling import BesideRepeats
+from shesha.support import argument_types as kinds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FIRST = {"DistCorr": "the whole geometry", "Jaccard": "who is near whom", "RSA": "the order of distances"}
+"""Measures that did well in all domains of the benchmark, each of another kind."""
+_MANY = 8
+"""Of so many numbers some are to be read first."""
+
+
+@dataclass(frozen=True)
+class Score(BesideNull, BesideRepeats):
+    """The value of one measure for one pair of representations."""
+
+    measure: str
+    family: str
+    value: float
+    """NaN if the data cannot give it; then there is a reason."""
+    closer: str
+    """Whether 'higher' or 'lower' values mean more similar."""
+    low: float
+    """Smallest possible value."""
+    high: float
+    """Largest possible value."""
+    seconds: float = 0.0
+    """Time to compare, with its share of the time for views that other measures use as well."""
+    reason: str = ""
+    interval_low: float = float("nan")
+    """Where other rows could have put the value."""
+    interval_high: float = float("nan")
+    note: str = ""
+    """What could not be added to the value."""
+    aliases: ClassVar[tuple[str, ...]] = ("calibrated",)
+
+    @property
+    def observed(self) -> float:
+        """The value, by the name that every number beside a null has."""
+        return self.value
+
+    @property
+    def calibrated(self) -> float:
+        """The score beside the null: 0 at the threshold, 1 at the best value."""
+        return self.score
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether the value stands in an interval."""
+        return self.interval_low == self.interval_low
+
+    @property
+    def has_value(self) -> bool:
+        """Whether there is a value."""
+        return self.value == self.value
+
+    def __str__(self) -> str:
+        """Print the value and which way is closer."""
+        if not self.has_value:
+            return f"{self.measure}: not estimable ({self.reason})"
+        return f"{self.measure}: {self.value:.4g} ({self.closer} is closer, {span(self.low, self.high)})"
+
+
+def span(low: float, high: float) -> str:
+    """Print the possible values."""
+    return f"from {low:.4g}" if high == float("inf") else f"{low:.4g} to {high:.4g}"
+
+
+@dataclass(frozen=True)
+class Comparison(Result):
+    """Two representations of the same inputs, compared by several measures."""
+
+    first: str
+    second: str
+    shapes: tuple[tuple[int, ...], tuple[int, ...]]
+    scores: tuple[Score, ...]
+    seed: int | None = None
+    interrupted: bool = False
+    exchanged: str = ""
+    """Which rows take each other's place under the null; empty where nothing is calibrated."""
+    doubts: Doubts | None = None
+    """What could be wrong with the conclusion; of fewer than five measures, what sums over rows can tell."""
+
+    def __getitem__(self, measure: str) -> Score:
+        """Return the score of the measure of this name."""
+        key = plain_name(measure)
+        for score in self.scores:
+            if plain_name(score.measure) == key:
+                return score
+        raise KeyError(f"measure must be one of {', '.join(s.measure for s in self.scores)}, got {measure!r}")
+
+    def __iter__(self) -> Iterator[Score]:
+        """Go through the scores, one per measure."""
+        return iter(self.scores)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per measure."""
+        import pandas as pd
+
+        return pd.DataFrame([score.to_dict() for score in self.scores])
+
+    def _page(self) -> Page:
+        from shesha.results.similarity.pages import comparison_page
+
+        return comparison_page(self)
+
+    def _metrics(self, model: str) -> list[Metric]:
+        from shesha.results.similarity.pages import comparison_metrics
+
+        return comparison_metrics(self)
+
+    def __str__(self) -> str:
+        """Print a table that says for each number which way is closer, then what has no number and why."""
+        found = [score for score in self.scores if score.has_value]
+        missing = [score for score in self.scores if not score.has_value]
+        lines = [f"{self.first} ({_size(self.shapes[0])}) and {self.second} ({_size(self.shapes[1])})"]
+        calibrated = any(score.has_null or score.has_interval for score in found)
+        if found:
+            lines += ["", *(_calibrated_table(found) if calibrated else _table(found))]
+        if self.doubts:
+            lines += ["", "What could be wrong", *(f"  {line}" for line in str(self.doubts).split("\n"))]
+        if missing:
+            lines += ["", "Without a value", *_remark_lines((score.measure, score.reason) for score in missing)]
+        if found:
+            told = [*_read_first(found), _CALIBRATED_NOTE if calibrated else _NOTE]
+            lines += ["", *(line for text in told for line in wrap(text, page_width(), hanging=""))]
+        if found and calibrated and self.exchanged not in ("", "all rows"):
+            lines.append(f"Exchanged: {self.exchanged}.")
+        repeated = [score for score in found if score.over_repeats is not None]
+        if repeated:
+            lines += ["", "Beside repeats", *_repeats_table(repeated), "", *_REPEATS_NOTE]
+        notes = [(score.measure, score.note) for score in found if score.note]
+        if notes:
+            lines += ["", "Notes", *_remark_lines(notes)]
+        if self.interrupted:
+            lines += ["", "Interrupted: the rest was not compared."]
+        return "\n".join(lines)
+
+
+def _read_first(found: list[Score]) -> list[str]:
+    """Say where to begin among many numbers."""
+    there = [f"{name} ({sees})" for name, sees in FIRST.items() if name in {score.measure for score in found}]
+    if len(found) <= _MANY or not there:
+        return []
+    return [f"Read first: {', '.join(there)}; the others tell how far an answer depends on what is measured."]
+
+
+_NOTE = (
+    "Values are raw: chance is rarely 0 and depends on the measure and on the numbers of rows and features. "
+    "`shesha measures NAME` tells what a measure sees and where it misleads."
+)
+
+
+_CALIBRATED_NOTE = (
+    "Chance is the mean value when rows are matched at random; calibrated is 0 up to the threshold that chance "
+    "rarely passes and 1 at the best value (where there is none: the excess). Many measures, many tests: a few "
+    "p-values are small by chance. Measures that do not look at which row is which have no such null."
+)
+
+
+_REPEATS_NOTE = (
+    "With single repeats the truth itself would score between the two ends of the ceiling, on average. Corrected",
+    "is the value over repeats divided by the roots of the reliabilities: what it would be about without noise.",
+)
+
+
+def _repeats_table(found: list[Score]) -> list[str]:
+    head = f"{'over repeats':>12}  {'ceiling':<18}  {'reliability':<18}  {'corrected':>10}"
+
+    def cells(one: Score) -> str:
+        ceiling = f"{one.ceiling_lower:.4g} to {one.ceiling_upper:.4g}" if one.has_ceiling else ""
+        reliable = ", ".join(
+            filter(None, (_format_known(one.reliability_first), _format_known(one.reliability_second)))
+        )
+        return f"{one.over_repeats:>#12.4g}  {ceiling:<18}  {reliable:<18}  {_format_known(one.corrected):>10}".rstrip()
+
+    return _family_lines(found, head, cells)
+
+
+def _format_known(number: float | None) -> str:
+    return "" if number is None or number != number else f"{number:.4g}"
+
+
+def _table(found: list[Score]) -> list[str]:
+    head = f"{'value':>10}  {'closer is':<9}  {'possible':<14}  {'seconds':>7}"
+    return _family_lines(
+        found,
+        head,
+        lambda one: f"{one.value:>#10.4g}  {one.closer:<9}  {span(one.low, one.high):<14}  {one.seconds:>7.3f}",
+    )
+
+
+def _calibrated_table(found: list[Score]) -> list[str]:
+    head = f"{'value':>10}  {'interval':<20}  {'closer is':<9}  {'chance':>10}  {'calibrated':>10}  {'p':>6}"
+
+    def cells(one: Score) -> str:
+        interval = f"[{one.interval_low:.4g}, {one.interval_high:.4g}]" if one.has_interval else ""
+        null = f"{one.null_mean:>#10.4g}  {one.calibrated:>#10.4g}  {one.p_value:>6.3f}" if one.has_null else ""
+        return f"{one.value:>#10.4g}  {interval:<20}  {one.closer:<9}  {null}".rstrip()
+
+    return _family_lines(found, head, cells)
+
+
+def _remark_lines(remarks: Iterable[tuple[str, str]]) -> list[str]:
+    """Say each remark once, of all the measures that it is made of."""
+    measures: dict[str, list[str]] = {}
+    for measure, remark in remarks:
+        measures.setdefault(remark, []).append(measure)
+    lines = []
+    for remark, names in measures.items():
+        lines += wrap(f"{', '.join(names)}: {remark}", page_width(), "  ", "    ")
+    return lines
+
+
+def _family_lines(found: list[Score], head: str, cells: Callable[[Score], str]) -> list[str]:
+    width = max(len(score.measure) for score in found)
+    lines = [f"  {'measure':<{width}}  {head}"]
+    order = {family: place for place, family in enumerate(dict.fromkeys(score.family for score in found))}
+    family = ""
+    for score in sorted(found, key=lambda score: order[score.family]):
+        if score.family != family:
+            family = score.family
+            lines.append(family)
+        lines.append(f"  {score.measure:<{width}}  {cells(score)}")
+    return lines
+
+
+def _size(shape: tuple[int, ...]) -> str:
+    return f"distances of {shape[0]:,} rows" if len(shape) == 1 else " x ".join(f"{n:,}" for n in shape)
+
+
+def plain_name(name: str) -> str:
+    """Return a measure's name as lookup compares it."""
+    base, bracket, options = kinds.text(name, "measure").lower().partition("(")
+    # Among options signs count: 1e-16 is not 1e16.
+    return "".join(c for c in base if c.isalnum()) + bracket + "".join(c for c in options if not c.isspace())

@@ -1,0 +1,143 @@
+"""Layers from the best to the worst, the best beside the best of chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shesha.report import columns
+from shesha.results.base import Result, reaches_level
+from shesha.results.draw_docs import draws_axes
+from shesha.results.null_summary import NullSummary
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class RankedLayer(Result):
+    """One of the layers that were looked through."""
+
+    name: str
+    rank: int
+    value: float
+    ci_low: float
+    ci_high: float
+    chance: float
+    """What shuffled labels give this layer on average."""
+    p_value: float
+    """Of this layer had it been named beforehand; not the answer where the best was looked for."""
+    p_best: float
+    """(1 + shuffles whose best layer is as good) / (shuffles + 1)."""
+    behind: float
+    """How far it is behind the best."""
+    behind_low: float
+    behind_high: float
+    accuracy: float
+    max_drop: float
+    strength: float
+    """Strength that flips half of the rows, in mean lengths of a row of this layer."""
+    norm: float
+    n_features: int
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether it may be as good as the best: the interval of the difference holds 0."""
+        return self.behind_low <= 0
+
+
+@dataclass(frozen=True)
+class LayerRanking(Result):
+    """Layers from the best to the worst, and the best beside the best that shuffled labels give."""
+
+    by: str
+    layers: tuple[RankedLayer, ...]
+    """In the order given."""
+    best: NullSummary
+    """The largest value of any layer beside the largest under each shuffle."""
+    level: float
+    null: tuple[float, ...]
+    """The largest value of any layer under each shuffle."""
+    method: str
+    exchanged: str
+    units: str
+    alphas: tuple[float, ...]
+    n_rows: int
+    n_splits: int
+    n_draws: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def layers_best_first(self) -> tuple[RankedLayer, ...]:
+        """The layers, best first."""
+        return tuple(sorted(self.layers, key=lambda one: one.rank))
+
+    @property
+    def winner(self) -> str:
+        """Name of the best layer."""
+        return self.layers_best_first[0].name
+
+    @property
+    def tied_names(self) -> tuple[str, ...]:
+        """The best layer and those that may be as good."""
+        return tuple(one.name for one in self.layers_best_first if one.is_tied)
+
+    @property
+    def significant(self) -> bool:
+        """Whether the best layer is better than the best that shuffled labels give."""
+        return reaches_level(self.best.p_value, self.level)
+
+    def __iter__(self) -> Iterator[RankedLayer]:
+        """Go through the lines."""
+        return iter(self.layers)
+
+    def __getitem__(self, name: str) -> RankedLayer:
+        """Return what was found of one layer."""
+        known = {one.name: one for one in self.layers}
+        if str(name) not in known:
+            raise KeyError(f"name must be one of {', '.join(known)}, got {name}")
+        return known[str(name)]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per layer, best first."""
+        import pandas as pd
+
+        return pd.DataFrame([{**one.to_dict(), "tied": one.is_tied} for one in self.layers_best_first])
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw every layer with its interval, the chance of each, and the line that chance's best rarely passes."""
+        from shesha.charts import Series, chance_band, intervals
+
+        series = Series(*([getattr(one, field) for one in self.layers] for field in ("value", "ci_low", "ci_high")))
+        names = [one.name for one in self.layers]
+        ax = intervals(names, {_BY[self.by]: series}, label=_BY[self.by], ax=ax)
+        chance_band(ax, [one.chance for one in self.layers], self.null, self.best.threshold)
+        return ax
+
+    def __str__(self) -> str:
+        """Print the layers, best first."""
+        rows = [["", _BY[self.by], "95 % interval", "chance", "p", "p (best of all)", "behind", "half flip at"]]
+        for one in self.layers_best_first:
+            interval = f"{one.ci_low:.3f} to {one.ci_high:.3f}"
+            p_values = [f"{one.p_value:.2g}", f"{one.p_best:.2g}"]
+            behind = "tied" if one.is_tied and one.rank > 1 else f"{one.behind:.3f}"
+            values = [f"{one.value:.3f}", interval, f"{one.chance:.3f}", *p_values, behind, f"{one.strength:.3g}"]
+            rows.append([one.name, *values])
+        beyond = "above" if self.significant else "not above"
+        return "\n".join(
+            [
+                f"Layers by {_BY[self.by]} ({self.method}), {self.n_rows:,} rows, {self.n_splits} splits into halves",
+                *columns(rows, "<>>>>>>>"),
+                f"best: {self.winner}, {beyond} the best of {len(self.layers)} layers under shuffled labels "
+                f"({self.best.null_mean:.3f} on average, threshold {self.best.threshold:.3f}, "
+                f"p = {self.best.p_value:.2g})",
+                f"chance: {self.exchanged} shuffled {self.n_draws} times, the same way in all layers",
+                *(f"note: {note}" for note in self.notes),
+            ]
+        )
+
+
+_BY = {"accuracy": "accuracy of a probe", "max_drop": "max drop", "flips": "share of rows that flip"}

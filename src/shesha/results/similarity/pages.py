@@ -1,0 +1,246 @@
+"""Comparisons as pages: of two representations, and of all pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from shesha.report import (
+    Column,
+    Explained,
+    HeatMap,
+    Item,
+    Metric,
+    Page,
+    Part,
+    Point,
+    Section,
+    Strip,
+    Table,
+    Text,
+)
+from shesha.results.generic_page import what_was_run
+
+if TYPE_CHECKING:
+    from shesha.results.audit.doubts import Doubts
+    from shesha.results.similarity.comparison import Comparison, Score
+    from shesha.results.similarity.pairwise import PairwiseComparison
+
+_SEES = {
+    "canonical correlation": "How well linear combinations of the features of both correlate.",
+    "distances": "Whether both put the same rows near one another: the distances between all rows.",
+    "distributions": "Whether the clouds of rows lie alike, whichever row is which.",
+    "kernels": "Whether both have the same inner products between rows.",
+    "matching": "Whether features have a counterpart on the other side, one by one.",
+    "neighbours": "Whether rows have the same nearest neighbours.",
+    "regression": "How well the features of one give those of the other, by a linear map.",
+    "shape": "How far apart the rows stay after the best rotation.",
+    "spectra": "Whether variance lies along the same directions, or is spread alike over them.",
+    "stability": "Numbers of stability, compared.",
+    "statistics": "Whether a statistic of each side, such as the mean length of a row, is the same.",
+    "topology": "Whether connected pieces and holes are alike over all scales.",
+}
+NO_CHANCE = Text(
+    "No chance level was drawn: values are rarely 0 by chance, and how far from 0 depends on the measure and on the "
+    "numbers of rows and features. Calibrate before concluding that something is shared (`--calibrate`)."
+)
+_MANY_TESTS = Text("Many measures are many tests: a few p-values are small by chance.")
+_MOST_CELLS = 30_000
+"""Of heat maps on one page; a browser takes its time with more."""
+
+
+def comparison_page(found: Comparison) -> Page:
+    """Return the page of two representations."""
+    known = [score for score in found.scores if score.has_value]
+    sizes = " and ".join(" x ".join(f"{n:,}" for n in shape) for shape in found.shapes)
+    first = [score for score in known if score.measure in _first()] or known[:3]
+    remarks = tuple(
+        Item(f"{score.measure}: {text}") for score in found.scores for text in (score.reason, score.note) if text
+    )
+    return Page(
+        title=f"{found.first} and {found.second}",
+        question=f"Do {found.first} and {found.second} have the same geometry, and is that more than chance gives?",
+        answer=tuple(_pair_sentences(found.first, found.second, known)),
+        numbers=(_scores(first, "First to read"),) if first else (),
+        doubts=_doubts(found.doubts, known),
+        sections=(
+            *(
+                (Section("All measures", (_scores(known, "All measures"), *measures_explained(known))),)
+                if known
+                else ()
+            ),
+            *((Section("Notes", remarks),) if remarks else ()),
+        ),
+        ran=(("data", f"{sizes} (rows x features)"), *what_was_run(found)),
+    )
+
+
+def _all_measures_section(known: Sequence[Score]) -> Section:
+    return Section("All measures", (_scores(known, "All measures"), *measures_explained(known)))
+
+
+def comparison_metrics(found: Comparison) -> list[Metric]:
+    """Return the values that stand beside their null, for the head of a card: those of the first, with the second."""
+    return [
+        Metric(
+            found.first,
+            f"{one.measure} with {found.second}",
+            one.value,
+            one.interval_low,
+            one.interval_high,
+            one.threshold,
+            one.p_value,
+        )
+        for one in found.scores
+        if one.has_null
+    ]
+
+
+def _first() -> Iterable[str]:
+    from shesha.results.similarity.comparison import FIRST
+
+    return FIRST
+
+
+def _pair_sentences(first: str, second: str, known: Sequence[Score]) -> Iterable[str]:
+    if not known:
+        yield f"No measure has a value for {first} and {second}; the reasons stand below."
+        return
+    tested = [score for score in known if score.has_null]
+    if not tested:
+        told = ", ".join(f"{score.measure} {score.value:.3g}" for score in known if score.measure in _first())
+        yield f"{told or f'{known[0].measure} {known[0].value:.3g}'}: raw values, without a chance level."
+        return
+    above = [score for score in tested if score.p_value <= _LEVEL]
+    best = max(tested, key=lambda score: -score.p_value)
+    yield (
+        f"{_how_many(len(above), len(tested))} above chance at {_LEVEL:g}"
+        f"{'' if above else f': the smallest p-value is {best.p_value:.2g} ({best.measure})'}."
+    )
+    led = next((score for score in tested if score.measure in _first()), best)
+    yield (
+        f"{led.measure} is {led.value:.3g}{_interval(led)}; rows matched at random give {led.null_mean:.3g} "
+        f"(p = {led.p_value:.2g}). Calibrated, with 0 at what chance rarely passes and 1 at the best: {led.score:.2f}."
+    )
+
+
+_LEVEL = 0.05
+
+
+def _how_many(n: int, of: int) -> str:
+    if of == 1:
+        return "The measure is" if n else "The measure is not"
+    return f"{'All' if n == of else n or 'None'} of {of} measures {'is' if n == 1 else 'are'}"
+
+
+def _interval(score: Score) -> str:
+    return f" [{_number(score.interval_low)}, {_number(score.interval_high)}]" if score.has_interval else ""
+
+
+def _scores(known: Sequence[Score], title: str) -> Table:
+    """The values with interval, direction, chance and p."""
+    columns = [
+        Column(
+            "value", tuple(f"{_number(one.value)}{_interval(one)}" for one in known), ">", tuple(map(_strip, known))
+        ),
+        Column("closer is", tuple(one.closer for one in known), "<"),
+        Column("chance", tuple(_number(one.null_mean) for one in known)),
+        Column("calibrated", tuple(f"{one.score:.3f}" if one.has_null else "" for one in known)),
+        Column("p", tuple(f"{one.p_value:.2g}" if one.has_null else "" for one in known)),
+        Column("family", tuple(one.family for one in known), "<"),
+    ]
+    return Table(tuple(one.measure for one in known), (tuple(columns),), title, "measure")
+
+
+def _number(value: float) -> str:
+    return "" if value != value else f"{value:.3f}" if abs(value) < 10 else f"{value:.4g}"
+
+
+def _strip(one: Score) -> Strip | None:
+    """Draw what lies between 0 and 1; other measures have scales of their own."""
+    if not (one.low >= -1 and one.high <= 1 and one.closer == "higher"):
+        return None
+    return Strip(one.value, one.interval_low, one.interval_high, one.threshold)
+
+
+def measures_explained(known: Sequence[Score]) -> list[Part]:
+    """Explain each measure of a comparison."""
+    return [measure_explained(one.measure, one.family, one.closer) for one in known]
+
+
+def measure_explained(name: str, family: str, closer: str) -> Explained:
+    """Say in a sentence what a measure looks at, and where more is said."""
+    base = name.partition("(")[0]
+    sees = _SEES.get(family.lower(), "")
+    return Explained(
+        name,
+        f"{sees} {closer.capitalize()} is closer.".strip(),
+        f"measures.md#{_anchor(base)}",
+        f"shesha measures '{base}'",
+    )
+
+
+def _anchor(title: str) -> str:
+    """Return what a heading of Markdown is linked by."""
+    return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_")
+
+
+def _doubts(doubts: Doubts | None, known: Sequence[Score]) -> tuple[Part, ...]:
+    calibrated = any(score.has_null for score in known)
+    found = points(doubts)
+    none = (Text(f"{str(doubts).capitalize()}."),) if doubts is not None and not found else ()
+    return (*found, *none, *((_MANY_TESTS,) if calibrated and len(known) > 3 else () if calibrated else (NO_CHANCE,)))
+
+
+def points(doubts: Doubts | None) -> tuple[Point, ...]:
+    """List doubts as points of a page."""
+    return tuple(Point(one.name, one.evidence, f"{one.text}.", f"{one.advice}.") for one in doubts or ())
+
+
+def pairwise_page(found: PairwiseComparison) -> Page:
+    """Return the page of all pairs of several representations."""
+    led = [name for name in found.measures if name in _first()] or list(found.measures)
+    ordered = [*led, *(name for name in found.measures if name not in led)]
+    cells = len(found.names) ** 2
+    shown = ordered[: max(2, _MOST_CELLS // max(1, cells))]
+    maps = [_map(found, name) for name in shown]
+    left = len(ordered) - len(shown)
+    more = [Text(f"{left} more measures: `to_frame()`, or `--json`, has all of them.")] if left else []
+    one_each = [next(pair.score for pair in found.scores if pair.score.measure == name) for name in ordered]
+    return Page(
+        title=f"{len(found.names)} representations, every pair",
+        question="Which of these representations have the same geometry?",
+        answer=tuple(_extremes(found, name) for name in ordered[:3]),
+        numbers=tuple(maps[:1]),
+        doubts=(NO_CHANCE,),
+        sections=(
+            *((Section("Other measures", (*maps[1:], *more)),) if maps[1:] else ()),
+            Section("What the measures look at", tuple(measures_explained(one_each))),
+        ),
+        ran=(("data", _shapes(found.names, found.shapes)), *what_was_run(found)),
+    )
+
+
+def _shapes(names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> str:
+    if len(set(shapes)) == 1:
+        return f"{len(names)} of {' x '.join(f'{n:,}' for n in shapes[0])}"
+    return "; ".join(
+        f"{name}: {' x '.join(f'{n:,}' for n in shape)}" for name, shape in zip(names, shapes, strict=True)
+    )
+
+
+def _map(found: PairwiseComparison, measure: str) -> HeatMap:
+    closer = next(pair.score.closer for pair in found.scores if pair.score.measure == measure)
+    values = tuple(map(tuple, found.matrix(measure).to_numpy(dtype=float).tolist()))
+    return HeatMap(f"{measure}, row with column", found.names, found.names, values, closer)
+
+
+def _extremes(found: PairwiseComparison, measure: str) -> str:
+    known = [pair for pair in found.scores if pair.score.measure == measure and pair.score.has_value]
+    if not known:
+        return f"{measure}: no value for any pair."
+    closer = known[0].score.closer
+    ordered = sorted(known, key=lambda pair: pair.score.value, reverse=closer == "higher")
+    near, far = ordered[0], ordered[-1]
+    told = f"{measure}: closest {near.first} and {near.second} ({near.score.value:.3g})"
+    return f"{told}." if near is far else f"{told}, farthest {far.first} and {far.second} ({far.score.value:.3g})."

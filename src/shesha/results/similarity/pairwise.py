@@ -1,0 +1,255 @@
+"""Every pair of several representations, compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.report import Page
+from shesha.results.base import Result
+from shesha.results.draw_docs import draws_axes
+from shesha.results.similarity.comparison import Score, plain_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class PairScore(Result):
+    """The score of one pair."""
+
+    first: str
+    second: str
+    score: Score
+
+
+class _Tabled:
+    """Scores of pairs, as tables and pictures."""
+
+    scores: tuple[PairScore, ...]
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of the measures."""
+        return tuple(dict.fromkeys(pair.score.measure for pair in self.scores))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per pair and measure."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [{"first": pair.first, "second": pair.second, **pair.score.to_dict()} for pair in self.scores]
+        )
+
+    def _pairs_for(self, measure: str) -> list[PairScore]:
+        found = self._pairs_by_measure.get(plain_name(measure))
+        if found is None:
+            raise KeyError(f"measure must be one of {', '.join(self.measures)}, got {measure!r}")
+        return found
+
+    @cached_property
+    def _pairs_by_measure(self) -> dict[str, list[PairScore]]:
+        found: dict[str, list[PairScore]] = {}
+        plain = {name: plain_name(name) for name in self.measures}
+        for pair in self.scores:
+            found.setdefault(plain[pair.score.measure], []).append(pair)
+        return found
+
+    def _grid(self, measure: str, rows: tuple[str, ...], columns: tuple[str, ...]) -> pd.DataFrame:
+        import pandas as pd
+
+        values = np.full((len(rows), len(columns)), np.nan)
+        row, column = ({name: place for place, name in enumerate(names)} for names in (rows, columns))
+        for pair in self._pairs_for(measure):
+            values[row[pair.first], column[pair.second]] = pair.score.value
+        return pd.DataFrame(values, index=list(rows), columns=list(columns))
+
+
+@dataclass(frozen=True)
+class PairwiseComparison(_Tabled, Result):
+    """All pairs of several representations of the same inputs, by several measures."""
+
+    names: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    scores: tuple[PairScore, ...]
+    symmetric: dict[str, bool]
+    """For each measure, whether the value of (b, a) is that of (a, b)."""
+    self_values: dict[str, float | None]
+    """For each measure, the value of a representation and itself, where it is always the same."""
+    seed: int | None = None
+    interrupted: bool = False
+
+    def matrix(self, measure: str) -> pd.DataFrame:
+        """Return the square of one measure's values; row: first argument, column: second.
+
+        Parameters
+        ----------
+        measure : str
+            Name of a measure that was compared.
+        """
+        values = self._grid(measure, self.names, self.names)
+        name = self._pairs_for(measure)[0].score.measure
+        if self.symmetric[name]:
+            values = values.combine_first(values.T)
+        own = self.self_values[name]
+        if own is not None:
+            for one in self.names:
+                others = values.loc[one].drop(one).to_numpy()
+                values.loc[one, one] = own if len(others) == 0 or np.isfinite(others).any() else np.nan
+        return values.loc[list(self.names), list(self.names)]
+
+    def plot(self, measure: str, ax: Axes | None = None) -> Axes:
+        """Draw one measure's values as a heat map.
+
+        Parameters
+        ----------
+        measure : str
+            Name of a measure that was compared.
+        ax : matplotlib Axes, optional
+            Where to draw; default: a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        score = self._pairs_for(measure)[0].score
+        return _heat_map(self.matrix(measure), score.measure, score.closer, ax)
+
+    def embed(self, measure: str, n_dimensions: int = 2) -> pd.DataFrame:
+        """Place the representations so that their distances show one measure (classical scaling).
+
+        A similarity s counts as the distance (best value - s); an asymmetric measure is averaged over both orders.
+
+        Parameters
+        ----------
+        measure : str
+            Name of a measure that was compared.
+        n_dimensions : int
+            Number of coordinates.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per representation; `attrs["explained"]` is the share of the squared distances that the
+            coordinates show.
+        """
+        import pandas as pd
+
+        if n_dimensions < 1:
+            raise ValueError(f"n_dimensions must be at least 1, got {n_dimensions}")
+        score = self._pairs_for(measure)[0].score
+        values = self.matrix(measure).to_numpy(dtype=np.float64, copy=True)
+        if np.isnan(values).any():
+            raise ValueError(f"{score.measure} must have a value for every pair to be embedded, got NaN for some")
+        values = (values + values.T) / 2
+        distances = values if score.closer == "lower" else np.diagonal(values).max() - values
+        coordinates, explained = _classical_scaling(np.maximum(distances, 0.0), n_dimensions)
+        table = pd.DataFrame(coordinates, index=list(self.names), columns=[f"x{i + 1}" for i in range(n_dimensions)])
+        table.attrs["explained"] = explained
+        return table
+
+    def _page(self) -> Page:
+        from shesha.results.similarity.pages import pairwise_page
+
+        return pairwise_page(self)
+
+    def __str__(self) -> str:
+        """Print the matrix of each measure."""
+        parts = []
+        for measure in self.measures:
+            score = self._pairs_for(measure)[0].score
+            parts.append(f"{measure} ({score.closer} is closer)\n{self.matrix(measure).to_string(float_format='%.4g')}")
+            reasons = Counter(p.score.reason for p in self._pairs_for(measure) if p.score.reason)
+            parts += [
+                f"  no value for {n} of {len(self._pairs_for(measure))} pairs: {why}" for why, n in reasons.items()
+            ]
+        if self.interrupted:
+            parts.append("Interrupted: the rest was not compared.")
+        return "\n\n".join(parts)
+
+
+@dataclass(frozen=True)
+class LayerComparison(_Tabled, Result):
+    """Every layer of one model against every layer of another."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    scores: tuple[PairScore, ...]
+    closer: str
+    seed: int | None = None
+    interrupted: bool = False
+
+    @property
+    def measure(self) -> str:
+        """Name of the measure."""
+        return self.scores[0].score.measure
+
+    @property
+    def best(self) -> PairScore:
+        """The closest pair of layers."""
+        found = [pair for pair in self.scores if pair.score.has_value]
+        if not found:
+            raise ValueError(f"there must be a value for at least one pair of layers, got none: {self.reason}")
+        return (max if self.closer == "higher" else min)(found, key=lambda pair: pair.score.value)
+
+    @property
+    def reason(self) -> str:
+        """Why pairs have no value."""
+        return "; ".join(dict.fromkeys(pair.score.reason for pair in self.scores if pair.score.reason))
+
+    def matrix(self) -> pd.DataFrame:
+        """Return the grid: one row per layer of the first, one column per layer of the second."""
+        return self._grid(self.measure, self.rows, self.columns)
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the grid as a heat map."""
+        return _heat_map(self.matrix(), self.measure, self.closer, ax)
+
+    def _page(self) -> Page:
+        from shesha.results.similarity.layer_pages import layers_page
+
+        return layers_page(self)
+
+    def __str__(self) -> str:
+        """Print the grid and the closest pair."""
+        lines = [f"{self.measure} ({self.closer} is closer)", self.matrix().to_string(float_format="%.4g")]
+        if any(pair.score.has_value for pair in self.scores):
+            best = self.best
+            lines.append(f"closest: {best.first} and {best.second}, {best.score.value:.4g}")
+            lines.append("The closest of many pairs is close by chance alone: calibrate the maximum, not its entry.")
+        if self.reason:
+            lines.append(f"no value: {self.reason}")
+        if self.interrupted:
+            lines.append("Interrupted: the rest was not compared.")
+        return "\n".join(lines)
+
+
+def _heat_map(table: pd.DataFrame, measure: str, closer: str, ax: Axes | None) -> Axes:
+    from shesha.charts import heat_map
+
+    values, title = table.to_numpy(dtype=float), f"{measure} ({closer} is closer)"
+    return heat_map(values, list(table.index), list(table.columns), title=title, closer=closer, ax=ax)
+
+
+def _classical_scaling(distances: NDArray[np.float64], n_dimensions: int) -> tuple[NDArray[np.float64], float]:
+    """Coordinates from double-centred squared distances (Torgerson 1952), and the share that they show."""
+    n = len(distances)
+    squared = distances**2
+    centred = squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean()
+    values, vectors = np.linalg.eigh(-centred / 2)
+    kept = np.argsort(values)[::-1][:n_dimensions]
+    coordinates = np.zeros((n, n_dimensions))
+    coordinates[:, : len(kept)] = vectors[:, kept] * np.sqrt(np.maximum(values[kept], 0.0))
+    # Signs are free: the largest entry of each coordinate is positive.
+    signs = np.sign(coordinates[np.abs(coordinates).argmax(axis=0), np.arange(n_dimensions)])
+    total = float(np.abs(values).sum())
+    return coordinates * np.where(signs == 0, 1.0, signs), (
+        float(np.maximum(values[kept], 0.0).sum() / total) if total > 0 else 1.0
+    )

@@ -1,0 +1,104 @@
+"""Two representations compared within each class of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shesha.results.base import Result
+from shesha.results.similarity.comparison import Comparison, Score
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class WithinClasses(Result):
+    """Comparisons beside their nulls: of the rows of each class, and of all rows, exchanged within classes only."""
+
+    first: str
+    second: str
+    classes: dict[str, Comparison]
+    sizes: dict[str, int]
+    """Rows of each class that were compared."""
+    whole: Comparison
+    """Of all rows: its null keeps what tells classes apart, so its p-value is about what lies within them."""
+    excluded: dict[str, str]
+    """Classes that were not compared, with the reason."""
+    corrected: dict[str, dict[str, float]]
+    """By measure and class: p-values corrected over the classes (Benjamini and Hochberg)."""
+
+    def __iter__(self) -> Iterator[Comparison]:
+        """Go through the lines."""
+        return iter(self.classes.values())
+
+    def __getitem__(self, name: str) -> Comparison:
+        """Return the comparison within one class."""
+        if name not in self.classes:
+            raise KeyError(f"name must be one of {', '.join(self.classes)}, got {name!r}")
+        return self.classes[name]
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C ended a comparison."""
+        return any(one.interrupted for one in (*self.classes.values(), self.whole))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a line per class and measure, then the lines of all rows; p-values corrected over classes."""
+        import pandas as pd
+
+        lines: list[dict[str, Any]] = []
+        for name, one in {**self.classes, _ALL: self.whole}.items():
+            size = self.sizes.get(name, self.whole.shapes[0][0])
+            lines += [{"class": name, "n": size, **_line(score)} for score in one.scores]
+        frame = pd.DataFrame(lines, columns=["class", "n", *_line_names()])
+        adjusted = [self.corrected[one["measure"]].get(one["class"], float("nan")) for one in lines]
+        return frame.assign(p_adj=adjusted)
+
+    def __str__(self) -> str:
+        """Print a table per measure: a line per class."""
+        from shesha.report import Column, page_width, table, wrap
+
+        width, frame = page_width(), self.to_frame()
+        lines = [f"{self.first} and {self.second}, within {len(self.classes)} classes", ""]
+        for measure, part in frame.groupby("measure", sort=False):
+            heads = {"rows": "n", "value": "value", "chance": "chance", "calibrated": "calibrated", "p": "p"}
+            heads |= {"corrected p": "p_adj"}
+            columns = [[Column(head, tuple(map(_cell, part[name])))] for head, name in heads.items()]
+            reasons = dict.fromkeys(reason for reason in part["reason"] if reason)
+            told = [line for reason in reasons for line in wrap(f"  {reason}", width)]
+            lines += [
+                f"{measure} ({part['closer'].iloc[0]} is closer)",
+                *table(list(part["class"]), columns, width),
+                *told,
+            ]
+            lines.append("")
+        left = "; ".join(f"{name} ({why})" for name, why in self.excluded.items())
+        for text in (_NOTE, f"Not compared: {left}." if left else ""):
+            lines += wrap(text, width, hanging="")
+        return "\n".join(lines)
+
+
+_ALL = "all rows"
+_NOTE = (
+    "Chance is the mean value when rows are matched at random within the class (and block); calibrated is 0 up to the "
+    f"threshold that chance rarely passes and 1 at the best value. '{_ALL}' exchanges rows within classes only: "
+    "its value is high because classes differ, its p is about what lies within them."
+)
+
+
+def _line(score: Score) -> dict[str, Any]:
+    values = (
+        *(score.measure, score.value, score.null_mean, score.p_value, score.score, score.interval_low),
+        *(score.interval_high, score.closer, score.reason or score.note),
+    )
+    return dict(zip(_line_names(), values, strict=True))
+
+
+def _line_names() -> tuple[str, ...]:
+    return ("measure", "value", "chance", "p", "calibrated", "interval_low", "interval_high", "closer", "reason")
+
+
+def _cell(value: float) -> str:
+    return "" if value != value else f"{value:,}" if isinstance(value, int) else f"{value:.3g}"

@@ -1,0 +1,1 @@
+"""Stability of one representation: estimates, chance levels, drift along a sequence."""

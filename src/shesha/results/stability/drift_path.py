@@ -1,0 +1,41 @@
+"""Drift along a sequence of representations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shesha.report import columns
+from shesha.results.base import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class DriftPath(Result):
+    """Drift of each representation in a sequence."""
+
+    names: tuple[str, ...]
+    from_first: tuple[float, ...]
+    from_previous: tuple[float, ...]
+    method: str
+    metric: str
+    reasons: tuple[str, ...] = ()
+    """Why a drift is NaN, one text per representation; empty where it is a number."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per representation."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {"representation": self.names, "from_first": self.from_first, "from_previous": self.from_previous}
+        )
+
+    def __str__(self) -> str:
+        """Print one line per representation."""
+        reasons = self.reasons or ("",) * len(self.names)
+        rows = [["", "from first", "from prev.", ""]]
+        for name, first, previous, reason in zip(self.names, self.from_first, self.from_previous, reasons, strict=True):
+            rows.append([name, f"{first:.4f}", f"{previous:.4f}", f"({reason})" if reason else ""])
+        return "\n".join(columns(rows, "<>><"))

@@ -1,0 +1,72 @@
+"""A score with its uncertainty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import hypot
+from typing import Any, ClassVar
+
+from shesha.results.base import Result
+
+
+@dataclass(frozen=True)
+class Estimate(Result):
+    """A score with its uncertainty."""
+
+    variant: str
+    value: float
+    """The score on the full data; NaN if the data cannot give it."""
+    low: float
+    high: float
+    """Ends of the interval over rows and partitions; NaN if none could be computed."""
+    confidence: float
+    standard_error: float
+    """Standard error over rows alone: what another sample of inputs would change."""
+    monte_carlo_error: float
+    """Standard error over random partitions: what another seed would change; 0 for a score without draws."""
+    pair_error: float
+    """Standard error from sampling pairs instead of using all; 0 if all were used."""
+    n_samples: int
+    n_features: int
+    n_draws: int
+    """Partitions, rotations or resamples that the score averages."""
+    n_bootstrap: int
+    """Resamples of the rows behind the interval; 0 if it is analytic or absent."""
+    n_pairs: int
+    """Pairs of rows per draw: all, or the number sampled; 0 for a score that does not use pairs."""
+    pairs_dropped: int
+    """Pairs left out because a row had no direction within a half, summed over draws."""
+    reason: str = ""
+    """Why the value is NaN."""
+    warnings: tuple[str, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+    """Everything needed to repeat the computation, the seed among it."""
+    aliases: ClassVar[tuple[str, ...]] = ("total_error",)
+
+    @property
+    def total_error(self) -> float:
+        """Root of the sum of the squares of the three errors; the interval holds all of them."""
+        return hypot(self.standard_error, self.monte_carlo_error, self.pair_error)
+
+    def __str__(self) -> str:
+        """Print value, interval and what was used."""
+        if self.value != self.value:
+            return f"{self.variant}: not estimable ({self.reason})"
+        lines = [f"{self.variant}: {self.value:.4f}"]
+        if self.low == self.low:
+            how = f"{self.n_bootstrap} row resamples" if self.n_bootstrap else "analytic, over rows"
+            lines[0] += f"  [{self.low:.4f}, {self.high:.4f}] at {100 * self.confidence:g}% ({how})"
+        lines.append(
+            f"  {self.n_samples:,} rows x {self.n_features:,} features, {self.n_draws} draws, {self.n_pairs:,} pairs"
+        )
+        parts = {
+            "rows": self.standard_error,
+            "partitions": self.monte_carlo_error,
+            "sampled pairs": self.pair_error,
+            "all": self.total_error,
+        }
+        known = (f"{name}: {f'{error:.1g}' if error == error else 'unknown'}" for name, error in parts.items())
+        lines.append(f"  standard error from {', '.join(known)}")
+        if self.pairs_dropped:
+            lines.append(f"  {self.pairs_dropped:,} undefined pairs left out")
+        return "\n".join([*lines, *(f"  note: {text}" for text in self.warnings)])

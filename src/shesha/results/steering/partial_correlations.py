@@ -1,0 +1,83 @@
+"""Which predictors go with a target over models, raw and with others held fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shesha.report import columns
+from shesha.results.base import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class PartialCorrelation(Result):
+    """How one predictor goes with steering over models, raw and with others held fixed."""
+
+    predictor: str
+    raw: float
+    """Spearman's correlation."""
+    raw_low: float
+    raw_high: float
+    raw_p: float
+    partial: float
+    """The same of what is left of both ranks when those given are taken out; NaN for one that is given."""
+    partial_low: float
+    partial_high: float
+    partial_p: float
+
+
+@dataclass(frozen=True)
+class PartialCorrelations(Result):
+    """Predictors of steering over models or layers."""
+
+    target: str
+    given: tuple[str, ...]
+    lines: tuple[PartialCorrelation, ...]
+    chance: float
+    """A correlation of unrelated numbers of so many models is larger than this, either way, in 5 % of draws."""
+    partial_chance: float
+    """The same for the partial correlations."""
+    n_models: int
+    n_units: int
+    """What is resampled and shuffled: the models, or the groups of them."""
+    n_draws: int
+    notes: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[PartialCorrelation]:
+        """Go through the lines."""
+        return iter(self.lines)
+
+    def __getitem__(self, predictor: str) -> PartialCorrelation:
+        """Return the line of one predictor."""
+        known = {one.predictor: one for one in self.lines}
+        if predictor not in known:
+            raise KeyError(f"predictor must be one of {', '.join(known)}, got {predictor}")
+        return known[predictor]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per predictor."""
+        import pandas as pd
+
+        return pd.DataFrame([one.to_dict() for one in self.lines])
+
+    def __str__(self) -> str:
+        """Print raw and partial correlations with their intervals."""
+        rows = [["", "raw", "95 % interval", "p", "partial", "95 % interval", "p"]]
+        for one in self.lines:
+            raw = [f"{one.raw:.3f}", f"{one.raw_low:.2f} to {one.raw_high:.2f}", f"{one.raw_p:.2g}"]
+            partial = [f"{one.partial:.3f}", f"{one.partial_low:.2f} to {one.partial_high:.2f}", f"{one.partial_p:.2g}"]
+            rows.append([one.predictor, *raw, *(partial if one.partial == one.partial else ["-", "", ""])])
+        units = f"{self.n_models} models" + ("" if self.n_units == self.n_models else f" in {self.n_units} groups")
+        return "\n".join(
+            [
+                f"Spearman correlations with {self.target} over {units}; partial: given {' and '.join(self.given)}",
+                *columns(rows, "<>>>>>>"),
+                f"chance: unrelated numbers pass {self.chance:.2f} (raw) and {self.partial_chance:.2f} (partial), "
+                f"either way, in 5 % of {self.n_draws} shuffles",
+                *(f"note: {note}" for note in self.notes),
+            ]
+        )

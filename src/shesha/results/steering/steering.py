@@ -1,0 +1,193 @@
+"""What steering and probing give: each number beside what shuffled labels give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shesha.report import columns
+from shesha.results.base import Result
+from shesha.results.draw_docs import draws_axes
+from shesha.results.null_summary import NAN, BesideNull
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class SteeringScore(BesideNull):
+    """One number with its interval, beside the same number after the labels were shuffled."""
+
+    name: str
+    value: float
+    ci_low: float = NAN
+    ci_high: float = NAN
+    closer: str = "higher"
+    """Whether more or less of it speaks for a link with the labels."""
+    reason: str = ""
+    """Why there is no value, or no chance level."""
+
+    @property
+    def chance(self) -> float:
+        """What shuffled labels give on average."""
+        return self.null_mean
+
+    def cells(self) -> list[str]:
+        """Name, value, interval, chance and p-value as text."""
+        interval = f"{self.ci_low:.3f} to {self.ci_high:.3f}" if self.ci_low == self.ci_low else ""
+        chance = [f"{self.null_mean:.3f}", f"{self.p_value:.2g}"] if self.has_null else ["", ""]
+        return [self.name, f"{self.value:.3f}", interval, *chance]
+
+    def __str__(self) -> str:
+        """Print the number with its interval and its chance level."""
+        name, value, interval, chance, p = self.cells()
+        interval = f" (95 % {interval})" if interval else ""
+        beside = f", chance {chance}, p = {p}" if chance else ""
+        return f"{name}: {value}{interval}{beside}"
+
+
+def score_table(scores: Sequence[SteeringScore]) -> list[str]:
+    """Lines of a table of scores."""
+    return columns([["", "value", "95 % interval", "chance", "p"], *(one.cells() for one in scores)], "<>>>>")
+
+
+@dataclass(frozen=True)
+class Steerability(Result):
+    """What moving rows along a steering vector does to a probe that was trained on other rows."""
+
+    source: str
+    target: str
+    accuracy: SteeringScore
+    """Of the probe, where nothing is steered."""
+    max_drop: SteeringScore
+    """Accuracy without steering less the lowest at any strength."""
+    to_target: SteeringScore
+    """Share of the rows not read as the target that become it at the largest strength."""
+    to_source: SteeringScore
+    """Share of the rows not read as the source that become it at the most negative strength."""
+    anti_steerable: SteeringScore
+    """Share of rows that come nearer to the source class than to the target class when they are steered to the target,
+    judged by their nearest neighbours."""
+    random_drop: float
+    """Mean max drop of random directions."""
+    random_anti_steerable: float
+    strength: float
+    """Strength at which half of the rows that are not read as the target become it, in the units of `units`."""
+    largest_drop: float
+    """What max drop would be at any strength, however large: all rows are then read as one class."""
+    alphas: tuple[float, ...]
+    accuracies: tuple[float, ...]
+    """Mean accuracy at each strength."""
+    random_accuracies: tuple[float, ...]
+    shuffled_accuracies: tuple[float, ...]
+    effects: tuple[float, ...]
+    """How much nearer each row comes to the target class per unit of strength, in [-2, 2]; below 0 it is
+    anti-steerable."""
+    units: str
+    norm: float
+    """Mean length of the rows: what one unit 'norm' is."""
+    method: str
+    exchanged: str
+    n_rows: int
+    n_splits: int
+    n_directions: int
+    n_draws: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def scores(self) -> tuple[SteeringScore, ...]:
+        """Every number that has a chance level."""
+        return (self.accuracy, self.max_drop, self.to_target, self.to_source, self.anti_steerable)
+
+    @property
+    def random_ratio(self) -> float:
+        """How many times as much the vector drops the accuracy as random directions do; NaN if these do nothing."""
+        return self.max_drop.value / self.random_drop if self.random_drop > 0 else NAN
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per number."""
+        import pandas as pd
+
+        return pd.DataFrame([one.to_dict() for one in self.scores])
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the accuracy at each strength, of the vector, of random directions and under shuffled labels."""
+        from shesha.charts import curves
+
+        drawn = {
+            f"{self.source} to {self.target}": self.accuracies,
+            "random directions": self.random_accuracies,
+            "shuffled labels": self.shuffled_accuracies,
+        }
+        return curves(
+            self.alphas,
+            {name: curve for name, curve in drawn.items() if curve},
+            labels=(f"strength ({_UNITS[self.units]})", "accuracy of the probe"),
+            ax=ax,
+        )
+
+    def __str__(self) -> str:
+        """Print the numbers, each beside chance."""
+        span = f"{self.alphas[0]:g} to {self.alphas[-1]:g} {_UNITS[self.units]}"
+        ratio = f" (the vector's is {self.random_ratio:.1f} times that)" if self.random_drop > 0 else ""
+        return "\n".join(
+            [
+                f"Steering from {self.source} to {self.target} ({self.method}), {self.n_rows:,} rows, {self.n_splits} "
+                f"splits into halves, strengths {span}",
+                *score_table(self.scores),
+                f"random directions: max drop {self.random_drop:.3f}{ratio}, "
+                f"anti-steerable {self.random_anti_steerable:.3f}",
+                f"half of the rows flip to {self.target} at {self.strength:.3g} {_UNITS[self.units]}",
+                f"chance: {self.exchanged} shuffled {self.n_draws} times",
+                *(f"note: {note}" for note in self.notes),
+            ]
+        )
+
+
+_UNITS = {"raw": "units of the features", "norm": "mean lengths of a row"}
+
+
+@dataclass(frozen=True)
+class SteeringPredictors(Result):
+    """What might predict, from the geometry of some rows, how well others can be steered."""
+
+    scores: tuple[SteeringScore, ...]
+    n_rows: int
+    exchanged: str
+    n_draws: int
+    notes: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[SteeringScore]:
+        """Go through the lines."""
+        return iter(self.scores)
+
+    def __getitem__(self, name: str) -> float:
+        """Return the value of one predictor."""
+        known = {one.name: one.value for one in self.scores}
+        if name not in known:
+            raise KeyError(f"name must be one of {', '.join(known)}, got {name}")
+        return known[name]
+
+    def values(self) -> dict[str, float]:
+        """Return every value by its name: one line of a table of models."""
+        return {one.name: one.value for one in self.scores}
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per predictor."""
+        import pandas as pd
+
+        return pd.DataFrame([one.to_dict() for one in self.scores])
+
+    def __str__(self) -> str:
+        """Print every predictor beside its chance level."""
+        return "\n".join(
+            [
+                f"Predictors of steering, {self.n_rows:,} rows; chance: {self.exchanged} shuffled {self.n_draws} times",
+                *score_table(self.scores),
+                *(f"{one.name}: {one.reason}" for one in self.scores if one.reason),
+                *(f"note: {note}" for note in self.notes),
+            ]
+        )

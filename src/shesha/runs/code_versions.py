@@ -1,0 +1,213 @@
+"""Versions of code by its content: a hash of what computes, which comments, docstrings and formatting do not change."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import re
+import sys
+from collections.abc import Callable, Collection, Iterator
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+_LIBRARY = "shesha"
+FOLLOWED = ("_arrays", "_random", "kernels", "measures", "nulls", "views")
+"""Parts of the library whose modules count where they are imported, directly or through others."""
+_NEUTRAL = {"shesha.kernels.threads", "shesha.measures.registry"}
+"""Modules that change no number: how work is spread, how measures are declared and found."""
+_TOLD = {"caveats", "formula", "reference"}
+"""Arguments that people read."""
+_COMPILED = {"shesha.kernels.native": "native.c"}
+_LENGTH = 12
+
+
+def version_of_code(*functions: Callable[..., Any] | type, follow: Collection[str] = FOLLOWED) -> str:
+    """Return a hash of the modules that define some functions and classes, and of what these import from the library.
+
+    Parameters
+    ----------
+    *functions : functions or classes
+        Of any module. Of one without source (an interactive session) the compiled code counts.
+    follow : collection of str
+        Parts of the library that count where they are imported.
+
+    Returns
+    -------
+    str
+        Twelve hexadecimal digits: the same in every process, whatever has been imported before.
+
+    Examples
+    --------
+    >>> from shesha.kernels import ranks, triangles
+    >>> version_of_code(ranks.Ordering) == version_of_code(ranks.Ordering)
+    True
+    >>> version_of_code(ranks.Ordering) == version_of_code(triangles.square)
+    False
+    """
+    digest = hashlib.sha256()
+    modules: set[str] = set()
+    for one in functions:
+        name = one.__module__
+        if _is_library(name):
+            modules |= _closure(name, frozenset(follow))
+            continue
+        tree = _tree_of_own(name)
+        if tree is None:
+            digest.update(repr(_source_key(one)).encode())
+            continue
+        digest.update(_plain_module(tree).encode())
+        for imported in _imports(tree, name):
+            if _counts(imported, follow):
+                modules |= _closure(imported, frozenset(follow))
+    for name in sorted(modules):
+        digest.update(f"{name}\n{_normalised_source(name)}\n".encode())
+    return digest.hexdigest()[:_LENGTH]
+
+
+def _is_library(module: str) -> bool:
+    return module.partition(".")[0] == _LIBRARY
+
+
+def _counts(module: str, follow: Collection[str]) -> bool:
+    parts = module.split(".")
+    return len(parts) > 1 and parts[0] == _LIBRARY and parts[1] in follow and module not in _NEUTRAL
+
+
+@lru_cache(maxsize=256)
+def _closure(module: str, follow: frozenset[str]) -> frozenset[str]:
+    """Return a module of the library and those that it imports, directly or not."""
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [other for other in _module_imports(name) if _counts(other, follow)]
+    return frozenset(found)
+
+
+@lru_cache(maxsize=256)
+def _module_imports(module: str) -> tuple[str, ...]:
+    return tuple(_imports(_tree(module), module))
+
+
+def _imports(tree: ast.Module, module: str) -> Iterator[str]:
+    """Yield the modules of the library that a module's code imports, each name traced to where it is defined."""
+    for node in _statements(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if _is_library(alias.name))
+        elif isinstance(node, ast.ImportFrom) and node.module is not None and _is_library(node.module):
+            for alias in node.names:
+                yield _home(node.module, alias.name)
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield all nodes but those that are for the type checker alone."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        yield node
+        yield from _statements(node)
+
+
+@lru_cache(maxsize=1024)
+def _home(module: str, name: str) -> str:
+    """Return the module that `from module import name` takes the name from: a package passes on its modules' names."""
+    if _path(module).name != "__init__.py":
+        return module
+    if _exists(f"{module}.{name}"):
+        return f"{module}.{name}"
+    for node in _statements(_tree(module)):
+        if isinstance(node, ast.ImportFrom) and node.module is not None and _is_library(node.module):
+            for alias in node.names:
+                if name == (alias.asname or alias.name):
+                    return _home(node.module, alias.name)
+    return module
+
+
+def _path(module: str) -> Path:
+    """Where a module of the library is; found without importing it."""
+    spec = find_spec(_LIBRARY)
+    assert spec is not None and spec.origin is not None
+    place = Path(spec.origin).parent.joinpath(*module.split(".")[1:])
+    package = place / "__init__.py"
+    return package if package.exists() else place.with_suffix(".py")
+
+
+def _exists(module: str) -> bool:
+    return _path(module).exists()
+
+
+@lru_cache(maxsize=256)
+def _tree(module: str) -> ast.Module:
+    return ast.parse(_path(module).read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=256)
+def _normalised_source(module: str) -> str:
+    """Return what counts of a module of the library, compiled code that it calls included."""
+    text = _plain_module(_tree(module))
+    if module in _COMPILED:
+        text += _plain_c(_path(module).with_name(_COMPILED[module]))
+    return text
+
+
+def _plain_c(path: Path) -> str:
+    if not path.exists():
+        return ""
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return " ".join(text.split())
+
+
+def _tree_of_own(module: str) -> ast.Module | None:
+    """Return the code of a module of somebody else, as it is now; None where there is no source."""
+    try:
+        return ast.parse(inspect.getsource(sys.modules[module]))
+    except (OSError, TypeError, KeyError, SyntaxError):
+        return None
+
+
+def _source_key(one: Callable[..., Any] | type) -> Any:
+    """Return what counts of a function without source, or of a class's methods."""
+    if isinstance(one, type):
+        return [(name, _source_key(method)) for name, method in sorted(vars(one).items()) if inspect.isfunction(method)]
+    code = getattr(inspect.unwrap(one), "__code__", None)
+    return repr(one.__qualname__) if code is None else _plain_code(code)
+
+
+def _plain_code(code: CodeType) -> Any:
+    constants = [_plain_code(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts]
+    return code.co_code.hex(), constants, code.co_names
+
+
+def _plain_module(tree: ast.Module) -> str:
+    """Return a text that equal code gives whatever its comments, docstrings, formatting and order of imports."""
+    imports = sorted(_plain(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom))
+    rest = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom) and not _is_told(node)]
+    return "\n".join([*imports, *map(_plain, rest)])
+
+
+def _plain(node: Any) -> str:
+    """Print a piece of code without what is empty, so that versions of Python with more kinds of fields agree."""
+    if isinstance(node, list):
+        return f"[{' '.join(map(_plain, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = []
+    for name, value in ast.iter_fields(node):
+        if isinstance(value, list):
+            value = [one for one in value if not _is_told(one)]
+        if value not in (None, []):
+            fields.append(f"{name}={_plain(value)}")
+    return f"{type(node).__name__}({', '.join(fields)})"
+
+
+def _is_told(node: Any) -> bool:
+    """Whether code is only there to be read: a docstring, a remark below a constant, an argument of documentation."""
+    if isinstance(node, ast.keyword):
+        return node.arg in _TOLD
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

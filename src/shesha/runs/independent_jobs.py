@@ -1,0 +1,85 @@
+"""The simplest plan: jobs that do not depend on each other, each with a result that is kept."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from shesha.runs.progress_estimate import Meter
+from shesha.runs.runner import Job
+from shesha.runs.store import ResultStore
+
+
+class Kept:
+    """Jobs whose results are kept as JSON, each under the job's key; what is kept already is not done again.
+
+    Parameters
+    ----------
+    store : ResultStore
+        Where results are kept.
+    kind : str
+        What the store calls them.
+    jobs : iterable of Job
+        Their calls return what JSON can hold. A key must name all that decides the result (content of the data,
+        options, version of the code).
+    meter : Meter, optional
+        Is told what to expect.
+
+    Attributes
+    ----------
+    results : dict of str to any
+        By key, as JSON gives them back: those of this run and of earlier ones.
+    failures : dict of str to str
+        Why a job has no result. It is not kept: the next run tries the job again.
+
+    Examples
+    --------
+    >>> from shesha.runs import Here, run
+    >>> with ResultStore() as store:
+    ...     jobs = [Job("2^5", "power", 1, pow, (2, 5)), Job("1/0", "power", 1, divmod, (1, 0))]
+    ...     plan = Kept(store, "power", jobs)
+    ...     run(plan, Here())
+    >>> plan.results, plan.failures
+    ({'2^5': 32}, {'1/0': 'ZeroDivisionError: integer division or modulo by zero'})
+    """
+
+    def __init__(self, store: ResultStore, kind: str, jobs: Iterable[Job], meter: Meter | None = None) -> None:
+        self._store, self._kind = store, kind
+        self.results: dict[str, Any] = {}
+        self.failures: dict[str, str] = {}
+        self._left: deque[Job] = deque()
+        for job in jobs:
+            text = store.get(kind, job.key)
+            if text is not None:
+                self.results[job.key] = json.loads(text)
+                continue
+            self._left.append(Job(job.key, job.kind, job.amount, time_call, (job.call, *job.arguments)))
+            if meter is not None:
+                meter.expect(job.kind, job.amount)
+
+    def ready(self) -> Job | None:
+        """Return the next job."""
+        return self._left.popleft() if self._left else None
+
+    def keep_result(self, job: Job, result: Any) -> float:
+        """Keep the result."""
+        seconds, value = result
+        text = json.dumps(value)
+        self._store.put(self._kind, {job.key: text})
+        # What a later run would read, so that both see the same.
+        self.results[job.key] = json.loads(text)
+        return float(seconds)
+
+    def record_failure(self, job: Job, reason: str) -> None:
+        """Note why there is no result."""
+        self.failures[job.key] = reason
+
+
+def time_call(call: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
+    """Call, and tell the seconds that it took."""
+    start = time.perf_counter()
+    found = call(*arguments)
+    return time.perf_counter() - start, found

@@ -1,0 +1,66 @@
+"""The variants of Shesha by name, and the unified function that calls them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from shesha.inputs import validation as check
+from shesha.stability._registry import Variant, registered_variants
+
+
+def variant_named(name: str) -> Variant:
+    """Return the variant of this (documented or full) name, or list the known ones; replicates are another matter."""
+    found = {one.name: one for one in registered_variants().values() if one.needs != "replicates"}
+    aliases = {one.alias: one.name for one in found.values() if one.alias}
+    full = aliases.get(name, name) if isinstance(name, str) else name
+    return found[check.choice(full, [*found, *aliases], "variant")]
+
+
+def require_known_options(variant: Variant, options: dict[str, Any], known: tuple[str, ...]) -> None:
+    """Refuse options that a variant does not take, and list those that it does."""
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise TypeError(
+            f"options of {variant.name!r} must be among {', '.join(known) or '(none)'}, got {', '.join(unknown)}"
+        )
+
+
+def shesha(X: ArrayLike, y: ArrayLike | None = None, variant: str = "feature_split", **kwargs: Any) -> float:
+    """Unified interface: score a representation with the variant of this name.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        The representation.
+    y : array of shape (n_samples,), optional
+        Class labels, needed by the supervised variants and ignored by the others.
+    variant : str
+        Unsupervised: 'feature_split', 'basis_averaged_split', and, without an identifiable estimand,
+        'sample_split' and 'anchor'. Supervised: 'variance', 'supervised', 'class_separation_ratio',
+        'zscore_separation', 'label_conditioned_split', 'lda_stability', 'lda_subspace_stability'.
+    **kwargs
+        Options of the variant's function. One that it does not take is an error.
+
+    Returns
+    -------
+    float
+        The variant's score; see its function for range and meaning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((100, 20))
+    >>> y = np.repeat([0, 1], 50)
+    >>> from shesha.stability import feature_split, variance_ratio
+    >>> shesha(X, variant="feature_split", n_splits=5, seed=320) == feature_split(X, n_splits=5, seed=320)
+    True
+    >>> shesha(X, y, variant="variance") == variance_ratio(X, y)
+    True
+    """
+    found = variant_named(variant)
+    if found.needs_labels and y is None:
+        raise ValueError(f"y must be given for the supervised variant {found.name!r}, got None")
+    require_known_options(found, kwargs, tuple(found.options))
+    return found(X, y, **kwargs) if found.needs_labels else found(X, **kwargs)

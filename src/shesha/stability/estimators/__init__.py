@@ -1,0 +1,1 @@
+"""Estimates of the scores: value, interval and null from one pass over the data."""

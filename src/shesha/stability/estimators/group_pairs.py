@@ -1,0 +1,40 @@
+"""Pairs of rows in resamples of whole groups: a group that is drawn twice is two groups, which never meet as rows do.
+
+A pair (i, j) of different groups counts c_i c_j times. Within a group that is drawn c times it stands c times, not
+c**2: the other c**2 - c would pair a group with its copy, at the distances within it, as a row would meet itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shesha.nulls.exchange import Exchange
+from shesha.support.types import Index, Matrix
+
+Pairs = tuple[Index, Index]
+
+
+def group_codes(design: Exchange | None) -> Index | None:
+    """Code of each row's group, where resamples draw whole groups."""
+    if design is None or design.group is None or design.shift or design.block_length:
+        return None
+    return design.group
+
+
+def count_group_pairs_once(design: Exchange | None, pairs: Pairs, counts: Matrix) -> tuple[Pairs, Matrix]:
+    """Let the second row of pairs within groups be one that always counts once."""
+    group = group_codes(design)
+    if group is None:
+        return pairs, counts
+    i, j = pairs
+    once = len(counts)
+    return (i, np.where(group[i] == group[j], once, j)), np.vstack([counts, np.ones((1, counts.shape[1]))])
+
+
+def group_pairs(group: Index) -> Pairs:
+    """All pairs of rows of one group."""
+    order = np.argsort(group, kind="stable")
+    own = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
+    found = [rows[np.array(np.triu_indices(len(rows), k=1))] for rows in own]
+    i, j = np.concatenate(found, axis=1)
+    return i, j

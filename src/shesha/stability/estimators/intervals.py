@@ -1,0 +1,85 @@
+"""The interval of a score: what other rows, other pairs and other partitions would change, put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shesha.nulls.exchange import Exchange
+from shesha.stability.request import Evidence
+from shesha.support.types import Vector
+
+ALONE = "the interval leaves out the error of the partitions, which a single one cannot tell"
+NOTHING_TO_RESAMPLE = "there is no interval: no block has two units (rows, groups, stretches) to resample"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Ends of an interval, and the errors behind it that have no other place."""
+
+    low: float
+    high: float
+    row_error: float
+    partition_error: float
+    n_resamples: int
+    notes: tuple[str, ...] = ()
+
+
+def combine_errors(found: Evidence, design: Exchange, bounds: tuple[float, float], confidence: float) -> Interval:
+    """Put the sources of error together: they are independent, so the squares of their margins add up."""
+    from scipy.special import ndtri, stdtrit
+
+    level, nan = 0.5 + confidence / 2, float("nan")
+    part, row_error = partition_error(found), _row_error(found)
+    units, free = _units(design)
+    known = found.resampled[np.isfinite(found.resampled)]
+    n_resamples = len(known) if len(known) > 1 else 0
+    if not free:
+        return Interval(nan, nan, nan, part, n_resamples, (NOTHING_TO_RESAMPLE,))
+    # As Student's t is wider than the normal: resamples of few units spread too little, by an amount that is uncertain.
+    wider = float(np.sqrt(units / free) * stdtrit(free, level) / ndtri(level))
+    of_rows = wider * (_quantile_margins(known, level) if n_resamples else np.full(2, row_error * ndtri(level)))
+    others = (found.pair_error * float(ndtri(level))) ** 2
+    n_draws = int(np.isfinite(found.draws).sum())
+    if n_draws > 1 and not found.redrawn:
+        others += (float(stdtrit(n_draws - 1, level)) * part) ** 2
+    below, above = np.sqrt(of_rows**2 + others)
+    low, high = np.clip([found.value - below, found.value + above], *bounds)
+    notes = (ALONE,) if n_draws == 1 and not found.redrawn and low == low else ()
+    return Interval(float(low), float(high), row_error, part, n_resamples, notes)
+
+
+def partition_error(found: Evidence) -> float:
+    """Error from the partitions alone: the spread of their scores less what sampling pairs adds to it."""
+    if not len(found.draws):
+        return 0.0
+    return float(np.sqrt(np.maximum(0.0, monte_carlo_error(found.draws) ** 2 - found.pair_error**2)))
+
+
+def monte_carlo_error(scores: Vector) -> float:
+    """Standard error of the mean over draws; NaN with fewer than two."""
+    scores = scores[np.isfinite(scores)]
+    return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else float("nan")
+
+
+def _row_error(found: Evidence) -> float:
+    """Error from the rows alone."""
+    known = found.resampled[np.isfinite(found.resampled)]
+    if len(known) < 2:
+        # The analytic error holds that of the pairs.
+        return float(np.sqrt(np.maximum(0.0, found.analytic_error**2 - found.pair_error**2)))
+    spread = float(known.std(ddof=1))
+    part = partition_error(found) if found.redrawn else 0.0
+    return float(np.sqrt(max(0.0, spread**2 - part**2))) if part == part else spread
+
+
+def _quantile_margins(resampled: Vector, level: float) -> Vector:
+    """How far the quantiles lie below and above the mean: duplicates bias resampled scores, not their spread."""
+    return np.asarray(np.abs(np.quantile(resampled, [1 - level, level]) - resampled.mean()))
+
+
+def _units(design: Exchange) -> tuple[int, int]:
+    """Number of rows, groups or stretches that are resampled, and how many of them are free within their blocks."""
+    units = int(design.clusters.max()) + 1
+    return units, units - len(np.unique(design.block))

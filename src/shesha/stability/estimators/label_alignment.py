@@ -1,0 +1,147 @@
+"""Alignment with the labels on all pairs of rows, or on random ones where all do not fit the memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from shesha.kernels import bootstrap_correlations, ranks
+from shesha.kernels.distances import PANEL, n_pairs
+from shesha.kernels.label_shuffles import class_sums, sums_of_pairs
+from shesha.kernels.ranks import Ordering
+from shesha.kernels.triangles import row_start
+from shesha.stability.estimators import sampled_pairs, split_scores
+from shesha.stability.estimators.group_pairs import Pairs
+from shesha.stability.estimators.split_scores import bootstrap_pairs, score_resamples
+from shesha.stability.nulls import label_permutations
+from shesha.stability.request import THINNING, Evidence, Request
+from shesha.support.memory import memory_budget
+from shesha.support.seeds import spawn
+from shesha.support.types import Index, Labels, Matrix, Vector
+from shesha.views import Standard
+
+NOTHING_TO_RANK = "all distances between rows, or all between labels, are equal"
+_BYTES_PER_PAIR = 80
+"""Distances, labels, sort keys and orders of both, and the rows of each pair."""
+_PARTS = 20
+"""Parts of the sampled pairs whose scores tell the error from sampling."""
+
+
+def label_distances(codes: Labels) -> Vector:
+    """1 for each pair of rows with different labels, 0 for the others, in condensed order."""
+    n = len(codes)
+    return np.concatenate([codes[i] != codes[i + 1 :] for i in range(n)]).astype(np.float64)
+
+
+def estimate_alignment(request: Request) -> Evidence:
+    """Estimate 'supervised_alignment' on all rows: all pairs of them, or as many random ones as the memory allows."""
+    view: Standard = request.variant.look(request.source, request.options)
+    n = view.n_rows
+    if _BYTES_PER_PAIR * n_pairs(n) > memory_budget():
+        return _from_pairs(view, request)
+    thinned, pairs = bootstrap_pairs(n, request)
+    outer = _order_distances(view)
+    if outer.variance == 0:
+        return Evidence(float("nan"), null=_empty_null(request), reason=NOTHING_TO_RANK)
+    found = _evidence(outer, label_distances(request.labels.codes), thinned, pairs, request)
+    if found.value != found.value:
+        return replace(found, null=_empty_null(request))
+    labels = label_permutations.shuffle_labels(request)
+    notes = (*split_scores.thinning_note(thinned), *labels.notes)
+    return replace(found, null=_null(view, outer, labels), notes=notes)
+
+
+def _null(view: Standard, outer: Ordering, labels: label_permutations.Shuffled) -> Vector:
+    """A correlation with labels that two rows share or not is a sum of ranks over the pairs that share theirs."""
+    n_shuffles, n = labels.codes.shape
+    if not n_shuffles:
+        return np.empty(0)
+    if labels.rows is not None:
+        outer = _order_distances(view.permute(labels.rows))
+    unit = _unit_ranks(outer)
+
+    def panel(start: int) -> Matrix:
+        found = np.zeros((min(PANEL, n - start), n - start))
+        for at, line in enumerate(found, start):
+            line[at - start + 1 :] = unit[row_start(at, n) : row_start(at + 1, n)]
+        return found
+
+    sizes = np.bincount(labels.classes.codes)
+    return _correlations(
+        class_sums(panel, PANEL, labels.codes, labels.classes.n_classes), float((sizes * (sizes - 1)).sum()) / 2, unit
+    )
+
+
+def _correlations(of_alike: Vector, n_alike: Vector | float, unit: Vector) -> Vector:
+    """Rank correlations with whether labels differ, of the sums of the unit ranks over the pairs whose labels agree."""
+    n = len(unit)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = (unit.sum() * n_alike / n - of_alike) / np.sqrt(n_alike * (1 - n_alike / n))
+    return np.asarray(np.where(np.isfinite(found), found, np.nan))
+
+
+def _order_distances(view: Standard) -> Ordering:
+    return ranks.order_values(view.squared(), view.level, np.empty(n_pairs(view.n_rows), dtype=np.uint64))
+
+
+def _unit_ranks(found: Ordering) -> Vector:
+    """Centred ranks of unit length, each at the place of its pair."""
+    n = len(found.order)
+    ranked = (np.arange(n, dtype=np.float64) if found.ranks is None else found.ranks) - (n - 1) / 2
+    out = np.empty(n)
+    out[found.order] = ranked / np.sqrt(found.variance)
+    return out
+
+
+def _align_labels_with_order(outer: Ordering, differ: Vector) -> Ordering:
+    """The label distances in the order of the distances."""
+    arranged = np.take(differ, outer.order)
+    return ranks.order_values(arranged, 0.0, np.empty(len(arranged), dtype=np.uint64))
+
+
+def _evidence(outer: Ordering, differ: Vector, thinned: Index | None, pairs: Pairs, request: Request) -> Evidence:
+    inner = _align_labels_with_order(outer, differ)
+    if inner.variance == 0:
+        return Evidence(float("nan"), reason=NOTHING_TO_RANK)
+    value = ranks.correlation(outer, inner)
+    if request.n_bootstrap == 0:
+        return Evidence(value, n_pairs=len(differ))
+    cells = bootstrap_correlations.rank_cells(outer, inner)
+    cells = cells if thinned is None else cells[thinned]
+    return Evidence(
+        value, resampled=score_resamples([cells], pairs, request.n_rows, request, value), n_pairs=len(differ)
+    )
+
+
+def _from_pairs(view: Standard, request: Request) -> Evidence:
+    """The same on random pairs, the same for value, interval and null."""
+    rng = spawn(request.seed, THINNING)
+    i = rng.integers(view.n_rows, size=min(sampled_pairs.DEFAULT_PAIRS, n_pairs(view.n_rows)))
+    j = rng.integers(view.n_rows - 1, size=len(i))
+    j += j >= i
+    codes = request.labels.codes
+    distances = view.squared_distances_between(i, j)
+    parts = [slice(at, None, _PARTS) for at in range(_PARTS)]
+    by_part = [
+        ranks.spearman(distances[part].copy(), (codes[i[part]] != codes[j[part]]).astype(np.float64), (view.level, 0.0))
+        for part in parts
+    ]
+    outer = ranks.order_values(distances, view.level, np.empty(len(i), dtype=np.uint64))
+    if outer.variance == 0:
+        return Evidence(float("nan"), null=_empty_null(request), reason=NOTHING_TO_RANK)
+    found = _evidence(outer, (codes[i] != codes[j]).astype(np.float64), None, (i, j), request)
+    shuffled = label_permutations.shuffle_labels(request, always_all=True).codes
+    unit = _unit_ranks(outer)
+    null = _correlations(*sums_of_pairs(unit, i, j, shuffled), unit) if len(shuffled) else np.empty(0)
+    note = f"{len(i):,} random pairs of the {n_pairs(view.n_rows):,} were used: all do not fit the memory budget"
+    return replace(
+        found,
+        null=null,
+        pair_error=float(np.nanstd(by_part, ddof=1) / np.sqrt(_PARTS)),
+        notes=(note,),
+    )
+
+
+def _empty_null(request: Request) -> Vector:
+    return np.full(request.n_permutations, np.nan)

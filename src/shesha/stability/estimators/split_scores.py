@@ -1,0 +1,215 @@
+"""The two split scores with their intervals and their chance, in one pass over the partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar, cast
+
+import numpy as np
+
+from shesha.kernels import bootstrap_correlations, influence, sampled_halves
+from shesha.kernels import halves as halves_kernel
+from shesha.kernels.distances import n_pairs
+from shesha.kernels.partitions import Partition
+from shesha.kernels.threads import parallel
+from shesha.stability.estimators.group_pairs import Pairs, count_group_pairs_once
+from shesha.stability.estimators.intervals import monte_carlo_error
+from shesha.stability.estimators.sampled_pairs import plan_sample
+from shesha.stability.nulls import sampled_row_matching
+from shesha.stability.nulls.feature_shuffle import choose_null
+from shesha.stability.request import THINNING, Evidence, Request
+from shesha.support.memory import memory_budget
+from shesha.support.progress import track
+from shesha.support.seeds import spawn
+from shesha.support.types import Index, Vector
+from shesha.views import Rows, SampledHalves, SplitHalves
+from shesha.views.split_halves import CONSTANT, Draw
+
+BOOTSTRAP_PAIRS = 1_000_000
+"""More pairs than this are thinned for the interval, which widens it by a few percent at most."""
+MAX_DRAWS = 3000
+_BATCH = 10
+
+
+def estimate_split(request: Request) -> Evidence:
+    """Estimate 'feature_split' or 'basis_averaged_split': on all pairs of rows, or on sampled ones."""
+    n = request.n_rows
+    if request.pairs is not None and request.pairs >= n_pairs(n):
+        request = replace(request, pairs=None)
+    fits = exact_bytes(n, request.options["n_draws"]) <= memory_budget()
+    return _exact(request) if request.pairs is None and fits else _from_pairs(request)
+
+
+def exact_bytes(n: int, n_draws: int) -> int:
+    """Memory that the exact estimate takes: distances of two halves, work memory and cells."""
+    dense = 8 * (6 * n * n) if n <= halves_kernel.DENSE_ROWS else 0
+    return dense + 8 * 12 * n_pairs(n) + 4 * n_draws * min(n_pairs(n), BOOTSTRAP_PAIRS)
+
+
+class Scored(Protocol):
+    """What a partition gives, whichever way it was scored."""
+
+    @property
+    def score(self) -> float:
+        """Rank correlation of the halves; NaN where there is none."""
+        ...
+
+
+Part = TypeVar("Part", bound=Scored)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What one pass takes from a partition."""
+
+    score: float
+    cells: bootstrap_correlations.Cells | None
+    matched: Vector | None
+    n_dropped: int
+
+
+def _exact(request: Request) -> Evidence:
+    halves: SplitHalves = request.variant.look(request.source, request.options)
+    n = halves.n_rows
+    thinned, pairs = bootstrap_pairs(n, request)
+    next_draw = halves.sampler(request.seed)
+    # A generator that stands for its seed gives the documented functions' partitions, so they are drawn first.
+    draws: list[Draw] = [next_draw() for _ in range(request.options["n_draws"])]
+    matchings = choose_null(request, halves.n_features, tuple(draws))
+
+    def take(at: int, found: Partition) -> _Found:
+        cells = found.cells(thinned) if request.n_bootstrap else None
+        return _Found(found.correlation, cells, matchings.products(at, found), found.n_dropped)
+
+    def take_all(start: int, count: int) -> list[_Found]:
+        draws.extend(next_draw() for _ in range(start + count - len(draws)))
+        return halves.visit(draws[start : start + count], lambda at, found: take(start + at, found))
+
+    found = draw_until(take_all, request)
+    scores = np.array([one.score for one in found])
+    if np.isnan(scores).all():
+        return Evidence(float("nan"), scores, null=matchings.empty_null, reason=CONSTANT, n_pairs=n_pairs(n))
+    value = float(np.nanmean(scores))
+    cells = [one.cells for one in found if one.cells is not None]
+    null = matchings.null([one.matched for one in found], lambda at, use: halves.visit([draws[at]], use)[0])
+    return Evidence(
+        value,
+        scores,
+        resampled=score_resamples(cells, pairs, n, request, value),
+        null=null,
+        n_pairs=n_pairs(n),
+        pairs_dropped=sum(one.n_dropped for one in found),
+        notes=(*_draw_notes(scores, request), *thinning_note(thinned)),
+    )
+
+
+def draw_until(score: Callable[[int, int], list[Part]], request: Request) -> list[Part]:
+    """Score the asked number of partitions, then more until their standard error is small enough.
+
+    `score(start, count)` scores that many partitions from the given one on.
+    """
+    wanted = request.options["n_draws"]
+    found: list[Part] = []
+    starts = range(0, wanted, _BATCH)
+    for start in track(starts, len(starts), "partitions"):
+        found += score(start, min(_BATCH, wanted - start))
+    while request.target_se is not None:
+        if len(found) >= MAX_DRAWS or monte_carlo_error(np.array([one.score for one in found])) <= request.target_se:
+            break
+        found += score(len(found), _BATCH)
+    return found
+
+
+def bootstrap_pairs(n: int, request: Request) -> tuple[Index | None, Pairs]:
+    """Choose the pairs that carry the interval: all (None), or a random set of positions among them."""
+    if request.n_bootstrap == 0:
+        return None, (np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
+    i, j = np.triu_indices(n, k=1)
+    if len(i) <= BOOTSTRAP_PAIRS:
+        return None, (i, j)
+    kept = np.sort(spawn(request.seed, THINNING).choice(len(i), BOOTSTRAP_PAIRS, replace=False))
+    return kept, (i[kept], j[kept])
+
+
+def score_resamples(
+    cells: Sequence[bootstrap_correlations.Cells], pairs: Pairs, n_rows: int, request: Request, value: float
+) -> Vector:
+    """Scores of resampled rows; coarse ranks shift all alike, so deviations are added to the exact value."""
+    if not cells or request.n_bootstrap == 0:
+        return np.empty(0)
+    # The rows as they are come first: all resamples are coarsened as they are.
+    pairs, counts = count_group_pairs_once(
+        request.design, pairs, np.hstack([np.ones((n_rows, 1)), request.resamples()])
+    )
+    groups = bootstrap_correlations.bootstrap_correlations(cells, counts, pairs)
+    scores = np.concatenate([table.mean(axis=0) for _, table in track(groups, counts.shape[1] // 16 + 1, "resamples")])
+    return np.asarray(value + scores[1:] - scores[0])
+
+
+def _from_pairs(request: Request) -> Evidence:
+    """Score each partition on random pairs."""
+    halves = halves_from_source(request)
+    n = request.n_rows
+    next_draw = halves.sampler(request.seed)
+    sample = plan_sample(n, request.pairs, request.options["n_draws"], spawn(request.seed, THINNING))
+    n_scored = 0
+    draws: list[Draw] = []
+
+    def score(task: tuple[Draw, Callable[[], Pairs]]) -> tuple[sampled_halves.SampledScore, int]:
+        pairs = task[1]()
+        return halves.score(task[0], pairs), len(pairs[0])
+
+    def score_all(_: int, count: int) -> list[sampled_halves.SampledScore]:
+        nonlocal n_scored
+        draws.extend(next_draw() for _ in range(count))
+        found = list(parallel(score, list(zip(draws[-count:], sample.drawn(count), strict=True))))
+        n_scored += sum(size for _, size in found)
+        return [part for part, _ in found]
+
+    parts = draw_until(score_all, request)
+    scores = np.array([part.score for part in parts])
+    defined = [part for part in parts if part.score == part.score]
+    null = sampled_row_matching.null(halves, request, draws)
+    n_used = sample.distinct or n_scored
+    if not defined:
+        return Evidence(float("nan"), scores, null=null, reason=CONSTANT, n_pairs=n_used)
+    i, j, effect = (np.concatenate([getattr(part, name) for part in defined]) for name in ("i", "j", "influence"))
+    clusters = request.exchange.clusters
+    drawn = i * n + j if sample.distinct else None
+    pair_error, row_error = influence.standard_errors(effect, clusters[i], clusters[j], drawn, sample.share)
+    note = f"{n_used:,} random pairs of the {n_pairs(n):,} were used; the interval is analytic (dyadic-robust)"
+    return Evidence(
+        float(np.nanmean(scores)),
+        scores,
+        null=null,
+        analytic_error=row_error,
+        pair_error=pair_error,
+        n_pairs=n_used,
+        pairs_dropped=n_scored - len(i),
+        notes=(note, *_draw_notes(scores, request)),
+    )
+
+
+def halves_from_source(request: Request) -> SampledHalves:
+    """The halves of rows that are read as they are needed."""
+    rotated = bool(request.variant.view_options.get("rotated"))
+    return SampledHalves(cast(Rows, request.source), request.options["metric"], rotated)
+
+
+def _draw_notes(scores: Vector, request: Request) -> list[str]:
+    notes = []
+    lost = int(np.isnan(scores).sum())
+    if lost:
+        notes.append(f"{lost} of {len(scores)} partitions were left out: all distances of a half were equal")
+    error = monte_carlo_error(scores)
+    if request.target_se is not None and not error <= request.target_se:
+        notes.append(
+            f"the target error {request.target_se:g} was not reached with {len(scores)} partitions: it is {error:.2g}"
+        )
+    return notes
+
+
+def thinning_note(thinned: Index | None) -> list[str]:
+    """Say that the interval rests on fewer pairs than the value."""
+    return [] if thinned is None else [f"the interval rests on {len(thinned):,} random pairs; the value on all"]

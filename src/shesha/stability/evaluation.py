@@ -1,0 +1,128 @@
+"""From what a caller asks to evidence: everything is checked once, then measured in one pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.inputs import align_labels
+from shesha.inputs import validation as check
+from shesha.kernels.distances import METRICS
+from shesha.nulls.designs import exchange
+from shesha.nulls.exchange import Exchange
+from shesha.nulls.permutations import Design, nonempty_arguments
+from shesha.stability._registry import Variant, registered_variants
+from shesha.stability.dispatch import require_known_options, variant_named
+from shesha.stability.estimators.label_scores import estimate_one_by_one
+from shesha.stability.request import Evidence, Request
+from shesha.stability.user_errors import explain_undirected_rows
+from shesha.support.seeds import generator
+from shesha.support.types import Seed
+from shesha.support.warnings import NotEstimable
+from shesha.views import Covariates, Rdm, Rows, hint_of_distances
+
+_DRAWS = ("n_splits", "n_rotations")
+"""The documented names of what is called n_draws here."""
+
+
+def build_request(
+    X: Any,
+    y: Any,
+    variant: str | Variant,
+    options: dict[str, Any],
+    *,
+    n_bootstrap: int = 0,
+    n_permutations: int = 0,
+    target_se: float | None = None,
+    pairs: int | None = None,
+    seed: Seed = None,
+    design: Design | Exchange | None = None,
+    covariates: ArrayLike | Rdm | None = None,
+) -> Request:
+    """Check what is asked, and the kind and shape of the data."""
+    found = variant if isinstance(variant, Variant) else variant_named(variant)
+    if not found.estimand:
+        raise ValueError(
+            f"variant must have an identifiable estimand, got {found.name!r}: "
+            "use replicate_stability or anchor_profile_stability with two replicates"
+        )
+    if found.needs_labels and y is None:
+        raise ValueError(f"y must be given for the supervised variant {found.name!r}, got None")
+    chosen = _options(found, options)
+    check.count(n_bootstrap, "n_bootstrap", minimum=0)
+    if not found.samples_pairs and (pairs is not None or target_se is not None):
+        takers = ", ".join(one.name for one in registered_variants().values() if one.samples_pairs)
+        raise ValueError(f"pairs and target_se must be left out for {found.name!r}, they apply to {takers}")
+    if target_se is not None:
+        check.positive(target_se, "target_se")
+    pairs = check.optional_count(pairs, "pairs", minimum=100)
+    generator(seed)
+    if not isinstance(X, Rows):
+        hint_of_distances({"X": X})
+    source = found.check_data(X)
+    n_rows = len(source) if isinstance(source, Rows) else source.n_rows
+    ordered = align_labels(source, y)
+    if covariates is not None:
+        source = _remove_covariates(source, Covariates.build(align_labels(source, covariates, "covariates"), n_rows))
+    classes = found.check_labels(ordered, n_rows) if found.needs_labels else None
+    number = int(seed) if isinstance(seed, np.integer) else seed
+    return Request(
+        found,
+        source,
+        classes,
+        chosen,
+        n_bootstrap,
+        n_permutations,
+        target_se,
+        pairs,
+        number,
+        resolve_design(design, n_rows),
+    )
+
+
+def _remove_covariates(source: Rows | Rdm, known: Covariates) -> Rows:
+    """Return what the covariates leave of the features."""
+    if known.columns is None or not isinstance(source, Rows):
+        raise ValueError("covariates must be columns beside features, got distances between rows")
+    return Rows(known.residuals(source.whole.rows), source.name)
+
+
+def resolve_design(design: Design | Exchange | None, n_rows: int) -> Exchange | None:
+    """Return the design that is asked for; None where nothing is, so that all rows may take each other's place."""
+    if isinstance(design, Exchange):
+        return design if design.named else None
+    asked = nonempty_arguments(design)
+    return exchange(n_rows, **asked) if asked else None
+
+
+def evaluate(request: Request) -> Evidence:
+    """Measure what is asked; what the data cannot give has a reason."""
+    estimator = request.variant.estimator or estimate_one_by_one
+    with explain_undirected_rows():
+        try:
+            found: Evidence = estimator(request)
+        except NotEstimable as reason:
+            if hasattr(reason, "rows"):
+                raise
+            return Evidence(float("nan"), null=np.full(request.n_permutations, np.nan), reason=str(reason))
+    return found
+
+
+def _options(variant: Variant, given: dict[str, Any]) -> dict[str, Any]:
+    defaults = variant.estimator_options
+    known = tuple(defaults) + (_DRAWS if "n_draws" in defaults else ())
+    require_known_options(variant, given, known)
+    counts = [key for key in given if key in (*_DRAWS, "n_draws")] if "n_draws" in defaults else []
+    if len(counts) > 1:
+        raise TypeError(f"options of {variant.name!r} must give the number of draws once, got {', '.join(counts)}")
+    renamed = {"n_draws" if key in _DRAWS and "n_draws" in defaults else key: value for key, value in given.items()}
+    chosen = {**defaults, **renamed}
+    if "metric" in chosen:
+        check.choice(chosen["metric"], METRICS, "metric")
+    if "n_draws" in chosen:
+        check.count(chosen["n_draws"], counts[0] if counts else "n_draws")
+    if "subsample_frac" in chosen:
+        check.fraction(chosen["subsample_frac"], "subsample_frac")
+    return chosen

@@ -1,0 +1,1 @@
+"""Null distributions of the scores, one kind per file."""

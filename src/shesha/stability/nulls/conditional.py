@@ -1,0 +1,105 @@
+"""Nulls of stability that keep what a row is by itself: its scale, its depth, or a quantity that is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.inputs import validation as check
+from shesha.nulls.designs import match_by_quantity
+from shesha.stability.request import Request
+from shesha.support.seeds import generator
+from shesha.support.types import Matrix, Seed, Vector
+from shesha.views import Rows
+
+ROW_SCALE = "row scale"
+_ENTRIES = 1 << 22
+_VARIES = 1e-9
+"""Quantities whose spread is a smaller share of their mean are the same in all rows."""
+
+
+def conditional_requests(request: Request, keep: str | ArrayLike, blocks: ArrayLike | None = None) -> list[Request]:
+    """Return the request once for each quantity that the null is to keep.
+
+    The scale of a row shows in several quantities, and which of them the halves share depends on the data: random
+    scales about an offset show in the distance from the mean row, depth in the norm and in the number of features that
+    are not zero. What is stable beyond the scale is so beside the null of each.
+
+    Parameters
+    ----------
+    request : Request
+        Without a design of its own.
+    keep : 'row scale' or array of shape (n_rows,)
+    blocks : array of shape (n_rows,), optional
+        Rows never leave their block either.
+
+    Raises
+    ------
+    ValueError
+        If `keep` is another name, does not fit the rows, or is the same in all rows.
+    """
+    designs = [match_by_quantity(kept, name, blocks) for name, kept in _quantities(request, keep)]
+    seeds = _repeat_seed(request.seed, len(designs))
+    return [replace(request, design=one, seed=seed) for one, seed in zip(designs, seeds, strict=True)]
+
+
+def _quantities(request: Request, keep: str | ArrayLike) -> Iterator[tuple[str, ArrayLike]]:
+    if not isinstance(keep, str):
+        check.labels(keep, request.n_rows, "keep", min_classes=2)
+        yield "the quantity given", keep
+        return
+    check.choice(keep, (ROW_SCALE,), "keep")
+    if not isinstance(request.source, Rows):
+        raise ValueError(f"keep must be an array where only distances between rows are known, got {keep!r}")
+    found = scales(request.source, within_rows=request.options.get("metric") == "correlation")
+    varying = {name: kept for name, kept in found.items() if kept.std() > _VARIES * kept.mean()}
+    if not varying:
+        raise ValueError(f"keep must be something that differs between rows, got {keep!r} of rows of one scale")
+    yield from varying.items()
+
+
+def scales(rows: Rows, *, within_rows: bool = False) -> dict[str, Vector]:
+    """Return what shows a row's scale, by name; `within_rows` removes each row's own mean first.
+
+    Parameters
+    ----------
+    rows : Rows
+        Read in stretches.
+    within_rows : bool
+
+    Examples
+    --------
+    >>> found = scales(Rows([[3.0, 4.0], [0.0, 0.0], [6.0, 8.0], [3.0, 4.0]]))
+    >>> {name: kept.tolist() for name, kept in found.items()}["norm"]
+    [5.0, 0.0, 10.0, 5.0]
+    """
+    unit = max((float(np.abs(part).max(initial=0.0)) for _, part in _parts(rows)), default=1.0) or 1.0
+    total = np.zeros(rows.shape[1])
+    for _, part in _parts(rows, unit, within_rows):
+        total += part.sum(axis=0)
+    mean = total / len(rows)
+    norm, distance, detected = (np.empty(len(rows)) for _ in range(3))
+    for start, part in _parts(rows, unit, within_rows):
+        at = slice(start, start + len(part))
+        norm[at], distance[at] = np.linalg.norm(part, axis=1), np.linalg.norm(part - mean, axis=1)
+    for start, part in _parts(rows):
+        detected[start : start + len(part)] = np.count_nonzero(part, axis=1)
+    return {"norm": norm * unit, "distance from the mean row": distance * unit, "number of features detected": detected}
+
+
+def _parts(rows: Rows, unit: float = 1.0, within_rows: bool = False) -> Iterator[tuple[int, Matrix]]:
+    for start, part in rows.blocks(_ENTRIES):
+        found = check.finite(part, rows.name, first_row=start) / unit
+        yield start, found - found.mean(axis=1, keepdims=True) if within_rows else found
+
+
+def _repeat_seed(seed: Seed, n: int) -> list[int | np.random.Generator | None]:
+    """Seeds that give the same partitions n times: the score is one, whatever it stands beside."""
+    if isinstance(seed, int):
+        return [seed] * n
+    rng = generator(seed)
+    return [*(deepcopy(rng) for _ in range(n - 1)), rng]

@@ -1,0 +1,65 @@
+"""What the nulls of label scores share: the shuffled labels, and which rows carry them where there are very many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shesha.stability.request import SHUFFLING, Classes, Request
+from shesha.support.seeds import spawn
+from shesha.support.types import Index
+
+ALL_ROWS = 4096
+"""Rows up to which the labels of all are shuffled, by a score whose work grows with their square or with splits."""
+NULL_ROWS = 2048
+"""Rows whose labels are shuffled beyond: their null is wider, never narrower."""
+_FEWEST = 2
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """Shuffled labels of all rows, or of some."""
+
+    rows: Index | None
+    """None: all."""
+    classes: Classes
+    """Labels of these rows, as they are."""
+    codes: Index
+    """Shuffled, one line per shuffle."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Say that the null rests on fewer rows than the value."""
+        if self.rows is None or not len(self.codes):
+            return ()
+        return (f"the null shuffles the labels of {len(self.rows):,} random rows: it is wider than that of all",)
+
+
+def shuffle_labels(request: Request, *, always_all: bool = False) -> Shuffled:
+    """Shuffle the labels of all rows, or, where there are very many, of some."""
+    y = request.labels
+    enough = always_all or request.n_rows <= ALL_ROWS or not request.n_permutations
+    rows = None if enough else _some(request, NULL_ROWS)
+    if rows is not None:
+        y = y.take(rows)
+        request = replace(request, classes=y, design=request.exchange.take(rows))
+    codes = np.array([y.codes[order] for order in request.orders()], dtype=np.intp)
+    return Shuffled(rows, y, codes.reshape(-1, len(y.codes)))
+
+
+def _some(request: Request, most: int) -> Index | None:
+    """Choose random rows, whole groups, or a stretch of a series; None where a class would hardly have a row."""
+    rng, design, codes = spawn(request.seed, SHUFFLING), request.exchange, request.labels.codes
+    n = design.n_rows
+    if design.shift or design.block_length:
+        start = int(rng.integers(n - most + 1))
+        rows = np.arange(start, start + most)
+    else:
+        sizes = np.bincount(design.clusters)
+        order = rng.permutation(len(sizes))
+        n_groups = max(2, int(np.searchsorted(np.cumsum(sizes[order]), most, side="right")))
+        rows = np.flatnonzero(np.isin(design.clusters, order[:n_groups]))
+    here, all_of = np.bincount(codes[rows]), np.bincount(codes)
+    here = np.pad(here, (0, len(all_of) - len(here)))
+    return rows if (here >= np.minimum(all_of, _FEWEST)).all() else None

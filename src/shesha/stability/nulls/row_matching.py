@@ -1,0 +1,117 @@
+"""The null of a split score: the rows of the two halves matched at random, partition by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shesha.kernels.partitions import Partition
+from shesha.kernels.permutation_products import permutation_products
+from shesha.nulls.exchange import Exchange
+from shesha.stability.request import DIRECTED, Request
+from shesha.support.seeds import spawn
+from shesha.support.types import Index, Mask, Vector
+
+Use = Callable[[int, Partition], Vector | None]
+
+
+def partitions_per_matching(n_features: int, n_draws: int) -> int:
+    """Number of partitions whose average under random matching spreads at least as much as the score's.
+
+    Two halves correlate through pairs of features that lie in different ones; a given pair does with
+    probability p, so the scores of two partitions of independent features have correlation p. Under
+    matching the pair (a, b) differs from (b, a), which leaves p / 2. Equating the variance of the means,
+    p + (1 - p) / n_draws = p / 2 + (1 - p / 2) / m, and rounding m down gives the number.
+    """
+    half = n_features // 2
+    p = half * (n_features - half) / (n_features * (n_features - 1) / 2)
+    return max(1, int((1 - p / 2) / (p / 2 + (1 - p) / n_draws) + 1e-9))
+
+
+@dataclass(frozen=True)
+class Matchings:
+    """Random matchings of the rows, which take turns through the partitions: so the null is that of a typical one."""
+
+    orders: Sequence[Index]
+    design: Exchange
+    seeds: Index
+    """One per partition, for matchings of the rows that have a direction in it where not all may be exchanged."""
+    together: int
+    """Partitions that a matching is scored on."""
+    n_draws: int
+
+    @classmethod
+    def build(cls, request: Request, n_features: int) -> Matchings:
+        """Draw the matchings that a request asks for."""
+        n_draws = request.options["n_draws"]
+        together = partitions_per_matching(n_features, n_draws)
+        seeds = (
+            np.arange(n_draws)
+            if request.design is None
+            else spawn(request.seed, DIRECTED).integers(2**62, size=n_draws)
+        )
+        return cls(request.orders(), request.exchange, seeds, together, n_draws)
+
+    @property
+    def empty_null(self) -> Vector:
+        """The null where no partition has a score."""
+        return np.full(len(self.orders), np.nan)
+
+    @property
+    def _n_turns(self) -> int:
+        return -(-self.n_draws // self.together)
+
+    def _turn_numbers(self, turn: int) -> range:
+        return range(turn, len(self.orders), self._n_turns)
+
+    def products(self, at: int, found: Partition) -> Vector | None:
+        """Correlations of a partition under the matchings of its turn; None if there are none."""
+        if at >= self.n_draws or not self.orders:
+            return None
+        return self._products(at, found, self._turn_numbers(at // self.together))
+
+    def _products(self, at: int, found: Partition, numbers: Sequence[int]) -> Vector | None:
+        ranks = found.unit_ranks()
+        if ranks is None:
+            return None
+        orders = self._match_directed_rows(at, found.directed, numbers)
+        n = len(self.orders[0]) if found.directed is None else int(found.directed.sum())
+        return permutation_products(*ranks, n, orders) if orders else np.empty(0)
+
+    def _match_directed_rows(self, at: int, directed: Mask | None, numbers: Sequence[int]) -> list[Index]:
+        """Matchings of the rows that have a direction in both halves, among themselves; others say nothing."""
+        if directed is None:
+            return [self.orders[k] for k in numbers]
+        if self.design.named:
+            rest = self.design.take(np.flatnonzero(directed))
+            rng = np.random.default_rng(self.seeds[at])
+            return [rest.draw(rng) for _ in numbers]
+        places = np.cumsum(directed) - 1
+        return [places[order[directed[order]]] for order in (self.orders[k] for k in numbers)]
+
+    def null(self, products: Sequence[Vector | None], visit: Callable[[int, Use], Vector | None]) -> Vector:
+        """Average over the partitions of each turn; `visit` makes a partition again.
+
+        A turn without a score leaves its matchings to the next one that has one, or to the last.
+        """
+        out = self.empty_null
+        if not self.orders:
+            return out
+        usable: dict[int, list[int]] = {}
+        for at, found in enumerate(products[: self.n_draws]):
+            if found is not None:
+                usable.setdefault(at // self.together, []).append(at)
+        for turn in range(self._n_turns):
+            numbers = self._turn_numbers(turn)
+            if turn in usable:
+                out[numbers] = np.mean([found for at in usable[turn] if (found := products[at]) is not None], axis=0)
+            elif usable and len(numbers):
+                instead = min((other for other in usable if other > turn), default=max(usable))
+                again = [visit(at, self._partition_matchings(at, numbers)) for at in usable[instead]]
+                out[numbers] = np.mean([found for found in again if found is not None], axis=0)
+        return out
+
+    def _partition_matchings(self, at: int, numbers: Sequence[int]) -> Use:
+        return lambda _, found: self._products(at, found, numbers)

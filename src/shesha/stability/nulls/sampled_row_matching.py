@@ -1,0 +1,94 @@
+"""The null of a split score from sampled pairs: every matching reads fresh blocks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shesha.kernels.threads import parallel
+from shesha.nulls.exchange import Exchange
+from shesha.stability.estimators.sampled_pairs import pairs_of_partition
+from shesha.stability.nulls.feature_shuffle import ROTATIONS, sampled_null
+from shesha.stability.nulls.row_matching import partitions_per_matching
+from shesha.stability.request import MATCHING, Request
+from shesha.support.progress import track
+from shesha.support.seeds import spawn
+from shesha.support.types import Index, Vector
+from shesha.views import SampledHalves
+from shesha.views.split_halves import Draw, restart_draw
+
+NULL_PAIRS = 100_000
+"""Pairs per matching when all do not fit the memory budget."""
+NULL_ROWS = 4096
+"""Rows that are matched, where there are more: the null of fewer rows is wider, never narrower."""
+
+_STRATA = 32
+"""Strata of which so many fit among the rows that are matched are taken whole."""
+
+
+def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> Vector:
+    """Correlate the first half of random pairs with the second half of the pairs that they are matched with.
+
+    Halves of random rotations (those of the score) are held against unlinked features instead.
+    """
+    if not request.n_permutations:
+        return np.empty(0)
+    rng = spawn(request.seed, MATCHING)
+    chosen = _rows(request.exchange, rng)
+    design = request.exchange.take(chosen)
+    if halves.rotated:
+        # No more than the score has: its null would spread less than it does.
+        n_pairs = (request.pairs or NULL_PAIRS) // ROTATIONS
+        return sampled_null(halves.rows.read(chosen), design, request, n_pairs, rotations[: request.options["n_draws"]])
+    rows = halves.reader()(chosen)
+    next_draw = halves.sampler(request.seed)
+    draws = [next_draw() for _ in range(request.options["n_draws"])]
+    together = partitions_per_matching(halves.rows.shape[1], len(draws))
+    n_turns = -(-len(draws) // together)
+    # No more than the score has, or the null would be too narrow.
+    per_draw = (request.pairs or NULL_PAIRS) // together
+    if request.pairs is not None:
+        per_draw = max(per_draw, pairs_of_partition(request.pairs, len(draws)))
+    orders = design.draws(request.n_permutations, rng)
+    streams = rng.spawn(n_turns)
+
+    def score(turn: int) -> Vector:
+        own = [draws[(turn * together + k) % len(draws)] for k in range(together)]
+        matched = orders[turn::n_turns]
+        scores = np.array(
+            [halves.row_matching_correlations(rows, restart_draw(one), matched, per_draw, streams[turn]) for one in own]
+        )
+        known = np.isfinite(scores)
+        total = np.where(known, scores, 0.0).sum(axis=0)
+        return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)
+
+    out = np.empty(len(orders))
+    # Matchings take turns through the partitions, so that the null is that of a typical one.
+    for turn, scores in enumerate(track(parallel(score, range(n_turns)), n_turns, "matchings")):
+        out[turn::n_turns] = scores
+    return out
+
+
+def _rows(design: Exchange, rng: np.random.Generator) -> Index:
+    """Choose the rows that are matched: random ones, whole groups, or a stretch of a series."""
+    n = design.n_rows
+    if n <= NULL_ROWS:
+        return np.arange(n)
+    if design.shift or design.block_length:
+        start = int(rng.integers(n - NULL_ROWS + 1))
+        return np.arange(start, start + NULL_ROWS)
+    units = _units(design)
+    sizes = np.bincount(units)
+    order = rng.permutation(len(sizes))
+    wanted = order[: max(2, int(np.searchsorted(np.cumsum(sizes[order]), NULL_ROWS, side="right")))]
+    return np.flatnonzero(np.isin(units, wanted))
+
+
+def _units(design: Exchange) -> Index:
+    """Code of what is chosen whole: a row or its group; its stratum, where that is small.
+
+    Of a small stratum random rows would hardly leave two that can take each other's place.
+    """
+    small = np.bincount(design.block).max() <= NULL_ROWS // _STRATA
+    return design.block if small else design.clusters

@@ -1,0 +1,145 @@
+"""What is asked of an estimator, and what it found, before it becomes a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels import bootstrap_correlations
+from shesha.nulls.designs import exchange
+from shesha.nulls.exchange import Exchange
+from shesha.support.seeds import spawn
+from shesha.support.types import Index, Labels, Matrix, Vector
+from shesha.views import Rdm, Rows
+
+if TYPE_CHECKING:
+    from shesha.stability._registry import Variant
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Class labels: a code from 0 for each row, and the names that the codes stand for."""
+
+    codes: Labels
+    names: NDArray[Any]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, those without a row among them."""
+        return len(self.names)
+
+    @cached_property
+    def members(self) -> list[Index]:
+        """Rows of each class."""
+        return [np.flatnonzero(self.codes == code) for code in range(self.n_classes)]
+
+    @property
+    def present(self) -> list[Index]:
+        """Rows of each class that has any."""
+        return [own for own in self.members if len(own)]
+
+    def take(self, rows: Index) -> Classes:
+        """Labels of some rows, or of the rows in another order."""
+        return Classes(self.codes[rows], self.names)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of an estimator: checked input and settings."""
+
+    variant: Variant
+    source: Rows | Rdm
+    """Checked for kind and shape; not yet read, since it may lie on disk."""
+    classes: Classes | None
+    options: dict[str, Any]
+    n_bootstrap: int = 0
+    n_permutations: int = 0
+    target_se: float | None = None
+    pairs: int | None = None
+    seed: int | np.random.Generator | None = None
+    design: Exchange | None = None
+    """Which rows may take each other's place; None: all."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of inputs."""
+        return len(self.source) if isinstance(self.source, Rows) else self.source.n_rows
+
+    @property
+    def n_features(self) -> int:
+        """Number of features; 0 where only distances are known."""
+        return self.source.shape[1] if isinstance(self.source, Rows) else 0
+
+    @property
+    def labels(self) -> Classes:
+        """The labels, of a variant that needs them."""
+        assert self.classes is not None
+        return self.classes
+
+    @property
+    def exchange(self) -> Exchange:
+        """Which rows may take each other's place."""
+        return exchange(self.n_rows) if self.design is None else self.design
+
+    def orders(self) -> list[Index]:
+        """Random matchings of the rows, the same whenever they are asked for with a seed that is a number."""
+        return self.exchange.draws(self.n_permutations, spawn(self.seed, MATCHING)) if self.n_permutations else []
+
+    def resamples(self) -> Matrix:
+        """How often each row counts in each resample: an array of shape (n_rows, n_bootstrap)."""
+        rng = spawn(self.seed, RESAMPLING)
+        if self.design is None:
+            return bootstrap_correlations.row_counts(self.n_rows, self.n_bootstrap, rng)
+        return np.stack([self.design.resample(rng) for _ in range(self.n_bootstrap)], axis=1).astype(np.float64)
+
+    def resample_rows(self, rng: np.random.Generator) -> Index:
+        """Rows of a resample, drawn with their labels: classes are as large as it happens, but none is lost."""
+        if self.design is not None:
+            return np.repeat(np.arange(self.n_rows), self.design.resample(rng))
+        if self.classes is None:
+            return rng.integers(self.n_rows, size=self.n_rows)
+        members = self.classes.present
+        sizes = np.array([len(own) for own in members])
+        drawn = np.maximum(rng.multinomial(self.n_rows, sizes / self.n_rows), np.minimum(sizes, _FEWEST))
+        return np.concatenate([rng.choice(own, size) for own, size in zip(members, drawn, strict=True)])
+
+    def shuffle_labels(self, order: Index) -> Request:
+        """The same with shuffled labels, and nothing but the value asked for."""
+        return replace(self, classes=self.labels.take(order), n_bootstrap=0, n_permutations=0)
+
+
+RESAMPLING, THINNING, MATCHING, DIRECTED, ROTATING = 1, 2, 3, 4, 5
+SHUFFLING = 101
+"""Purposes of the streams that a seed is spawned into."""
+_FEWEST = 2
+"""Rows of a class that a resample keeps at least: fewer have no spread, and cannot be cut in two."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The score, its parts, its resampling distribution and its null."""
+
+    value: float
+    draws: Vector = field(default_factory=lambda: np.empty(0))
+    """Score of each partition; empty for a score without draws."""
+    resampled: Vector = field(default_factory=lambda: np.empty(0))
+    """Scores of resampled rows."""
+    redrawn: bool = False
+    """Whether each resample drew partitions of its own, so that their spread is part of the resamples'."""
+    null: Vector = field(default_factory=lambda: np.empty(0))
+    """Scores under random matchings."""
+    analytic_error: float = float("nan")
+    """Standard error over rows, where it is known without resampling."""
+    pair_error: float = 0.0
+    n_pairs: int = 0
+    pairs_dropped: int = 0
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+
+
+Estimator = Callable[[Request], Evidence]

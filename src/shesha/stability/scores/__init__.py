@@ -1,0 +1,1 @@
+"""The stability scores: one marked function per variant, one family per file."""

@@ -1,0 +1,168 @@
+"""Distances between classes over distances within: one distance matrix for all subsamples."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shesha.inputs import validation as check
+from shesha.kernels.class_separation import Sums, ratios_of_pairs, separation_sums, sums_of_groups
+from shesha.kernels.distances import PANEL, Metric, n_pairs
+from shesha.kernels.label_shuffles import class_sums
+from shesha.stability._registry import stability
+from shesha.stability.estimators.group_pairs import count_group_pairs_once, group_codes, group_pairs
+from shesha.stability.nulls import label_permutations
+from shesha.stability.request import THINNING, Classes, Evidence, Request
+from shesha.support import memory as memory
+from shesha.support.seeds import generator, spawn
+from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import Standard
+
+_ALL_PAIRS = 4096
+"""Rows up to which the interval rests on all pairs; beyond, on random ones."""
+_SOME_PAIRS = 1_000_000
+
+
+def estimate_separation(request: Request) -> Evidence:
+    """Estimate 'class_separation_ratio': all rows at once, not subsamples; a resample is a vector of row counts."""
+    rows: Standard = request.variant.look(request.source, request.options)
+    y, n = request.labels, rows.n_rows
+    counts = np.ones((n, 1))
+    if request.n_bootstrap and n <= _ALL_PAIRS:
+        counts = np.hstack([counts, request.resamples()])
+    found = _sums(rows, y, counts).subtract(_copies(rows, request, counts)).ratios
+    if np.isnan(found[0]):
+        nothing = np.full(request.n_permutations, np.nan)
+        return Evidence(float("nan"), null=nothing, reason="no class has two different members")
+    resampled: Vector = found[1:]
+    notes: tuple[str, ...] = ()
+    if request.n_bootstrap and n > _ALL_PAIRS:
+        resampled, notes = _score_resamples(rows, request, float(found[0]))
+    labels = label_permutations.shuffle_labels(request)
+    return Evidence(
+        float(found[0]),
+        resampled=resampled,
+        null=_null(rows, labels),
+        n_pairs=n_pairs(n),
+        notes=(*notes, *labels.notes),
+    )
+
+
+def _null(rows: Standard, labels: label_permutations.Shuffled) -> Vector:
+    """Shuffles of the labels leave the sum of all distances and the numbers of pairs as they are."""
+    if not len(labels.codes):
+        return np.empty(0)
+    chosen = rows if labels.rows is None else rows.permute(labels.rows)
+    whole = _sums(chosen, labels.classes, np.ones((chosen.n_rows, 1)))
+    within = class_sums(chosen.panel, PANEL, labels.codes, labels.classes.n_classes)
+    every = [np.broadcast_to(one, within.shape) for one in (whole.total, whole.n_total, whole.n_within)]
+    return Sums(every[0], within, every[1], every[2]).ratios
+
+
+def _score_resamples(rows: Standard, request: Request, value: float) -> tuple[Vector, tuple[str, ...]]:
+    """Resamples of the rows, on random pairs of them: deviations from the same pairs are added to the value."""
+    rng = spawn(request.seed, THINNING)
+    n = rows.n_rows
+    i = rng.integers(n, size=_SOME_PAIRS)
+    j = rng.integers(n - 1, size=_SOME_PAIRS)
+    j += j >= i
+    distances = _distances(rows, i, j)
+    differ = request.labels.codes[i] != request.labels.codes[j]
+    (i, j), counts = count_group_pairs_once(request.design, (i, j), np.hstack([np.ones((n, 1)), request.resamples()]))
+    found = ratios_of_pairs(distances, differ, counts, i, j)
+    note = f"the interval rests on {_SOME_PAIRS:,} random pairs; the value on all"
+    return value + found[1:] - found[0], (note,)
+
+
+def _copies(rows: Standard, request: Request, counts: Matrix) -> Sums:
+    """Pairs of a group's rows with those of its copies in a resample, which are no pairs of the data."""
+    group = group_codes(request.design)
+    if group is None or counts.shape[1] == 1:
+        return Sums(*(np.zeros(counts.shape[1]),) * 4)
+    i, j = group_pairs(group)
+    codes = request.labels.codes
+    _, firsts, own = np.unique(group, return_index=True, return_inverse=True)
+    drawn = counts[firsts]
+    return sums_of_groups(_distances(rows, i, j), codes[i] == codes[j], own[i], drawn**2 - drawn)
+
+
+def _distances(rows: Standard, i: Index, j: Index) -> Vector:
+    found = rows.squared_distances_between(i, j)
+    return np.sqrt(found, out=found) if rows.squares else found
+
+
+def ratios(rows: Standard, y: Classes, counts: Matrix) -> Vector:
+    """Separation ratio for each column of row counts."""
+    return _sums(rows, y, counts).ratios
+
+
+def _sums(rows: Standard, y: Classes, counts: Matrix) -> Sums:
+    order = np.argsort(y.codes, kind="stable")
+    return separation_sums(rows.permute(order).panel, y.codes[order], counts[order])
+
+
+@stability(
+    needs="labels",
+    view=Standard,
+    title="Class separation",
+    bounds=(0, float("inf")),
+    means="Mean distance between classes over mean distance within; 1 is none.",
+    means_not="In many dimensions even good classes come close to 1.",
+    reference="Raju 2026, section 3.3",
+    invariant=("scaling", "translation", "orthogonal"),
+    estimator=estimate_separation,
+    settings={"metric": "euclidean"},
+    audited=True,
+    place=13,
+)
+def class_separation_ratio(
+    rows: Standard,
+    y: Classes,
+    n_bootstrap: int = 50,
+    subsample_frac: float = 0.5,
+    metric: Metric = "euclidean",
+    seed: Seed = None,
+) -> float:
+    """Mean distance between classes over mean distance within, averaged over random subsamples.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        At least 4 rows, finite.
+    y : array of shape (n_samples,)
+        Class labels, at least two classes.
+    n_bootstrap : int
+        Number of subsamples, drawn without replacement as the public package draws them.
+    subsample_frac : float
+        Share of the rows in each subsample, in (0, 1].
+    metric : {'euclidean', 'cosine', 'correlation'}
+        Distance between rows.
+    seed : int, Generator or None
+        For the subsamples.
+
+    Returns
+    -------
+    float
+        At least 0; 1 without separation, larger with more. NaN, with a warning, if no subsample holds
+        two classes and a class with two different members.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y = np.repeat([0, 1], 50)
+    >>> X = np.random.default_rng(0).standard_normal((100, 10))
+    >>> class_separation_ratio(X + 5 * y[:, None], y, seed=0) > 3
+    True
+    """
+    check.count(n_bootstrap, "n_bootstrap")
+    share = check.fraction(subsample_frac, "subsample_frac")
+    rng = generator(seed)
+    size = int(rows.n_rows * share)
+    memory.require(8 * rows.n_rows * n_bootstrap, f"{n_bootstrap:,} subsamples of {rows.n_rows:,} rows", "draw fewer")
+    chosen = np.zeros((rows.n_rows, n_bootstrap))
+    for draw in range(n_bootstrap):
+        chosen[rng.choice(rows.n_rows, size, replace=False), draw] = 1.0
+    found = ratios(rows, y, chosen)
+    if np.isnan(found).all():
+        raise NotEstimable("no subsample holds two classes and a class with two different members")
+    return float(np.nanmean(found))

@@ -1,0 +1,129 @@
+"""Stability of the linear discriminant directions under resampling."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shesha.inputs import validation as check
+from shesha.kernels.discriminant import overlaps
+from shesha.stability._registry import stability
+from shesha.stability.estimators.label_scores import estimate_lda
+from shesha.stability.request import Classes
+from shesha.support.seeds import generator
+from shesha.support.types import Seed
+from shesha.support.warnings import NotEstimable
+from shesha.views import Plain
+
+_SETTINGS = {"n_draws": 50, "subsample_frac": 0.5}
+
+
+def _require_two(y: Classes) -> None:
+    if y.n_classes != 2:
+        raise ValueError(
+            f"y must hold exactly 2 classes, got {y.n_classes}: use shesha.stability.lda_subspace_stability for more"
+        )
+
+
+@stability(
+    needs="labels",
+    view=Plain,
+    title="Stability of the discriminant direction",
+    bounds=(0, 1),
+    means="Do resamples of the rows agree on the direction that separates two classes?",
+    means_not="A stable direction may separate badly; random directions agree the better the fewer features there are.",
+    reference="Raju 2026, section 3.3",
+    invariant=("translation", "orthogonal"),
+    estimator=estimate_lda,
+    settings=_SETTINGS,
+    require_classes=_require_two,
+)
+def lda_stability(
+    data: Plain, y: Classes, n_bootstrap: int = 50, subsample_frac: float = 0.5, seed: Seed = None
+) -> float:
+    """Agreement of the linear discriminant direction with those of stratified resamples.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        At least 4 rows, finite.
+    y : array of shape (n_samples,)
+        Labels of exactly two classes. For more use `shesha.stability.lda_subspace_stability`.
+    n_bootstrap : int
+        Number of resamples, drawn with replacement as the public package draws them.
+    subsample_frac : float
+        Size of a resample as a share of the rows, half of it from each class, in (0, 1].
+    seed : int, Generator or None
+        For the resamples.
+
+    Returns
+    -------
+    float
+        Mean absolute cosine, in [0, 1]. The within-class covariance has an absolute ridge of 1e-6,
+        as in the public package. NaN, with a warning, if the class means coincide.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y = np.repeat([0, 1], 100)
+    >>> X = np.random.default_rng(0).standard_normal((200, 5)) + 3 * y[:, None]
+    >>> round(lda_stability(X, y, seed=0), 2)
+    0.98
+    """
+    return _mean_overlap(data, y, n_bootstrap, subsample_frac, seed)
+
+
+@stability(
+    needs="labels",
+    view=Plain,
+    title="Stability of the discriminant subspace",
+    bounds=(0, 1),
+    means="Do resamples of the rows agree on the directions that separate the classes?",
+    means_not="A stable subspace may separate badly; random ones agree the better the fewer features there are.",
+    reference="Raju 2026, section 3.3, for any number of classes",
+    invariant=("translation", "orthogonal"),
+    estimator=estimate_lda,
+    settings=_SETTINGS,
+)
+def lda_subspace_stability(
+    data: Plain, y: Classes, n_bootstrap: int = 50, subsample_frac: float = 0.5, seed: Seed = None
+) -> float:
+    """Agreement of the linear discriminant subspace with those of stratified resamples, any number of classes.
+
+    The subspace is spanned by the discriminant directions of all classes (at most classes - 1, and
+    at most n_features, dimensions). Agreement is the mean cosine of the principal angles; with two
+    classes that is `lda_stability`.
+
+    Parameters
+    ----------
+    X, y, n_bootstrap, subsample_frac, seed
+        As for `lda_stability`, with two or more classes; a resample takes the same number of rows
+        from each class, with replacement.
+
+    Returns
+    -------
+    float
+        In [0, 1]. NaN, with a warning, if all class means coincide.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y = np.repeat([0, 1, 2], 100)
+    >>> X = np.random.default_rng(0).standard_normal((300, 5)) + 3 * np.eye(5)[y]
+    >>> round(lda_subspace_stability(X, y, seed=0), 2)
+    0.99
+    """
+    return _mean_overlap(data, y, n_bootstrap, subsample_frac, seed)
+
+
+def _mean_overlap(data: Plain, y: Classes, n_bootstrap: int, subsample_frac: float, seed: Seed) -> float:
+    check.count(n_bootstrap, "n_bootstrap")
+    share = check.fraction(subsample_frac, "subsample_frac")
+    if int(len(data.rows) * share) // y.n_classes < 1:
+        raise ValueError(
+            f"subsample_frac must leave a row of each of the {y.n_classes} classes, got {subsample_frac} of "
+            f"{len(data.rows)} rows"
+        )
+    scores = overlaps(data.rows, y.codes, n_bootstrap, share, generator(seed))
+    if np.isnan(scores).all():
+        raise NotEstimable("all class means coincide, so there is no discriminant direction")
+    return float(np.nanmean(scores))

@@ -1,0 +1,211 @@
+"""Stability of the geometry of class centroids across class-balanced halves of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from shesha.inputs import validation as check
+from shesha.kernels.centroid_splits import agreements, half_counts, random_halves
+from shesha.kernels.distances import METRICS, Metric
+from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.stability._registry import stability
+from shesha.stability.estimators.label_scores import mean_score
+from shesha.stability.nulls import label_permutations
+from shesha.stability.request import RESAMPLING, Classes, Evidence, Request
+from shesha.support.progress import track
+from shesha.support.seeds import generator, spawn
+from shesha.support.types import Index, Mask, Matrix, Seed, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import Plain
+
+_MIN_CLASSES = 3
+"""Two classes have one distance, and one number cannot be correlated."""
+_TOGETHER = 8
+"""Resamples that are held at a time."""
+_ENTRIES = 1 << 18
+"""Numbers of centroids that are held together."""
+_FEWEST = 2
+"""Rows of a class that can be cut in two."""
+_NOTHING = "the centroids have equal distances, or a class has one row"
+
+
+def estimate_label_conditioned(request: Request) -> Evidence:
+    """Estimate 'label_conditioned_split': rows are resampled with their labels, and null labels are shuffled."""
+    data: Plain = request.variant.look(request.source, request.options)
+    splits = _Splits(data.rows, request.options["n_draws"], request.options["metric"])
+    y = request.labels
+    draws = splits.scores(y, [np.arange(len(own)) for own in y.members], generator(request.seed))
+    if np.isnan(draws).all():
+        return Evidence(float("nan"), draws, null=np.full(request.n_permutations, np.nan), reason=_NOTHING)
+    rng = spawn(request.seed, RESAMPLING)
+    resampled = splits.score_resamples(y, lambda: _places(request, rng), request.n_bootstrap, rng)
+    labels = label_permutations.shuffle_labels(request)
+    return Evidence(
+        mean_score(draws),
+        draws,
+        resampled=resampled,
+        redrawn=True,
+        null=splits.null(labels, generator(request.seed)) if len(labels.codes) else np.empty(0),
+        notes=labels.notes,
+    )
+
+
+def _places(request: Request, rng: np.random.Generator) -> list[Index]:
+    """Which row of each class stands at each of its places in a resample."""
+    y, rows = request.labels, request.resample_rows(rng)
+    return [np.searchsorted(own, rows[y.codes[rows] == code]) for code, own in enumerate(y.members)]
+
+
+def _require_splittable(y: Classes) -> None:
+    """Refuse classes that cannot be cut in two."""
+    few = y.names[[len(own) < _FEWEST for own in y.members]]
+    if len(few):
+        raise ValueError(f"y must give each class at least 2 rows, got one row of {check.join_items(few)}")
+
+
+@stability(
+    needs="labels",
+    view=Plain,
+    title="Stability of class centroids",
+    bounds=(-1, 1),
+    means="Do halves of each class agree on which classes are close?",
+    means_not="It says nothing of single rows, and is rough for few classes.",
+    reference="Raju 2026, section 3.3",
+    invariant=("scaling", "orthogonal"),
+    estimator=estimate_label_conditioned,
+    settings={"metric": "cosine", "n_draws": 30},
+    min_classes=_MIN_CLASSES,
+    require_classes=_require_splittable,
+    audited=True,
+    place=15,
+)
+def label_conditioned_split(
+    data: Plain, y: Classes, n_splits: int = 30, metric: Metric = "cosine", seed: Seed = None
+) -> float:
+    """Do class-balanced halves of the rows agree on the geometry of the class centroids?
+
+    Each class's rows are cut at random into two halves (the second has one more if odd), the
+    distances between the class centroids are computed in each half and rank-correlated.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Finite.
+    y : array of shape (n_samples,)
+        At least 3 classes with at least 2 rows each.
+    n_splits : int
+        Number of random splits of the rows.
+    metric : {'cosine', 'correlation', 'euclidean'}
+        Distance between centroids.
+    seed : int, Generator or None
+        For the splits.
+
+    Returns
+    -------
+    float
+        Mean Spearman correlation, in [-1, 1]; NaN, with a warning, if all centroids are equally far
+        apart, or have no direction under the metric, in every split.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(np.arange(6), 20)
+    >>> round(label_conditioned_split(rng.standard_normal((6, 16))[y] + rng.standard_normal((120, 16)), y, seed=0), 2)
+    0.74
+    """
+    check.count(n_splits, "n_splits")
+    check.choice(metric, METRICS, "metric")
+    whole = [np.arange(len(own)) for own in y.members]
+    scores = _Splits(data.rows, n_splits, metric).scores(y, whole, generator(seed))
+    if np.isnan(scores).all():
+        raise NotEstimable("the class centroids have equal distances, or no direction, in every split")
+    return float(np.nanmean(scores))
+
+
+def _centroids(rows: Matrix, masks: list[Matrix]) -> tuple[Matrix, Matrix]:
+    """Centroids of both halves of rows that stand class by class: arrays of shape (n_splits, n_classes, n_features)."""
+    shape = len(masks[0]), len(masks), rows.shape[1]
+    first, second, at = np.empty(shape), np.empty(shape), 0
+    for label, mask in enumerate(masks):
+        size = mask.shape[1]
+        own = rows[at : at + size]
+        first[:, label] = mask @ own
+        second[:, label] = own.sum(axis=0) - first[:, label]
+        first[:, label] /= size // 2
+        second[:, label] /= size - size // 2
+        at += size
+    return first, second
+
+
+_Drawn = tuple[list[Index], list[Mask]]
+"""Which row stands at each place of each class, and which places belong to the first half of each split."""
+
+
+class _Splits:
+    """Random class-balanced splits of the rows, or of resamples of them."""
+
+    def __init__(self, X: Matrix, n_splits: int, metric: Metric) -> None:
+        self._X, self._n_splits, self._metric = X, n_splits, metric
+
+    def draw(self, places: list[Index], rng: np.random.Generator) -> _Drawn | None:
+        """Draw the halves; None where a class cannot be cut in two."""
+        if min(map(len, places)) < _FEWEST:
+            return None
+        return places, random_halves([len(own) for own in places], self._n_splits, rng)
+
+    def scores(self, y: Classes, places: list[Index], rng: np.random.Generator) -> Vector:
+        """Agreement of the centroids in each split; `places` says which row of a class stands at each of its places."""
+        return self.build(self.members(y), self.draw(places, rng))
+
+    def members(self, y: Classes) -> list[Matrix]:
+        """Rows of each class."""
+        return [self._X[own] for own in y.members]
+
+    def build(self, members: list[Matrix], drawn: _Drawn | None) -> Vector:
+        """Agreement of the centroids in each of the splits that were drawn."""
+        if drawn is None:
+            return np.full(self._n_splits, np.nan)
+        shape = self._n_splits, len(members), self._X.shape[1]
+        first, second = np.empty(shape), np.empty(shape)
+        for label, (rows, places, mask) in enumerate(zip(members, *drawn, strict=True)):
+            counts = half_counts(mask, places, len(rows))
+            sizes = len(places) // 2, len(places) - len(places) // 2
+            for out, count, size in zip((first, second), counts, sizes, strict=True):
+                with single_threaded_blas():
+                    out[:, label] = count @ rows
+                out[:, label] /= size
+        return agreements(first, second, self._metric)
+
+    def null(self, labels: label_permutations.Shuffled, rng: np.random.Generator) -> Vector:
+        """Mean agreement under each shuffle of the labels: the same splits of the places within classes for all."""
+        X = self._X if labels.rows is None else self._X[labels.rows]
+        sizes = [len(own) for own in labels.classes.members]
+        drawn = self.draw([np.arange(size) for size in sizes], rng)
+        if drawn is None:
+            return np.full(len(labels.codes), np.nan)
+        masks = [mask.astype(np.float64) for mask in drawn[1]]
+        together = max(1, _ENTRIES // (self._n_splits * len(sizes) * X.shape[1]))
+
+        def some(start: int) -> list[float]:
+            orders = np.argsort(labels.codes[start : start + together], axis=1, kind="stable")
+            halves = [np.concatenate(side) for side in zip(*(_centroids(X[one], masks) for one in orders), strict=True)]
+            found = agreements(halves[0], halves[1], self._metric)
+            return [mean_score(one) for one in found.reshape(len(orders), -1)]
+
+        starts = range(0, len(labels.codes), together)
+        parts = track(parallel(some, starts), len(starts), "matchings")
+        return np.array([score for part in parts for score in part])
+
+    def score_resamples(
+        self, y: Classes, draw: Callable[[], list[Index]], count: int, rng: np.random.Generator
+    ) -> Vector:
+        """Mean agreement of each of many resamples: drawn one after another, scored side by side."""
+        members = self.members(y)
+        found: list[float] = []
+        for start in track(range(0, count, _TOGETHER), -(-count // _TOGETHER), "resamples"):
+            drawn = [self.draw(draw(), rng) for _ in range(min(_TOGETHER, count - start))]
+            found += list(parallel(lambda one: mean_score(self.build(members, one)), drawn))
+        return np.array(found)

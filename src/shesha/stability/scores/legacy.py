@@ -1,0 +1,206 @@
+"""Two documented scores without an identifiable estimand: kept as documented, with a warning."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.inputs import validation as check
+from shesha.kernels import ranks
+from shesha.kernels.distances import Metric
+from shesha.stability._registry import stability
+from shesha.support.seeds import generator
+from shesha.support.types import Seed
+from shesha.support.warnings import NotEstimable, NotIdentifiableWarning, warn
+from shesha.views import Standard
+
+_SHRINK = 0.9
+_FEWEST_ANCHORS, _FEWEST_PROBES = 10, 20
+
+
+@stability(
+    view=Standard,
+    title="Sample-split score",
+    bounds=(-1, 1),
+    means="Kept as documented.",
+    means_not="No stability: it correlates distances of different pairs of rows, so its expected value is about 0.",
+    reference="Raju 2026, section 3.2",
+    invariant=("scaling", "orthogonal"),
+    estimand=False,
+)
+def sample_split(
+    rows: Standard,
+    n_splits: int = 30,
+    subsample_fraction: float = 0.4,
+    metric: Metric = "cosine",
+    seed: Seed = None,
+    max_samples: int | None = 1500,
+) -> float:
+    """Sample-split Shesha, as documented; not a measure of stability (it warns).
+
+    The distances within two random subsamples are rank-correlated *by position*: entry k of one
+    belongs to another pair of rows than entry k of the other, so the expected value is about 0
+    whatever the data (and distances of pairs that both subsamples share would agree perfectly
+    whatever the encoder). Use `replicate_stability` with two replicates of the same rows.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        At least 4 rows, finite.
+    n_splits : int
+        Number of pairs of subsamples.
+    subsample_fraction : float
+        Share of the rows in each subsample, in (0, 1].
+    metric : {'cosine', 'correlation', 'euclidean'}
+        Distance between rows.
+    seed : int, Generator or None
+        Subsamples are drawn as the public package draws them.
+    max_samples : int or None
+        Above this many rows a random subset of that size is used.
+
+    Returns
+    -------
+    float
+        In [-1, 1]; NaN, with a warning, if a subsample would have fewer than 5 rows.
+
+    Warns
+    -----
+    NotIdentifiableWarning
+        Always.
+
+    Examples
+    --------
+    >>> import numpy as np, warnings
+    >>> X = np.random.default_rng(0).standard_normal((100, 20))
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     abs(sample_split(X, seed=0)) < 0.1
+    True
+    """
+    _warn("sample_split", "replicate_stability (two replicates of the same rows)")
+    check.count(n_splits, "n_splits")
+    share = check.fraction(subsample_fraction, "subsample_fraction")
+    rng = generator(seed)
+    size = int(rows.n_rows * share)
+    if rows.n_rows < 10 or size < 5:
+        raise NotEstimable(f"each subsample needs at least 5 of at least 10 rows, got {size} of {rows.n_rows}")
+    tolerance = rows.level
+    scores = []
+    for _ in range(n_splits):
+        first, second = (rng.choice(rows.n_rows, size, replace=False) for _ in range(2))
+        a, b = (rows.permute(idx).squared() for idx in (first, second))
+        scores.append(ranks.spearman(a, b, (tolerance, tolerance)))
+    return _mean(scores)
+
+
+@stability(
+    view=Standard,
+    title="Anchor score",
+    bounds=(-1, 1),
+    means="Kept as documented.",
+    means_not="No stability: it correlates distances of different pairs of rows, so its expected value is about 0.",
+    reference="Raju 2026, section 3.2",
+    invariant=("scaling", "orthogonal"),
+    estimand=False,
+    alias="anchor",
+)
+def anchor_stability(
+    rows: Standard,
+    n_splits: int = 30,
+    n_anchors: int = 100,
+    n_per_split: int = 200,
+    metric: Metric = "cosine",
+    rank_normalize: bool = True,
+    seed: Seed = None,
+    max_samples: int | None = 1500,
+) -> float:
+    """Anchor-based Shesha, as documented; not a measure of stability (it warns).
+
+    Distances from fixed anchors to two disjoint sets of rows are correlated by position, although
+    position k is another row in each set; ranking does not restore the match. Use
+    `anchor_profile_stability` with two replicates of the same rows.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Finite; with too few rows for the sizes asked for, these shrink in proportion.
+    n_splits : int
+        Number of pairs of disjoint sets.
+    n_anchors, n_per_split : int
+        Number of anchors, and of rows in each set.
+    metric : {'cosine', 'correlation', 'euclidean'}
+        Distance between rows.
+    rank_normalize : bool
+        Rank the distances within each anchor before correlating.
+    seed : int, Generator or None
+        Anchors and sets are drawn as the public package draws them.
+    max_samples : int or None
+        Above this many rows a random subset of that size is used.
+
+    Returns
+    -------
+    float
+        In [-1, 1]; NaN, with a warning, if there are too few rows even for the smallest sizes.
+
+    Warns
+    -----
+    NotIdentifiableWarning
+        Always.
+
+    Examples
+    --------
+    >>> import numpy as np, warnings
+    >>> X = np.random.default_rng(0).standard_normal((100, 20))
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     abs(anchor_stability(X, seed=0)) < 0.1
+    True
+    """
+    _warn("anchor_stability", "anchor_profile_stability (two replicates of the same rows)")
+    check.count(n_splits, "n_splits")
+    sizes = check.count(n_anchors, "n_anchors"), check.count(n_per_split, "n_per_split")
+    rng, n = generator(seed), rows.n_rows
+    anchors, per_split = _shrink_sizes(n, *sizes)
+    if n < anchors + 2 * per_split:
+        raise NotEstimable(f"{anchors} anchors and two sets of {per_split} rows are needed, got {n} rows")
+    anchor_ids = rng.choice(n, anchors, replace=False)
+    others = np.setdiff1d(np.arange(n), anchor_ids)
+    scores = []
+    for _ in range(n_splits):
+        order = rng.permutation(others)
+        sets = order[:per_split], order[per_split : 2 * per_split]
+        profiles = [_profiles(rows, anchor_ids, probes, rank_normalize) for probes in sets]
+        # Ranks are exact; only distances carry rounding.
+        level = 0.0 if rank_normalize else rows.level
+        scores.append(ranks.spearman(profiles[0], profiles[1], (level, level)))
+    return _mean(scores)
+
+
+def _profiles(rows: Standard, anchors: NDArray[np.intp], probes: NDArray[np.intp], rank: bool) -> NDArray[np.float64]:
+    i, j = (ids.ravel() for ids in np.meshgrid(anchors, probes, indexing="ij"))
+    profiles = rows.squared_distances_between(i, j).reshape(len(anchors), len(probes))
+    if rank:
+        profiles = np.array([ranks.midranks(profile, rows.level)[0] for profile in profiles])
+    return np.asarray(profiles.ravel())
+
+
+def _shrink_sizes(n: int, n_anchors: int, n_per_split: int) -> tuple[int, int]:
+    """Shrink both sizes in proportion when there are too few rows, as the public package does."""
+    needed = n_anchors + 2 * n_per_split
+    if n >= needed:
+        return n_anchors, n_per_split
+    scale = n / needed * _SHRINK
+    return max(_FEWEST_ANCHORS, int(n_anchors * scale)), max(_FEWEST_PROBES, int(n_per_split * scale))
+
+
+def _mean(scores: list[float]) -> float:
+    if np.isnan(scores).all():
+        raise NotEstimable("all distances are equal, so nothing can be correlated with them")
+    return float(np.nanmean(scores))
+
+
+def _warn(name: str, instead: str) -> None:
+    warn(
+        f"{name} correlates distances of different pairs of rows, so its estimand is not identifiable; use {instead}",
+        NotIdentifiableWarning,
+    )

@@ -1,0 +1,226 @@
+"""The geometry of two representations of the same rows, and of a sequence of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha.inputs import validation as check
+from shesha.kernels.distances import METRICS, Metric, n_pairs
+from shesha.results import DriftPath
+from shesha.stability.user_errors import explain_undirected_rows
+from shesha.support import argument_types as kinds
+from shesha.support import memory as memory
+from shesha.support.warnings import NotEstimable
+from shesha.views import (
+    Distances,
+    RankedRdm,
+    Rdm,
+    Representation,
+    Rows,
+    Standard,
+    align_rows,
+    representation_from,
+    rows_or_distances,
+)
+from shesha.views.rdm import METHODS, Method
+
+Data = ArrayLike | Rdm | Representation | Rows
+EQUAL = "all distances of a representation are equal, so nothing can be correlated with them"
+
+
+def compute_rdm(X: Data, metric: Metric = "cosine", normalize: bool = True) -> NDArray[np.float64]:
+    """Representational dissimilarity matrix: the distances between all pairs of rows.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        At least 2 rows, finite.
+    metric : {'cosine', 'correlation', 'euclidean'}
+        Cosine and correlation distances lie in [0, 2]: rounding never takes them outside.
+    normalize : bool
+        Part of the documented signature. Cosine distance does not depend on the length of the
+        rows, so both values give the same distances.
+
+    Returns
+    -------
+    array of shape (n_samples * (n_samples - 1) / 2,)
+        The upper triangle, row by row (SciPy's condensed form).
+
+    Raises
+    ------
+    ValueError
+        If a row has no direction under the metric, or the distances do not fit the memory budget.
+
+    Examples
+    --------
+    >>> compute_rdm([[0, 0], [3, 4], [6, 8]], metric="euclidean")
+    array([ 5., 10.,  5.])
+    """
+    check.choice(metric, METRICS, "metric")
+    if not isinstance(normalize, bool | np.bool_):
+        raise TypeError(f"normalize must be True or False, got {normalize!r}")
+    source = rows_or_distances(X, min_rows=2)
+    with explain_undirected_rows():
+        if metric == "euclidean":
+            return representation_from(source).view(Distances).condensed
+        return representation_from(source).view(Standard, metric=metric).squared()
+
+
+def rdm_similarity(X: Data, Y: Data, method: Method = "spearman", metric: Metric = "cosine") -> float:
+    """Correlation between the distances of two representations of the same rows.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features_x)
+        At least 4 rows, finite.
+    Y : array of shape (n_samples, n_features_y)
+        The same rows, described by other features.
+    method : {'spearman', 'pearson'}
+        Correlation of ranks (any monotone change of the distances is invisible) or of distances.
+    metric : {'cosine', 'correlation', 'euclidean'}
+        Distance between rows.
+
+    Returns
+    -------
+    float
+        In [-1, 1], larger is more similar; NaN, with a warning, if all distances of one are equal.
+
+    Raises
+    ------
+    ValueError
+        If the rows do not match, a row has no direction under the metric, or the distances do not
+        fit the memory budget.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> rdm_similarity(X, 3 * X)
+    1.0
+    """
+    check.choice(method, METHODS, "method")
+    check.choice(metric, METRICS, "metric")
+    try:
+        return similarity({"X": X, "Y": Y}, method, metric)
+    except NotEstimable as reason:
+        return check.not_estimable(str(reason))
+
+
+def rdm_drift(X: Data, Y: Data, method: Method = "spearman", metric: Metric = "cosine") -> float:
+    """Change of geometry between two representations of the same rows: 1 - `rdm_similarity`.
+
+    Parameters
+    ----------
+    X, Y, method, metric
+        As for `rdm_similarity`: X before, Y after.
+
+    Returns
+    -------
+    float
+        In [0, 2]: 0 the same geometry, 1 unrelated, 2 inverted; NaN as for `rdm_similarity`. The number of
+        `shesha.measures.rdm_drift`, to the last bit; a row without a direction raises here, there it gives NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> rdm_drift(X, X)
+    0.0
+    """
+    return float(np.clip(1.0 - rdm_similarity(X, Y, method=method, metric=metric), 0.0, 2.0))
+
+
+def drift_path(
+    representations: Mapping[str, Data] | Sequence[Data],
+    *,
+    method: Method = "spearman",
+    metric: Metric = "cosine",
+) -> DriftPath:
+    """Drift along a sequence of representations of the same rows, from the first and step by step.
+
+    Parameters
+    ----------
+    representations : mapping of names to arrays, or sequence of arrays
+        At least two, in order: training checkpoints, layers, days.
+    method, metric
+        As for `rdm_similarity`.
+
+    Returns
+    -------
+    DriftPath
+        For each representation its drift from the first and from the one before it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((50, 8))
+    >>> path = drift_path({"day 0": X, "day 1": 2 * X, "day 2": rng.standard_normal((50, 8))})
+    >>> path.from_first[:2]
+    (0.0, 0.0)
+    """
+    if isinstance(representations, Mapping):
+        names, arrays = tuple(map(str, representations)), list(representations.values())
+    else:
+        arrays = list(kinds.sequence(representations, "representations", "matrices"))
+        names = tuple(map(str, range(len(arrays))))
+    if len(arrays) < 2:
+        raise ValueError(f"representations must hold at least 2 matrices, got {len(arrays)}")
+    check.choice(method, METHODS, "method")
+    check.choice(metric, METRICS, "metric")
+    sources = _check_same_rows(dict(zip(names, arrays, strict=True)))
+    first, previous = [0.0], [0.0]
+    start = before = _rank_distances(sources[0], names[0], method, metric)
+    for name, source in zip(names[1:], sources[1:], strict=True):
+        view = _rank_distances(source, name, method, metric)
+        previous.append(_drift(before, view))
+        first.append(previous[-1] if before is start else _drift(start, view))
+        before = view
+    reasons = tuple(EQUAL if np.isnan([a, b]).any() else "" for a, b in zip(first, previous, strict=True))
+    for name, reason in zip(names, reasons, strict=True):
+        if reason:
+            check.not_estimable(f"drift of {name}: {reason}")
+    return DriftPath(names, tuple(first), tuple(previous), method, metric, reasons)
+
+
+def similarity(data: Mapping[str, Data], method: Method, metric: Metric) -> float:
+    """Correlate the distances of two named representations; NotEstimable where those of one are all equal."""
+    a, b = (
+        _rank_distances(source, name, method, metric) for name, source in zip(data, _check_same_rows(data), strict=True)
+    )
+    if a is None or b is None:
+        raise NotEstimable(EQUAL)
+    return a.inner(b)
+
+
+def _check_same_rows(data: Mapping[str, Data]) -> list[Rows | Rdm]:
+    found = align_rows({name: rows_or_distances(X, name) for name, X in data.items()})
+    sizes = {name: len(one) if isinstance(one, Rows) else one.n_rows for name, one in found.items()}
+    first = next(iter(sizes))
+    for name, size in sizes.items():
+        if size != sizes[first]:
+            raise ValueError(f"{name} must have as many rows as {first} ({sizes[first]}), got {size}")
+    memory.require(
+        24 * n_pairs(sizes[first]),
+        f"the {n_pairs(sizes[first]):,} distances of {sizes[first]:,} rows",
+        "compare a random subset of the rows",
+    )
+    return list(found.values())
+
+
+def _rank_distances(source: Rows | Rdm, name: str, method: Method, metric: Metric) -> RankedRdm | None:
+    """Distances of one representation, ranked once for all that it is compared with; None if they are all equal."""
+    with explain_undirected_rows(name):
+        try:
+            return representation_from(source).view(RankedRdm, metric=metric, method=method)
+        except NotEstimable as reason:
+            if hasattr(reason, "rows"):
+                raise
+            return None
+
+
+def _drift(a: RankedRdm | None, b: RankedRdm | None) -> float:
+    return float("nan") if a is None or b is None else float(np.clip(1.0 - a.inner(b), 0.0, 2.0))

@@ -1,0 +1,139 @@
+"""Stability across matched replicates: the same rows, measured or modelled twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.inputs import validation as check
+from shesha.kernels import ranks
+from shesha.kernels.distances import Metric
+from shesha.stability._registry import stability
+from shesha.support.warnings import NotEstimable
+from shesha.views import RankedRdm, Standard
+from shesha.views.rdm import METHODS, Method
+
+_NOT_CORRECT = "Two fits may agree and both be wrong; low may be noise in one of them alone."
+
+
+@stability(
+    needs="replicates",
+    view=RankedRdm,
+    title="Replicate stability",
+    bounds=(-1, 1),
+    means="Do two replicates of the same rows agree on all distances?",
+    means_not=_NOT_CORRECT,
+    reference="Raju 2026, section 3.2",
+    invariant=("scaling", "orthogonal"),
+)
+def replicate_stability(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine", method: Method = "spearman") -> float:
+    """Correlation between the distances of two replicates of the same rows.
+
+    Row i of both is the same input, measured twice or encoded by two fits. Every distance is
+    compared with the distance of the same pair, so the estimand is identifiable: the share of the
+    geometry that survives the replication.
+
+    Parameters
+    ----------
+    X_a : array of shape (n_samples, n_features_a)
+        At least 4 rows, finite.
+    X_b : array of shape (n_samples, n_features_b)
+        The replicate.
+    metric : {'cosine', 'correlation', 'euclidean'}
+        Distance between rows.
+    method : {'spearman', 'pearson'}
+        Correlation between the two sets of distances.
+
+    Returns
+    -------
+    float
+        In [-1, 1]; NaN, with a warning, if all distances of one replicate are equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> signal = rng.standard_normal((80, 10))
+    >>> noisy = [signal + 0.3 * rng.standard_normal((80, 10)) for _ in range(2)]
+    >>> round(replicate_stability(*noisy), 2)
+    0.84
+    """
+    return a.inner(b)
+
+
+@stability(
+    needs="replicates",
+    view=Standard,
+    title="Anchor-profile stability",
+    bounds=(-1, 1),
+    means="Do fixed anchor rows see the other rows at the same distances in both replicates?",
+    means_not=_NOT_CORRECT,
+    reference="Raju 2026, section 3.2",
+    invariant=("scaling", "orthogonal"),
+)
+def anchor_profile_stability(
+    a: Standard,
+    b: Standard,
+    anchor_ids: Sequence[int] | NDArray[np.integer],
+    probe_ids: Sequence[int] | NDArray[np.integer] | None = None,
+    *,
+    metric: Metric = "cosine",
+    method: Method = "spearman",
+) -> float:
+    """Do fixed anchor rows see the other rows at the same distances in both replicates?
+
+    Each anchor's distances to the probe rows are correlated between the two replicates; the score
+    is the mean over anchors. It needs n_anchors * n_probes distances, not n_samples**2.
+
+    Parameters
+    ----------
+    X_a, X_b : arrays of shape (n_samples, n_features_a) and (n_samples, n_features_b)
+        Two replicates of the same rows, finite.
+    anchor_ids : sequence of int
+        Rows that serve as anchors.
+    probe_ids : sequence of int, optional
+        Rows whose distance to the anchors is compared, at least 3; default: all that are no anchors.
+    metric, method
+        As for `replicate_stability`.
+
+    Returns
+    -------
+    float
+        In [-1, 1]. Anchors with equal distances to all probes are left out; NaN, with a warning,
+        if none remains.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((50, 8))
+    >>> anchor_profile_stability(X, 2 * X, anchor_ids=[0, 1, 2])
+    1.0
+    """
+    check.choice(method, METHODS, "method")
+    anchors = check.row_ids(anchor_ids, a.n_rows, "anchor_ids")
+    probes = (
+        np.setdiff1d(np.arange(a.n_rows), anchors)
+        if probe_ids is None
+        else check.row_ids(probe_ids, a.n_rows, "probe_ids")
+    )
+    if len(probes) < 3:
+        raise ValueError(f"probe_ids must name at least 3 rows, got {len(probes)}")
+    both = np.intersect1d(anchors, probes)
+    if len(both):
+        raise ValueError(f"probe_ids must name other rows than anchor_ids, got {check.join_items(both)} in both")
+    scores = np.array([_profile_correlation(a, b, anchor, probes, method) for anchor in anchors])
+    if np.isnan(scores).all():
+        raise NotEstimable("every anchor has equal distances to all probes")
+    return float(np.nanmean(scores))
+
+
+def _profile_correlation(a: Standard, b: Standard, anchor: int, probes: NDArray[np.intp], method: Method) -> float:
+    i = np.full(len(probes), anchor)
+    profiles = [side.squared_distances_between(i, probes) for side in (a, b)]
+    if method == "pearson":
+        profiles = [np.sqrt(one) if side.squares else one for one, side in zip(profiles, (a, b), strict=True)]
+        return ranks.pearson(profiles[0], profiles[1], (a.level, b.level))
+    return ranks.spearman(profiles[0], profiles[1], (a.level, b.level))

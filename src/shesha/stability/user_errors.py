@@ -1,0 +1,28 @@
+"""What views cannot do, told as errors that name the argument, the rows and the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from shesha.inputs import validation as check
+from shesha.views import UndirectedHalfError, UndirectedRowsError
+
+
+@contextmanager
+def explain_undirected_rows(name: str | None = None) -> Iterator[None]:
+    """Turn rows without a direction into the documented error; `name` is what the caller calls the data."""
+    try:
+        yield
+    except UndirectedRowsError as error:
+        raise ValueError(
+            f"{name or error.name} must have no {error.kind} row under the {error.metric} metric, got {error.kind} "
+            f"rows {check.join_items(error.rows)}: remove them or use metric='euclidean'"
+        ) from None
+    except UndirectedHalfError as error:
+        kind = "zero" if error.metric == "cosine" else "constant"
+        raise ValueError(
+            f"X must have no row that is {kind} within a half of its features under the {error.metric} metric, "
+            f"got {kind} halves in rows {check.join_items(error.rows)}: use metric='euclidean', or "
+            "shesha.stability.estimate, which leaves such pairs out and counts them"
+        ) from None

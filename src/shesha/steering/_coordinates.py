@@ -1,0 +1,52 @@
+"""Rows in principal coordinates: fits, directions and distances need no more, whatever the number of features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.inputs import validation as check
+from shesha.kernels.threads import single_threaded_blas
+from shesha.support.types import Matrix, Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Rows about their mean, turned so that columns are orthogonal; nothing is left out."""
+
+    values: Matrix
+    """(n_samples, k), k the smaller of samples and features."""
+    axes: Matrix
+    """(k, n_features): what the columns are coordinates of."""
+    mean: Vector
+    norm: float
+    """Mean length of the rows as given: one unit of strength."""
+
+    @cached_property
+    def squared_distances(self) -> Matrix:
+        """Squared distances between all rows."""
+        lengths = np.einsum("ij,ij->i", self.values, self.values)
+        with single_threaded_blas():
+            found = lengths[:, None] + lengths[None, :] - 2 * self.values @ self.values.T
+        return np.asarray(np.maximum(found, 0.0))
+
+
+def coordinates(X: ArrayLike, name: str = "X") -> Coordinates:
+    """Check the rows and turn them."""
+    rows = check.matrix(X, name, min_rows=8)
+    norm = float(np.linalg.norm(rows, axis=1).mean())
+    mean = rows.mean(axis=0)
+    centred = rows - mean
+    if not centred.any():
+        raise ValueError(f"{name} must have rows that differ, got {len(rows)} equal ones")
+    with single_threaded_blas():
+        if len(rows) >= rows.shape[1]:
+            axes = np.linalg.eigh(centred.T @ centred)[1].T[::-1]
+            return Coordinates(centred @ axes.T, axes, mean, norm)
+        # Fewer rows than features: directions orthogonal to all rows change no fit and no distance.
+        basis, triangle = np.linalg.qr(centred.T)
+        turn = np.linalg.eigh(triangle @ triangle.T)[1][:, ::-1]
+        return Coordinates(triangle.T @ turn, (basis @ turn).T, mean, norm)

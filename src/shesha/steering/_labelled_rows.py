@@ -1,0 +1,200 @@
+"""Rows with their labels and groups: disjoint halves that keep groups whole, and labels shuffled as groups allow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import exp, lgamma, log
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.inputs import align_labels
+from shesha.inputs import validation as check
+from shesha.support.seeds import generator
+from shesha.support.types import Index, Labels, Mask, Seed
+
+_FEWEST = 4
+"""Rows of a class: two in each half."""
+_TRIES = 200
+_FEWEST_DRAWS = 19
+NO_SHUFFLES = "no shuffles were asked for"
+_SAID = 1000
+"""Fewer shuffles than this are said: a p-value cannot be smaller than one over their number."""
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Class and group of each row; a row without a group is one by itself."""
+
+    codes: Labels
+    names: tuple[str, ...]
+    group: Index
+    grouped: bool
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.names)
+
+    @cached_property
+    def members(self) -> tuple[Index, ...]:
+        """The rows of each group."""
+        order = np.argsort(self.group, kind="stable")
+        return tuple(np.split(order, np.flatnonzero(np.diff(self.group[order])) + 1))
+
+    @cached_property
+    def pure(self) -> Mask:
+        """Which groups hold one class only: they can only swap labels with one another."""
+        firsts = np.array([rows[0] for rows in self.members])
+        other = self.codes != self.codes[firsts][self.group]
+        return np.asarray(np.bincount(self.group[other], minlength=len(self.members)) == 0)
+
+    def halves(self, codes: Labels, rng: np.random.Generator) -> Mask:
+        """Draw one half of the rows: whole groups, classes shared out evenly; every class is in both halves."""
+        for _ in range(_TRIES):
+            first = self._draw_half(codes, rng)
+            if all(len(np.unique(codes[side])) == self.n_classes for side in (first, ~first)):
+                return first
+        raise ValueError(
+            f"groups must leave every class in both of two halves, got {len(self.members)} groups that did not in "
+            f"{_TRIES} draws: use more groups"
+        )
+
+    def _draw_half(self, codes: Labels, rng: np.random.Generator) -> Mask:
+        kind = self._kinds(codes)
+        chosen = np.zeros(len(self.members), dtype=bool)
+        extra = bool(rng.integers(2))
+        for one in np.unique(kind):
+            units = rng.permutation(np.flatnonzero(kind == one))
+            chosen[units[: (len(units) + extra) // 2]] = True
+            # Of odd numbers the larger part goes to either half in turn.
+            extra ^= bool(len(units) % 2)
+        return np.asarray(chosen[self.group])
+
+    def shuffle(self, rng: np.random.Generator) -> Labels:
+        """Shuffle the labels: within each group of several classes, and whole among the groups of one class."""
+        found = self.codes.copy()
+        pure = np.flatnonzero(self.pure)
+        if len(pure):
+            taken = self.codes[[self.members[unit][0] for unit in rng.permutation(pure)]]
+            of_group = np.zeros(len(self.members), dtype=np.intp)
+            of_group[pure] = taken
+            found = np.where(self.pure[self.group], of_group[self.group], found)
+        for unit in np.flatnonzero(~self.pure):
+            rows = self.members[unit]
+            found[rows] = self.codes[rng.permutation(rows)]
+        return found
+
+    def resample_counts(self, rng: np.random.Generator) -> Index:
+        """Draw how often each row counts in a resample: groups whole, those of one class among their like."""
+        counts = np.zeros(len(self.members), dtype=np.intp)
+        kind = self._kinds(self.codes)
+        for one in np.unique(kind):
+            units = np.flatnonzero(kind == one)
+            counts += np.bincount(rng.choice(units, len(units)), minlength=len(counts))
+        return counts[self.group]
+
+    def _kinds(self, codes: Labels) -> Labels:
+        """Class of each group, one more for the groups of several classes."""
+        return np.where(self.pure, codes[[rows[0] for rows in self.members]], self.n_classes)
+
+    @cached_property
+    def log_count(self) -> float:
+        """Logarithm of the number of labellings that shuffling can give."""
+        firsts = np.array([rows[0] for rows in self.members])
+        sets = [self.codes[firsts[self.pure]]]
+        sets += [self.codes[self.members[unit]] for unit in np.flatnonzero(~self.pure)]
+        return sum(_log_arrangements(one) for one in sets)
+
+    @property
+    def shuffle_description(self) -> str:
+        """What shuffling exchanges, in words."""
+        if not self.grouped:
+            return "labels of all rows"
+        kinds = [text for text, there in _KINDS.items() if (self.pure if text == _WHOLE else ~self.pure).any()]
+        return " and ".join(kinds)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Say what a p-value cannot show."""
+        if self.log_count >= log(_SAID):
+            return ()
+        count = round(exp(self.log_count))
+        return (f"there are only {count} ways to shuffle the labels: no p-value can be below 1/{count}",)
+
+
+_WHOLE = "labels of whole groups"
+_KINDS = {_WHOLE: True, "labels within groups": False}
+
+
+def _log_arrangements(codes: Labels) -> float:
+    counts = np.bincount(codes)
+    return lgamma(len(codes) + 1) - sum(lgamma(count + 1) for count in counts)
+
+
+def check_labelled(X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, n: int, *, halved: bool = True) -> Labelled:
+    """Check labels and groups; `halved` asks for enough of each class for two halves."""
+    codes, classes = check.labels(align_labels(X, y), n)
+    names = tuple(str(one) for one in classes)
+    group = np.arange(n)
+    if groups is not None:
+        group = check.labels(align_labels(X, groups, "groups"), n, "groups", min_classes=2)[0]
+    found = Labelled(codes, names, group, groups is not None)
+    if halved:
+        _require_enough(found)
+    return found
+
+
+def _require_enough(found: Labelled) -> None:
+    counts = np.bincount(found.codes)
+    if counts.min() < _FEWEST:
+        few = int(counts.argmin())
+        raise ValueError(f"y must hold at least {_FEWEST} rows of each class, got {counts[few]} of {found.names[few]}")
+    for code, name in enumerate(found.names):
+        n_groups = len(np.unique(found.group[found.codes == code]))
+        if n_groups < 2:
+            raise ValueError(
+                f"groups must leave every class in at least 2 groups, so that either half has it, got 1 for {name}: "
+                "what the group does and what the class does cannot be told apart"
+            )
+
+
+def shuffle_count(n_draws: int) -> int:
+    """Check how often labels are shuffled: enough to reach the level of 0.05, or not at all."""
+    found = check.count(n_draws, "n_draws", minimum=0)
+    if 0 < found < _FEWEST_DRAWS:
+        raise ValueError(f"n_draws must be 0 or at least {_FEWEST_DRAWS}, got {found}")
+    return found
+
+
+def halves(y: ArrayLike, groups: ArrayLike | None = None, *, seed: Seed = None) -> tuple[Index, Index]:
+    """Cut rows into two disjoint halves: whole groups, classes shared out evenly.
+
+    For predictors from one half and steering on the other, so that no row (and no template) is in both.
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+        Class labels, at least 4 rows of each of at least two classes.
+    groups : array of shape (n_samples,), optional
+        Template, prompt, speaker or document of each row: the rows of a group stay together.
+    seed : int, Generator or None
+
+    Returns
+    -------
+    two arrays of row numbers
+        In their order; every class is in both.
+
+    Examples
+    --------
+    >>> a, b = halves([0, 0, 0, 0, 1, 1, 1, 1], groups=[1, 1, 2, 2, 3, 3, 4, 4], seed=0)
+    >>> a.tolist(), b.tolist()
+    ([0, 1, 4, 5], [2, 3, 6, 7])
+    """
+    classes = check.dense(y, "y")
+    if classes.ndim != 1:
+        raise ValueError(f"y must be 1-D, one label per row, got shape {classes.shape}")
+    found = check_labelled(y, y, groups, len(classes))
+    first = found.halves(found.codes, generator(seed))
+    return np.flatnonzero(first), np.flatnonzero(~first)

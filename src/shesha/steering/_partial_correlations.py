@@ -1,0 +1,195 @@
+"""Which predictors go with steering over models, and which say more than others do?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.inputs import validation as check
+from shesha.nulls import Exchange, exchange
+from shesha.results import PartialCorrelation, PartialCorrelations
+from shesha.support import argument_types as kinds
+from shesha.support.arrays import to_host
+from shesha.support.seeds import generator
+from shesha.support.types import Index, Mask, Matrix, Seed, Vector
+
+_ROUNDING = 1e-10
+_FEW = 20
+"""With fewer models a correlation of unrelated numbers is often large; it is said."""
+
+
+def partial_correlations(
+    table: Mapping[str, ArrayLike],
+    target: str,
+    *,
+    given: Sequence[str] = ("fisher", "silhouette"),
+    groups: ArrayLike | None = None,
+    n_draws: int = 999,
+    seed: Seed = None,
+) -> PartialCorrelations:
+    """Rank correlation of every predictor with a target over models, raw and given other predictors.
+
+    The partial correlation is that of the ranks after the ranks of those given are regressed out of both.
+
+    Parameters
+    ----------
+    table : mapping of str to arrays, or DataFrame
+        One number per model (or layer) of the target and of each predictor. What is no number is passed over.
+    target : str
+        What is predicted: 'max_drop'.
+    given : sequence of str
+        Predictors that are held fixed; default: those of the paper.
+    groups : array of shape (n_models,), optional
+        Family of each model, or the model that each layer belongs to. Layers of one model are no independent
+        witnesses: resampling and shuffling take whole groups.
+    n_draws : int
+        Bootstrap resamples for the intervals, and shuffles for p-values and chance.
+    seed : int, Generator or None
+
+    Returns
+    -------
+    PartialCorrelations
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> fisher, own = rng.standard_normal((2, 40))
+    >>> drop = fisher + own
+    >>> table = {"fisher": fisher, "alignment": fisher + own / 3, "drop": drop}
+    >>> found = partial_correlations(table, "drop", given=["fisher"], n_draws=99, seed=0)
+    >>> round(found["alignment"].raw, 2), round(found["alignment"].partial, 2)
+    (0.77, 0.91)
+    """
+    columns = _columns(table)
+    kinds.sequence(given, "given")
+    for name, one in (("target", target), *(("given", one) for one in given)):
+        check.choice(one, tuple(columns), name)
+    if target in given:
+        raise ValueError(f"given must not hold the target, got {target!r}")
+    values = _numbers(columns, len(given))
+    n, names = len(values), list(columns)
+    design = exchange(n, groups=groups)
+    n_shuffles = check.count(n_draws, "n_draws", minimum=19)
+    held = [names.index(one) for one in given]
+    at = names.index(target)
+    asked = [place for place in range(len(names)) if place != at]
+    rng = generator(seed)
+    observed = _correlations(values, at, held, asked)
+    # What is held fixed, or orders the models as that does, has no partial correlation.
+    tested = np.isfinite(observed[1])
+    drawn = np.array([_correlations(values[_rows(design, rng)], at, held, asked) for _ in range(n_shuffles)])
+    null = _null(values, at, held, asked, design, n_shuffles, rng)
+    for found in (observed[None], drawn, null):
+        found[:, 1, ~tested] = 0.0
+    lows, highs = np.nanquantile(drawn, [0.025, 0.975], axis=0)
+    extreme = np.abs(null) >= np.abs(observed) - _ROUNDING
+    p_values = (1 + extreme.sum(axis=0)) / (n_shuffles + 1)
+    parts = np.array([observed, lows, highs, p_values])
+    parts[:, 1, ~tested] = np.nan
+    lines = [PartialCorrelation(names[place], *map(float, parts[:, :, j].T.ravel())) for j, place in enumerate(asked)]
+    return PartialCorrelations(
+        target,
+        tuple(given),
+        tuple(lines),
+        chance=float(np.quantile(np.abs(null[:, 0]), 0.95)),
+        partial_chance=float(np.quantile(np.abs(null[:, 1][:, tested]), 0.95)) if tested.any() else float("nan"),
+        n_models=n,
+        n_units=int(design.clusters.max()) + 1,
+        n_draws=n_shuffles,
+        notes=(*_notes(n, design), *_align_models([names[place] for place in asked], tested, given)),
+    )
+
+
+def _align_models(names: list[str], tested: Mask, given: Sequence[str]) -> tuple[str, ...]:
+    same = [name for name, there in zip(names, tested, strict=True) if not there and name not in given]
+    return (f"{', '.join(same)}: ranks that those given explain wholly have no partial correlation",) if same else ()
+
+
+def _columns(table: Any) -> dict[str, Vector]:
+    """Columns of numbers, by name."""
+    if not isinstance(table, Mapping) and not hasattr(table, "columns"):
+        raise TypeError(f"table must be a DataFrame or a mapping of names to numbers, got {type(table).__name__}")
+    found = {str(name): to_host(table[name], f"table[{name!r}]") for name in table}
+    return {name: one.astype(np.float64) for name, one in found.items() if one.dtype.kind in "fiub"}
+
+
+def _numbers(columns: dict[str, Vector], n_given: int) -> Matrix:
+    lengths = {len(one) for one in columns.values()}
+    if len(lengths) != 1:
+        raise ValueError(f"table must hold as many numbers in every column, got {sorted(lengths)}")
+    fewest = n_given + 4
+    if lengths.pop() < fewest:
+        raise ValueError(f"table must have at least {fewest} models, got {len(next(iter(columns.values())))}")
+    for name, one in columns.items():
+        if not np.isfinite(one).all():
+            raise ValueError(f"table must be free of NaN, got some in {name!r}: leave out the column or its models")
+        if (one == one[0]).all():
+            raise ValueError(f"table must have columns that vary, got one number only in {name!r}")
+    return np.column_stack(list(columns.values()))
+
+
+def _rows(design: Exchange, rng: np.random.Generator) -> Index:
+    counts = design.resample(rng)
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def _rank_columns(values: Matrix) -> Matrix:
+    from scipy.stats import rankdata
+
+    ranks = rankdata(values, axis=0)
+    return np.asarray(ranks - ranks.mean(axis=0))
+
+
+def _residual_ranks(ranks: Matrix, held: list[int]) -> Matrix:
+    """Ranks without what those held fixed explain; rounding of what they explain wholly is none."""
+    basis = ranks[:, held]
+    left = ranks - basis @ np.linalg.lstsq(basis, ranks, rcond=None)[0]
+    tiny = np.linalg.norm(left, axis=0) <= _ROUNDING * np.linalg.norm(ranks, axis=0)
+    return np.where(tiny, 0.0, left)
+
+
+def _cosines(columns: Matrix, target: Vector) -> Vector:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(columns.T @ target / (np.linalg.norm(columns, axis=0) * np.linalg.norm(target)))
+
+
+def _correlations(values: Matrix, at: int, held: list[int], asked: list[int]) -> Matrix:
+    """Raw and partial rank correlations with the target: (2, n_asked)."""
+    ranks = _rank_columns(values)
+    left = _residual_ranks(ranks, held)
+    return np.array([_cosines(ranks[:, asked], ranks[:, at]), _cosines(left[:, asked], left[:, at])])
+
+
+def _null(
+    values: Matrix,
+    at: int,
+    held: list[int],
+    asked: list[int],
+    design: Exchange,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> Matrix:
+    """The same with the target shuffled; of the partial ones what is left of it, and made partial again."""
+    ranks = _rank_columns(values)
+    left = _residual_ranks(ranks, held)
+    found = np.empty((n_draws, 2, len(asked)))
+    for draw in found:
+        order = design.draw(rng)
+        # Freedman and Lane: shuffled residuals are correlated with what is held fixed, and lose that again.
+        again = _residual_ranks(np.column_stack([ranks[:, held], left[order, at]]), list(range(len(held))))[:, -1]
+        draw[0], draw[1] = _cosines(ranks[:, asked], ranks[order, at]), _cosines(left[:, asked], again)
+    return found
+
+
+def _notes(n: int, design: Exchange) -> tuple[str, ...]:
+    notes = []
+    if n < _FEW:
+        notes.append(f"{n} models are few: intervals are rough, and large correlations come by chance")
+    if design.log_count < np.log(1000):
+        notes.append(
+            f"there are only {round(np.exp(design.log_count))} ways to shuffle {design.text}: p-values cannot be small"
+        )
+    return tuple(notes)

@@ -1,0 +1,165 @@
+"""What a run leaves in its folder: rows, checks, pictures, a page, and a summary for the index."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shesha._version import __version__
+from shesha.studies._checks import OWN_NUMBERS, STAND_IN, UNREACHABLE, Check, as_table, resting_on
+from shesha.studies._page import save_page
+from shesha.studies._study import Study
+from shesha.support.atomic_files import write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PUBLISHED = Path(__file__).with_name("published")
+SUMMARY, CHECKS, ROWS = "summary.json", "checks.csv", "rows.csv"
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """What became of the cells of a study."""
+
+    study: Study
+    rows: pd.DataFrame
+    """One line per cell that has one, in the order of the grid."""
+    failures: dict[str, str]
+    """Cells that raised an error, with the reason; by their parameters."""
+    unreachable: dict[str, str]
+    """Cells whose data or weights are not there."""
+    n_cells: int
+    quick: bool
+    seconds: tuple[float, ...] = ()
+    """That each row took."""
+    days: tuple[str, ...] = ()
+    """On which they were computed."""
+    places: Mapping[str, int] = field(default_factory=dict)
+    """How many were computed by which machine and versions, of those that say it."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every cell has a row."""
+        return len(self.rows) == self.n_cells
+
+
+def write(found: StudyRun, folder: Path) -> Path:
+    """Write the rows, and the page if there are any; return where the page is."""
+
+    study, own = found.study, folder / found.study.name
+    own.mkdir(parents=True, exist_ok=True)
+    # Six digits are more than any draw is good for, and a quarter of the size.
+    write_text(own / ROWS, found.rows.to_csv(index=False, float_format="%.6g"))
+    if not len(found.rows):
+        return _without_page(found, own)
+    try:
+        page = study.pages[0](found.rows, published_of(study))
+    except Exception as error:
+        # Pages are made for whole grids; what a part lacks must not cost the rows, nor the studies after this one.
+        if found.complete:
+            raise
+        return _without_page(
+            found, own, f"A page needs more of the cells than these ({type(error).__name__}: {error})."
+        )
+    page = replace(page, checks=with_basis(study, page.checks))
+    write_text(own / CHECKS, as_table(page.checks).to_csv(index=False, float_format="%.6g"))
+    summary = {
+        "name": study.name,
+        "version": study.version,
+        "paper": study.paper,
+        "question": study.question,
+        "answer": page.answer,
+        "stand_ins": study.stand_ins,
+        "grid": "quick" if found.quick else "full",
+        "cells": found.n_cells,
+        "rows": len(found.rows),
+        "unreachable": len(found.unreachable),
+        "seconds": round(sum(found.seconds), 1),
+        "days": list(dict.fromkeys((found.days[0], found.days[-1]))) if found.days else [],
+        "places": dict(found.places),
+    }
+    write_text(own / SUMMARY, json.dumps(summary, indent=1) + "\n")
+    return save_page(page, own, f"{study.name} ({study.paper})", study.question, "\n\n".join(_said(found)))
+
+
+def published_of(study: Study) -> pd.DataFrame | None:
+    """Read the published numbers of a study, if it has some."""
+    import pandas as pd
+
+    return None if study.published is None else pd.read_csv(PUBLISHED / study.published, comment="#")
+
+
+def with_basis(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:
+    """Say of each check what our number rests on, as the study declares it."""
+    told = [
+        one if one.verdict == UNREACHABLE else resting_on([one], OWN_NUMBERS, study.own_numbers)[0] for one in checks
+    ]
+    words = ("",) if study.stand_ins else ("stand-in",)
+    return resting_on(told, STAND_IN, words, but=study.repeated)
+
+
+def has_page(study: Study, folder: Path) -> bool:
+    """Whether a page was made of the rows in a folder, not just a list of what is missing."""
+    return (folder / study.name / SUMMARY).exists()
+
+
+def _without_page(found: StudyRun, own: Path, why: str = "") -> Path:
+    """Say what was run where no page can be made of it; what an earlier one said goes."""
+    for name in (CHECKS, SUMMARY):
+        (own / name).unlink(missing_ok=True)
+    parts = [f"# {found.study.name}", found.study.question, *([why] if why else []), *_said(found)]
+    write_text(own / "page.md", "\n\n".join(parts) + "\n")
+    return own / "page.md"
+
+
+def _said(found: StudyRun) -> Iterator[str]:
+    """Say what was run, and what was not."""
+    study, grid = found.study, "quick" if found.quick else "full"
+    if study.stand_ins:
+        yield f"Stand-ins: {study.stand_ins}."
+    flag = " --quick" if found.quick else ""
+    yield (
+        f"`shesha study run {study.name}{flag}`: {len(found.rows)} of the {found.n_cells} cells of the {grid} grid "
+        f"(version {study.version} of the study), {_duration(sum(found.seconds))} of one worker, "
+        f"{' to '.join(dict.fromkeys((found.days[0], found.days[-1]))) if found.days else 'not run'}. "
+        f"Rows: `rows.csv`."
+    )
+    for what, cells in (("raised an error", found.failures), ("could not be reached", found.unreachable)):
+        if cells:
+            reasons = sorted(set(cells.values()))
+            yield f"{len(cells)} cells {what}: " + "; ".join(reasons[:5]) + "."
+    here = place()
+    yield f"This page: shesha {__version__}, {here}."
+    for other, n in sorted(found.places.items()):
+        if other != here:
+            yield f"{n} of the rows: {other}."
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def place() -> str:
+    """Name what computes here: versions, the processor, and how many of its cores there are."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "pandas"))
+    return f"Python {python}, {libraries}; {_machine()}"
+
+
+def _machine() -> str:
+    name = platform.processor() or platform.machine()
+    facts = Path("/proc/cpuinfo")
+    if facts.exists():
+        models = [line.partition(":")[2].strip() for line in facts.read_text().splitlines() if "model name" in line]
+        name = models[0] if models else name
+    return f"{name}, {os.cpu_count()} cores, {platform.system()}"

@@ -1,0 +1,173 @@
+"""What an array of three dimensions means: the one rule by which it is layers, and the way to say otherwise.
+
+Where several representations are expected (in files, by `compare_all`, `compare_layers`, `calibrate_layers`), such an
+array is one representation per layer. Where each argument is one representation (a measure, `compare`, `calibrate`),
+layers cannot be meant, and it is token sequences (inputs, tokens, features). ``layer_axis`` says which one is meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from shesha.support.arrays import shape_of
+from shesha.support.warnings import GuessedLayersWarning, warn
+
+LayerAxis = int | Literal["guess"] | None
+"""Which axis of three counts the layers; None: none does, each array is one representation."""
+
+_MUCH = 3
+"""An axis this many times shorter than another is the one of layers: there are few of them, and many rows."""
+MOST_LAYERS = 300
+"""More representations than this are not made of an array by guessing."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """How an array of three dimensions is read: along which axis its layers lie, None if it is one representation."""
+
+    shape: tuple[int, ...]
+    axis: int | None
+    guessed: bool = False
+    against_default: bool = False
+    """Whether the shape spoke against the documented order."""
+    doubtful: bool = False
+    """Whether the shape did not speak for the documented order."""
+
+    @property
+    def n_layers(self) -> int:
+        """The number of representations."""
+        return 1 if self.axis is None else self.shape[self.axis]
+
+    def names(self, name: str) -> list[str]:
+        """Return the names of the representations."""
+        return [name] if self.axis is None else [f"{name}[{layer}]" for layer in range(self.n_layers)]
+
+    def layer(self, array: Any, number: int) -> Any:
+        """Return one layer, or the whole where it is one representation."""
+        return array if self.axis is None else array[(slice(None),) * self.axis + (number,)]
+
+    def describe(self, option: str = "layer_axis=") -> str:
+        """Say how the array is read, and how to read it otherwise, in the words of a function or of a command."""
+        if self.axis is None:
+            return f"an array of shape {self.shape}, read as one representation"
+        said = f"an array of shape {self.shape}, read as {self._count_axis(self.axis)}"
+        if not self.guessed:
+            return said
+        other, none = 1 - self.axis, "None" if option == "layer_axis=" else "none"
+        return f"{said} ({option}{other}: {self._count_axis(other)}; {option}{none}: one representation)"
+
+    def _count_axis(self, axis: int) -> str:
+        layers, rows = self.shape[axis], self.shape[1 if axis == 0 else 0]
+        return f"{layers} layer{'s' * (layers != 1)} of {rows} row{'s' * (rows != 1)}"
+
+    def require_few(self, name: str) -> None:
+        """Refuse to make hundreds of representations on a guess."""
+        if self.guessed and self.n_layers > MOST_LAYERS:
+            raise ValueError(
+                f"{name} must have at most {MOST_LAYERS} layers to be split unasked, got {self.describe()}; "
+                f"if they are meant, pass layer_axis={self.axis} (--layer-axis {self.axis})"
+            )
+
+
+def normalise_axis(layer_axis: LayerAxis) -> LayerAxis:
+    """Check the axis, and count it from the front."""
+    if layer_axis is None or (isinstance(layer_axis, str) and layer_axis == "guess"):
+        return layer_axis
+    whole = isinstance(layer_axis, int | np.integer) and not isinstance(layer_axis, bool)
+    if not whole or not -3 <= int(layer_axis) <= 2:
+        raise ValueError(f"layer_axis must be 0, 1, 2, None or 'guess', got {layer_axis!r}")
+    return int(layer_axis) % 3
+
+
+def split(shape: tuple[int, ...], layer_axis: LayerAxis = "guess", *, default: int = 1) -> Split:
+    """Say how an array of three dimensions is read.
+
+    Of the first two axes, that of the layers is the one documented (`default`), unless the other is at most a third as
+    long: layers are few and rows are many.
+
+    Examples
+    --------
+    >>> split((872, 7, 384)).axis, split((60, 24, 384)).axis, split((7, 872, 384)).axis
+    (1, 1, 0)
+    >>> print(split((7, 872, 384)).describe())
+    an array of shape (7, 872, 384), read as 7 layers of 872 rows
+    (layer_axis=1: 872 layers of 7 rows; layer_axis=None: one representation)
+    """
+    layer_axis = normalise_axis(layer_axis)
+    if layer_axis == "guess":
+        against = _much_shorter(shape[1 - default], shape[default])
+        axis = 1 - default if against else default
+        return Split(shape, axis, True, against, not _much_shorter(shape[default], shape[1 - default]))
+    return Split(shape, layer_axis)
+
+
+def _much_shorter(one: int, other: int) -> bool:
+    return 0 < _MUCH * one <= other
+
+
+def split_layers(arrays: Mapping[Any, Any], layer_axis: LayerAxis = "guess") -> dict[Any, Any]:
+    """Return representations by name, every array of three dimensions as its layers.
+
+    A guess is said, as a warning. Anything else passes as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> list(split_layers({"hidden": np.zeros((40, 2, 5)), "other": np.zeros((40, 3))}, layer_axis=1))
+    ['hidden[0]', 'hidden[1]', 'other']
+    """
+    normalise_axis(layer_axis)
+    found: dict[Any, Any] = {}
+    for name, array in arrays.items():
+        shape = _three(array)
+        parts = {name: array} if shape is None else _layers(str(name), array, split(shape, layer_axis))
+        if twice := [repr(one) for one in parts if one in found]:
+            raise ValueError(f"names must differ once layers have theirs, got {', '.join(twice)} twice")
+        found |= parts
+    return found
+
+
+def layer_sequence(layers: Any, name: str, layer_axis: LayerAxis = "guess") -> Any:
+    """Return layers as a sequence where they come as one array, whose first axis is that of the layers by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [layer.shape for layer in layer_sequence(np.zeros((2, 40, 5)), "layers_a")]
+    [(40, 5), (40, 5)]
+    """
+    normalise_axis(layer_axis)
+    shape = None if isinstance(layers, Mapping | list | tuple) else _three(layers)
+    if shape is None:
+        return layers
+    found = split(shape, layer_axis, default=0)
+    found.require_few(name)
+    if found.guessed and found.against_default:
+        warn(f"{name} is {found.describe()}", GuessedLayersWarning)
+    return [found.layer(layers, number) for number in range(found.n_layers)]
+
+
+def _layers(name: str, array: Any, found: Split) -> dict[Any, Any]:
+    found.require_few(name)
+    if found.guessed:
+        warn(f"{name} is {found.describe()}", GuessedLayersWarning)
+    array = np.asarray(array) if isinstance(array, list | tuple) else array
+    return {one: found.layer(array, number) for number, one in enumerate(found.names(name))}
+
+
+def _three(array: Any) -> tuple[int, ...] | None:
+    """Return the shape of what is an array of three dimensions."""
+    shape: Any = None
+    if isinstance(array, list | tuple):
+        # Ragged lists, and tensors that do not come to NumPy, have no shape: whoever checks the values says so better.
+        with suppress(ValueError, TypeError, RuntimeError):
+            shape = shape_of(array)
+    elif hasattr(array, "__getitem__"):
+        # What has a shape but no entries, such as a representation made earlier, is one representation already.
+        shape = getattr(array, "shape", None)
+    return tuple(map(int, shape)) if isinstance(shape, tuple) and len(shape) == 3 else None

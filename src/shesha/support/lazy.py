@@ -1,0 +1,52 @@
+"""Names of a package whose modules are imported when a name is first asked for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+
+def lazy_names(
+    package: str, places: Mapping[str, Sequence[str]], modules: Sequence[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return a package's ``__getattr__`` and ``__dir__`` (PEP 562).
+
+    Importing such a package costs nothing, and a name costs only the module that it comes from. The package still says
+    its names for readers and type checkers: in imports under ``TYPE_CHECKING`` and in ``__all__``.
+
+    Parameters
+    ----------
+    package : str
+        Its ``__name__``.
+    places : mapping of str to sequence of str
+        Names by the module they come from, relative to the package.
+    modules : sequence of str, optional
+        Modules of the package that are names themselves.
+
+    Examples
+    --------
+    >>> get, names = later("shesha", {"stability.chance": ["chance"]}, ["results"])
+    >>> get("chance").__name__, get("results").__name__, "chance" in names()
+    ('chance', 'shesha.results', True)
+    >>> get("chnace")
+    Traceback (most recent call last):
+        ...
+    AttributeError: module 'shesha' has no attribute 'chnace'...
+    """
+    homes = {name: home for home, names in places.items() for name in names}
+
+    def get(name: str) -> Any:
+        if name in modules:
+            return import_module(f"{package}.{name}")
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
+        found = getattr(import_module(f"{package}.{homes[name]}"), name)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *homes, *modules})
+
+    return get, names

@@ -1,0 +1,90 @@
+"""Progress of long work: a bar on a terminal after a moment, elsewhere (logs, clusters) a line every half minute."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+
+_DELAY = 1.5
+"""Seconds before a bar appears: quick work stays silent."""
+_EVERY = 30.0
+"""Seconds between lines where there is no terminal."""
+QUIET = "SHESHA_QUIET"
+"""Environment variable that silences all progress, in worker processes too."""
+_muted: ContextVar[bool] = ContextVar("muted", default=False)
+
+
+@contextmanager
+def mute_progress() -> Iterator[None]:
+    """Silence the progress of inner work while an outer loop reports."""
+    token = _muted.set(True)
+    try:
+        yield
+    finally:
+        _muted.reset(token)
+
+
+def silent() -> bool:
+    """Whether nobody wants to see progress."""
+    return bool(os.environ.get(QUIET))
+
+
+class Lines:
+    """Says now and then how far work is, where there is no terminal to draw a bar on."""
+
+    def __init__(self) -> None:
+        self._start = self._last = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """Print a line, if the last one is long enough ago."""
+        if silent():
+            return
+        now = time.monotonic()
+        if now - self._last >= _EVERY:
+            self._last = now
+            sys.stderr.write(f"shesha: {text}, {now - self._start:.0f} s so far\n")
+            sys.stderr.flush()
+
+
+def track(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
+    """Yield the items, and show how far they are."""
+    if _muted.get() or silent():
+        yield from items
+    elif sys.stderr.isatty():
+        yield from _terminal_bar(items, total, label)
+    else:
+        lines = Lines()
+        for done, item in enumerate(items, 1):
+            yield item
+            lines.say(f"{done:,} of {total:,} {label}")
+
+
+def _terminal_bar(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
+    start, bar, task = time.monotonic(), None, None
+    try:
+        for done, item in enumerate(items, 1):
+            yield item
+            if bar is None and time.monotonic() - start > _DELAY:
+                bar, task = _bar(label, total)
+            if bar is not None:
+                bar.update(task, completed=done)
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+def _bar(label: str, total: int) -> tuple[Any, Any]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar.start()
+    return bar, bar.add_task(label, total=total)

@@ -1,0 +1,52 @@
+"""Names that people type: found whatever their case, and answered with what may have been meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any, Protocol, TypeVar
+
+
+class _Called(Protocol):
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it goes by, its own name first."""
+        ...
+
+
+C = TypeVar("C", bound=_Called)
+
+
+def find_by_name(text: Any, known: Iterable[C], name: str, where: str) -> C:
+    """Return what goes by a name, whatever its case and punctuation, or list those of a close name, or all."""
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be a name, got {text!r}")
+    called = {_plain(one): found for found in known for one in reversed(found.names)}
+    if _plain(text) in called:
+        return called[_plain(text)]
+    close = [called[one].names[0] for one in close_names(_plain(text), called)]
+    raise unknown(text, name, [found.names[0] for found in called.values()], close, where)
+
+
+def unknown(text: str, name: str, known: Iterable[str], close: Iterable[str], where: str = "") -> ValueError:
+    """Say that a name is not known, and which was meant; many names are not listed where one is close."""
+    meant = did_you_mean(close)
+    expected = f"those that {where} lists" if where and meant else ", ".join(dict.fromkeys(known))
+    lists = f" ({where} lists all)" if where and not meant else ""
+    return ValueError(f"{name} must be one of {expected}, got {text!r}{meant}{lists}")
+
+
+def did_you_mean(close: Iterable[str]) -> str:
+    """Return the end of an error about a name: those that may have been meant, if any."""
+    *others, last = dict.fromkeys(close) or [""]
+    return f"; did you mean {', '.join(others)}{' or ' if others else ''}{last}?" if last else ""
+
+
+def close_names(text: str, known: Iterable[str], *, n: int = 3, cutoff: float = 0.6) -> list[str]:
+    """Return at most n names like a mistyped one, the closest first, whatever their case."""
+    called = {one.casefold(): one for one in reversed(list(known))}
+    return [called[one] for one in difflib.get_close_matches(text.casefold(), called, n=n, cutoff=cutoff)]
+
+
+def _plain(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum())

@@ -1,0 +1,106 @@
+"""Rows with their classes: the class means, what is left of each row, and what is only rounding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha.inputs import validation as check
+from shesha.kernels.precision import length_unit
+from shesha.kernels.threads import single_threaded_blas
+from shesha.support.types import Labels, Matrix, Vector
+from shesha.support.warnings import NotEstimable
+
+_ROUNDINGS = 4
+"""Roundings that an entry may have gone through: in storage, in a product that made it, and in centring."""
+
+
+@dataclass(frozen=True)
+class ClassedRows:
+    """Rows about their mean row, as the mean of their class plus what is left within it."""
+
+    codes: Labels
+    names: NDArray[Any]
+    counts: Vector
+    means: Matrix
+    within: Matrix
+    noise: Vector
+    """Rounding of an entry of each feature: a deviation of this size may be none."""
+    unit: float
+    """The rows were divided by this power of two, which keeps squares of data of any scale within range."""
+
+    @property
+    def rows(self) -> Matrix:
+        """The rows minus their mean."""
+        return np.asarray(self.means[self.codes] + self.within)
+
+    @property
+    def negligible(self) -> float:
+        """Squared length of a row that is only rounding."""
+        return float(self.noise @ self.noise)
+
+    def within_scatter(self) -> float:
+        """Sum of squares about the class means; 0 if it is only rounding."""
+        total = float(np.einsum("ij,ij->", self.within, self.within))
+        return total if total > len(self.within) * self.negligible else 0.0
+
+    def between_scatter(self) -> float:
+        """Sum of squares of the class means, each counted once for each row."""
+        return float(self.counts @ np.einsum("ij,ij->i", self.means, self.means))
+
+    def principal_axes(self) -> tuple[Vector, Matrix]:
+        """Singular values of the rows and the directions, as columns, along which they vary."""
+        rows = self.rows
+        n, d = rows.shape
+        with single_threaded_blas():
+            # The triangular factor has the same singular values and directions in fewer rows.
+            short = np.linalg.qr(rows, mode="r") if n > d else rows
+            _, lengths, axes = np.linalg.svd(short, full_matrices=False)
+        rounding = np.sqrt(self.negligible / d) * (np.sqrt(n) + np.sqrt(d))
+        kept = lengths > max(rounding, lengths[0] * max(n, d) * np.finfo(float).eps)
+        if not kept.any():
+            raise NotEstimable("all rows are equal up to rounding")
+        return lengths[kept], axes[kept].T
+
+    def project(self, axes: Matrix) -> ClassedRows:
+        """Coordinates along the given directions, which need not have unit length."""
+        noise = np.linalg.norm(axes, axis=0) * np.sqrt(self.negligible)
+        return replace(self, means=self.means @ axes, within=self.within @ axes, noise=noise)
+
+
+def check_classes(X: ArrayLike, y: ArrayLike) -> ClassedRows:
+    """Check rows and labels; rows that are all equal are a reason to stop."""
+    matrix = check.matrix(X)
+    codes, names = check.labels(y, len(matrix))
+    unit = length_unit(matrix)
+    rows = matrix / unit
+    noise = _ROUNDINGS * precision(X) * np.abs(rows).max(axis=0)
+    first = rows[np.unique(codes, return_index=True)[1]]
+    # About a member of the class, equal rows become exact zeros, which the rounding of their mean would miss.
+    rows -= first[codes]
+    counts = np.bincount(codes).astype(np.float64)
+    shift = class_sums(rows, codes) / counts[:, None]
+    rows -= shift[codes]
+    # About one row first, for the same reason.
+    means = first - first[0] + shift
+    means -= counts @ means / len(rows)
+    data = ClassedRows(codes, names, counts, means, rows, noise, unit)
+    if data.within_scatter() == 0 and data.between_scatter() <= len(rows) * data.negligible:
+        raise NotEstimable("all rows are equal")
+    return data
+
+
+def class_sums(X: Matrix, codes: Labels) -> Matrix:
+    """Sum of the rows of each class."""
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    return np.asarray(np.add.reduceat(X[order], starts, axis=0))
+
+
+def precision(X: ArrayLike) -> float:
+    """Relative rounding of the numbers as they were stored: coarser for single precision."""
+    dtype = np.asarray(X).dtype
+    return float(np.finfo(dtype if dtype.kind == "f" else np.float64).eps)

@@ -1,0 +1,24 @@
+"""The matrix itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shesha.support.types import Index, Matrix
+from shesha.views.representation import Representation, View
+
+
+@dataclass(frozen=True)
+class Plain(View):
+    """Rows as they were given, in their own units."""
+
+    rows: Matrix
+
+    @classmethod
+    def build(cls, source: Representation) -> Plain:
+        """Take the rows as they are."""
+        return cls(source.rows)
+
+    def permute(self, order: Index) -> Plain:
+        """Relabel: row i of the result is row order[i] of this."""
+        return Plain(self.rows[order])

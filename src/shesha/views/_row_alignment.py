@@ -1,0 +1,41 @@
+"""Representations of the same rows, in the same order: where rows have names, these decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from shesha.inputs import orders
+from shesha.support.types import Index
+from shesha.views._rows import Rows
+from shesha.views.rdm_input import Rdm
+from shesha.views.representation import Representation
+
+S = TypeVar("S", Representation, Rows, Rows | Rdm)
+
+
+def align_rows(sources: Mapping[str, S]) -> dict[str, S]:
+    """Return representations with their rows as those of the first that has names; a warning says which were moved.
+
+    Raises
+    ------
+    ValueError
+        If names differ, and not only in their order.
+    """
+    moved = orders({name: source.names for name, source in sources.items()})
+    return {name: take_rows(source, moved[name]) if name in moved else source for name, source in sources.items()}
+
+
+def take_rows(source: S, chosen: Index) -> S:
+    """Some rows of a representation of whatever kind, in this order."""
+    return source.take(chosen) if isinstance(source, Rows) else source.take_rows(chosen)
+
+
+def layers_in_one_order(
+    a: dict[str, Representation], b: dict[str, Representation]
+) -> tuple[dict[str, Representation], dict[str, Representation]]:
+    """Return the layers of two models with the rows of all in the order of the first whose rows have names."""
+    called = {f"layers_a[{name}]": layer for name, layer in a.items()}
+    called |= {f"layers_b[{name}]": layer for name, layer in b.items()}
+    found = list(align_rows(called).values())
+    return dict(zip(a, found, strict=False)), dict(zip(b, found[len(a) :], strict=True))

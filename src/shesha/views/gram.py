@@ -1,0 +1,279 @@
+"""Centred kernel matrices of unit norm: their inner product is the kernel alignment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from shesha.inputs import validation as check
+from shesha.kernels import triangles
+from shesha.kernels.distances import inner_products, n_pairs
+from shesha.kernels.permutation_products import take_condensed
+from shesha.support.arrays import (
+    like_array,
+    namespace,
+    order_statistics,
+    spread,
+    squared_lengths,
+    take_rows,
+    to_host,
+    total,
+)
+from shesha.support.types import Index, Matrix, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views._features import Features
+from shesha.views.representation import Representation, Symmetric, View
+
+Kernel = Literal["linear", "rbf", "distance"]
+KERNELS: tuple[Kernel, ...] = ("linear", "rbf", "distance")
+Bandwidth = float | Literal["median", "published"]
+_DEGENERATE = 1e-14
+"""A centred kernel matrix below this share of its norm before centring is rounding."""
+
+
+@dataclass(frozen=True)
+class Gram(View):
+    """A centred kernel matrix of unit norm.
+
+    A linear kernel of few features keeps its rows and never forms the matrix: the inner product is then
+    that of the p x q cross-products.
+    """
+
+    n_rows: int
+    unbiased: bool
+    factor: Matrix | None
+    """Centred rows whose inner products are the entries, for the linear kernel."""
+    given: tuple[Vector, Vector] | None = None
+    """Upper triangle and diagonal, where they had to be computed."""
+    size: float = 1.0
+    """Norm of the matrix: above 1 where the features are a sample, and that of all features is taken as 1."""
+
+    folding = "columns"
+
+    @classmethod
+    def build(
+        cls,
+        source: Representation,
+        *,
+        kernel: Kernel = "linear",
+        bandwidth: Bandwidth = "median",
+        unbiased: bool = False,
+        sampled: bool = False,
+    ) -> Gram:
+        """Compute the kernel, centre it (with zero diagonal if unbiased), scale it to unit norm.
+
+        `sampled` (linear kernel) takes for the norm what that of all features would be, of which these are a sample.
+        The distance kernel is the Euclidean distance itself (Sejdinovic et al. 2013).
+        """
+        check.choice(kernel, KERNELS, "kernel")
+        if isinstance(bandwidth, str):
+            check.choice(bandwidth, ("median", "published"), "bandwidth")
+        else:
+            check.positive(bandwidth, "bandwidth")
+        if unbiased and source.n_rows < 4:
+            raise NotEstimable(f"the unbiased estimator needs at least 4 rows, got {source.n_rows}")
+        if kernel == "linear":
+            return _linear(source.view(Features), unbiased, sampled)
+        entries = (
+            _gaussian(source, bandwidth)
+            if kernel == "rbf"
+            else _append_diagonal(source.condensed_distances("euclidean")[0], source.n_rows, 0.0)
+        )
+        return cls(source.n_rows, unbiased, None, _centred(*entries, unbiased))
+
+    @classmethod
+    def takes_distances(cls, **options: Any) -> bool:
+        """Distances suffice but for the linear kernel."""
+        return bool(options["kernel"] != "linear")
+
+    @classmethod
+    def average(cls, views: Sequence[Self], **options: Any) -> Self | None:
+        """Average the matrices: those of linear kernels are that of all features side by side."""
+        if options.get("sampled"):
+            # Repeats have the same features, which side by side are no larger sample.
+            return None
+        n, unbiased = views[0].n_rows, views[0].unbiased
+        factors = [view.factor for view in views if view.factor is not None]
+        if len(factors) == len(views) and sum(factor.shape[1] for factor in factors) < n:
+            joined = np.concatenate(factors, axis=1)
+            return cls(n, unbiased, joined * _norm_of_mean(cls(n, unbiased, joined)) ** -0.5)
+        triangle, diagonal = (np.sum(part, axis=0) for part in zip(*(view.entries for view in views), strict=True))
+        norm = _norm_of_mean(cls(n, unbiased, None, (triangle, diagonal)))
+        return cls(n, unbiased, None, (triangle / norm, diagonal / norm))
+
+    @classmethod
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """The features, and the triangle unless a linear kernel of few features needs none."""
+        triangle = 0 if options["kernel"] == "linear" and d < n else 8 * n_pairs(n)
+        return 24 * n * d + triangle, 24 * n * d + triangle
+
+    @cached_property
+    def entries(self) -> tuple[Vector, Vector]:
+        """Upper triangle and diagonal."""
+        if self.given is not None:
+            return self.given
+        assert self.factor is not None
+        triangle, diagonal = inner_products(self.factor)
+        return _centred(triangle, diagonal, True, self.size) if self.unbiased else (triangle, diagonal)
+
+    @cached_property
+    def _lengths(self) -> Vector:
+        assert self.factor is not None
+        return np.asarray(to_host(squared_lengths(self.factor)))
+
+    def dense(self) -> Gram:
+        """The same without the features that it was made of."""
+        return Gram(self.n_rows, self.unbiased, None, self.entries)
+
+    def symmetric(self) -> Symmetric:
+        """The matrix whose entrywise product with another's sums to their inner product."""
+        return Symmetric(*self.entries, 2.0)
+
+    def prefers_features(self, other: Gram) -> bool:
+        """Whether the cross-product of the features is smaller than the matrix."""
+        if self.factor is None or other.factor is None:
+            return False
+        return bool(self.factor.shape[1] * other.factor.shape[1] < self.n_rows**2)
+
+    def inner(self, other: Gram) -> float:
+        """Inner product with another of the same rows: 1 for equal ones."""
+        if self.prefers_features(other):
+            return self._inner_of_factors(other)
+        (triangle, diagonal), (other_triangle, other_diagonal) = self.entries, other.entries
+        return 2 * triangles.inner(triangle, other_triangle) + total(diagonal * other_diagonal)
+
+    def _inner_of_factors(self, other: Gram) -> float:
+        assert self.factor is not None and other.factor is not None
+        found = total((self.factor.T @ other.factor) ** 2)
+        return found + _diagonal_correction(self._lengths, other._lengths) if self.unbiased else found
+
+    def permute(self, order: Index) -> Gram:
+        """Relabel: row i of the result is row order[i] of this."""
+        if self.factor is not None:
+            return Gram(self.n_rows, self.unbiased, take_rows(self.factor, order), size=self.size)
+        triangle, diagonal = self.entries
+        return Gram(
+            self.n_rows, self.unbiased, None, (take_condensed(triangle, order, self.n_rows), take_rows(diagonal, order))
+        )
+
+
+def _norm_of_mean(mean: Gram) -> float:
+    squared = mean.inner(mean)
+    if squared <= _DEGENERATE:
+        raise NotEstimable("the kernel matrices of the repeats cancel in their mean")
+    return sqrt(squared)
+
+
+def _diagonal_correction(a: Vector, b: Vector) -> float:
+    """What the U-statistic adds to the inner product of two centred Gram matrices with these diagonals.
+
+    Song et al. 2012, eq. 5: rows of a centred Gram matrix sum to zero, so without its diagonal they
+    sum to minus the diagonal.
+    """
+    n = len(a)
+    return -n / (n - 2) * float((a * b).sum()) + float(a.sum() * b.sum()) / ((n - 1) * (n - 2))
+
+
+def _norm_of_all(features: Features, squared_norm: float) -> float:
+    """Squared norm from pairs of different features: what all features have, of which these are a sample."""
+    d = features.rows.shape[1]
+    if d < 2:
+        raise NotEstimable("a sample of features needs at least 2, got 1")
+    found = float((squared_norm - _self_products(features)) * d / (d - 1))
+    if found <= _DEGENERATE * squared_norm:
+        raise NotEstimable("different features do not agree, so that nothing is known of those not sampled")
+    return found
+
+
+def _self_products(features: Features) -> float:
+    """What features give with themselves in the unbiased squared norm of their Gram matrix of unit size."""
+    squares = (features.centred / features.centred_norm) ** 2
+    xp, n = namespace(squares), features.n_rows
+    second, fourth = xp.sum(squares, axis=0), xp.sum(squares**2, axis=0)
+    return total((1 + 1 / ((n - 1) * (n - 2))) * second**2 - n / (n - 2) * fourth)
+
+
+def _linear(features: Features, unbiased: bool, sampled: bool) -> Gram:
+    if features.centred_norm == 0:
+        raise NotEstimable("all rows are equal")
+    rows = features.compact / features.centred_norm
+    lengths = squared_lengths(rows)
+    wide = 2 * rows.shape[1] > features.n_rows
+    # The norm comes from whichever is smaller, the matrix or the cross-product of the features.
+    triangle = inner_products(rows)[0] if wide else None
+    squared_norm = (
+        total((rows.T @ rows) ** 2) if triangle is None else 2 * triangles.inner(triangle, triangle) + total(lengths**2)
+    )
+    if unbiased:
+        own = to_host(lengths)
+        squared_norm += _diagonal_correction(own, own)
+        if squared_norm <= _DEGENERATE:
+            raise NotEstimable("without its diagonal the kernel matrix does not vary beyond rounding")
+    size = 1.0
+    if sampled:
+        size = sqrt(squared_norm / _norm_of_all(features, squared_norm))
+    found = Gram(features.n_rows, unbiased, rows * (sqrt(size) * squared_norm**-0.25), size=size)
+    if triangle is not None:
+        scale = squared_norm**-0.5
+        triangle *= scale
+        found.__dict__["entries"] = (
+            _centred(triangle, lengths * scale, True, size) if unbiased else (triangle, lengths * scale)
+        )
+    return found
+
+
+def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vector]:
+    squared, _ = source.condensed_distances("euclidean", squared=True)
+    if isinstance(bandwidth, str):
+        scale = _median_square(squared, source.n_rows, published=bandwidth == "published")
+        if scale <= 0:
+            raise NotEstimable("the median distance between rows is zero: pass a bandwidth")
+    else:
+        unit = 1.0 if source.has_distances_only else source.view(Features).unit
+        scale = max((bandwidth / unit) ** 2, np.finfo(float).tiny)
+    alike = triangles.gaussian(squared, scale)
+    if spread(alike) == 0:
+        raise NotEstimable("the bandwidth makes all pairs of rows equally alike: pass one near the distances")
+    return _append_diagonal(alike, source.n_rows, 1.0)
+
+
+def _median_square(squared: Vector, n: int, *, published: bool) -> float:
+    m = n_pairs(n)
+    if not published:
+        # The median of distances, not of their squares: they differ for an even number.
+        middle = order_statistics(squared, [(m - 1) // 2, m // 2])
+        return float(np.sqrt(middle).mean()) ** 2
+    # Of all n^2 entries the n zeros come first; the rest stand twice.
+    rank = (n * n - 1) // 2 - n
+    return order_statistics(squared, [rank // 2])[0] if rank >= 0 else 0.0
+
+
+def _append_diagonal(triangle: Vector, n: int, value: float) -> tuple[Vector, Vector]:
+    """Return the triangle and a diagonal of equal entries."""
+    return triangle, like_array(np.full(n, value), triangle)
+
+
+def _centred(triangle: Vector, diagonal: Vector, unbiased: bool, size: float = 1.0) -> tuple[Vector, Vector]:
+    """Centre in place: rows sum to zero, with the diagonal or (unbiased, Szekely and Rizzo 2014) without it."""
+    n = diagonal.shape[0]
+    before = sqrt(2 * triangles.inner(triangle, triangle) + total(diagonal**2))
+    sums = triangles.row_sums(triangle, n)
+    if unbiased:
+        margins = sums / (n - 2) - total(sums) / (2 * (n - 1) * (n - 2))
+        diagonal = namespace(diagonal).zeros_like(diagonal)
+    else:
+        sums = sums + diagonal
+        margins = sums / n - total(sums) / (2 * n * n)
+        diagonal = diagonal - 2 * margins
+    triangles.subtract_margins(triangle, margins)
+    norm = sqrt(2 * triangles.inner(triangle, triangle) + total(diagonal**2))
+    if not norm > _DEGENERATE * before:
+        raise NotEstimable("all distances between rows are equal, so the centred kernel matrix is zero")
+    norm /= size
+    triangle /= norm
+    return triangle, diagonal / norm

@@ -1,0 +1,198 @@
+"""Distances between rows: as they are, and as centred ranks whose inner product is their rank correlation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.inputs import validation as check
+from shesha.kernels import ranks, triangles
+from shesha.kernels.distances import Metric, condensed_distances, distance_rounding, n_pairs
+from shesha.kernels.permutation_products import take_condensed
+from shesha.support.arrays import namespace, spread
+from shesha.support.types import Index, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views._features import Features
+from shesha.views.covariate_adjusted import Adjusted
+from shesha.views.representation import Representation, Symmetric, View
+
+Method = Literal["spearman", "pearson"]
+METHODS: tuple[Method, ...] = get_args(Method)
+_ROUNDED = 8 * np.finfo(float).eps
+_SAME_SUM = 1e-12
+"""Sums of unit ranks that differ by less of their spread are equal; one rank of one view is more."""
+_LEFT = 1e-7
+"""Share of the length of ranks below which what is left of them is rounding."""
+_EQUAL = "all distances between rows are equal, so nothing can be correlated with them"
+
+
+@dataclass(frozen=True)
+class RankedRdm(View):
+    """Centred ranks of the distances between rows (or the centred distances), scaled to unit length.
+
+    The inner product of two is the (rank) correlation of the distances. Undefined distances have the
+    mean rank, so they agree with nothing.
+    """
+
+    folding = "columns"
+
+    n_rows: int
+    ranks: Vector
+    """One entry per pair i < j in condensed order; all NaN if the distances are equal."""
+
+    @classmethod
+    def build(cls, source: Representation, *, metric: Metric = "correlation", method: Method = "spearman") -> RankedRdm:
+        """Compute the distances, or take them as given, and rank them."""
+        check.choice(method, METHODS, "method")
+        if isinstance(source, Adjusted):
+            own = source.given.view(RankedRdm, metric=metric, method=method).ranks
+            known = Representation(source.covariates.distances, source.precision)
+            return PartialRdm.remove_covariates(own, RankedRdm.build(known, method=method).ranks, source.n_rows)
+        distances, tolerance = source.condensed_distances(metric, squared=method == "spearman")
+        if method == "spearman":
+            found = cls.from_distances(distances, source.n_rows, tolerance, overwrite=True)
+            if np.isnan(float(found.ranks[0])):
+                raise NotEstimable(_EQUAL)
+            return found
+        if spread(distances) <= tolerance:
+            raise NotEstimable(_EQUAL)
+        distances -= namespace(distances).mean(distances)
+        distances /= sqrt(triangles.inner(distances, distances))
+        return cls(source.n_rows, distances)
+
+    @classmethod
+    def takes_distances(cls, **options: Any) -> bool:
+        """Distances suffice."""
+        return True
+
+    @classmethod
+    def average(cls, views: Sequence[Self], *, method: Method = "spearman", **options: Any) -> Self:
+        """Average the centred distances of unit length, or the ranks, which are ranked again."""
+        mean = _sum([view.ranks for view in views])
+        if method == "spearman":
+            # Sums of ranks tie often, up to the rounding of their common unit.
+            found = cls.from_distances(mean, views[0].n_rows, _SAME_SUM * spread(mean))
+            if np.isnan(float(found.ranks[0])):
+                raise NotEstimable(_EQUAL)
+            return cls(found.n_rows, found.ranks)
+        length = sqrt(triangles.inner(mean, mean))
+        if length <= _SAME_SUM:
+            raise NotEstimable(_EQUAL)
+        return cls(views[0].n_rows, mean / length)
+
+    @classmethod
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """The ranks, and distances and sort keys while they are found."""
+        return 8 * n_pairs(n), 32 * n * d + 18 * n_pairs(n)
+
+    @classmethod
+    def from_rows(cls, rows: NDArray[np.float64], metric: Metric) -> RankedRdm:
+        """Rank the distances between standard rows."""
+        return cls.from_distances(
+            condensed_distances(rows, metric, squared=True), len(rows), distance_rounding(rows, metric)
+        )
+
+    @classmethod
+    def from_distances(
+        cls,
+        distances: Vector,
+        n_rows: int,
+        tolerance: float = 0.0,
+        defined: NDArray[np.bool_] | None = None,
+        *,
+        overwrite: bool = False,
+    ) -> RankedRdm:
+        """Rank condensed distances; those closer than the tolerance tie. `overwrite` saves memory."""
+        kept = distances if defined is None else distances[defined]
+        if kept.shape[0] < 2:
+            return cls(n_rows, np.full(distances.shape[0], np.nan))
+        values = ranks.unit_ranks(kept, tolerance, kept if overwrite else None)
+        if defined is None:
+            return cls(n_rows, values)
+        filled = np.full(len(distances), np.nan if np.isnan(values[0]) else 0.0)
+        filled[defined] = values
+        return cls(n_rows, filled)
+
+    def permute(self, order: Index) -> RankedRdm:
+        """Relabel: row i of the result is row order[i] of this."""
+        return RankedRdm(self.n_rows, take_condensed(self.ranks, order, self.n_rows))
+
+    def symmetric(self) -> Symmetric:
+        """The matrix whose entrywise product with another's sums to their inner product."""
+        return Symmetric(self.ranks, None, 1.0)
+
+    def inner(self, other: RankedRdm) -> float:
+        """Rank correlation with another view of the same rows."""
+        value = triangles.inner(self.ranks, other.ranks)
+        # Equal ranks agree exactly, though the length of a unit vector is rounded.
+        return value if abs(abs(value) - 1) > _ROUNDED else float(np.sign(value))
+
+
+@dataclass(frozen=True)
+class PartialRdm(RankedRdm):
+    """What distances between covariates leave of the ranks: the inner product of two is their partial correlation."""
+
+    known: Vector
+    """Centred ranks of the distances between covariates, of unit length."""
+
+    @classmethod
+    def remove_covariates(cls, own: Vector, known: Vector, n_rows: int) -> PartialRdm:
+        """Take out what the covariates explain of centred ranks; refuse where nothing is left."""
+        left = own - triangles.inner(own, known) * known
+        length = sqrt(triangles.inner(left, left))
+        if length <= _LEFT * sqrt(triangles.inner(own, own)):
+            raise NotEstimable("distances between covariates explain all distances between rows")
+        return cls(n_rows, left / length, known)
+
+    def permute(self, order: Index) -> PartialRdm:
+        """Bring what is left into another order of the rows, and take the covariates out again."""
+        return PartialRdm.remove_covariates(take_condensed(self.ranks, order, self.n_rows), self.known, self.n_rows)
+
+
+@dataclass(frozen=True)
+class Distances(View):
+    """Euclidean distances between rows, in the units of the features."""
+
+    n_rows: int
+    condensed: Vector
+
+    folding = "columns"
+
+    @classmethod
+    def build(cls, source: Representation) -> Distances:
+        """Compute the distances, or take them as given."""
+        found, _ = source.condensed_distances("euclidean")
+        if not source.has_distances_only:
+            found *= source.view(Features).unit
+        return cls(source.n_rows, found)
+
+    @classmethod
+    def takes_distances(cls, **options: Any) -> bool:
+        """Distances suffice."""
+        return True
+
+    @classmethod
+    def average(cls, views: Sequence[Self], **options: Any) -> Self:
+        """Average the distances."""
+        return cls(views[0].n_rows, _sum([view.condensed for view in views]) / len(views))
+
+    @classmethod
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """The distances, and their difference from others."""
+        return 24 * n * d + 8 * n_pairs(n), 24 * n * d + 8 * n_pairs(n)
+
+    def permute(self, order: Index) -> Distances:
+        """Relabel: row i of the result is row order[i] of this."""
+        return Distances(self.n_rows, take_condensed(self.condensed, order, self.n_rows))
+
+
+def _sum(vectors: Sequence[Vector]) -> Vector:
+    found = vectors[0].copy()
+    for vector in vectors[1:]:
+        found += vector
+    return found

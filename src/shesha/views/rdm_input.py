@@ -1,0 +1,127 @@
+"""What is given: distances instead of features, numbers of some precision, rows without a direction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.inputs import Names, split_names
+from shesha.inputs import validation as check
+from shesha.kernels.permutation_products import take_condensed
+from shesha.support import arrays as arrays
+from shesha.support.arrays import shape_of
+from shesha.support.types import Index
+from shesha.support.warnings import MeasureWarning, NotEstimable, warn
+
+
+class UndirectedRowsError(NotEstimable):
+    """Some rows have no direction under the metric."""
+
+    def __init__(self, rows: Index, metric: str, name: str = "X") -> None:
+        super().__init__(rows, metric, name)
+        self.rows, self.metric, self.name = rows, metric, name
+
+    @property
+    def kind(self) -> str:
+        """What is wrong with the rows."""
+        return "zero" if self.metric == "cosine" else "constant"
+
+    def __str__(self) -> str:
+        """Name the rows."""
+        return f"{self.kind} rows have no {self.metric} distance: rows {check.join_items(self.rows)}"
+
+
+class Rdm:
+    """Distances between rows, to be compared as they are (a representational dissimilarity matrix).
+
+    Accepted wherever a representation is; measures that need the features themselves say so.
+
+    Parameters
+    ----------
+    D : array of shape (n_samples, n_samples) or (n_samples * (n_samples - 1) / 2,)
+        Square and symmetric with a zero diagonal, or condensed; finite and not negative.
+    name : str
+        What error messages call it.
+
+    Examples
+    --------
+    >>> Rdm([[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    Rdm(3 rows)
+    """
+
+    def __init__(self, D: ArrayLike, name: str = "D") -> None:
+        values, names = split_names(D, name)
+        self.condensed, self.n_rows = check.rdm(values, name)
+        self.precision = input_precision(values)
+        # A condensed triangle has a name per pair, if any.
+        self.names: Names | None = names if len(shape_of(values)) == 2 else None
+
+    @classmethod
+    def stack(cls, D: ArrayLike, name: str = "D") -> list[Rdm]:
+        """Return the distances of several representations (subjects, layers, times), each by itself.
+
+        Parameters
+        ----------
+        D : array of shape (k, n_samples, n_samples) or (k, n_samples * (n_samples - 1) / 2)
+            k square or condensed sets of distances.
+        name : str
+            What error messages call it.
+
+        Examples
+        --------
+        >>> Rdm.stack([[1, 2, 1], [3, 1, 2]])
+        [Rdm(3 rows), Rdm(3 rows)]
+        """
+        array = arrays.to_host(split_names(D, name)[0])
+        if array.ndim not in (2, 3):
+            raise ValueError(f"{name} must be a stack (k, n, n) or (k, n (n - 1) / 2), got shape {array.shape}")
+        return [cls(one, f"{name}[{number}]") for number, one in enumerate(array)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Names serve to put rows in order, before they go anywhere."""
+        return {**self.__dict__, "names": None}
+
+    def __repr__(self) -> str:
+        """Show the number of rows."""
+        return f"Rdm({self.n_rows} rows)"
+
+    def take_rows(self, chosen: Index) -> Rdm:
+        """The distances between some rows only."""
+        return Rdm(take_condensed(self.condensed, chosen, self.n_rows))
+
+
+_LARGEST = 5000
+"""Of more rows it is not asked whether a matrix is symmetric."""
+
+
+def looks_like_distances(array: Any) -> bool:
+    """Whether a matrix is square and symmetric, not negative, with a zero diagonal, but not zero."""
+    shape: tuple[int, ...] = getattr(array, "shape", ())
+    if len(shape) != 2 or shape[0] != shape[1] or not 2 < shape[0] <= _LARGEST or not arrays.is_numpy(array):
+        return False
+    values = np.asarray(array)
+    if values.dtype.kind not in "fiu" or (np.diagonal(values) != 0).any() or not values.any():
+        return False
+    return bool((values >= 0).all() and np.allclose(values, values.T))
+
+
+def hint_of_distances(named: Mapping[str, Any]) -> None:
+    """Warn of matrices that are taken for features and look like distances."""
+    for name, X in named.items():
+        shape = getattr(X, "shape", ())
+        square = isinstance(shape, tuple) and len(shape) == 2 and shape[0] == shape[1]
+        if square and looks_like_distances(split_names(X, name)[0]):
+            warn(f"{name} looks like distances between rows: if it is, mark it with Rdm (--rdm)", MeasureWarning)
+
+
+def input_precision(X: Any) -> float:
+    """Relative rounding of an array's numbers as they were stored."""
+    if arrays.stays(X):
+        xp = arrays.namespace(X)
+        kind = X.dtype if xp.isdtype(X.dtype, "real floating") else xp.float64
+        return float(xp.finfo(kind).eps)
+    dtype = X.dtype if hasattr(X, "toarray") else arrays.to_host(X).dtype
+    return float(np.finfo(dtype if dtype.kind == "f" else float).eps)

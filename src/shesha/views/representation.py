@@ -1,0 +1,286 @@
+"""A representation with the views that have been made of it, and what every view can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from threading import RLock
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast
+from weakref import ref
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha.inputs import Names, split_names
+from shesha.inputs import validation as check
+from shesha.kernels.distances import (
+    METRICS,
+    Metric,
+    condensed_distances,
+    distance_rounding,
+    find_undirected_rows,
+    standard_rows,
+)
+from shesha.kernels.folding import ROWS, Folding, average_pool, fold
+from shesha.kernels.precision import ROUNDING
+from shesha.support import argument_types as kinds
+from shesha.support import arrays as arrays
+from shesha.support.types import Index, Matrix, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views.rdm_input import Rdm, UndirectedRowsError, input_precision
+
+V = TypeVar("V", bound="View")
+Result = TypeVar("Result")
+
+Standard = Literal["dot", "cosine", "correlation", "euclidean"]
+"""How rows are compared: by inner product, or by a distance."""
+
+
+@dataclass(frozen=True)
+class Symmetric:
+    """A symmetric matrix as its upper triangle and diagonal (None if zero); the triangle counts `weight` times."""
+
+    triangle: Vector
+    diagonal: Vector | None
+    weight: float
+
+
+class View:
+    """What a measure sees of a representation. Subclasses are frozen and hold plain arrays."""
+
+    folding: ClassVar[Folding] = "rows"
+    """Where the positions of feature maps go: into rows, or into columns if only relations of rows matter."""
+
+    @classmethod
+    def build(cls, source: Representation) -> Self:
+        """Make the view; options are keyword-only parameters."""
+        raise NotImplementedError
+
+    @classmethod
+    def build_subsets(cls, source: Representation, subsets: Sequence[Index], **options: Any) -> list[Self] | None:
+        """Make the views of many subsets of the rows at once; None where that is no better than one after another."""
+        return None
+
+    @classmethod
+    def average(cls, views: Sequence[Self], **options: Any) -> Self | None:
+        """Average the views of several measurements of the same inputs; None where features must be averaged."""
+        return None
+
+    @classmethod
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """Bytes that the view keeps for n rows and d features, and further bytes while it is made and compared."""
+        return 24 * n * d, 24 * n * d
+
+    @classmethod
+    def takes_distances(cls, **options: Any) -> bool:
+        """Whether the view can be made from distances alone."""
+        return False
+
+    def permute(self, order: Index) -> Self:
+        """Relabel: row i of the result is row order[i] of this."""
+        raise NotImplementedError
+
+    def cached_with(self, other: View, name: str, work: Callable[[], Result]) -> Result:
+        """Work out something of two views, once for all measures that look at both in turn.
+
+        It is kept with the other view, which lives no longer than a draw in a null, until that meets another partner.
+        """
+        kept = other.__dict__.get(_BETWEEN)
+        if kept is None or kept[0]() is not self:
+            kept = ref(self), {}
+            other.__dict__[_BETWEEN] = kept
+        found: dict[str, Result] = kept[1]
+        if name not in found:
+            found[name] = work()
+        return found[name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what belongs to another view as well."""
+        return {name: value for name, value in self.__dict__.items() if name != _BETWEEN}
+
+
+_BETWEEN = "_between"
+
+
+class Representation:
+    """A validated matrix (or feature maps, or distances) and its views, each made once."""
+
+    def __init__(self, array: NDArray[np.float64] | Rdm, precision: float) -> None:
+        self._array = array
+        """On a device it is an array of that device's library."""
+        self.precision = precision
+        """Relative rounding of the numbers as they were stored: coarser for single precision."""
+        self.names: Names | None = None
+        """Names of the rows, until rows of others were put in the same order."""
+        self._made: dict[Any, Any] = {}
+        self._lock = RLock()
+
+    @classmethod
+    def build(cls, X: ArrayLike | Rdm | Representation, name: str = "X") -> Representation:
+        """Check the input, once."""
+        if isinstance(X, Representation):
+            return X
+        if isinstance(X, Rdm):
+            found, names = cls(X, X.precision), X.names
+        else:
+            values, names = split_names(X, name)
+            found = cls(check.representation(values, name), input_precision(values))
+        found.names = names
+        return found
+
+    @property
+    def to_numpy(self) -> Representation:
+        """The same for NumPy's functions."""
+        # Kept here, it would refer to itself, and its memory would wait for the garbage collector.
+        return self if isinstance(self._array, Rdm) or arrays.is_numpy(self._array) else self._to_numpy
+
+    @cached_property
+    def _to_numpy(self) -> Representation:
+        return Representation(np.ascontiguousarray(arrays.to_host(self._array)), self.precision)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of inputs."""
+        return self._array.n_rows if isinstance(self._array, Rdm) else int(self._array.shape[0])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array; (n,) for distances between n rows."""
+        return (self.n_rows,) if isinstance(self._array, Rdm) else tuple(self._array.shape)
+
+    @property
+    def has_distances_only(self) -> bool:
+        """Whether only distances between rows are known."""
+        return isinstance(self._array, Rdm)
+
+    @property
+    def distances(self) -> Rdm:
+        """The distances, where only these are known."""
+        assert isinstance(self._array, Rdm)
+        return self._array
+
+    @property
+    def rows(self) -> Matrix:
+        """The matrix, inputs x features."""
+        if isinstance(self._array, Rdm):
+            raise NotEstimable("needs the features, got distances between rows")
+        return self._array
+
+    def size(self, folding: Folding) -> tuple[int, int]:
+        """Rows and columns once folded."""
+        n, *rest = self.shape
+        columns = int(np.prod(rest)) if rest else 1
+        if len(rest) == 2 and folding == "rows":
+            return n * rest[0], rest[1]
+        if len(rest) == 3 and folding == "rows":
+            return min(n * rest[1] * rest[2], 2 * ROWS), rest[0]
+        return n, columns
+
+    def __getstate__(self) -> tuple[Any, float]:
+        """Views are made anew where a copy goes; what lies on a device goes as an array of the host."""
+        return self.to_numpy._array, self.precision
+
+    def __setstate__(self, state: tuple[Any, float]) -> None:
+        """Start without views."""
+        self.__init__(*state)  # type: ignore[misc]
+
+    def view(self, kind: type[V], **options: Any) -> V:
+        """Return the view, making it if it has not been made."""
+        for name, value in options.items():
+            kinds.label(value, name)
+        return cast(V, self.cached((kind, *sorted(options.items())), lambda: kind.build(self, **options)))
+
+    def cached(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return what has been made under this key, or make it. A reason not to make it is kept, too."""
+        with self._lock:
+            if key not in self._made:
+                try:
+                    self._made[key] = make()
+                except NotEstimable as reason:
+                    self._made[key] = reason
+            found = self._made[key]
+        if isinstance(found, NotEstimable):
+            raise copy(found)
+        return found
+
+    def drop_views(self, *, keep: type[View] | None = None) -> None:
+        """Free the memory of all views but those of one kind."""
+        with self._lock:
+            self._made = {key: made for key, made in self._made.items() if key[0] in ("fold", keep)}
+            for key, made in self._made.items():
+                if key[0] == "fold":
+                    made.drop_views(keep=keep)
+
+    def standard(self, metric: Standard) -> Matrix:
+        """Rows whose inner products or distances give the metric; rows without a direction are a reason to stop."""
+        if metric == "dot":
+            return self.rows
+        check.choice(metric, ("dot", *METRICS), "metric")
+        bad = find_undirected_rows(self.rows, metric)
+        if len(bad):
+            raise UndirectedRowsError(bad, metric)
+        return standard_rows(self.rows, metric)
+
+    def condensed_distances(self, metric: Metric, *, squared: bool = False) -> tuple[Vector, float]:
+        """Distances of all pairs i < j, in any unit, and the difference below which two are equal."""
+        check.choice(metric, METRICS, "metric")
+        if isinstance(self._array, Rdm):
+            given = self._array.condensed
+            return given**2 if squared else given.copy(), ROUNDING * float(given.max(initial=0.0))
+        rows = self.standard(metric)
+        return condensed_distances(rows, metric, squared=squared), distance_rounding(rows, metric)
+
+    def take_rows(self, chosen: Index) -> Representation:
+        """The same of some rows only."""
+        if isinstance(self._array, Rdm):
+            return Representation(self._array.take_rows(chosen), self.precision)
+        return Representation(arrays.take_rows(self._array, chosen), self.precision)
+
+    def fold(self, folding: Folding, grid: tuple[int, int] | None) -> Representation:
+        """The same as a matrix: feature maps pooled to the grid, then folded into rows or columns."""
+        if isinstance(self._array, Rdm) or self._array.ndim == 2:
+            return self
+        array = self._array
+        return cast(
+            Representation,
+            self.cached(
+                ("fold", folding, grid),
+                lambda: Representation(fold(average_pool(array, grid), folding), self.precision),
+            ),
+        )
+
+
+def check_named_arrays(arrays: Mapping[Any, Any], argument: str, label: str) -> dict[str, Representation]:
+    """Check the arrays and call them by their names; `label` is how messages call one."""
+    found = {str(name): Representation.build(X, label.format(name)) for name, X in arrays.items()}
+    if len(found) < len(arrays):
+        raise ValueError(f"{argument} must have names that differ when printed, got {', '.join(map(repr, arrays))}")
+    return found
+
+
+def move_together(sources: Sequence[Representation], *, anywhere: bool) -> list[Representation]:
+    """All for NumPy's functions, unless the work can be done anywhere and all lie on devices."""
+    if anywhere and not any(source is source.to_numpy for source in sources):
+        return list(sources)
+    return [source.to_numpy for source in sources]
+
+
+def aligned(
+    a: Representation, b: Representation, folding: Folding, *, anywhere: bool = False
+) -> tuple[Representation, Representation]:
+    """Two representations as matrices that a measure can compare; `anywhere` leaves them on their device."""
+    a, b = move_together((a, b), anywhere=anywhere)
+    if a is b and len(a.shape) == 2:
+        return a, b
+    where = choose_folding(a, b, folding)
+    maps = [one.shape for one in (a, b) if len(one.shape) == 4]
+    grid = (min(s[2] for s in maps), min(s[3] for s in maps)) if maps else None
+    return a.fold(where, grid), b.fold(where, grid)
+
+
+def choose_folding(a: Representation, b: Representation, folding: Folding) -> Folding:
+    """Where positions go: they can become inputs only where both have them, else they are features of their input."""
+    kinds = {len(a.shape), len(b.shape)}
+    return "columns" if len(kinds) > 1 else "rows" if kinds == {3} else folding

@@ -1,0 +1,115 @@
+"""Pictures of plain arrays: what is drawn is what was given, wherever it is drawn."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from shesha import charts
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+NAN = float("nan")
+DRAWN = {
+    "heat_map": lambda ax: charts.heat_map(np.eye(2), "ab", "cd", ax=ax),
+    "null_distribution": lambda ax: charts.null_distribution([0.1, 0.2], 0.5, 0.3, ax=ax),
+    "intervals": lambda ax: charts.intervals(["a"], {"s": charts.Series([0.5], [0.4], [0.6])}, ax=ax),
+    "agreement": lambda ax: charts.agreement(np.array([0.1, 0.2]), np.array([0.2, 0.2]), ["a", "b"], ax=ax),
+}
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    # Those of other tests and of examples count as well.
+    plt.close("all")
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_picture_is_drawn_where_asked_or_in_a_new_figure(name):
+    _, (left, right) = plt.subplots(ncols=2)
+    assert DRAWN[name](right) is right
+    assert not (left.has_data())
+    assert len(plt.get_fignums()) == 1
+    new = DRAWN[name](None)
+    assert new.figure is not right.figure
+    new.figure.canvas.draw()
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_without_matplotlib_the_extra_is_named(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r'plots need matplotlib: pip install "shesha-representations\[plot\]"'):
+        DRAWN[name](None)
+
+
+def test_a_heat_map_of_unequal_sides_names_both_and_frames_a_cell():
+    values = np.array([[0.1, NAN, 123.456], [0.5, 0.9, 0.2]])
+    ax = charts.heat_map(values, ["one", "$two$"], ["a", "b", "a long name"], title="$x$", closer="lower")
+    (image,) = ax.images
+    assert np.array_equal(np.ma.filled(image.get_array(), NAN), values, equal_nan=True)
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["one", r"\$two\$"]
+    assert {text.get_rotation() for text in ax.get_xticklabels()} == {40}
+    assert ax.get_title() == r"\$x\$"
+    written = {text.get_position(): text.get_text() for text in ax.texts}
+    assert (written[0, 0], written[1, 0], written[2, 0]) == ("0.10", "-", "123")
+    charts.frame_cell(ax, 1, 2)
+    (frame,) = ax.patches
+    assert frame.get_xy() == (1.5, 0.5)
+
+
+def test_a_null_shows_its_draws_and_only_the_lines_there_are():
+    ax = charts.null_distribution([0.0, 0.1, NAN, 0.1], 0.4, NAN, label="CKA", drawn="blocks matched at random")
+    assert sum(bar.get_height() for bar in ax.patches) == 3
+    (line,) = ax.lines
+    assert list(line.get_xdata()) == [0.4, 0.4]
+    shown = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert sorted(shown) == ["blocks matched at random", "observed"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("CKA", "draws")
+
+
+def test_intervals_have_their_ends_and_thresholds_where_given():
+    scores = {
+        "first": charts.Series([0.5, NAN], [0.4, NAN], [0.7, NAN]),
+        "second": charts.Series([-0.9, 0.2], [-1.0, 0.1], [-0.5, 0.4]),
+    }
+    ax = charts.intervals(["x", "y"], scores, [0.1, NAN], label="stability")
+    ends = [[s[:, 1].tolist() for s in one.lines[2][0].get_segments() if len(s)] for one in ax.containers]
+    assert ends[0][0] == pytest.approx([0.4, 0.7])
+    assert ends[1] == [pytest.approx([-1.0, -0.5]), pytest.approx([0.1, 0.4])]
+    threshold = next(line for line in ax.lines if line.get_label() == "chance threshold")
+    assert np.array_equal(threshold.get_ydata(), [0.1, NAN], equal_nan=True)
+    assert ax.get_ylim()[0] <= -1.0
+    assert ax.get_ylabel() == "stability"
+    without = charts.intervals(["x", "y"], scores)
+    assert "chance threshold" not in {line.get_label() for line in without.lines}
+
+
+def test_boxes_come_from_top_to_bottom_in_their_colours():
+    _, ax = plt.subplots(layout="constrained")
+    values = {"A": np.array([1.0, 2.0, 3.0, 4.0, 5.0]), "B": np.array([2.0, 2.0, 9.0])}
+    assert charts.boxes(ax, values, ["#ff0000", "#0000ff"], label="rank") is ax
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["A", "B"]
+    bottom, top = ax.get_ylim()
+    assert bottom > top
+    assert [matplotlib.colors.to_hex(box.get_facecolor()) for box in ax.patches] == ["#ff0000", "#0000ff"]
+    corners = ax.patches[0].get_path().vertices[:, 0]
+    assert (corners.min(), corners.max()) == (2.0, 4.0)
+    charts.legend_of_colours(ax.figure, {"red": "#ff0000", "blue": "#0000ff"})
+    (legend,) = ax.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["red", "blue"]
+
+
+def test_agreement_keeps_each_point_in_the_colour_of_its_group():
+    x, y, groups = np.array([0.1, 0.9, 0.5]), np.array([0.8, 0.2, 0.5]), ["late", "early", "late"]
+    ax = charts.agreement(x, y, groups, labels=("published", "own"))
+    points = ax.collections[0]
+    assert points.get_offsets().tolist() == [[0.9, 0.2], [0.5, 0.5], [0.1, 0.8]]
+    found = [matplotlib.colors.to_hex(colour) for colour in points.get_facecolor()]
+    assert found == [charts.PALETTE[1], charts.PALETTE[0], charts.PALETTE[0]]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["late", "early"]
+    assert ax.get_xlim() == ax.get_ylim()

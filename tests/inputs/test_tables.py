@@ -1,0 +1,167 @@
+"""Tables and arrays of other libraries, wherever a representation goes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import shesha
+from shesha import sim, transfer
+from shesha.inputs import split_names
+from shesha.io import NamedRows, from_anndata
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.standard_normal((30, 6)), RNG.standard_normal((30, 5))
+CLASSES = np.repeat([0, 1, 2], 10)
+GENES = list("abcdef")
+
+
+def frame() -> pd.DataFrame:
+    return pd.DataFrame(X, columns=GENES)
+
+
+def of_pandas_lists():
+    return pd.DataFrame({"text": ["t"] * 30, "embedding": list(X)})
+
+
+def of_polars():
+    return pytest.importorskip("polars").DataFrame(X, schema=GENES)
+
+
+def of_polars_lists():
+    return pytest.importorskip("polars").DataFrame({"text": ["t"] * 30, "embedding": X.tolist()})
+
+
+def of_polars_arrays():
+    polars = pytest.importorskip("polars")
+    return polars.DataFrame({"embedding": polars.Series(X, dtype=polars.Array(polars.Float64, 6))})
+
+
+def of_arrow():
+    return pytest.importorskip("pyarrow").table(dict(zip(GENES, X.T, strict=True)))
+
+
+def of_arrow_lists():
+    return pytest.importorskip("pyarrow").table({"embedding": list(X)})["embedding"]
+
+
+def of_xarray():
+    return pytest.importorskip("xarray").DataArray(X, dims=("cell", "gene"))
+
+
+def of_anndata():
+    return pytest.importorskip("anndata").AnnData(X)
+
+
+def of_sparse_anndata():
+    return pytest.importorskip("anndata").AnnData(sparse.csr_matrix(X))
+
+
+KINDS = {
+    "pandas": frame,
+    "nullable": lambda: frame().convert_dtypes(),
+    "pandas lists": of_pandas_lists,
+    "series of lists": lambda: of_pandas_lists()["embedding"],
+    "polars": of_polars,
+    "polars lists": of_polars_lists,
+    "polars arrays": of_polars_arrays,
+    "arrow": of_arrow,
+    "arrow lists": of_arrow_lists,
+    "xarray": of_xarray,
+    "anndata": of_anndata,
+    "sparse anndata": of_sparse_anndata,
+    "sparse": lambda: sparse.csr_array(X),
+    "named": lambda: NamedRows(X, [f"cell {row}" for row in range(30)]),
+}
+
+
+def numbers(given):
+    """What the library says of a representation, by every way in."""
+    return [
+        sim.cka(given, Y),
+        shesha.feature_split(given, seed=0),
+        shesha.estimate(given, n_bootstrap=5, n_splits=2, seed=0).value,
+        shesha.chance(given, n_permutations=19, n_splits=2, seed=0).p_value,
+        shesha.compare(given, Y, "RSA")["RSA"].value,
+        shesha.compare_all({"a": given, "b": Y}, "CKA").matrix("CKA").loc["a", "b"],
+        shesha.calibrate(given, Y, n_permutations=19, seed=0),
+        shesha.variance_ratio(given, CLASSES),
+        transfer.h_score(given, CLASSES),
+    ]
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return numbers(X)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_table_gives_what_its_matrix_gives(kind, expected):
+    assert numbers(KINDS[kind]()) == expected
+
+
+def test_a_table_is_audited_as_its_matrix():
+    found = [shesha.audit(one, n_bootstrap=0, n_permutations=19) for one in (KINDS["anndata"](), frame(), X)]
+    assert str(found[0]) == str(found[1]) == str(found[2])
+
+
+def test_whatever_library_it_comes_from_the_column_of_text_is_named():
+    with pytest.raises(TypeError, match="X must hold numbers only, got text in column 'gene': leave it out, or make"):
+        sim.cka(frame().assign(gene="g"), Y)
+    with pytest.raises(TypeError, match="X must hold numbers only, got dates in column 'day'"):
+        shesha.feature_split(frame().assign(day=pd.Timestamp("2026-01-01")))
+    polars = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match="before must hold numbers only, got text in column 'gene'"):
+        shesha.compare(of_polars().with_columns(gene=polars.lit("g")), Y, names=("before", "after"))
+    with pytest.raises(TypeError, match=r"X must be a table that is collected, got a LazyFrame: pass X\.collect\(\)"):
+        sim.cka(of_polars().lazy(), Y)
+    with pytest.raises(TypeError, match="X must hold numbers only, got text in column 'gene'"):
+        sim.cka(of_arrow().append_column("gene", [["g"] * 30]), Y)
+
+
+def test_lists_must_be_one_matrix():
+    lists = of_pandas_lists()
+    with pytest.raises(ValueError, match=r"lists of one length, got shape \(5,\) in row 3 and \(6,\) before"):
+        split_names(pd.DataFrame({"e": [*X[:3], X[3, :5]]}))
+    with pytest.raises(ValueError, match="column 'e' of X must hold a list in every row, got none in row 1"):
+        split_names(pd.DataFrame({"e": [X[0], None]}))
+    with pytest.raises(TypeError, match=r"got lists in column 'embedding' and numbers in 'id': pass one of them, X\["):
+        sim.cka(lists.assign(id=range(30)), Y)
+    with pytest.raises(TypeError, match="X must be one matrix, got lists in column 'embedding', 'other'"):
+        sim.cka(lists.assign(other=lists["embedding"]), Y)
+
+
+def test_missing_values_are_said_where_they_stand():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(ValueError, match="X must be finite, got NaN or infinity in rows 1"):
+        sim.cka(polars.DataFrame({"a": [1, None, 3, 4], "b": [True, None, False, True]}), Y[:4])
+    values, _ = split_names(polars.DataFrame({"a": [1, None], "b": [True, None]}))
+    np.testing.assert_array_equal(values, [[1, 1], [np.nan, np.nan]])
+
+
+def test_parts_of_anndata_are_chosen_by_name():
+    anndata = pytest.importorskip("anndata")
+    adata = anndata.AnnData(X, obsm={"X_pca": Y}, layers={"counts": sparse.csr_matrix(2 * X)})
+    assert sim.cka(from_anndata(adata, obsm="obsm/X_pca"), X) == sim.cka(Y, X)
+    assert sim.cka(from_anndata(adata, layer="counts"), Y) == sim.cka(2 * X, Y)
+    with pytest.raises(ValueError, match="layer must be among counts, got 'raw'"):
+        from_anndata(adata, layer="raw")
+    with pytest.raises(ValueError, match="obsm or layer must be None, got 'X_pca' and 'counts'"):
+        from_anndata(adata, obsm="X_pca", layer="counts")
+    with pytest.raises(TypeError, match="adata must be AnnData, got ndarray"):
+        from_anndata(X)
+    empty = anndata.AnnData(obs=pd.DataFrame(index=[str(row) for row in range(30)]), obsm={"X_pca": Y})
+    with pytest.raises(TypeError, match=r"X must be AnnData with a data matrix X, got none: pass shesha\.io\.from_ann"):
+        sim.cka(empty, Y)
+
+
+def test_a_dataset_is_no_array():
+    xarray = pytest.importorskip("xarray")
+    with pytest.raises(TypeError, match="X must be one array, got a Dataset of a, b: pass one of them"):
+        sim.cka(xarray.Dataset({"a": of_xarray(), "b": of_xarray()}), Y)
+
+
+def test_what_is_sparse_becomes_dense_within_the_memory_budget(monkeypatch):
+    monkeypatch.setenv("SHESHA_MEMORY", "1k")
+    with pytest.raises(ValueError, match="X, a csr_array that must become dense must fit the memory budget of 1 KiB"):
+        sim.cka(sparse.csr_array(X), Y)
