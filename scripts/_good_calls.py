@@ -283,7 +283,7 @@ OWN: dict[str, Made] = {
     "shesha.compare_within": {"min_rows": lambda good: 6},
     "shesha.descriptors.card": {"descriptor": lambda good: "effective_rank"},
     "shesha.measures.card": {"measure": lambda good: _measure()},
-    "shesha.measures.version_of": {"measure": lambda good: _measure()},
+    "shesha.measures.code_version": {"measure": lambda good: _measure()},
     "shesha.bio.find_controls": {"labels": lambda good: ["control", "a", "b"]},
     **dict.fromkeys(("shesha.bio.coherence_table", "shesha.bio.coherence", "shesha.bio.coherence_test"), _SMALL),
     "shesha.bio.integration_test": {"per": lambda good: "donor"},

@@ -140,10 +140,11 @@ def test_progress_ends_with_the_work_that_fails(terminal):
 
 
 PROGRAM = """
-from shesha import __version__, _progress
+from shesha import __version__
+from shesha.support import progress
 from shesha.runs import Meter
 from shesha.cli import main
-_progress._DELAY = -1
+progress._DELAY = -1
 main()
 """
 

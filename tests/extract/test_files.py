@@ -153,8 +153,8 @@ def test_two_processes_do_not_write_one_file(tower, tmp_path):
 KILLED = """
 import sys, time
 import numpy as np, torch
-from shesha.extract import _drafts, activations
-_drafts._SYNC_SECONDS = 0
+from shesha.extract import _resumable_files, activations
+_resumable_files._SYNC_SECONDS = 0
 torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Linear(4, 3))
 model.register_forward_pre_hook(lambda *_: time.sleep(0.05))

@@ -35,7 +35,7 @@ def shorten(name: object, most: int = 32) -> str:
 
     Examples
     --------
-    >>> shortened("a"), shortened("embeddings " * 9)
+    >>> shorten("a"), shorten("embeddings " * 9)
     ('a', 'embeddings embeddings embeddi...')
     """
     text = " ".join(str(name).split())

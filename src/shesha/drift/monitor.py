@@ -73,6 +73,7 @@ class DriftMonitor:
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((60, 8))
     >>> again = (X + 1e-3 * rng.standard_normal(X.shape) for _ in range(99))

@@ -31,8 +31,8 @@ class Evidence:
 
     Examples
     --------
-    >>> after = Evidence().after(0.01, 30).after(0.01, 30)
-    >>> after.shiryaev_roberts, after.cusum, after.alarm_since
+    >>> evidence = Evidence().update(0.01, 30).update(0.01, 30)
+    >>> evidence.shiryaev_roberts, evidence.cusum, evidence.alarm_since
     (30.0, 25.0, 2)
     """
 

@@ -15,9 +15,9 @@ def code_version(measure: Measure) -> str:
     Examples
     --------
     >>> from shesha.measures import get
-    >>> entry_version(get("CKA")) == entry_version(get("CKA(kernel=rbf)"))
+    >>> code_version(get("CKA")) == code_version(get("CKA(kernel=rbf)"))
     True
-    >>> len(entry_version(get("CKA")))
+    >>> len(code_version(get("CKA")))
     12
     """
     kinds.instance(measure, Measure, "measure", "a Measure, as `shesha.measures.get` returns")

@@ -71,7 +71,7 @@ def over_time(
     >>> gain = np.array([0, 0, 1, 1])
     >>> rates = 2 + gain * rng.gamma(1, 2, size=(8, 20))[shown][:, :, None]
     >>> found = over_time(rng.poisson(rates), shown, times=[-100, 0, 100, 200], n_permutations=39)
-    >>> found.at, found.significant
+    >>> found.argmax, found.significant
     ((100, 100), True)
     """
     check.choice(metric, METRICS, "metric")

@@ -52,10 +52,10 @@ def check_tracked(
         )
     if n_neurons is not None:
         kinds.sequence(n_neurons, "n_neurons", "whole numbers")
-    if names is not None and len(kinds.sequence(names, "names")) != table.shape[1]:
-        raise ValueError(f"names must be one per column of tracked ({table.shape[1]}), got {len(names)}")
     if n_neurons is not None and table.shape[1] != len(n_neurons):
         raise ValueError(f"tracked must have one column per session ({len(n_neurons)}), got {table.shape[1]}")
+    if names is not None and len(kinds.sequence(names, "names")) != table.shape[1]:
+        raise ValueError(f"names must be one per column of tracked ({table.shape[1]}), got {len(names)}")
     table = table.astype(np.intp)
     for at, column in enumerate(table.T):
         name = names[at] if names is not None else str(at)

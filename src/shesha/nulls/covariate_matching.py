@@ -32,7 +32,7 @@ def match_by_distance(distances: Matrix, name: str, blocks: ArrayLike | None = N
     Examples
     --------
     >>> position = np.array([0.0, 9.0, 0.1, 9.1, 0.2, 9.2])
-    >>> found = alike(abs(position[:, None] - position), "place")
+    >>> found = match_by_distance(abs(position[:, None] - position), "place")
     >>> found.text, found.block.tolist()
     ('rows of like place', [1, 0, 1, 0, 1, 0])
     """

@@ -34,7 +34,7 @@ def colour_report(text: str) -> str:
 
     Examples
     --------
-    >>> coloured("Data\\n  ! zero rows: 2")
+    >>> colour_report("Data\\n  ! zero rows: 2")
     '\\x1b[1mData\\x1b[0m\\n  \\x1b[33m! zero rows: 2\\x1b[0m'
     """
     lines = text.split("\n")

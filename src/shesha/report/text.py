@@ -17,7 +17,7 @@ def wrap(text: str, width: int, indent: str = "", hanging: str = "  ") -> list[s
 
     Examples
     --------
-    >>> wrapped("halves of the features agree", 16)
+    >>> wrap("halves of the features agree", 16)
     ['halves of the', '  features agree']
     """
     return textwrap.wrap(

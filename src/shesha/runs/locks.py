@@ -35,7 +35,7 @@ def lock_for_writing(path: Path, *, wait: bool = True) -> Iterator[None]:
     --------
     >>> import os, tempfile
     >>> store = Path(tempfile.mkdtemp()) / "a.sqlite"
-    >>> with lock_run(store):
+    >>> with lock_for_writing(store):
     ...     store.with_name("a.sqlite.lock").read_text() == str(os.getpid())
     True
     """

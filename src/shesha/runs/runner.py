@@ -72,7 +72,7 @@ def run(plan: Plan, executor: Executor, meter: Meter | None = None) -> None:
     ...         self.left, self.found = [3, 4], {}
     ...     def ready(self):
     ...         return Job(str(self.left[0]), "square", 1, pow, (self.left.pop(0), 2)) if self.left else None
-    ...     def done(self, job, result):
+    ...     def keep_result(self, job, result):
     ...         self.found[job.key] = result
     ...         return 0.0
     ...     def record_failure(self, job, reason):

@@ -27,7 +27,7 @@ def lazy_names(
 
     Examples
     --------
-    >>> get, names = later("shesha", {"stability.chance": ["chance"]}, ["results"])
+    >>> get, names = lazy_names("shesha", {"stability.chance": ["chance"]}, ["results"])
     >>> get("chance").__name__, get("results").__name__, "chance" in names()
     ('chance', 'shesha.results', True)
     >>> get("chnace")

@@ -32,7 +32,7 @@ def augment(text: str, share: float, rng: np.random.Generator) -> str:
     Examples
     --------
     >>> import numpy as np
-    >>> len(augmented("a film of great charm", 0.2, np.random.default_rng(0)).split()) in (4, 5, 6)
+    >>> len(augment("a film of great charm", 0.2, np.random.default_rng(0)).split()) in (4, 5, 6)
     True
     """
     words = text.split()

@@ -132,7 +132,7 @@ def list_names(names: Sequence[str], several: int, most: int = 3) -> str:
 
     Examples
     --------
-    >>> among(["a", "b", "c", "d", "e"], 9), among(["a", "b"], 2), among(["a"], 1), among(["a", "b"], 3)
+    >>> list_names(["a", "b", "c", "d", "e"], 9), list_names(["a", "b"], 2), list_names(["a"], 1), list_names(["a", "b"], 3)
     ('a, b, c and 2 more', 'both', 'a', 'a and b')
     """
     if len(names) == several > 1:
