@@ -216,8 +216,8 @@ def test_many_pairs_have_both_corrections(many):
     p_values = [one.p_value for one in many.results]
     assert many.holm == pytest.approx(holm(p_values))
     assert many.benjamini_hochberg == pytest.approx(benjamini_hochberg(p_values))
-    assert many.corrected == many.benjamini_hochberg
-    assert replace(many, correction="holm").corrected == many.holm
+    assert many.corrected_p_values == many.benjamini_hochberg
+    assert replace(many, correction="holm").corrected_p_values == many.holm
     frame = many.to_frame()
     assert frame["pair"].to_list() == ["kin", "strangers", "self"]
     assert frame["p_value"].to_list() == p_values
