@@ -132,8 +132,10 @@ def list_names(names: Sequence[str], several: int, most: int = 3) -> str:
 
     Examples
     --------
-    >>> list_names(["a", "b", "c", "d", "e"], 9), list_names(["a", "b"], 2), list_names(["a"], 1), list_names(["a", "b"], 3)
-    ('a, b, c and 2 more', 'both', 'a', 'a and b')
+    >>> list_names(["a", "b", "c", "d", "e"], 9), list_names(["a", "b"], 2)
+    ('a, b, c and 2 more', 'both')
+    >>> list_names(["a"], 1), list_names(["a", "b"], 3)
+    ('a', 'a and b')
     """
     if len(names) == several > 1:
         return "both" if several == 2 else f"all {several}"
