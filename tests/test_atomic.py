@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from shesha.support import atomic_files
@@ -39,3 +45,87 @@ def test_drafts_of_the_dead_are_swept(tmp_path):
     (tmp_path / "a.txt").write_text("whole")
     atomic_files.sweep(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_the_mode_stays(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("before")
+    path.chmod(0o600)
+    atomic_files.write_text(path, "after")
+    assert path.read_text() == "after"
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
+def test_the_owner_stays(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("before")
+    os.chown(path, 1234, 2345)
+    atomic_files.write_text(path, "after")
+    assert (path.stat().st_uid, path.stat().st_gid) == (1234, 2345)
+
+
+def test_a_new_file_has_the_usual_mode(tmp_path):
+    (tmp_path / "usual").write_text("")
+    atomic_files.write_text(tmp_path / "a.txt", "new")
+    assert (tmp_path / "a.txt").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_a_link_stays_and_leads_to_the_new_file(tmp_path):
+    (tmp_path / "kept").mkdir()
+    target, link = tmp_path / "kept" / "a.txt", tmp_path / "link.txt"
+    target.write_text("before")
+    link.symlink_to(target)
+    atomic_files.write_text(link, "after")
+    assert link.is_symlink()
+    assert target.read_text() == "after"
+
+
+def test_a_link_to_nothing_yet_makes_the_file_that_it_names(tmp_path):
+    link = tmp_path / "link.txt"
+    link.symlink_to(tmp_path / "a.txt")
+    atomic_files.write_text(link, "new")
+    assert link.is_symlink()
+    assert (tmp_path / "a.txt").read_text() == "new"
+
+
+def test_a_read_only_file_is_not_replaced(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("before")
+    path.chmod(0o444)
+    with pytest.raises(PermissionError, match=r"the file to write must be writable, got .*a\.txt, which is read-only"):
+        atomic_files.write_text(path, "after")
+    assert path.read_text() == "before"
+
+
+def test_a_pipe_is_written_to(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    atomic_files.write_text(pipe, "through")
+    reader.join(timeout=10)
+    assert read == ["through"]
+    assert pipe.is_fifo()
+
+
+def test_standard_output_by_its_name_is_written_to(tmp_path):
+    code = "from shesha.support.atomic_files import write_text; write_text('/dev/stdout', 'through')"
+    with (tmp_path / "out").open("wb") as out:
+        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+    assert (tmp_path / "out").read_text() == "through"
+
+
+def test_threads_that_write_one_file_leave_one_of_their_texts(tmp_path):
+    path = tmp_path / "a.txt"
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: atomic_files.write_text(path, str(number) * 1000), range(200)))
+    assert len(set(path.read_text())) <= 3
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_longest_name_can_be_written(tmp_path):
+    path = tmp_path / ("a" * 255)
+    atomic_files.write_text(path, "text")
+    assert path.read_text() == "text"

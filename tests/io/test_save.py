@@ -305,7 +305,7 @@ def test_folders_are_not_thrown_away(tmp_path):
         ("parquet", {"arrays": {"a": X[:0]}}, ValueError, r"a .parquet file must hold one 2-D array .*, got \(0, 3\)"),
         ("csv", {"columns": ["a", "b"]}, ValueError, "columns must be 3 different names, got 'a', 'b'"),
         ("csv", {"columns": ["a", "b", "a"]}, ValueError, "columns must be 3 different names"),
-        ("csv", {"columns": "abc"}, TypeError, "columns must be a sequence of names, got 'abc'"),
+        ("csv", {"columns": "abc"}, TypeError, "columns must be a sequence of names, got str"),
         ("csv", {"columns": ["a", "b", "Class"]}, ValueError, "columns must not be named as labels or .* got 'Class'"),
         ("csv", {"columns": ["a", " ", "Unnamed: 3"]}, ValueError, "columns must not be named as .* got ' ', 'Unnamed"),
         ("csv", {"columns": ["1.5", "2", "3"]}, ValueError, "columns must not all be numbers in a .csv file, got 1.5"),
@@ -330,7 +330,7 @@ def test_what_is_refused(tmp_path, ending, arguments, error, message):
 def test_paths_that_are_none(tmp_path):
     with pytest.raises(FileNotFoundError, match="the folder of path must exist, got "):
         files.save(tmp_path / "none" / "m.npz", {"a": X})
-    with pytest.raises(TypeError, match="path must be a string or a path, got int"):
+    with pytest.raises(TypeError, match="path must be the path of a file, got int"):
         files.save(3, {"a": X})
 
 

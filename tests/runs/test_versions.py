@@ -14,10 +14,12 @@ import pytest
 
 import shesha
 import shesha.measures as measures
+from shesha.auditing._stored_runs import FOLLOWED, versioned_code
 from shesha.measures import code_version
-from shesha.runs import version_of_code
+from shesha.runs import code_versions, version_of_code
 
 SOURCE = Path(shesha.__file__).parent
+NATIVE = SOURCE / "kernels" / "native"
 NAMES = ("CKA", "RSA", "mutual kNN", "RTD", "MagDiff")
 PROGRAM = f"""
 from shesha.measures import get, code_version
@@ -95,8 +97,47 @@ CHANGES = {
         set(),
     ),
     "a function": ({"measures/rdm.py": ("-> float:", "-> float:\n    print('hello')")}, {"RSA"}, {"CKA", "RTD"}),
-    "compiled code": ({"kernels/native/native.c": ("#include", "#define EXTRA 1\n#include")}, {"CKA"}, set()),
+    "an input check": (
+        {"inputs/validation.py": ("import numpy as np\n", "import numpy as np\n\nEXTRA = 1\n")},
+        set(NAMES),
+        set(),
+    ),
+} | {
+    f"compiled code in {path.name}": ({f"kernels/native/{path.name}": ("#", "#define EXTRA 1\n#")}, {"CKA"}, set())
+    for path in sorted([*NATIVE.glob("*.c"), *NATIVE.glob("*.h")])
 }
+
+
+NOT_IN_STORES = {
+    "shesha.descriptors._cards",
+    "shesha.kernels.crossvalidated_distances",
+    "shesha.kernels.logistic",
+    "shesha.kernels.noise_covariance",
+    "shesha.kernels.threads",
+    "shesha.kernels.trial_geometry",
+    "shesha.nulls.corrections",
+    "shesha.stability._cards",
+    "shesha.stability.scores.discriminant",
+    "shesha.stability.scores.encoder",
+    "shesha.stability.scores.legacy",
+    "shesha.stability.scores.rdm_drift",
+    "shesha.stability.scores.replicates",
+}
+"""Modules that no stored comparison or audit uses: trials, steering, scores that audits leave out, words."""
+
+
+def test_every_file_of_the_numerical_rooms_counts_in_measures_or_audits():
+    compared = [part for one in measures.choose("all") for part in (one.function, one.view)]
+    counted = set().union(
+        *(code_versions._closure(one.__module__, frozenset(FOLLOWED)) for one in [*versioned_code(), *compared])
+    )
+    modules = {
+        ".".join(("shesha", *path.relative_to(SOURCE).with_suffix("").parts))
+        for room in ("descriptors", "doubting", "kernels", "nulls", "stability", "views")
+        for path in (SOURCE / room).rglob("*.py")
+        if path.name != "__init__.py"
+    }
+    assert modules - counted == NOT_IN_STORES
 
 
 @pytest.mark.parametrize("case", CHANGES)

@@ -17,6 +17,7 @@ from shesha import runs
 from shesha.auditing._subjects import Subject
 from shesha.auditing.findings import Settings, audit_representation
 from shesha.descriptors import descriptors
+from shesha.doubting import marked_functions
 from shesha.nulls.permutations import nonempty_arguments
 from shesha.results import Faults, RepresentationAudit
 from shesha.stability import Variant, registered_variants
@@ -29,7 +30,7 @@ from shesha.support.warnings import NotEstimableWarning
 
 AUDITS = "audit"
 """What the store calls the findings about one content."""
-_FOLLOWED = (*runs.FOLLOWED, "stability", "descriptors", "auditing")
+FOLLOWED = (*runs.FOLLOWED, "auditing", "descriptors", "doubting", "stability")
 _SHORT_OF_MEMORY = "must fit the memory budget"
 
 
@@ -116,10 +117,15 @@ def _modules(apart: bool) -> tuple[str, ...]:
 
 def _version() -> str:
     """Return a hash of the code behind the numbers: scores are looked up, so no import names them."""
+    return runs.version_of_code(*versioned_code(), follow=FOLLOWED)
+
+
+def versioned_code() -> list[Any]:
+    """Return the functions and classes that an audit calls, those found by their marks included."""
     parts = _parts()
     estimators = [one.estimator for one in parts if isinstance(one, Variant) and one.estimator is not None]
-    code = [audit_representation, *(one.function for one in parts), *(one.view for one in parts), *estimators]
-    return runs.version_of_code(*code, follow=_FOLLOWED)
+    scores = [*(one.function for one in parts), *(one.view for one in parts), *estimators]
+    return [audit_representation, *scores, *marked_functions()]
 
 
 def settings_key(y: ArrayLike | None, settings: Settings) -> str:

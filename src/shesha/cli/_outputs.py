@@ -6,7 +6,7 @@ import hashlib
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,13 +44,17 @@ class Outputs:
     plot: Path | None = None
     html: Path | None = None
     card: Path | None = None
+    inputs: Iterable[str | Path | None] = ()
+    """What the command reads, as it was typed: files, FILE:COLUMN, or names of columns."""
 
     def __post_init__(self) -> None:
-        """Refuse, before the long work, what cannot be written."""
-        for path in (self.json, self.plot, self.card):
+        """Refuse, before the long work, what cannot be written, and what would overwrite an input."""
+        named = {"--json": self.json, "--plot": self.plot, "--html": self.html, "--card": self.card}
+        for path in named.values():
             require_writable(path)
         require_picture(self.plot)
         require_page(self.html)
+        require_separate(named, self.inputs)
 
     def write(
         self,
@@ -83,14 +87,53 @@ class Outputs:
         typer.Exit
             The work was interrupted: what was found until then is written, and the status says so.
         """
-        save_page(self.html, found.page, files)
-        if self.card is not None:
-            save_card(self.card, found.card, files, data, model)
-        emit(str(found) if report is None else report, found.to_dict() if content is None else content, self.json)
-        if self.plot is not None:
-            save_picture(self.plot, (picture or found.plot)())
+        plot, card = self.plot, self.card
+        numbers = found.to_dict() if content is None else content
+        if str(self.json) != "-":
+            say(str(found) if report is None else report)
+        # The numbers come first, and each file fails alone: what took an hour must not be lost for a picture.
+        failures = [
+            *failed("--json", self.json, lambda: emit_numbers(numbers, self.json)),
+            *failed("--html", self.html, lambda: save_page(self.html, found.page, files)),
+            *failed("--card", card, lambda: save_card(card, found.card, files, data, model)),
+            *failed("--plot", plot, lambda: save_picture(plot, picture or (lambda: found.plot()))),
+        ]
+        if failures:
+            raise OSError("; ".join(failures))
         if getattr(found, "interrupted", False):
             raise typer.Exit(INTERRUPTED)
+
+
+def failed(option: str, path: Path | None, action: Callable[[], Any]) -> Iterable[str]:
+    """Write one file, and return why it could not be written, if so."""
+    try:
+        action()
+    except OSError as error:
+        yield f"{option} {path} was not written: {error.strerror or error}"
+
+
+def require_separate(outputs: Mapping[str, Path | None], inputs: Iterable[str | Path | None]) -> None:
+    """Refuse two outputs in one file, and an output in the place of an input."""
+    chosen = [(option, path) for option, path in outputs.items() if path is not None and str(path) != "-"]
+    for number, (option, path) in enumerate(chosen):
+        for other, earlier in chosen[:number]:
+            if is_same_file(path, earlier) and not atomic_files.is_stream(path):
+                raise ValueError(f"{option} must name another file than {other}, got {path} for both")
+        for given in inputs:
+            if given is not None and any(is_same_file(path, one) for one in _paths_in(str(given))):
+                raise ValueError(f"{option} must name another file than the inputs, got {path}, which is read")
+
+
+def _paths_in(given: str) -> list[Path]:
+    """Return what an argument may mean: a path, or the part before the colon in FILE:COLUMN."""
+    return [Path(given), *([Path(given.rpartition(":")[0])] if ":" in given else [])]
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, by links or otherwise."""
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.absolute().resolve() == other.absolute().resolve()
 
 
 def require_writable(path: Path | None) -> None:
@@ -101,7 +144,8 @@ def require_writable(path: Path | None) -> None:
         raise IsADirectoryError(f"the file to write must be a file, got the directory {path}")
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(f"the folder of the file to write must exist, got {path}")
-    if not os.access(path.absolute().parent, os.W_OK):
+    atomic_files.require_replaceable(path)
+    if not atomic_files.is_stream(path) and not os.access(path.absolute().parent, os.W_OK):
         # A file is written beside its place first.
         raise PermissionError(f"the folder of the file to write must be one where files may be written, got {path}")
 
@@ -169,19 +213,25 @@ def fingerprint(path: Path) -> str:
     return f"{path.stat().st_size:,} bytes, SHA-256 {digest}"
 
 
-def save_picture(path: Path, axes: Any) -> None:
-    """Draw into a draft first: a reader never sees half a picture."""
+def save_picture(path: Path | None, draw: Callable[[], Any]) -> None:
+    """Draw into a draft first, if a picture was asked for: a reader never sees half of one."""
+    if path is None:
+        return
     with atomic_files.replacing(path) as draft:
-        axes.figure.savefig(draft, dpi=150, format=path.suffix.lower().removeprefix("."))
+        draw().figure.savefig(draft, dpi=150, format=path.suffix.lower().removeprefix("."))
 
 
 def emit(report: str, content: dict[str, Any], json: Path | None) -> None:
     """Print the report, and write or print all numbers if asked for."""
-    if json is None or str(json) != "-":
+    if str(json) != "-":
         say(report)
-    if json is None:
-        return
-    write(json, as_json(content) + "\n")
+    emit_numbers(content, json)
+
+
+def emit_numbers(content: dict[str, Any], json: Path | None) -> None:
+    """Write or print all numbers, if asked for."""
+    if json is not None:
+        write(json, as_json(content) + "\n")
 
 
 def say(report: str) -> None:

@@ -90,7 +90,8 @@ def audit_command(
     """
     from shesha.auditing import audit
 
-    outputs = _outputs.Outputs(json, plot, html, card)
+    inputs = (*(files or ()), texts, labels, blocks, groups, within, store)
+    outputs = _outputs.Outputs(json, plot, html, card, inputs)
     if workers is not None and workers < 1:
         raise ValueError(f"--workers must be at least 1, got {workers}")
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)

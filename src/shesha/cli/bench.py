@@ -80,6 +80,7 @@ def run_command(
     from shesha.benchmark.report_page import report_page
 
     _outputs.require_page(html)
+    _outputs.require_separate({"--html": html}, [store])
     with _explain_resume(store):
         found = run(
             suite,
@@ -95,7 +96,6 @@ def run_command(
             retry_failed=retry_failed,
             wait=not no_wait,
         )
-    _outputs.save_page(html, lambda about: report_page(store, of=_suite(suite), about=about), [])
     far = status(store, _suite(suite))
     failed, without = int(far["models failed"].sum()), int(far["without value"].sum())
     if failed or without:
@@ -104,9 +104,12 @@ def run_command(
         )
     if found.empty:
         typer.echo("shesha: no test is complete", err=True)
+    else:
+        typer.echo(_format_frame(rank(found)))
+        _tell_what_is_not_known(found)
+    _outputs.save_page(html, lambda about: report_page(store, of=_suite(suite), about=about), [])
+    if found.empty:
         raise typer.Exit(_NOTHING)
-    typer.echo(_format_frame(rank(found)))
-    _tell_what_is_not_known(found)
 
 
 @contextmanager
@@ -193,6 +196,7 @@ def rank_command(
 
     _outputs.require_picture(plot)
     _outputs.require_writable(plot)
+    _outputs.require_separate({"--plot": plot}, [store])
     own = frame = _results(store, published, suite)
     if not published and len(beside := add_published(frame)) > len(frame):
         frame = beside
@@ -200,8 +204,7 @@ def rank_command(
     typer.echo(_format_frame(rank(frame, pooling=pooling)))
     if not published:
         _tell_what_is_not_known(own)
-    if plot is not None:
-        _outputs.save_picture(plot, plot_ranks(frame, pooling=pooling).flat[0])
+    _outputs.save_picture(plot, lambda: plot_ranks(frame, pooling=pooling).flat[0])
 
 
 @bench.command("export")
@@ -216,6 +219,7 @@ def export_command(
     from shesha.benchmark.store_results import comparisons as every_comparison
 
     _outputs.require_writable(output)
+    _outputs.require_separate({"OUTPUT": output}, [store])
     frame = every_comparison(store) if comparisons else results(store, _suite(suite))
     _outputs.write(output, frame.to_csv(index=False))
 
@@ -234,6 +238,7 @@ def report_command(
 
     _outputs.require_writable(output)
     _outputs.require_page(html)
+    _outputs.require_separate({"OUTPUT": output, "--html": html}, [store])
     _outputs.write(output, report(store, title=title, of=_suite(suite)))
     _outputs.save_page(html, lambda about: report_page(store, title=title, of=_suite(suite), about=about), [])
 

@@ -80,7 +80,8 @@ def compare_command(
 
     Two arrays give one line per measure, more give every pair. Ends with status 2 if no measure has a value.
     """
-    outputs = _outputs.Outputs(json, plot, html, card)
+    inputs = (*(files or ()), texts, labels, blocks, groups, within, *(covariates or ()), store)
+    outputs = _outputs.Outputs(json, plot, html, card, inputs)
     if card is not None and (not calibrate or labels is not None):
         raise ValueError(
             "--card needs --calibrate, and no --labels: a similarity without its chance level says nothing on a card"

@@ -34,7 +34,7 @@ def layers_command(
     """Compare every layer of one model with every layer of another, and calibrate what is reported of the grid."""
     from shesha.calibration import calibrate_layers
 
-    outputs = _outputs.Outputs(json, plot, html, card)
+    outputs = _outputs.Outputs(json, plot, html, card, (first, second, blocks, groups, within))
     exchanged = _design_options.read_design(
         [first], blocks, groups, within, shift, block_length, by_position=by_position
     )

@@ -100,7 +100,7 @@ def check_command(
     """Compare canary rows with the reference. Status 0: unchanged (or mere signs), 1: drift, 2: could not tell."""
     from shesha.drift import DriftMonitor
 
-    outputs = _outputs.Outputs(json, html=html, card=card)
+    outputs = _outputs.Outputs(json, html=html, card=card, inputs=(current, *_files_of(folder)))
     summary = _summary_file() if github_summary else None
     verdict = DriftMonitor.load(folder).check(_read_matrix(current, key), about=_pairs(about))
     inputs = [current, *(one for one in sorted(folder.iterdir()) if one.suffix in (".json", ".npz"))]
@@ -122,7 +122,7 @@ def update_command(
     """Let the stream of new inputs go on. Status 0: like the reference so far, 1: changed, 2: could not tell."""
     from shesha.drift import DriftMonitor
 
-    outputs = _outputs.Outputs(json)
+    outputs = _outputs.Outputs(json, inputs=(batch, *_files_of(folder)))
     verdict = DriftMonitor.load(folder).update(_read_matrix(batch, key))
     outputs.write(verdict, [batch])
     _end(verdict.state)
@@ -221,6 +221,11 @@ def _stacks(paths: list[Path], key: str | None) -> list[Any]:
     """Read matrices: each of a stack is one."""
     found = _inputs.read_representations(paths, None if key is None else [key], None, "0")
     return list(found.values())
+
+
+def _files_of(folder: Path) -> list[Path]:
+    """Return what a monitor keeps, which no output may replace."""
+    return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def _pairs(about: list[str] | None) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 # These mark what is asked; the order decides between equal effects.
 from shesha.doubting import cluster_doubts, confounder_doubts, feature_doubts, pair_doubts, row_doubts, tie_doubts
+from shesha.doubting._registry import marked_functions
 from shesha.doubting.doubts import check_known_quantities, doubts, find_doubts, find_pair_doubts
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "feature_doubts",
     "find_doubts",
     "find_pair_doubts",
+    "marked_functions",
     "pair_doubts",
     "row_doubts",
     "tie_doubts",

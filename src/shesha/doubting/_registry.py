@@ -38,6 +38,11 @@ def doubt(name: str, *, of: Of = "rows", cheap: bool = False) -> Callable[[Asks]
     return mark
 
 
+def marked_functions() -> list[Asks]:
+    """Return every marked function, by which stores recognise the code behind doubts."""
+    return [one.asks for one in _marked.values()]
+
+
 def raise_doubts(subject: Subject, *, only_cheap: bool = False) -> tuple[Doubt, ...]:
     """All doubts that a subject raises, the largest effect first."""
     kind = "pair" if subject.is_pair else "rows"

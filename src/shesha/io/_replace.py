@@ -21,11 +21,12 @@ def replace_path(target: Path, *, overwrite: bool, folder: bool) -> Iterator[Pat
 
     If anything goes wrong, what was there stays, and nothing is left behind. A link stays a link, to what is new.
     """
-    target = target.resolve()
+    stream = not folder and atomic_files.is_stream(target)
+    target = target if stream else target.resolve()
     _require_replaceable(target, folder)
     with _folder(target) if folder else atomic_files.replacing(target) as draft:
         yield draft
-        if os.path.lexists(target) and not overwrite:
+        if os.path.lexists(target) and not (overwrite or stream):
             raise FileExistsError(f"path must be new unless overwrite=True, got {target}")
 
 

@@ -15,13 +15,14 @@ from types import CodeType
 from typing import Any
 
 _LIBRARY = "shesha"
-FOLLOWED = ("_arrays", "_random", "kernels", "measures", "nulls", "views")
-"""Parts of the library whose modules count where they are imported, directly or through others."""
+FOLLOWED = ("inputs", "kernels", "measures", "nulls", "support.arrays", "support.seeds", "views")
+"""Rooms and modules of the library that count where they are imported, directly or through others."""
 _NEUTRAL = {"shesha.kernels.threads", "shesha.measures.registry"}
 """Modules that change no number: how work is spread, how measures are declared and found."""
 _TOLD = {"caveats", "formula", "reference"}
 """Arguments that people read."""
-_COMPILED = {"shesha.kernels.native": "native.c"}
+_COMPILED = "shesha.kernels.native"
+"""The package with the sources of the compiled code: any of its loops may be called by name."""
 _LENGTH = 12
 
 
@@ -73,8 +74,7 @@ def _is_library(module: str) -> bool:
 
 
 def _counts(module: str, follow: Collection[str]) -> bool:
-    parts = module.split(".")
-    return len(parts) > 1 and parts[0] == _LIBRARY and parts[1] in follow and module not in _NEUTRAL
+    return module not in _NEUTRAL and any(f"{module}.".startswith(f"{_LIBRARY}.{part}.") for part in follow)
 
 
 @lru_cache(maxsize=256)
@@ -151,14 +151,13 @@ def _tree(module: str) -> ast.Module:
 def _normalised_source(module: str) -> str:
     """Return what counts of a module of the library, compiled code that it calls included."""
     text = _plain_module(_tree(module))
-    if module in _COMPILED:
-        text += _plain_c(_path(module).with_name(_COMPILED[module]))
+    if module == _COMPILED:
+        folder = _path(module).parent
+        text += "".join(_plain_c(path) for path in sorted([*folder.glob("*.c"), *folder.glob("*.h")]))
     return text
 
 
 def _plain_c(path: Path) -> str:
-    if not path.exists():
-        return ""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     return " ".join(text.split())
 

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
+import stat
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 DRAFT = ".part"
 """Ends the name of a file that is being written."""
+_LONGEST = 200
+"""Bytes of the file's name that its draft's name keeps: file systems allow 255 in all."""
+_DEVICES = ("/dev/", "/proc/")
+"""Where names stand for open files and devices: /dev/stdout may lead to a regular file that the shell holds open."""
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield another name beside the file; what is written there takes the file's place, unless an error comes first.
+
+    The new file keeps the mode and the owner of the one that it replaces. A link stays a link: the file that it leads
+    to is replaced. A pipe or a device is written to, once the draft is whole.
 
     Parameters
     ----------
@@ -23,7 +34,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     Yields
     ------
     Path
-        The draft, of a name that no other process writes to. A process that is killed leaves it behind.
+        The draft, of a name that no other thread or process writes to. A process that is killed leaves it behind.
+
+    Raises
+    ------
+    PermissionError
+        If the file is there and its mode forbids everyone to write it.
 
     Examples
     --------
@@ -37,12 +53,58 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     '1 2 3'
     """
     place = Path(path)
-    draft = place.with_name(f"{place.name}.{os.getpid()}{DRAFT}")
-    try:
+    require_replaceable(place)
+    with _through(place) if is_stream(place) else _renamed(place.resolve()) as draft:
         yield draft
+
+
+def is_stream(place: Path) -> bool:
+    """Whether a name stands for a pipe, a device or an open file, which can be written to but not replaced."""
+    if str(place.absolute()).startswith(_DEVICES):
+        return True
+    return place.exists() and not place.is_file() and not place.is_dir()
+
+
+def require_replaceable(place: Path) -> None:
+    """Refuse to replace a file that nobody may write, whoever asks."""
+    if place.is_file() and not is_stream(place) and not place.stat().st_mode & 0o222:
+        raise PermissionError(f"the file to write must be writable, got {place}, which is read-only")
+
+
+@contextmanager
+def _through(place: Path) -> Iterator[Path]:
+    """Yield a draft elsewhere, and copy it into the stream."""
+    with tempfile.TemporaryDirectory() as folder:
+        draft = Path(folder) / place.name
+        yield draft
+        with draft.open("rb") as source, place.open("wb") as target:
+            shutil.copyfileobj(source, target)
+
+
+@contextmanager
+def _renamed(place: Path) -> Iterator[Path]:
+    """Yield a draft beside the file, of its mode and owner, and rename it."""
+    kept = os.fsencode(place.name)[:_LONGEST].decode(errors="ignore")
+    draft = place.with_name(f"{kept}.{os.getpid()}.{secrets.token_hex(4)}{DRAFT}")
+    earlier = place.stat() if place.exists() else None
+    try:
+        if earlier is not None:
+            # Before there is any content, so that nobody reads what only its owner might.
+            draft.touch(mode=0o600)
+        yield draft
+        if earlier is not None:
+            _take_over(draft, earlier)
         draft.replace(place)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _take_over(draft: Path, earlier: os.stat_result) -> None:
+    """Give the draft the owner and the mode of the earlier file, as far as this user may."""
+    if hasattr(os, "chown"):
+        with suppress(PermissionError):
+            os.chown(draft, earlier.st_uid, earlier.st_gid)
+    draft.chmod(stat.S_IMODE(earlier.st_mode))
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
