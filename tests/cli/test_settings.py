@@ -28,6 +28,8 @@ def test_the_nearest_file_counts(tmp_path):
     assert find_settings(inner)[1] == {"seed": 3}
     (tmp_path / "a" / "pyproject.toml").write_text("no TOML [")
     assert find_settings(inner)[1] == {"seed": 3}
+    (tmp_path / "a" / "pyproject.toml").write_text("x = " + "[" * 5_000 + "]" * 5_000)
+    assert find_settings(inner)[1] == {"seed": 3}
     (tmp_path / "a" / "shesha.toml").write_text("seed = 4\n")
     assert find_settings(inner)[1] == {"seed": 4}
 
@@ -52,6 +54,7 @@ def test_values_reach_every_command_that_has_the_option_and_tables_win(tmp_path)
         ("[audit]\nseed = [1]", r"audit\.seed must be one value, got \[1\]"),
         ("version = true", r"version must be an option"),
         ("seed = ", r"shesha\.toml must be TOML, got "),
+        ("seed = " + "[" * 5_000 + "]" * 5_000, "nested too deeply"),
     ],
 )
 def test_what_the_command_line_could_not_say_is_refused(text, message, tmp_path):

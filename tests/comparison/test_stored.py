@@ -366,7 +366,7 @@ def test_a_store_of_another_version_is_refused(folder, store):
     connection = sqlite3.connect(store, isolation_level=None)
     connection.execute("UPDATE about SET value = '99' WHERE name = 'schema'")
     connection.close()
-    with pytest.raises(ValueError, match="store must have layout 1, got 99 in"):
+    with pytest.raises(ValueError, match="store must have layout 2, got 99 in"):
         compare_all(folder, "MagDiff", store=store)
 
 

@@ -9,7 +9,8 @@ from dataclasses import FrozenInstanceError, fields, replace
 
 import pytest
 
-from shesha.results import Audit, Chance, DriftPath, Estimate, Faults, RepresentationAudit
+import shesha
+from shesha.results import Audit, Chance, DriftPath, Estimate, Faults, LabelClasses, RepresentationAudit
 from shesha.results.base import Result
 
 NAN = float("nan")
@@ -175,3 +176,19 @@ def test_the_ranking_leaves_out_what_has_no_score_and_keeps_the_order_of_ties():
     )
     assert Audit(found).ranking == ("high", "tie", "other tie", "low", "negative")
     assert math.isnan(Audit(found)["nan"].feature_split.value)
+
+
+def test_a_file_nested_too_deeply_is_refused(tmp_path):
+    path = tmp_path / "deep.json"
+    for depth in (2_000, 200_000):
+        path.write_text('{"format": 1, "result": ' + "[" * depth + "]" * depth + "}")
+        with pytest.raises(ValueError, match="path must hold a result that `save` wrote, got"):
+            shesha.load(path)
+
+
+def test_a_file_whose_names_and_numbers_disagree_is_refused(tmp_path):
+    labels = LabelClasses(("a", "b"), (3, 4))
+    path = labels.save(tmp_path / "labels.json")
+    path.write_text(path.read_text().replace('["a", "b"]', '["a"]'))
+    with pytest.raises(ValueError, match="result must have as many names as sizes, got 1 names, 2 sizes"):
+        shesha.load(path)

@@ -83,7 +83,7 @@ def test_a_store_of_another_version_is_refused(path):
     connection.execute("UPDATE about SET value = '99' WHERE name = 'schema'")
     connection.close()
     with pytest.raises(
-        StoreError, match=r"store must have layout 1, got 99 in .*a\.sqlite: .*another version of shesha"
+        StoreError, match=r"store must have layout 2, got 99 in .*a\.sqlite: .*another version of shesha"
     ):
         ResultStore(path)
 
@@ -231,5 +231,31 @@ def test_a_layout_that_is_read_is_not_changed(path):
         pass
     before = path.read_bytes()
     with ResultStore(path, create=False) as store:
-        assert sqlite.about(store._connection) == {"schema": "1", "program": "results"}
+        assert sqlite.about(store._connection) == {"schema": "2", "program": "results"}
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("value", [b"\x00\x01", "null", "[]", "{}", "NaN", "", "00000000[1]", 7])
+def test_a_value_that_was_altered_is_refused(path, value):
+    with ResultStore(path) as store:
+        store.put("number", {"a": "[1.5]"})
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE result SET value = ?", (value,))
+    connection.commit()
+    connection.close()
+    expected = rf"got {path}, which is damaged \(number a\): delete it, or give another file with --store"
+    with ResultStore(path, create=False) as store:
+        with pytest.raises(sqlite.StoreError, match=expected):
+            store.get("number", "a")
+        with pytest.raises(sqlite.StoreError, match=expected):
+            dict(store.items("number"))
+
+
+def test_a_file_with_overwritten_pages_is_refused(path):
+    with ResultStore(path) as store:
+        store.put("number", {str(key): "1" * 3000 for key in range(50)})
+    content = bytearray(path.read_bytes())
+    content[8192:] = b"\xff" * (len(content) - 8192)
+    path.write_bytes(content)
+    with ResultStore(path, create=False) as store, pytest.raises(sqlite.StoreError, match="which is damaged"):
+        dict(store.items("number"))

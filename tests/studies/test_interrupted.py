@@ -114,7 +114,7 @@ def test_a_store_of_another_layout_is_refused_and_stays_as_it_is(tmp_path):
     place = tmp_path / "studies.sqlite"
     with closing(sqlite3.connect(place)) as connection, connection:
         connection.execute("UPDATE about SET value = '99' WHERE name = 'schema'")
-    expected = r"store must have layout 1, got 99 in .*: it was written by another version of shesha; .*--out\), or use"
+    expected = r"store must have layout 2, got 99 in .*: it was written by another version of shesha; .*--out\), or use"
     for asked in (lambda: run([MINE], out=tmp_path), lambda: write_page(MINE, tmp_path)):
         with pytest.raises(ValueError, match=expected):
             asked()

@@ -115,7 +115,7 @@ class Store:
 
     def keys(self) -> dict[Place, str]:
         """Return the keys of the planned models by domain, data set, architecture, kind, degree and seed."""
-        return {tuple(row[:6]): row[6] for row in self._connection.execute("SELECT * FROM plan")}
+        return {tuple(row[:6]): row[6] for row in self.query("SELECT * FROM plan")}
 
     def add_entries(self, entries: Iterable[Entry]) -> None:
         """Write which measures take part; of one that is there in another version, the new one counts from now on."""
@@ -125,7 +125,7 @@ class Store:
 
     def entries(self) -> list[Entry]:
         """Return the measures that took part, in the order of their names."""
-        found = self._connection.execute("SELECT measure, version, closer, symmetric FROM entry ORDER BY measure")
+        found = self.query("SELECT measure, version, closer, symmetric FROM entry ORDER BY measure")
         return [Entry(name, version, closer, bool(symmetric)) for name, version, closer, symmetric in found]
 
     def add_model(self, model: Model, trained: Trained) -> None:
@@ -143,8 +143,10 @@ class Store:
 
     def models(self) -> dict[str, Trained]:
         """Return what became of the models, by key."""
-        found = self._connection.execute("SELECT key, accuracy, seconds, reason FROM model")
-        return {key: Trained(key, accuracy, seconds, reason) for key, accuracy, seconds, reason in found}
+        found = self.query("SELECT key, accuracy, seconds, reason FROM model")
+        return {
+            key: Trained(key, *self._numbers(accuracy, seconds), reason) for key, accuracy, seconds, reason in found
+        }
 
     def add_cells(self, cells: Iterable[Cell]) -> None:
         """Write comparisons; one that is there already stays as it is."""
@@ -154,13 +156,14 @@ class Store:
 
     def stored_comparisons(self) -> set[tuple[str, str, str, str]]:
         """Return the comparisons that are there: first, second, measure, version."""
-        return set(self._connection.execute("SELECT first, second, measure, version FROM cell"))
+        return set(self.query("SELECT first, second, measure, version FROM cell"))
 
     def cells(self, measure: str, version: str) -> dict[tuple[str, str], Cell]:
         """Return the comparisons by one measure, by pair."""
         # The first layout has no column for rows left out.
         query = "SELECT * FROM cell WHERE measure = ? AND version = ?"
-        return {row[:2]: Cell(*row) for row in self._connection.execute(query, (measure, version))}
+        found = self.query(query, (measure, version))
+        return {row[:2]: Cell(*row[:4], *self._numbers(*row[4:6]), *row[6:]) for row in found}
 
     def forget_failures(self) -> int:
         """Remove the models and comparisons that have no value, so that the next run tries them again."""
@@ -177,11 +180,18 @@ class Store:
 
     def differences(self) -> dict[tuple[str, str], Difference]:
         """Return how much outputs differ, by pair of models."""
-        return {row[:2]: Difference(*row) for row in self._connection.execute("SELECT * FROM output")}
+        return {row[:2]: Difference(*row) for row in self.query("SELECT * FROM output")}
 
     def query(self, text: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
         """Read anything else."""
-        return self._connection.execute(text, tuple(values)).fetchall()
+        with sqlite.reading(self.path):
+            return self._connection.execute(text, tuple(values)).fetchall()
+
+    def _numbers(self, *values: Any) -> tuple[Any, ...]:
+        """Return numbers that were read, NULL being none; SQLite keeps whatever another program writes."""
+        if strange := [value for value in values if not isinstance(value, int | float | None)]:
+            raise sqlite.damaged(self.path, f"{strange[0]!r:.40} in the place of a number")
+        return values
 
 
 def model_place(model: Model) -> Place:

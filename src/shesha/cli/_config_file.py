@@ -37,7 +37,7 @@ def find_settings(folder: Path) -> tuple[Path, Settings] | None:
         if (place / SHARED).is_file():
             try:
                 tools = tomllib.loads((place / SHARED).read_text(encoding="utf-8")).get("tool", {})
-            except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError):
+            except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, RecursionError):
                 continue
             if isinstance(tools, dict) and isinstance(tools.get("shesha"), dict):
                 return place / SHARED, tools["shesha"]
@@ -49,6 +49,8 @@ def _read(path: Path) -> Settings:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} must be TOML, got {error}") from error
+    except RecursionError as error:
+        raise ValueError(f"{path} must be TOML of options and tables, got one nested too deeply") from error
 
 
 def default_map(program: Any, settings: Settings, path: Path) -> dict[str, Any]:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 class Result:
     """What every result can do: become plain values, a table, JSON and a file, print, and equal another."""
 
+    ALIGNED: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """Groups of fields of equal length; files in which they differ are refused."""
+
     aliases: ClassVar[tuple[str, ...]] = ()
     """Second names of fields, which plain values have as well."""
 

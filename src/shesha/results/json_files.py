@@ -75,7 +75,10 @@ def load(path: str | os.PathLike[str]) -> Any:
             f"path must hold a result of format {FORMAT}, which shesha {__version__} reads, got format "
             f"{content['format']!r} in {path}, saved by shesha {content.get('shesha')}: load it with that version"
         )
-    found = _decode(content["result"], "result")
+    try:
+        found = _decode(content["result"], "result")
+    except RecursionError as error:
+        raise ValueError(f"path must hold a result that `save` wrote, got JSON nested too deeply in {path}") from error
     if not isinstance(found, Result):
         raise ValueError(f"path must hold a saved result, got {type(found).__name__} in {path}")
     return found
@@ -197,7 +200,18 @@ def _as_result(plain: dict[str, Any], where: str) -> Result:
         values[name] = _decode(one, f"{where}.{name}")
         if not fits(values[name], types[name]):
             raise ValueError(f"{where}.{name} must be {own[name].type}, got {values[name]!r:.60}")
-    return kind(**values)
+    made = kind(**values)
+    _require_aligned(made, where)
+    return made
+
+
+def _require_aligned(result: Result, where: str) -> None:
+    """Refuse fields that belong together and are not of one length: a name would stand for another's number."""
+    for group in result.ALIGNED:
+        lengths = {name: len(getattr(result, name)) for name in group}
+        if len(set(lengths.values())) > 1:
+            listed = ", ".join(f"{length} {name}" for name, length in lengths.items())
+            raise ValueError(f"{where} must have as many {' as '.join(group)}, got {listed}")
 
 
 def _as_array(plain: dict[str, Any], where: str) -> np.ndarray[Any, Any]:

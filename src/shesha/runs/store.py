@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from shesha.runs.locks import lock_for_writing
 from shesha.support import argument_types as kinds
@@ -15,7 +16,7 @@ from shesha.support import sqlite as sqlite
 
 LAYOUT = sqlite.Layout(
     "`shesha compare --store` or `shesha study run`",
-    "1",
+    "2",
     (
         """CREATE TABLE result (
     kind TEXT, key TEXT, value TEXT NOT NULL, PRIMARY KEY (kind, key)
@@ -24,13 +25,19 @@ LAYOUT = sqlite.Layout(
     program="results",
 )
 _LAST = "\U0010ffff"
+_SEAL = 8
+"""Characters of the checksum in front of each text."""
+
+
+def _sealed(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}{text}"
 
 
 class ResultStore:
     """Texts (of JSON, say) by kind and key, in one SQLite file or, without a path, in memory.
 
     A process that is killed at any moment leaves all that `put` had returned from. One process writes at a time: see
-    `writing`.
+    `open_for_writing`. Each text is kept with a checksum, so that what was altered since is refused, not used.
 
     Parameters
     ----------
@@ -42,7 +49,7 @@ class ResultStore:
     Raises
     ------
     StoreError
-        If the file is of another kind or version.
+        If the file is of another kind or version, or damaged.
 
     Examples
     --------
@@ -74,19 +81,29 @@ class ResultStore:
     def put(self, kind: str, values: Mapping[str, str]) -> None:
         """Write texts under their keys, all or nothing; earlier ones of these keys are replaced."""
         with sqlite.transaction(self._connection, self.path):
-            rows = ((kind, key, value) for key, value in values.items())
+            rows = ((kind, key, _sealed(value)) for key, value in values.items())
             self._connection.executemany("INSERT OR REPLACE INTO result VALUES (?, ?, ?)", rows)
 
     def get(self, kind: str, key: str) -> str | None:
         """Return the text under a key, None if there is none."""
         query = "SELECT value FROM result WHERE kind = ? AND key = ?"
-        found = self._connection.execute(query, (kind, key)).fetchone()
-        return None if found is None else str(found[0])
+        with sqlite.reading(self.path):
+            found = self._connection.execute(query, (kind, key)).fetchone()
+        return None if found is None else self._opened(kind, key, found[0])
 
     def items(self, kind: str, prefix: str = "") -> Iterator[tuple[str, str]]:
         """Yield keys and texts of a kind, in the order of the keys; those of keys that begin with the prefix."""
         query = "SELECT key, value FROM result WHERE kind = ? AND key >= ? AND key < ? ORDER BY key"
-        yield from self._connection.execute(query, (kind, prefix, prefix + _LAST))
+        with sqlite.reading(self.path):
+            for key, value in self._connection.execute(query, (kind, prefix, prefix + _LAST)):
+                yield key, self._opened(kind, key, value)
+
+    def _opened(self, kind: str, key: str, value: Any) -> str:
+        """Return the text of a stored value, if it is still the one that was written."""
+        text = value[_SEAL:] if isinstance(value, str) else ""
+        if not isinstance(value, str) or _sealed(text) != value:
+            raise sqlite.damaged(self.path, f"{kind} {key:.40}")
+        return text
 
     def forget(self, kind: str, keys: Iterable[str]) -> None:
         """Remove what stands under keys, where there is something."""

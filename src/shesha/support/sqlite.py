@@ -133,6 +133,23 @@ def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what SQLite says of a damaged file into an error that names the file."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise damaged(path, str(error)) from error
+
+
+def damaged(path: Path, finding: str) -> StoreError:
+    """Return the error of a store that does not hold what was written."""
+    return StoreError(
+        f"store must hold what was written to it, got {path}, which is damaged ({finding}): delete it, or give another "
+        "file with --store (studies: another folder with --out)"
+    )
+
+
 def require_place(path: Path, writer: str) -> None:
     """Refuse a path where no store of this writer can be, before anything is written."""
     if path.is_dir():

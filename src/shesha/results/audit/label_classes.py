@@ -14,6 +14,8 @@ _NAMED = 4
 class LabelClasses(Result):
     """The classes of the labels, in the order of their names, and how many rows each has."""
 
+    ALIGNED = (("names", "sizes"),)
+
     names: tuple[str, ...]
     sizes: tuple[int, ...]
     column: str = ""

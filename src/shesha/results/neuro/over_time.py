@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 class OverTime(BesideNull):
     """Agreement of the distances at every time with those at every other; the null is that of the largest of all."""
 
+    ALIGNED = (("times", "values"),)
+
     times: tuple[float, ...]
     values: tuple[tuple[float, ...], ...]
     """Between halves of the trials: at times i and j."""

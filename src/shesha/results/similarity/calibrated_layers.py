@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class CalibratedLayers(BesideNull):
     """What is reported of a grid of layers, beside the same of grids with rows matched at random."""
 
+    ALIGNED = (("rows", "grid"),)
+
     measure: str
     closer: str
     aggregate: str

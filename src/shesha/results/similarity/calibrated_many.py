@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 class CalibratedMany(Result):
     """Several pairs, each beside its null, with p-values corrected for the number of tests."""
 
+    ALIGNED = (("pairs", "results", "holm", "benjamini_hochberg"),)
+
     pairs: tuple[str, ...]
     results: tuple[Calibrated, ...]
     holm: tuple[float, ...]

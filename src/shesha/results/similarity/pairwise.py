@@ -75,6 +75,8 @@ class _Tabled:
 class PairwiseComparison(_Tabled, Result):
     """All pairs of several representations of the same inputs, by several measures."""
 
+    ALIGNED = (("names", "shapes"),)
+
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
     scores: tuple[PairScore, ...]

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 class DriftPath(Result):
     """Drift of each representation in a sequence."""
 
+    ALIGNED = (("names", "from_first", "from_previous"),)
+
     names: tuple[str, ...]
     from_first: tuple[float, ...]
     from_previous: tuple[float, ...]
