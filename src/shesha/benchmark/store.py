@@ -145,7 +145,8 @@ class Store:
         """Return what became of the models, by key."""
         found = self.query("SELECT key, accuracy, seconds, reason FROM model")
         return {
-            key: Trained(key, *self._numbers(accuracy, seconds), reason) for key, accuracy, seconds, reason in found
+            key: Trained(key, self._number(accuracy), self._number(seconds), reason)
+            for key, accuracy, seconds, reason in found
         }
 
     def add_cells(self, cells: Iterable[Cell]) -> None:
@@ -163,7 +164,7 @@ class Store:
         # The first layout has no column for rows left out.
         query = "SELECT * FROM cell WHERE measure = ? AND version = ?"
         found = self.query(query, (measure, version))
-        return {row[:2]: Cell(*row[:4], *self._numbers(*row[4:6]), *row[6:]) for row in found}
+        return {row[:2]: Cell(*row[:4], *map(self._number, row[4:6]), *row[6:]) for row in found}
 
     def forget_failures(self) -> int:
         """Remove the models and comparisons that have no value, so that the next run tries them again."""
@@ -187,11 +188,11 @@ class Store:
         with sqlite.reading(self.path):
             return self._connection.execute(text, tuple(values)).fetchall()
 
-    def _numbers(self, *values: Any) -> tuple[Any, ...]:
-        """Return numbers that were read, NULL being none; SQLite keeps whatever another program writes."""
-        if strange := [value for value in values if not isinstance(value, int | float | None)]:
-            raise sqlite.damaged(self.path, f"{strange[0]!r:.40} in the place of a number")
-        return values
+    def _number(self, value: Any) -> Any:
+        """Return a number that was read, NULL being none; SQLite keeps whatever another program writes."""
+        if not isinstance(value, int | float | None):
+            raise sqlite.damaged(self.path, f"{value!r:.40} in the place of a number")
+        return value
 
 
 def model_place(model: Model) -> Place:
