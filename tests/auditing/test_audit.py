@@ -27,6 +27,8 @@ def test_numbers_are_those_of_the_functions_called_alone(layers, classes, quick_
         assert tuple(found[name].supervised) == SUPERVISED
         for score, own in found[name].supervised.items():
             chosen = {"metric": metric} if score == "label_conditioned_split" else {}
+            if score == "supervised_alignment":
+                chosen = {"pairs": pairs}
             assert own == estimate(X, classes, score, seed=11, **INTERVAL, **chosen)
             assert own.low <= own.value <= own.high
     first, middle, last = layers.values()

@@ -14,7 +14,7 @@ N = 400
 
 
 def correlated(rng, n=N, rho=0.6):
-    return multivariate_normal([0, 0], [[1, rho], [rho, 1]]).rvs(n, random_state=rng).T
+    return np.ascontiguousarray(multivariate_normal([0, 0], [[1, rho], [rho, 1]]).rvs(n, random_state=rng).T)
 
 
 def leave_one_out(a, b):

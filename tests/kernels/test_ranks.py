@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, rankdata, spearmanr
 
-from shesha.kernels import ranks
+from shesha.kernels import native, ranks
 
 SMALL = 1e-12
 
@@ -46,6 +46,26 @@ def test_midranks_are_scipys_from_zero_with_their_sum_of_squares(values):
     expected = rankdata(values) - 1
     assert np.array_equal(found, expected)
     assert variance == pytest.approx(((expected - expected.mean()) ** 2).sum(), abs=1e-9)
+
+
+@pytest.mark.parametrize("is_native", [True, False])
+@pytest.mark.parametrize("bits", [8, 12, 16, 52])
+@pytest.mark.parametrize("decimals", [2, 5, 16])
+def test_keys_that_are_too_coarse_are_made_up_for(rng, monkeypatch, bits, decimals, is_native):
+    monkeypatch.setattr(ranks, "_KEY_BITS", bits)
+    if not is_native:
+        monkeypatch.setattr(native, "is_available", lambda: False)
+    a, b = np.round(rng.standard_normal((2, 3000)), decimals)
+    b += a
+    assert ours(a, b) == pytest.approx(textbook(a, b), abs=SMALL)
+    assert np.array_equal(ranks.midranks(a.copy())[0], rankdata(a) - 1)
+
+
+def test_one_extreme_value_costs_no_exactness(rng):
+    a, b = rng.standard_normal((2, 200_000))
+    b += a
+    a[7] = 1e12
+    assert ours(a, b) == pytest.approx(textbook(a, b), abs=SMALL)
 
 
 @pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-300, 1e-12, 1.0, 1e12, 1e300])

@@ -9,6 +9,7 @@ import pytest
 
 import shesha
 from shesha.stability.estimators import sampled_pairs, split_scores
+from shesha.support.memory import MemoryBudgetError
 from shesha.views import SampledHalves
 
 METRICS = ["cosine", "correlation", "euclidean"]
@@ -108,6 +109,28 @@ def test_too_little_memory_for_all_pairs_means_sampled_ones(low_rank, monkeypatc
     assert found.n_pairs == 44_850
     assert "44,850 random pairs of the 44,850 were used" in found.warnings[0]
     assert abs(found.value - exact) < 4 * found.pair_error
+
+
+def test_many_rows_are_scored_on_random_pairs_and_on_all_when_asked(low_rank, monkeypatch):
+    monkeypatch.setattr(sampled_pairs, "DEFAULT_PAIRS", 2_000)
+    X, y = low_rank(80, 8), np.arange(80) % 3
+    for variant, labels in (("feature_split", None), ("supervised_alignment", y)):
+        sampled = shesha.estimate(X, labels, variant, seed=0)
+        exact = shesha.estimate(X, labels, variant, pairs="all", seed=0)
+        assert (sampled.pair_error > 0, exact.pair_error) == (True, 0)
+        assert exact.n_pairs == 80 * 79 / 2
+        assert abs(sampled.value - exact.value) < 5 * sampled.pair_error
+    assert exact.value == shesha.supervised_alignment(X, y, max_samples=None)
+    assert shesha.estimate(X, pairs="all", seed=0).value == shesha.feature_split(X, seed=0)
+    assert shesha.estimate(X, pairs=10**9, seed=0) == shesha.estimate(X, pairs="all", seed=0)
+
+
+def test_more_pairs_than_memory_holds_are_refused(low_rank, monkeypatch):
+    monkeypatch.setenv("SHESHA_MEMORY", "2M")
+    X, y = low_rank(2_000, 8), np.arange(2_000) % 3
+    for variant, labels in (("feature_split", None), ("supervised_alignment", y)):
+        with pytest.raises(MemoryBudgetError, match=r"1,999,000 pairs of rows must fit .*ask for fewer pairs"):
+            shesha.estimate(X, labels, variant, pairs="all")
 
 
 def test_undefined_pairs_are_left_out_and_counted(low_rank):

@@ -21,6 +21,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric
 from shesha.nulls.permutations import nonempty_arguments
 from shesha.results import Audit, DriftPath, LabelClasses, RepresentationAudit
+from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.stability.evaluation import resolve_design
 from shesha.support.arrays import shape_of
 from shesha.support.layer_axis import LayerAxis, split_layers
@@ -49,7 +50,7 @@ def audit(
     confidence: float = 0.95,
     n_bootstrap: int = 200,
     n_permutations: int = 200,
-    pairs: int | None = None,
+    pairs: PairCount = None,
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     within: ArrayLike | None = None,
@@ -84,8 +85,9 @@ def audit(
         Of the intervals, in (0, 1).
     n_bootstrap, n_permutations : int
         Resamples behind each interval, and random matchings behind the chance level; 0 for none.
-    pairs : int, optional
-        Use exactly this many random pairs of rows in the split scores, or all if there are no more (see `estimate`).
+    pairs : int or 'all', optional
+        Use exactly this many random pairs of rows, or all; default: all up to 1,414 rows, 1,000,000 random ones
+        beyond (see `estimate`).
     blocks, groups, within, shift, block_length
         Which rows may take each other's place, and which are resampled together: as for `shesha.nulls.exchange`. Where
         none is given and rows look dependent, the report says so and what to pass.
@@ -130,7 +132,7 @@ def audit(
         confidence=check.fraction(confidence, "confidence", closed=False),
         n_bootstrap=check.count(n_bootstrap, "n_bootstrap", minimum=0),
         n_permutations=_draws(n_permutations),
-        pairs=check.optional_count(pairs, "pairs", minimum=100),
+        pairs=check_pairs(pairs),
         seed=int(seed) if isinstance(seed, int | np.integer) else seed,
         design={
             "blocks": blocks,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -59,7 +59,10 @@ def audit_command(
     quick: Annotated[
         bool, typer.Option("--quick", help=f"A first look: {_QUICK} resamples and matchings instead of 200.")
     ] = False,
-    pairs: Annotated[int | None, typer.Option(help="Use this many random pairs of rows instead of all.")] = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(help="Random pairs of rows to use, or all; default: all up to 1,414 rows, else 1,000,000."),
+    ] = None,
     blocks: _design_options.Blocks = None,
     groups: _design_options.Groups = None,
     within: _design_options.Within = None,
@@ -122,7 +125,7 @@ def audit_command(
         confidence=confidence,
         n_bootstrap=bootstrap,
         n_permutations=permutations,
-        pairs=pairs,
+        pairs=_pair_count(pairs),
         **exchanged.design,
         layer_axis=None,
         seed=seed,
@@ -137,6 +140,15 @@ def audit_command(
     show(found, outputs, [*files, *named], _outputs.describe_inputs(files, model))
     if quick:
         typer.echo("shesha: a first look (--quick): without it intervals are firmer and p-values finer", err=True)
+
+
+def _pair_count(pairs: str | None) -> int | Literal["all"] | None:
+    """Read --pairs: a number or all."""
+    if pairs is None or pairs == "all":
+        return "all" if pairs else None
+    if not pairs.isdecimal():
+        raise ValueError(f"--pairs must be a number or all, got {pairs!r}")
+    return int(pairs)
 
 
 def _file_and_column(labels: str | None, column: str | None) -> tuple[str | None, str | None]:

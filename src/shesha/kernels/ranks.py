@@ -4,8 +4,8 @@ Values that are equal in exact arithmetic differ by rounding once computed, and 
 noise. So values closer than the rounding level (`tolerance`) tie, and tied values share their mean rank.
 
 A value becomes a fixed-point key, key and index one integer, and sorting these integers gives the
-order. Where the keys are coarser than the tolerance, the possible error is bounded, and the values
-themselves are sorted if the bound is too large.
+order. Where the keys are coarser than the tolerance, the possible error is bounded; if the bound is too
+large, values whose keys are close are sorted themselves.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _KEY_BITS = 52
 """A double in [1, 2) has 52 fraction bits: its bit pattern is the fixed-point key."""
 _MAX_ERROR = 5e-10
 """Largest error in a rank correlation that keys coarser than the tolerance may cause."""
+_FEW_CLOSE = 0.25
+"""Share of the values whose keys are close, above which sorting all values takes less time."""
 _AT_ONCE = 1 << 18
 """Entries that a thread packs, or writes to their places, at a time."""
 _CACHED = 1 << 21
@@ -185,16 +187,16 @@ def order_values(values: Vector, tolerance: float, keys: Keys) -> Ordering:
         ties = _group_starts(keys >> np.uint64(form.index_bits), np.uint64(form.gap)) if squares > 0 else None
         keys &= np.uint64((1 << form.index_bits) - 1)
         return _ordering_with_ties(keys.view(np.intp), ties)
-    if not _may_stay(squares, form, spread, tolerance, n):
-        return _exact_ordering(values, tolerance)
-    return _ordering_with_ties(keys.view(np.intp), None)
+    if _may_stay(squares, form, spread, tolerance, n):
+        return _ordering_with_ties(keys.view(np.intp), None)
+    return _sort_close_values(values, form, tolerance, keys)
 
 
 def _fixed_point(values: Vector, spread: tuple[float, float], tolerance: float) -> FixedPoint | None:
     """Return how values become integers; None where they cannot, or all tie."""
     low, high = spread
     index_bits = max(1, (len(values) - 1).bit_length())
-    key_bits = min(_KEY_BITS, 63 - index_bits)
+    key_bits = min(_KEY_BITS, 64 - index_bits)
     step = (high - low) * 2.0**-key_bits
     # Denormal numbers cannot be scaled.
     if not (high - low > tolerance and np.finfo(float).tiny < step < np.inf):
@@ -213,7 +215,12 @@ def _may_stay(squares: float, form: FixedPoint, spread: tuple[float, float], tol
     """Whether linked positions may stay as they fall: in a run of t of them each moves by t / 2 at most."""
     if squares == 0:
         return True
-    return _step(form, spread) > tolerance and 3 * squares / float(n) ** 2 <= _MAX_ERROR
+    return _step(form, spread) > tolerance and _is_negligible(squares, n)
+
+
+def _is_negligible(squares: float, n: int) -> bool:
+    """Whether runs of positions whose lengths have this sum of squares hardly change a rank correlation."""
+    return 3 * squares / float(n) ** 2 <= _MAX_ERROR
 
 
 def _sort_keys(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) -> float:
@@ -259,6 +266,36 @@ def _exact_ordering(values: Vector, tolerance: float) -> Ordering:
     ordered = values[order]
     linked = bool((np.diff(ordered) <= tolerance).any())
     return _ordering_with_ties(order, _group_starts(ordered, np.float64(tolerance)) if linked else None)
+
+
+def _sort_close_values(values: Vector, form: FixedPoint, tolerance: float, keys: Keys) -> Ordering:
+    """Sort by keys, then the values whose keys are close by themselves: others differ by more than the tolerance."""
+    (radix.sort_keys if native.is_available() else _sort_keys)(values, form, keys, strip=False)
+    links = _links(keys, np.uint64(form.index_bits), np.uint64(form.gap))
+    if len(links) > _FEW_CLOSE * len(values):
+        return _exact_ordering(values, tolerance)
+    keys &= np.uint64((1 << form.index_bits) - 1)
+    order = keys.view(np.intp)
+    is_close = np.zeros(len(values), dtype=bool)
+    is_close[links] = is_close[links + 1] = True
+    close = np.flatnonzero(is_close)
+    indices = order[close]
+    found = values[indices]
+    # Runs lie one after another: a stable sort of all their values sorts each of them.
+    by_value = np.argsort(found, kind="stable")
+    order[close], found = indices[by_value], found[by_value]
+    squares = _squared_runs(np.flatnonzero(np.diff(found) <= tolerance))
+    if _is_negligible(squares, len(values)):
+        return _ordering_with_ties(order, None)
+    return _ordering_with_ties(order, _spread_starts(close, _group_starts(found, np.float64(tolerance)), len(values)))
+
+
+def _spread_starts(positions: Index, starts: Index, n: int) -> Index:
+    """Starts of the groups of all n positions, given those among some positions; each other one is a group."""
+    is_start = np.ones(n, dtype=bool)
+    is_start[positions] = False
+    is_start[positions[starts[:-1]]] = True
+    return np.append(np.flatnonzero(is_start), n)
 
 
 def _group_starts(ordered: NDArray[np.uint64] | Vector, gap: np.uint64 | np.float64) -> Index:

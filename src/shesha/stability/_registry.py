@@ -67,7 +67,7 @@ class Variant:
     require_classes: Callable[[Classes], None] | None = field(default=None, repr=False)
     """Refuses labels that have enough classes and still do not do."""
     samples_pairs: bool = False
-    """Whether its estimator takes `pairs` and `target_se`: rows are then read as they are needed."""
+    """Whether its estimator takes `pairs`, and `target_se` where it averages draws."""
     audited: bool = False
     """Whether it is part of every audit."""
     place: int = 100
@@ -107,6 +107,11 @@ class Variant:
         if self.settings is not None:
             return dict(self.settings)
         return {name: value for name, value in self.options.items() if name not in ("seed", "max_samples")}
+
+    @property
+    def averages_draws(self) -> bool:
+        """Whether more draws make its value more exact, so that `target_se` can be reached."""
+        return "n_draws" in self.estimator_options and self.samples_pairs
 
     @property
     def takes_distances(self) -> bool:

@@ -14,6 +14,7 @@ from shesha.nulls.design_warnings import warn_of_series
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.summary import summarise
 from shesha.results import Chance
+from shesha.stability.estimators.sampled_pairs import PairCount
 from shesha.stability.evaluation import build_request, evaluate
 from shesha.stability.nulls.conditional import conditional_requests
 from shesha.stability.request import Evidence, Request
@@ -28,7 +29,7 @@ def chance(
     *,
     n_permutations: int = 200,
     alpha: float = 0.05,
-    pairs: int | None = None,
+    pairs: PairCount = None,
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     within: ArrayLike | None = None,
@@ -67,9 +68,9 @@ def chance(
         Random matchings K; at least 1 / alpha - 1, or no score could ever be significant.
     alpha : float
         Level of the threshold, in (0, 1).
-    pairs : int, optional
-        Use this many random pairs of rows for the score (as for `estimate`) and about as many for each matching
-        (split scores). Beyond the memory budget the default is 1,000,000 for the score and 100,000 for each matching.
+    pairs : int or 'all', optional
+        Use this many random pairs of rows for the score (as for `estimate`), and at most 100,000 for each matching:
+        a null of fewer pairs is wider, never narrower.
     blocks, groups, within, shift, block_length
         Which rows may take each other's place, and which are resampled together: as for `shesha.nulls.exchange`. Rows
         that depend on one another (cells of a donor, time points) need one of them.

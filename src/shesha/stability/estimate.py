@@ -14,6 +14,7 @@ from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls.permutations import Design
 from shesha.results import Estimate
 from shesha.stability.estimators.intervals import combine_errors
+from shesha.stability.estimators.sampled_pairs import PairCount
 from shesha.stability.evaluation import build_request, evaluate
 from shesha.stability.request import Evidence, Request
 from shesha.support.types import Seed
@@ -31,7 +32,7 @@ def estimate(
     confidence: float = 0.95,
     n_bootstrap: int = 200,
     target_se: float | None = None,
-    pairs: int | None = None,
+    pairs: PairCount = None,
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     within: ArrayLike | None = None,
@@ -48,9 +49,9 @@ def estimate(
     sampling pairs; the squares of their margins add up. With labels, rows are sampled together with their labels, so
     that classes are as large as it happens; where their sizes were chosen, pass blocks=y.
 
-    Rows are never subsampled. The two split scores use all pairs of rows up to the memory budget
-    (a quarter of the machine, or SHESHA_MEMORY); beyond it, or with `pairs`, they use random pairs
-    and report the error that this adds. X may be a memory-mapped file of any length.
+    Rows are never subsampled. The two split scores and the alignment with labels use all pairs of rows up to
+    1,414 rows (1,000,000 pairs). Of more rows they use 1,000,000 random pairs and report the error that this adds,
+    which is small beside those from rows and partitions. X may be a memory-mapped file of any length.
 
     Parameters
     ----------
@@ -70,9 +71,9 @@ def estimate(
         pairs it is analytic instead (dyadic-robust).
     target_se : float, optional
         Draw partitions until the Monte-Carlo error of the value is at most this (split scores).
-    pairs : int, optional
-        Use exactly this many random pairs of rows, none twice, shared out among the partitions (split scores);
-        as many as there are or more: all of them, as far as memory allows.
+    pairs : int or 'all', optional
+        Use exactly this many random pairs of rows, none twice, shared out among the partitions; 'all', or as many
+        as there are: the exact score, whose cost grows with the square of the rows.
     blocks, groups, within, shift, block_length
         Which rows may take each other's place, and which are resampled together: as for `shesha.nulls.exchange`. Rows
         that depend on one another (cells of a donor, copies, time points) need one of them; the interval is then for
@@ -81,7 +82,7 @@ def estimate(
         What rows are known to differ in, numbers or labels, to be taken out of the features first: what is
         stable beyond it. As for `shesha.calibrate`.
     seed : int, Generator or None
-        One seed gives the same value as the documented function with that seed.
+        One seed gives the same value as the documented function with that seed, where all pairs are used.
     **options
         'metric', and 'n_splits', 'n_rotations' or 'n_draws', 'subsample_frac', where the variant takes them.
 

@@ -16,6 +16,7 @@ from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.stability._registry import Variant, registered_variants
 from shesha.stability.dispatch import require_known_options, variant_named
 from shesha.stability.estimators.label_scores import estimate_one_by_one
+from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.stability.request import Evidence, Request
 from shesha.stability.user_errors import explain_undirected_rows
 from shesha.support.seeds import generator
@@ -36,7 +37,7 @@ def build_request(
     n_bootstrap: int = 0,
     n_permutations: int = 0,
     target_se: float | None = None,
-    pairs: int | None = None,
+    pairs: PairCount = None,
     seed: Seed = None,
     design: Design | Exchange | None = None,
     covariates: ArrayLike | Rdm | None = None,
@@ -52,12 +53,11 @@ def build_request(
         raise ValueError(f"y must be given for the supervised variant {found.name!r}, got None")
     chosen = _options(found, options)
     check.count(n_bootstrap, "n_bootstrap", minimum=0)
-    if not found.samples_pairs and (pairs is not None or target_se is not None):
-        takers = ", ".join(one.name for one in registered_variants().values() if one.samples_pairs)
-        raise ValueError(f"pairs and target_se must be left out for {found.name!r}, they apply to {takers}")
+    _require_taken("pairs", pairs, found, [one for one in registered_variants().values() if one.samples_pairs])
+    _require_taken("target_se", target_se, found, [one for one in registered_variants().values() if one.averages_draws])
     if target_se is not None:
         check.positive(target_se, "target_se")
-    pairs = check.optional_count(pairs, "pairs", minimum=100)
+    n_sampled = check_pairs(pairs)
     generator(seed)
     if not isinstance(X, Rows):
         hint_of_distances({"X": X})
@@ -76,10 +76,17 @@ def build_request(
         n_bootstrap,
         n_permutations,
         target_se,
-        pairs,
+        n_sampled,
         number,
         resolve_design(design, n_rows),
     )
+
+
+def _require_taken(name: str, value: object, variant: Variant, takers: list[Variant]) -> None:
+    """Refuse an option that the variant has no use for."""
+    if value is not None and variant not in takers:
+        known = ", ".join(one.name for one in takers)
+        raise ValueError(f"{name} must be left out for {variant.name!r}, it applies to {known}")
 
 
 def _remove_covariates(source: Rows | Rdm, known: Covariates) -> Rows:

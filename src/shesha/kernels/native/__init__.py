@@ -122,4 +122,7 @@ def _plain(argument: Any) -> Any:
 
 
 def _address(array: NDArray[Any]) -> c_void_p:
+    # C reads one number after another: of a column or a view with steps it would read the neighbours.
+    if not array.flags.c_contiguous:
+        raise ValueError(f"array must be contiguous, got one of shape {array.shape} with strides {array.strides}")
     return c_void_p(array.__array_interface__["data"][0])

@@ -1,4 +1,4 @@
-"""Alignment with the labels on all pairs of rows, or on random ones where all do not fit the memory."""
+"""Alignment with the labels on all pairs of rows, or on random ones where there are many."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from shesha.kernels.ranks import Ordering
 from shesha.kernels.triangles import row_start
 from shesha.stability.estimators import sampled_pairs, split_scores
 from shesha.stability.estimators.group_pairs import Pairs
+from shesha.stability.estimators.sampled_pairs import uses_all_pairs
 from shesha.stability.estimators.split_scores import bootstrap_pairs, score_resamples
 from shesha.stability.nulls import label_permutations
 from shesha.stability.request import THINNING, Evidence, Request
-from shesha.support.memory import memory_budget
+from shesha.support.memory import memory_budget, require
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.views import Standard
@@ -35,10 +36,10 @@ def label_distances(codes: Labels) -> Vector:
 
 
 def estimate_alignment(request: Request) -> Evidence:
-    """Estimate 'supervised_alignment' on all rows: all pairs of them, or as many random ones as the memory allows."""
+    """Estimate 'supervised_alignment' on all rows: all pairs of them, or random ones where there are many."""
     view: Standard = request.variant.look(request.source, request.options)
     n = view.n_rows
-    if _BYTES_PER_PAIR * n_pairs(n) > memory_budget():
+    if not uses_all_pairs(n, request.pairs) or _BYTES_PER_PAIR * n_pairs(n) > memory_budget():
         return _from_pairs(view, request)
     thinned, pairs = bootstrap_pairs(n, request)
     outer = _order_distances(view)
@@ -117,7 +118,9 @@ def _evidence(outer: Ordering, differ: Vector, thinned: Index | None, pairs: Pai
 def _from_pairs(view: Standard, request: Request) -> Evidence:
     """The same on random pairs, the same for value, interval and null."""
     rng = spawn(request.seed, THINNING)
-    i = rng.integers(view.n_rows, size=min(sampled_pairs.DEFAULT_PAIRS, n_pairs(view.n_rows)))
+    wanted = min(request.pairs or sampled_pairs.DEFAULT_PAIRS, n_pairs(view.n_rows))
+    require(_BYTES_PER_PAIR * wanted, f"{wanted:,} pairs of rows", "ask for fewer pairs, or leave out pairs=")
+    i = rng.integers(view.n_rows, size=wanted)
     j = rng.integers(view.n_rows - 1, size=len(i))
     j += j >= i
     codes = request.labels.codes
@@ -134,7 +137,7 @@ def _from_pairs(view: Standard, request: Request) -> Evidence:
     shuffled = label_permutations.shuffle_labels(request, always_all=True).codes
     unit = _unit_ranks(outer)
     null = _correlations(*sums_of_pairs(unit, i, j, shuffled), unit) if len(shuffled) else np.empty(0)
-    note = f"{len(i):,} random pairs of the {n_pairs(view.n_rows):,} were used: all do not fit the memory budget"
+    note = f"{len(i):,} random pairs of the {n_pairs(view.n_rows):,} were used"
     return replace(
         found,
         null=null,

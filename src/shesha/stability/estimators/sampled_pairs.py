@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
+from shesha.inputs import validation as check
 from shesha.kernels import sampled_halves
 from shesha.kernels.distances import n_pairs
 from shesha.stability.estimators.group_pairs import Pairs
+from shesha.support import memory
 from shesha.support.types import Index
 from shesha.views.sampled_halves import FEWEST_PAIRS
 
+PairCount = int | Literal["all"] | None
+"""How many random pairs of rows to use: a number, all there are, or as many as make a small error."""
 DEFAULT_PAIRS = 1_000_000
-"""Pairs sampled when all do not fit the memory budget: an error of at most 0.002, whatever the number of rows."""
+"""Pairs sampled where there are more: an error of at most 0.002, whatever the number of rows."""
+_ALL = 2**31 - 1
+_BYTES = 48
+"""Rows, distances and ranks of a sampled pair."""
 _SPARSE = 0.5
 """Share of all pairs up to which pairs that nobody numbered are drawn one by one: the same may come twice."""
 
@@ -43,6 +51,8 @@ def plan_sample(n: int, asked: int | None, n_draws: int, rng: np.random.Generato
             lambda count: [partial(sampled_halves.draw_pairs, n, size, one) for one in rng.spawn(count)], 0, 0.0
         )
     total = min(DEFAULT_PAIRS if asked is None else asked, n_pairs(n))
+    if asked is not None:
+        memory.require(_BYTES * total, f"{total:,} pairs of rows", "ask for fewer pairs, or leave out pairs=")
     i, j = sampled_halves.distinct_pairs(n, total, rng)
     n_sets = _n_sets(total, n_draws)
     sets = [_sort_pairs(i[at::n_sets], j[at::n_sets]) for at in range(n_sets)]
@@ -54,6 +64,16 @@ def plan_sample(n: int, asked: int | None, n_draws: int, rng: np.random.Generato
         return [partial(sets.__getitem__, at % n_sets) for at in range(taken - count, taken)]
 
     return Sample(draw_pairs, total, -(-total // n_sets) / n_pairs(n))
+
+
+def check_pairs(pairs: PairCount, name: str = "pairs") -> int | None:
+    """Return a number of pairs, or None for the default."""
+    return _ALL if pairs == "all" else check.optional_count(pairs, name, minimum=100)
+
+
+def uses_all_pairs(n: int, asked: int | None) -> bool:
+    """Whether nothing is sampled among n rows, as far as memory allows."""
+    return n_pairs(n) <= (DEFAULT_PAIRS if asked is None else asked)
 
 
 def pairs_of_partition(total: int, n_draws: int) -> int:

@@ -15,7 +15,7 @@ from shesha.kernels.partitions import Partition
 from shesha.kernels.threads import parallel
 from shesha.stability.estimators.group_pairs import Pairs, count_group_pairs_once
 from shesha.stability.estimators.intervals import monte_carlo_error
-from shesha.stability.estimators.sampled_pairs import plan_sample
+from shesha.stability.estimators.sampled_pairs import plan_sample, uses_all_pairs
 from shesha.stability.nulls import sampled_row_matching
 from shesha.stability.nulls.feature_shuffle import choose_null
 from shesha.stability.request import THINNING, Evidence, Request
@@ -33,12 +33,15 @@ _BATCH = 10
 
 
 def estimate_split(request: Request) -> Evidence:
-    """Estimate 'feature_split' or 'basis_averaged_split': on all pairs of rows, or on sampled ones."""
+    """Estimate 'feature_split' or 'basis_averaged_split': on all pairs of rows, or on sampled ones.
+
+    Beyond `DEFAULT_PAIRS` the error from sampling pairs is small beside those from rows and partitions, and all pairs
+    cost the square of the rows.
+    """
     n = request.n_rows
-    if request.pairs is not None and request.pairs >= n_pairs(n):
-        request = replace(request, pairs=None)
-    fits = exact_bytes(n, request.options["n_draws"]) <= memory_budget()
-    return _exact(request) if request.pairs is None and fits else _from_pairs(request)
+    if uses_all_pairs(n, request.pairs) and exact_bytes(n, request.options["n_draws"]) <= memory_budget():
+        return _exact(replace(request, pairs=None))
+    return _from_pairs(request)
 
 
 def exact_bytes(n: int, n_draws: int) -> int:

@@ -19,7 +19,7 @@ from shesha.views import SampledHalves
 from shesha.views.split_halves import Draw, restart_draw
 
 NULL_PAIRS = 100_000
-"""Pairs per matching when all do not fit the memory budget."""
+"""Pairs per matching: the null of fewer pairs than the score has is wider, never narrower."""
 NULL_ROWS = 4096
 """Rows that are matched, where there are more: the null of fewer rows is wider, never narrower."""
 
@@ -39,7 +39,7 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
     design = request.exchange.take(chosen)
     if halves.rotated:
         # No more than the score has: its null would spread less than it does.
-        n_pairs = (request.pairs or NULL_PAIRS) // ROTATIONS
+        n_pairs = min(request.pairs or NULL_PAIRS, NULL_PAIRS) // ROTATIONS
         return sampled_null(halves.rows.read(chosen), design, request, n_pairs, rotations[: request.options["n_draws"]])
     rows = halves.reader()(chosen)
     next_draw = halves.sampler(request.seed)
@@ -47,7 +47,7 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
     together = partitions_per_matching(halves.rows.shape[1], len(draws))
     n_turns = -(-len(draws) // together)
     # No more than the score has, or the null would be too narrow.
-    per_draw = (request.pairs or NULL_PAIRS) // together
+    per_draw = min(request.pairs or NULL_PAIRS, NULL_PAIRS) // together
     if request.pairs is not None:
         per_draw = max(per_draw, pairs_of_partition(request.pairs, len(draws)))
     orders = design.draws(request.n_permutations, rng)

@@ -28,6 +28,7 @@ from shesha.views import Plain, Standard
     invariant=("scaling", "translation"),
     estimator=estimate_alignment,
     settings={"metric": "correlation"},
+    samples_pairs=True,
     audited=True,
     place=11,
     alias="supervised",
