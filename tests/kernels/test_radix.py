@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from shesha.kernels import native, radix, ranks
+from shesha.kernels import native, ordering, radix, ranks
 from shesha.kernels.halves import DenseHalves
 from shesha.kernels.rotations import Axes
 
@@ -55,7 +55,7 @@ def level(request, monkeypatch):
 
 
 def form_of(values, tolerance=0.0):
-    return ranks._fixed_point(values, ranks._spread(values), tolerance)
+    return ordering.fixed_point(values, ordering.value_range(values), tolerance)
 
 
 @pytest.mark.parametrize("strip", [True, False])
@@ -64,7 +64,7 @@ def test_sorted_keys_and_their_runs_are_those_of_numpy(values, pieces, level, st
     form, n = form_of(values, tolerance), len(values)
     found, expected = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)
     squares = radix.sort_keys(values, form, found, strip=strip)
-    assert squares == ranks._sort_keys(values, form, expected, strip=strip)
+    assert squares == ordering.sort_keys(values, form, expected, strip=strip)
     assert np.array_equal(found, expected)
 
 
@@ -88,7 +88,7 @@ def test_products_of_ranks_are_exact(values, pieces, level, rng, tied):
     assert radix.products(order, other, None) == found
     # Equal keys stand in the order of their places.
     keys_of = np.empty(n, dtype=np.uint64)
-    ranks._pack(values, form_of(values), keys_of)
+    ordering._pack(values, form_of(values), keys_of)
     by_place = np.lexsort((own, keys_of >> np.uint64(form_of(values).index_bits)))
     expected = (((own if other is None else other[own])[by_place] - centre) * (np.arange(n) - centre)).sum()
     found, _ = radix.sum_rank_products(

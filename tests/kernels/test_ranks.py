@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, rankdata, spearmanr
 
-from shesha.kernels import native, ranks
+from shesha.kernels import native, ordering, ranks
+from shesha.kernels.ordering import order_values
 
 SMALL = 1e-12
 
@@ -52,7 +53,7 @@ def test_midranks_are_scipys_from_zero_with_their_sum_of_squares(values):
 @pytest.mark.parametrize("bits", [8, 12, 16, 52])
 @pytest.mark.parametrize("decimals", [2, 5, 16])
 def test_keys_that_are_too_coarse_are_made_up_for(rng, monkeypatch, bits, decimals, is_native):
-    monkeypatch.setattr(ranks, "_KEY_BITS", bits)
+    monkeypatch.setattr(ordering, "_KEY_BITS", bits)
     if not is_native:
         monkeypatch.setattr(native, "is_available", lambda: False)
     a, b = np.round(rng.standard_normal((2, 3000)), decimals)
@@ -145,11 +146,11 @@ def test_a_vector_correlates_perfectly_with_itself_and_its_negative(rng):
 
 def test_ordering_sorts_and_its_ranks_belong_to_sorted_positions(rng):
     values = rng.integers(0, 30, 1000) * 1.0
-    found = ranks.order_values(values, 0.0, np.empty(1000, dtype=np.uint64))
+    found = order_values(values, 0.0, np.empty(1000, dtype=np.uint64))
     assert np.array_equal(np.sort(found.order), np.arange(1000))
     assert (np.diff(values[found.order]) >= 0).all()
     assert np.array_equal(found.ranks, rankdata(values)[found.order] - 1)
-    assert ranks.order_values(np.arange(9.0), 0.0, np.empty(9, dtype=np.uint64)).ranks is None
+    assert order_values(np.arange(9.0), 0.0, np.empty(9, dtype=np.uint64)).ranks is None
 
 
 def test_the_second_vector_may_be_computed_when_it_is_needed(rng):

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 from scipy.stats import spearmanr
 
 import shesha.kernels.bootstrap_correlations as bootstrap_module
-from shesha.kernels import ranks
 from shesha.kernels.bootstrap_correlations import UNDEFINED, bootstrap_correlations, rank_cells, row_counts
+from shesha.kernels.ordering import order_values
 
 N = 150
 
@@ -26,8 +26,8 @@ def distances(rng):
 
 
 def cells(a, b):
-    outer = ranks.order_values(a.copy(), 0.0, np.empty(len(a), dtype=np.uint64))
-    inner = ranks.order_values(b[outer.order], 0.0, np.empty(len(a), dtype=np.uint64))
+    outer = order_values(a.copy(), 0.0, np.empty(len(a), dtype=np.uint64))
+    inner = order_values(b[outer.order], 0.0, np.empty(len(a), dtype=np.uint64))
     return rank_cells(outer, inner)
 
 

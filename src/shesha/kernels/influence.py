@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shesha.kernels import ranks
+from shesha.kernels.ordering import order_values
 from shesha.support.types import Index, Vector
 
 
@@ -16,11 +17,11 @@ def spearman_influence(a: Vector, b: Vector, tolerance: tuple[float, float]) -> 
     any, are broken as they fall: they are rare among distances of distinct rows.
     """
     n = len(a)
-    first = ranks.order_values(a, tolerance[0], np.empty(n, dtype=np.uint64))
+    first = order_values(a, tolerance[0], np.empty(n, dtype=np.uint64))
     if first.variance == 0:
         return float("nan"), a
     np.take(b, first.order, out=a, mode="clip")
-    second = ranks.order_values(a, tolerance[1], b.view(np.uint64))
+    second = order_values(a, tolerance[1], b.view(np.uint64))
     if second.variance == 0:
         return float("nan"), a
     rho = ranks.correlation(first, second)

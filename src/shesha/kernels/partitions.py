@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.kernels import bootstrap_correlations, ranks
 from shesha.kernels.halves import Closeness
-from shesha.kernels.ranks import Ordering
+from shesha.kernels.ordering import Ordering, order_values
 from shesha.support.types import Index, Mask, Vector
 
 
@@ -38,11 +38,11 @@ class Partition:
         nothing = cls(None, None, n_pairs, kept, closeness.directed)
         if len(first) < 2:
             return nothing
-        outer = ranks.order_values(first, level, closeness.scratch[: len(first)].view(np.uint64))
+        outer = order_values(first, level, closeness.scratch[: len(first)].view(np.uint64))
         if outer.variance == 0:
             return nothing
         arranged = np.take(second, outer.order)
-        inner = ranks.order_values(arranged, level, second.view(np.uint64))
+        inner = order_values(arranged, level, second.view(np.uint64))
         if inner.variance == 0:
             return nothing
         return cls(outer, inner, n_pairs, kept, closeness.directed)

@@ -2,50 +2,33 @@
 
 Values that are equal in exact arithmetic differ by rounding once computed, and their order would be
 noise. So values closer than the rounding level (`tolerance`) tie, and tied values share their mean rank.
-
-A value becomes a fixed-point key, key and index one integer, and sorting these integers gives the
-order. Where the keys are coarser than the tolerance, the possible error is bounded; if the bound is too
-large, values whose keys are close are sorted themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha.kernels import devices, native, radix
-from shesha.kernels.precision import MAX_SPAN
-from shesha.kernels.radix import FixedPoint
-from shesha.kernels.sorting import sort_in_place
+from shesha.kernels.ordering import (
+    Ordering,
+    block_bounds,
+    fixed_point,
+    may_stay,
+    order_values,
+    rank_variance,
+    value_range,
+)
 from shesha.kernels.threads import parallel
 from shesha.support.arrays import elsewhere
 from shesha.support.types import Index, Keys, Vector
 
-_KEY_BITS = 52
-"""A double in [1, 2) has 52 fraction bits: its bit pattern is the fixed-point key."""
-_MAX_ERROR = 5e-10
-"""Largest error in a rank correlation that keys coarser than the tolerance may cause."""
-_FEW_CLOSE = 0.25
-"""Share of the values whose keys are close, above which sorting all values takes less time."""
-_AT_ONCE = 1 << 18
-"""Entries that a thread packs, or writes to their places, at a time."""
 _CACHED = 1 << 21
 """Up to this many ranks are written to their places as they come; more would wait for memory."""
-_BLOCK = 1 << 15
-"""Entries that pass through the cache together. Fixed: sums are taken block by block."""
-
-
-@dataclass(frozen=True)
-class Ordering:
-    """The order that sorts a vector, and the mean ranks of the sorted positions where values tie."""
-
-    order: Index
-    ranks: Vector | None
-    variance: float
-    """Sum of squared deviations of the ranks from their mean; 0 when all values tie."""
+_AT_ONCE = 1 << 18
+"""Entries that a thread writes to their places at a time."""
 
 
 def spearman(
@@ -71,11 +54,11 @@ def spearman(
     spread = _copy_in_order(values, first.order, a)
     # The order has done its work, and large ones take the memory that sorting needs.
     first = replace(first, order=np.empty(0, dtype=np.intp))
-    form = _fixed_point(a, spread, tolerance[1]) if native.is_available() else None
+    form = fixed_point(a, spread, tolerance[1]) if native.is_available() else None
     if form is not None:
         product, squares = radix.sum_rank_products(a, form, values.view(np.uint64), ranks=first.ranks)
-        if _may_stay(squares, form, spread, tolerance[1], len(a)):
-            return _coefficient(product, first.variance, _variance(len(a)))
+        if may_stay(squares, form, spread, tolerance[1], len(a)):
+            return _coefficient(product, first.variance, rank_variance(len(a)))
     second = order_values(a, tolerance[1], values.view(np.uint64))
     if second.variance == 0:
         return float("nan")
@@ -84,20 +67,16 @@ def spearman(
 
 def _correlation_without_ties(a: Vector, b: Vector, tolerance: tuple[float, float], keys: Keys) -> float | None:
     """Rank correlation where all fits the cache and nothing ties; None elsewhere, with both vectors as they were."""
-    n, spreads = len(a), (_spread(a), _spread(b))
-    forms = [_fixed_point(*case) for case in zip((a, b), spreads, tolerance, strict=True)]
+    n, spreads = len(a), (value_range(a), value_range(b))
+    forms = [fixed_point(*case) for case in zip((a, b), spreads, tolerance, strict=True)]
     if forms[0] is None or forms[1] is None:
         return None
     places, squares = radix.places(a, forms[0], keys)
-    if not _may_stay(squares, forms[0], spreads[0], tolerance[0], n):
+    if not may_stay(squares, forms[0], spreads[0], tolerance[0], n):
         return None
     product, squares = radix.sum_rank_products(b, forms[1], keys, places=places)
-    trusted = _may_stay(squares, forms[1], spreads[1], tolerance[1], n)
-    return _coefficient(product, _variance(n), _variance(n)) if trusted else None
-
-
-def _spread(values: Vector) -> tuple[float, float]:
-    return float(values.min()), float(values.max())
+    trusted = may_stay(squares, forms[1], spreads[1], tolerance[1], n)
+    return _coefficient(product, rank_variance(n), rank_variance(n)) if trusted else None
 
 
 def _copy_in_order(values: Vector, order: Index, out: Vector) -> tuple[float, float]:
@@ -105,7 +84,7 @@ def _copy_in_order(values: Vector, order: Index, out: Vector) -> tuple[float, fl
     if native.is_available():
         return radix.copy_in_order(values, order, out)
     np.take(values, order, out=out, mode="clip")
-    return _spread(values)
+    return value_range(values)
 
 
 def correlation(first: Ordering, second: Ordering) -> float:
@@ -124,7 +103,7 @@ def _product(first: Ordering, second: Ordering) -> float:
     n = len(second.order)
     centre = (n - 1) / 2
     total = 0.0
-    for start, stop in _blocks(n):
+    for start, stop in block_bounds(n):
         x = second.order[start:stop] if first.ranks is None else np.take(first.ranks, second.order[start:stop])
         y = np.arange(start, stop) if second.ranks is None else second.ranks[start:stop]
         # A pairwise sum, not a BLAS dot: its rounding does not depend on the number of threads.
@@ -172,168 +151,6 @@ def _scatter_ranks_plainly(found: Ordering, out: Vector, centre: float, scale: f
     return out
 
 
-def order_values(values: Vector, tolerance: float, keys: Keys) -> Ordering:
-    """Sort the values; `keys` is work memory of the same length and becomes the order."""
-    n = len(values)
-    spread = _spread(values)
-    if not spread[1] - spread[0] > tolerance:
-        return Ordering(np.arange(n), np.full(n, (n - 1) / 2), 0.0)
-    form = _fixed_point(values, spread, tolerance)
-    if form is None:
-        return _exact_ordering(values, tolerance)
-    fine = _step(form, spread) <= tolerance
-    squares = (radix.sort_keys if native.is_available() else _sort_keys)(values, form, keys, strip=not fine)
-    if fine:
-        ties = _group_starts(keys >> np.uint64(form.index_bits), np.uint64(form.gap)) if squares > 0 else None
-        keys &= np.uint64((1 << form.index_bits) - 1)
-        return _ordering_with_ties(keys.view(np.intp), ties)
-    if _may_stay(squares, form, spread, tolerance, n):
-        return _ordering_with_ties(keys.view(np.intp), None)
-    return _sort_close_values(values, form, tolerance, keys)
-
-
-def _fixed_point(values: Vector, spread: tuple[float, float], tolerance: float) -> FixedPoint | None:
-    """Return how values become integers; None where they cannot, or all tie."""
-    low, high = spread
-    index_bits = max(1, (len(values) - 1).bit_length())
-    key_bits = min(_KEY_BITS, 64 - index_bits)
-    step = (high - low) * 2.0**-key_bits
-    # Denormal numbers cannot be scaled.
-    if not (high - low > tolerance and np.finfo(float).tiny < step < np.inf):
-        return None
-    # Well below one: the largest value must not round up to 2 and wrap around to the smallest key.
-    scale = (1 - 2.0**-50) / (high - low)
-    return FixedPoint(low, scale, key_bits, index_bits, max(1, int(np.ceil(tolerance / step))))
-
-
-def _step(form: FixedPoint, spread: tuple[float, float]) -> float:
-    """Difference of values whose keys differ by one."""
-    return (spread[1] - spread[0]) * 2.0**-form.key_bits
-
-
-def _may_stay(squares: float, form: FixedPoint, spread: tuple[float, float], tolerance: float, n: int) -> bool:
-    """Whether linked positions may stay as they fall: in a run of t of them each moves by t / 2 at most."""
-    if squares == 0:
-        return True
-    return _step(form, spread) > tolerance and _is_negligible(squares, n)
-
-
-def _is_negligible(squares: float, n: int) -> bool:
-    """Whether runs of positions whose lengths have this sum of squares hardly change a rank correlation."""
-    return 3 * squares / float(n) ** 2 <= _MAX_ERROR
-
-
-def _sort_keys(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) -> float:
-    """Fill `keys` with the sorted entries, or the order alone, and return the sum of squared lengths of linked runs."""
-    _pack(values, form, keys)
-    sort_in_place(keys, form.key_bits + form.index_bits)
-    squares = _squared_runs(_links(keys, np.uint64(form.index_bits), np.uint64(form.gap)))
-    if strip:
-        keys &= np.uint64((1 << form.index_bits) - 1)
-    return squares
-
-
-def _blocks(stop: int, start: int = 0) -> Iterator[tuple[int, int]]:
-    return ((at, min(at + _BLOCK, stop)) for at in range(start, stop, _BLOCK))
-
-
-def _pack(values: Vector, form: FixedPoint, keys: Keys) -> None:
-    def pack(first: int) -> None:
-        for start, stop in _blocks(min(first + _AT_ONCE, len(values)), first):
-            block = values[start:stop] - form.low
-            block *= form.scale
-            block += 1.0
-            bits = block.view(np.uint64)
-            bits <<= np.uint64(12)
-            bits >>= np.uint64(64 - form.key_bits)
-            bits <<= np.uint64(form.index_bits)
-            np.bitwise_or(bits, np.arange(start, stop, dtype=np.uint64), out=keys[start:stop])
-
-    for _ in parallel(pack, range(0, len(values), _AT_ONCE)):
-        pass
-
-
-def _links(keys: Keys, shift: np.uint64, gap: np.uint64) -> Index:
-    """Return the sorted positions whose key is within the gap of the next one."""
-    found = [
-        start + np.flatnonzero(np.diff(keys[start : stop + 1] >> shift) <= gap) for start, stop in _blocks(len(keys))
-    ]
-    return np.concatenate(found)
-
-
-def _exact_ordering(values: Vector, tolerance: float) -> Ordering:
-    order = np.argsort(values)
-    ordered = values[order]
-    linked = bool((np.diff(ordered) <= tolerance).any())
-    return _ordering_with_ties(order, _group_starts(ordered, np.float64(tolerance)) if linked else None)
-
-
-def _sort_close_values(values: Vector, form: FixedPoint, tolerance: float, keys: Keys) -> Ordering:
-    """Sort by keys, then the values whose keys are close by themselves: others differ by more than the tolerance."""
-    (radix.sort_keys if native.is_available() else _sort_keys)(values, form, keys, strip=False)
-    links = _links(keys, np.uint64(form.index_bits), np.uint64(form.gap))
-    if len(links) > _FEW_CLOSE * len(values):
-        return _exact_ordering(values, tolerance)
-    keys &= np.uint64((1 << form.index_bits) - 1)
-    order = keys.view(np.intp)
-    is_close = np.zeros(len(values), dtype=bool)
-    is_close[links] = is_close[links + 1] = True
-    close = np.flatnonzero(is_close)
-    indices = order[close]
-    found = values[indices]
-    # Runs lie one after another: a stable sort of all their values sorts each of them.
-    by_value = np.argsort(found, kind="stable")
-    order[close], found = indices[by_value], found[by_value]
-    squares = _squared_runs(np.flatnonzero(np.diff(found) <= tolerance))
-    if _is_negligible(squares, len(values)):
-        return _ordering_with_ties(order, None)
-    return _ordering_with_ties(order, _spread_starts(close, _group_starts(found, np.float64(tolerance)), len(values)))
-
-
-def _spread_starts(positions: Index, starts: Index, n: int) -> Index:
-    """Starts of the groups of all n positions, given those among some positions; each other one is a group."""
-    is_start = np.ones(n, dtype=bool)
-    is_start[positions] = False
-    is_start[positions[starts[:-1]]] = True
-    return np.append(np.flatnonzero(is_start), n)
-
-
-def _group_starts(ordered: NDArray[np.uint64] | Vector, gap: np.uint64 | np.float64) -> Index:
-    linked = np.diff(ordered) <= gap
-    starts = np.flatnonzero(np.concatenate(([True], ~linked)))
-    ends = np.append(starts[1:], len(ordered)) - 1
-    chained = ordered[ends] - ordered[starts] > MAX_SPAN * gap
-    if chained.any():
-        # Dense data: fall back to a fixed grid, whose cells cannot grow.
-        cell = ordered // gap
-        linked &= ~np.repeat(chained, ends - starts + 1)[1:] | (cell[1:] == cell[:-1])
-        starts = np.flatnonzero(np.concatenate(([True], ~linked)))
-    return np.append(starts, len(ordered))
-
-
-def _squared_runs(links: Index) -> float:
-    """Sum of squared lengths of the runs of linked positions."""
-    first = np.flatnonzero(np.diff(links, prepend=-2) != 1)
-    sizes = np.diff(np.append(first, len(links))).astype(np.float64) + 1
-    return float(np.sum(sizes**2))
-
-
-def _ordering_with_ties(order: Index, ties: Index | None) -> Ordering:
-    variance = _variance(len(order))
-    if ties is None:
-        return Ordering(order, None, variance)
-    sizes = np.diff(ties)
-    ranks = np.repeat(ties[:-1] + (sizes - 1) / 2, sizes)
-    tied = sizes[sizes > 1].astype(np.float64)
-    # All tied: exactly zero, whatever the rounding of the two terms.
-    return Ordering(order, ranks, variance - float(np.sum(tied**3 - tied)) / 12 if len(sizes) > 1 else 0.0)
-
-
-def _variance(n: int) -> float:
-    """Sum of squared deviations of n ranks without ties."""
-    return (float(n) ** 3 - n) / 12
-
-
 def pearson(a: Vector, b: Vector, tolerance: tuple[float, float] = (0.0, 0.0)) -> float:
     """Linear correlation of two vectors, which are overwritten; NaN if either is constant within its tolerance."""
     for values, level in ((a, tolerance[0]), (b, tolerance[1])):
@@ -341,5 +158,7 @@ def pearson(a: Vector, b: Vector, tolerance: tuple[float, float] = (0.0, 0.0)) -
             return float("nan")
         values -= values.mean()
         values /= np.abs(values).max()
-    products = [sum(float((x[s:e] * y[s:e]).sum()) for s, e in _blocks(len(a))) for x, y in ((a, b), (a, a), (b, b))]
+    products = [
+        sum(float((x[s:e] * y[s:e]).sum()) for s, e in block_bounds(len(a))) for x, y in ((a, b), (a, a), (b, b))
+    ]
     return float(np.clip(products[0] / np.sqrt(products[1] * products[2]), -1.0, 1.0))

@@ -9,6 +9,7 @@ import numpy as np
 from shesha.kernels import native, radix, ranks
 from shesha.kernels.distances import Metric, distance_rounding
 from shesha.kernels.halves import Closeness, halves, require_directed
+from shesha.kernels.ordering import order_values
 from shesha.kernels.rotations import Frame
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.support.types import Index, Matrix, Vector
@@ -40,12 +41,12 @@ def _scores_from_full_order(
     closeness: Closeness, tolerance: float, pairs: radix.Pairs, n: int, subsets: Sequence[Index]
 ) -> Vector | None:
     """Order all pairs, and leave out of both orders what is not in a subset; None where pairs tie."""
-    first = ranks.order_values(closeness.first, tolerance, closeness.scratch.view(np.uint64))
+    first = order_values(closeness.first, tolerance, closeness.scratch.view(np.uint64))
     if first.ranks is not None:
         return None
     arranged = closeness.second[first.order]
     own = pairs[first.order]
-    second = ranks.order_values(arranged, tolerance, closeness.scratch.view(np.uint64))
+    second = order_values(arranged, tolerance, closeness.scratch.view(np.uint64))
     if second.ranks is not None:
         return None
     place = np.empty(len(own), dtype=np.uint32)

@@ -43,10 +43,10 @@ def version_of_code(*functions: Callable[..., Any] | type, follow: Collection[st
 
     Examples
     --------
-    >>> from shesha.kernels import ranks, triangles
-    >>> version_of_code(ranks.Ordering) == version_of_code(ranks.Ordering)
+    >>> from shesha.kernels import ordering, triangles
+    >>> version_of_code(ordering.Ordering) == version_of_code(ordering.Ordering)
     True
-    >>> version_of_code(ranks.Ordering) == version_of_code(triangles.square)
+    >>> version_of_code(ordering.Ordering) == version_of_code(triangles.square)
     False
     """
     digest = hashlib.sha256()

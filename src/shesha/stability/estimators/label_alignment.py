@@ -9,7 +9,7 @@ import numpy as np
 from shesha.kernels import bootstrap_correlations, ranks
 from shesha.kernels.distances import PANEL, n_pairs
 from shesha.kernels.label_shuffles import class_sums, sums_of_pairs
-from shesha.kernels.ranks import Ordering
+from shesha.kernels.ordering import Ordering, order_values
 from shesha.kernels.triangles import row_start
 from shesha.stability.estimators import sampled_pairs, split_scores
 from shesha.stability.estimators.group_pairs import Pairs
@@ -83,7 +83,7 @@ def _correlations(of_alike: Vector, n_alike: Vector | float, unit: Vector) -> Ve
 
 
 def _order_distances(view: Standard) -> Ordering:
-    return ranks.order_values(view.squared(), view.level, np.empty(n_pairs(view.n_rows), dtype=np.uint64))
+    return order_values(view.squared(), view.level, np.empty(n_pairs(view.n_rows), dtype=np.uint64))
 
 
 def _unit_ranks(found: Ordering) -> Vector:
@@ -98,7 +98,7 @@ def _unit_ranks(found: Ordering) -> Vector:
 def _align_labels_with_order(outer: Ordering, differ: Vector) -> Ordering:
     """The label distances in the order of the distances."""
     arranged = np.take(differ, outer.order)
-    return ranks.order_values(arranged, 0.0, np.empty(len(arranged), dtype=np.uint64))
+    return order_values(arranged, 0.0, np.empty(len(arranged), dtype=np.uint64))
 
 
 def _evidence(outer: Ordering, differ: Vector, thinned: Index | None, pairs: Pairs, request: Request) -> Evidence:
@@ -130,7 +130,7 @@ def _from_pairs(view: Standard, request: Request) -> Evidence:
         ranks.spearman(distances[part].copy(), (codes[i[part]] != codes[j[part]]).astype(np.float64), (view.level, 0.0))
         for part in parts
     ]
-    outer = ranks.order_values(distances, view.level, np.empty(len(i), dtype=np.uint64))
+    outer = order_values(distances, view.level, np.empty(len(i), dtype=np.uint64))
     if outer.variance == 0:
         return Evidence(float("nan"), null=_empty_null(request), reason=NOTHING_TO_RANK)
     found = _evidence(outer, (codes[i] != codes[j]).astype(np.float64), None, (i, j), request)
