@@ -186,3 +186,40 @@ def test_truncation_compares_the_leading_components(pair):
         shesha.calibrate(X, Y, truncate=0)
     with pytest.raises(ValueError, match=r"truncate must be in \(0, 1\], got 1.5"):
         shesha.calibrate(X, Y, truncate=1.5)
+
+
+def test_p_values_are_corrected_by_the_maximum_over_the_draws_of_all_measures(pair, found):
+    """The oracle: `calibrate` of each measure with the same permutations, and their nulls side by side."""
+    from shesha.comparison.evidence import Evidence
+    from shesha.nulls.max_statistic import max_statistic_p_values
+
+    rng = np.random.default_rng(5)
+    X, Y = rng.standard_normal((40, 5)), rng.standard_normal((40, 4))
+    names = ["CKA", "RSA", "mutual kNN", "OrthProc", "MagDiff"]
+    together = compare(X, Y, names, calibrate=True, n_permutations=39, seed=2)
+    orders = np.array(Evidence.draw(40, 39, 0.05, 0.95, 2).orders)
+    alone = [shesha.calibrate(X, Y, name, permutations=orders, seed=2) for name in names[:-1]]
+    expected = max_statistic_p_values([np.r_[one.observed, one.null] for one in alone], [one.closer for one in alone])
+    assert [together[name].corrected_p_value for name in names[:-1]] == expected.tolist()
+    assert np.isnan(together["MagDiff"].corrected_p_value)
+    assert found["CKA"].corrected_p_value == found["CKA"].p_value
+
+
+def test_corrected_p_values_are_in_the_table_the_frame_json_page_and_card(found):
+    assert "corrected p" in str(found)
+    assert found.to_frame()["corrected_p_value"][0] == found["CKA"].corrected_p_value
+    assert json.loads(found.to_json())["scores"][0]["corrected_p_value"] == found["CKA"].corrected_p_value
+    assert "corrected p" in [column.head for column in found.page().numbers[0].columns]
+    assert "corrected p" in found.card(data="rows")
+
+
+def test_a_measure_whose_draws_fail_takes_no_part_in_the_correction(pair):
+    def fails(X, Y):
+        if not np.array_equal(Y, pair[1]):
+            raise RuntimeError("relabelled")
+        return 1.0
+
+    both = compare(*pair, ["CKA", fails], calibrate=True, n_permutations=19)
+    alone = compare(*pair, "CKA", calibrate=True, n_permutations=19)
+    assert both["CKA"].corrected_p_value == alone["CKA"].corrected_p_value
+    assert not both["fails"].has_null

@@ -7,14 +7,16 @@ from itertools import repeat
 
 import numpy as np
 
-from shesha.calibration.permutation_scores import Outcome
 from shesha.comparison.engine import Group, Pair, Skipped, Sources, Stretch, failure, stretches
-from shesha.comparison.evidence import Evidence, add_note
+from shesha.comparison.evidence import Evidence, add_note, draw_values
 from shesha.measures import Measure
 from shesha.results import PairScore, Score
+from shesha.support.types import Vector
 
 Step = PairScore | None
 """A score, or None: a piece of the work towards one."""
+Nulls = dict[tuple[str, Pair], Vector]
+"""By measure and pair: the observed score, then that of each draw."""
 _NOT_INPUTS = "no interval, no chance level: the rows compared are tokens or positions, not inputs"
 _BEFORE_BOTH = "interrupted before its interval and chance level were known"
 _BEFORE_INTERVAL = "interrupted before its interval was known"
@@ -34,22 +36,24 @@ def _n_steps(group: Group, pairs: Sequence[Pair], evidence: Evidence) -> int:
     return 2 * sum(n_scores) + len(pairs) * len(evidence.subsets) + n_nulls * (len(evidence.orders) + 2)
 
 
-def run(groups: Sequence[Group], sources: Sources, skipped: Skipped, evidence: Evidence) -> Iterator[Step]:
-    """Yield the scores as they grow, and None for each draw between them.
+def run(
+    groups: Sequence[Group], sources: Sources, skipped: Skipped, evidence: Evidence, nulls: Nulls
+) -> Iterator[Step]:
+    """Yield the scores as they grow, and None for each draw between them; the draws are put into `nulls`.
 
     A later score of a measure and pair replaces the earlier one; so whoever stops in between keeps what was known,
     with a note of what is missing.
     """
     for stretch in stretches(groups, sources, skipped):
         remaining = _n_steps(stretch.group, stretch.pairs, evidence)
-        for step in _steps(stretch, evidence):
+        for step in _steps(stretch, evidence, nulls):
             remaining -= 1
             yield step
         # What has no value needs no draws.
         yield from repeat(None, remaining)
 
 
-def _steps(stretch: Stretch, evidence: Evidence) -> Iterator[Step]:
+def _steps(stretch: Stretch, evidence: Evidence, nulls: Nulls) -> Iterator[Step]:
     has_null = {measure.name: measure.paired for measure in stretch.group.measures}
     found: dict[Pair, dict[str, Score]] = {pair: {} for pair in stretch.pairs}
     for one in stretch.scores():
@@ -65,11 +69,16 @@ def _steps(stretch: Stretch, evidence: Evidence) -> Iterator[Step]:
     for pair, scores in found.items():
         measures = [measure for measure in stretch.group.measures if measure.name in scores]
         if measures:
-            yield from _pair_steps(stretch, pair, measures, scores, evidence)
+            yield from _pair_steps(stretch, pair, measures, scores, evidence, nulls)
 
 
 def _pair_steps(
-    stretch: Stretch, pair: Pair, measures: list[Measure], scores: dict[str, Score], evidence: Evidence
+    stretch: Stretch,
+    pair: Pair,
+    measures: list[Measure],
+    scores: dict[str, Score],
+    evidence: Evidence,
+    nulls: Nulls,
 ) -> Iterator[Step]:
     scores = yield from _add_intervals(stretch, pair, measures, scores, evidence)
     for measure in measures:
@@ -77,7 +86,7 @@ def _pair_steps(
         yield PairScore(*pair, add_note(score, _BEFORE_CHANCE) if measure.paired else score)
     paired = [measure for measure in measures if measure.paired]
     for together in evidence.passes(paired, stretch.sides[pair]):
-        with_chance = yield from _add_chances(stretch, pair, together, scores, evidence)
+        with_chance = yield from _add_chances(stretch, pair, together, scores, evidence, nulls)
         for score in with_chance:
             yield PairScore(*pair, score)
 
@@ -100,7 +109,12 @@ def _add_intervals(
 
 
 def _add_chances(
-    stretch: Stretch, pair: Pair, measures: list[Measure], scores: dict[str, Score], evidence: Evidence
+    stretch: Stretch,
+    pair: Pair,
+    measures: list[Measure],
+    scores: dict[str, Score],
+    evidence: Evidence,
+    nulls: Nulls,
 ) -> Generator[None, None, list[Score]]:
     """Go through the draws once for all measures; a draw is a step of each."""
     known = [scores[measure.name] for measure in measures]
@@ -111,12 +125,12 @@ def _add_chances(
             yield from repeat(None, len(measures))
     except Exception as error:  # The values themselves are known.
         return [add_note(score, f"no chance level: {failure(error)}") for score in known]
-    columns = zip(*draws, strict=True)
-    return [_add_chance(*one, evidence) for one in zip(measures, known, columns, strict=True)]
-
-
-def _add_chance(measure: Measure, score: Score, draws: Sequence[Outcome], evidence: Evidence) -> Score:
-    try:
-        return evidence.add_chance(measure, score, draws)
-    except Exception as error:  # The value itself is known.
-        return add_note(score, f"no chance level: {failure(error)}")
+    found = []
+    for measure, score, column in zip(measures, known, zip(*draws, strict=True), strict=True):
+        try:
+            values = draw_values(column)
+            found.append(evidence.add_chance(measure, score, values))
+            nulls[measure.name, pair] = values
+        except Exception as error:  # The value itself is known.
+            found.append(add_note(score, f"no chance level: {failure(error)}"))
+    return found

@@ -14,7 +14,7 @@ from shesha.comparison import _calibrated as calibrated
 from shesha.comparison import engine as engine
 from shesha.comparison._replicates import Both
 from shesha.comparison._stored_runs import require_same_counts
-from shesha.comparison.evidence import Evidence
+from shesha.comparison.evidence import Evidence, correct_p_values
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
@@ -71,7 +71,9 @@ def compare(
         What the table calls the two.
     calibrate : bool
         Add to every line its chance level, p-value and calibrated score (as `shesha.calibrate` gives them), and an
-        interval. Takes as long as hundreds of comparisons.
+        interval. `corrected_p_value` allows for the number of measures: if nothing links X and Y, some corrected
+        p-value is at most alpha with probability alpha (step-down maximum over the permutations that all measures
+        share). Takes as long as hundreds of comparisons.
     confidence : float
         Of the intervals, in (0, 1): how often they contain the mean value over samples of as many rows. An interval is
         the value plus and minus a multiple of the standard deviation of its values on 50 random subsets of four fifths
@@ -141,8 +143,11 @@ def compare(
             permutations=permutations,
         )
         dependence = warn_of_dependence(list(sources.values()), design, permutations)
-        steps = calibrated.run(work, sources, skipped, evidence)
+        nulls: calibrated.Nulls = {}
+        steps = calibrated.run(work, sources, skipped, evidence, nulls)
         found, interrupted = collect(steps, calibrated.n_steps(work, evidence))
+        # A later score of a measure replaces the earlier one.
+        found = correct_p_values({one.score.measure: one for one in found}.values(), nulls)
     else:
         require_calibrate(design, permutations)
         found, interrupted = collect(engine.run(work, sources, skipped), len(chosen))

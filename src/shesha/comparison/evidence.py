@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -16,9 +16,10 @@ from shesha.inputs import validation as check
 from shesha.measures import Measure
 from shesha.nulls.designs import exchange
 from shesha.nulls.exchange import Exchange
+from shesha.nulls.max_statistic import max_statistic_p_values
 from shesha.nulls.permutations import Design, draw_permutations, nonempty_arguments
 from shesha.nulls.summary import best_value, summarise
-from shesha.results import BesideNull, Score
+from shesha.results import BesideNull, PairScore, Score
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Seed, Vector
 from shesha.support.warnings import NotEstimable
@@ -79,14 +80,10 @@ class Evidence:
         a, b = (measures[0].look(side) for side in sides)
         yield from side_by_side(measures, a, null_view(measures[0], sides[1], b), self.orders)
 
-    def add_chance(self, measure: Measure, score: Score, draws: Sequence[Outcome]) -> Score:
-        """Add the chance level, the p-value and the calibrated score; a draw that failed is an error."""
-        for draw in draws:
-            if isinstance(draw, Exception):
-                raise draw
-        values = [float(draw) for draw in draws if not isinstance(draw, Exception)]
+    def add_chance(self, measure: Measure, score: Score, draws: Vector) -> Score:
+        """Add the chance level, the p-value and the calibrated score."""
         best = best_value(measure.closer, measure.bounds, None)
-        found = summarise(values[0], np.array(values[1:]), measure.closer, self.alpha, best)
+        found = summarise(float(draws[0]), draws[1:], measure.closer, self.alpha, best)
         names = [one.name for one in fields(BesideNull)]
         return replace(score, **{name: getattr(found, name) for name in names})
 
@@ -122,6 +119,32 @@ class Evidence:
         bounds = score.low, score.high
         low, high = interval(score.value, known, (n_kept(n), n), self.confidence, bounds, clustered=clustered)
         return replace(score, interval_low=low, interval_high=high)
+
+
+def draw_values(draws: Sequence[Outcome]) -> Vector:
+    """Return the observed score and that of each draw; a draw that failed is an error."""
+    for draw in draws:
+        if isinstance(draw, Exception):
+            raise draw
+    return np.array(draws, dtype=np.float64)
+
+
+def correct_p_values(
+    scores: Iterable[PairScore], nulls: Mapping[tuple[str, tuple[str, str]], Vector]
+) -> list[PairScore]:
+    """Return the scores with p-values corrected for the number of those that stand beside a null."""
+    listed = list(scores)
+    keys = [(one.score.measure, (one.first, one.second)) for one in listed]
+    tested = [
+        place for place, (one, key) in enumerate(zip(listed, keys, strict=True)) if one.score.has_null and key in nulls
+    ]
+    found = max_statistic_p_values(
+        [nulls[keys[place]] for place in tested], [listed[place].score.closer for place in tested]
+    )
+    for place, p_value in zip(tested, found.tolist(), strict=True):
+        one = listed[place]
+        listed[place] = replace(one, score=replace(one.score, corrected_p_value=p_value))
+    return listed
 
 
 def add_note(score: Score, note: str) -> Score:

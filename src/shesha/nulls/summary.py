@@ -10,7 +10,7 @@ from shesha.inputs import validation as check
 from shesha.results import NullSummary
 from shesha.support.types import Vector
 
-_TIE = 1e-12
+TIE = 1e-12
 """Scores closer than this share of the largest count as equal: sums in another order differ by rounding, and a tie
 must not look extreme."""
 
@@ -29,7 +29,7 @@ def require_attainable_maximum(maximum: float | None, observed: float, threshold
         return
     sign = 1.0 if closer == "higher" else -1.0
     nearest = max(sign * observed, sign * threshold)
-    if sign * maximum < nearest - _TIE * abs(nearest):
+    if sign * maximum < nearest - TIE * abs(nearest):
         beyond = "at least" if closer == "higher" else "at most"
         raise ValueError(
             f"maximum must be {beyond} the observed value and its threshold ({observed:.6g} and {threshold:.6g}), "
@@ -43,7 +43,7 @@ def summarise(observed: float, null: Vector, closer: str, alpha: float, best: fl
     s, t = sign * observed, sign * null[~np.isnan(null)]
     k, lost = len(null), int(np.isnan(null).sum())
     largest = float(np.abs([x for x in (s, *t) if np.isfinite(x)]).max(initial=0.0))
-    tie = _TIE * largest
+    tie = TIE * largest
     extreme = int((t >= s - tie).sum()) + lost
     combined = np.sort(np.concatenate([t, np.full(lost, np.inf), [s]]))
     threshold = float(combined[ceil((1 - alpha) * (k + 1) - 1e-9) - 1])

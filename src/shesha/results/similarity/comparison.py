@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from shesha.report import Metric, Page, page_width, wrap
@@ -44,6 +44,8 @@ class Score(BesideNull, BesideRepeats):
     interval_high: float = float("nan")
     note: str = ""
     """What could not be added to the value."""
+    corrected_p_value: float = field(default=float("nan"), kw_only=True)
+    """The p-value, corrected for the other measures of a pair, or for the other pairs of a measure."""
     aliases: ClassVar[tuple[str, ...]] = ("calibrated",)
 
     @property
@@ -65,6 +67,11 @@ class Score(BesideNull, BesideRepeats):
     def has_value(self) -> bool:
         """Whether there is a value."""
         return self.value == self.value
+
+    @property
+    def deciding_p_value(self) -> float:
+        """The corrected p-value, or the p-value where it stands alone."""
+        return self.corrected_p_value if self.corrected_p_value == self.corrected_p_value else self.p_value
 
     def __str__(self) -> str:
         """Print the value and which way is closer."""
@@ -165,8 +172,9 @@ _NOTE = (
 
 _CALIBRATED_NOTE = (
     "Chance is the mean value when rows are matched at random; calibrated is 0 up to the threshold that chance "
-    "rarely passes and 1 at the best value (where there is none: the excess). Many measures, many tests: a few "
-    "p-values are small by chance. Measures that do not look at which row is which have no such null."
+    "rarely passes and 1 at the best value (where there is none: the excess). Many measures are many tests, so some p "
+    "is often small by chance. Corrected p allows for their number: read it unless you named one measure beforehand. "
+    "Measures that do not look at which row is which have no such null."
 )
 
 
@@ -203,11 +211,15 @@ def _table(found: list[Score]) -> list[str]:
 
 
 def _calibrated_table(found: list[Score]) -> list[str]:
-    head = f"{'value':>10}  {'interval':<20}  {'closer is':<9}  {'chance':>10}  {'calibrated':>10}  {'p':>6}"
+    head = (
+        f"{'value':>10}  {'interval':<20}  {'closer is':<9}  {'chance':>10}  {'calibrated':>10}  {'p':>6}  corrected p"
+    )
 
     def cells(one: Score) -> str:
         interval = f"[{one.interval_low:.4g}, {one.interval_high:.4g}]" if one.has_interval else ""
-        null = f"{one.null_mean:>#10.4g}  {one.calibrated:>#10.4g}  {one.p_value:>6.3f}" if one.has_null else ""
+        corrected = f"{one.corrected_p_value:.3f}" if one.corrected_p_value == one.corrected_p_value else ""
+        chance = f"{one.null_mean:>#10.4g}  {one.calibrated:>#10.4g}"
+        null = f"{chance}  {one.p_value:>6.3f}  {corrected:>11}" if one.has_null else ""
         return f"{one.value:>#10.4g}  {interval:<20}  {one.closer:<9}  {null}".rstrip()
 
     return _family_lines(found, head, cells)

@@ -44,7 +44,10 @@ NO_CHANCE = Text(
     "No chance level was drawn: values are rarely 0 by chance, and how far from 0 depends on the measure and on the "
     "numbers of rows and features. Calibrate before concluding that something is shared (`--calibrate`)."
 )
-_MANY_TESTS = Text("Many measures are many tests: a few p-values are small by chance.")
+_MANY_TESTS = Text(
+    "Many measures are many tests, so some p is often small by chance. Corrected p allows for their number: read it "
+    "unless you named one measure beforehand."
+)
 _MOST_CELLS = 30_000
 """Of heat maps on one page; a browser takes its time with more."""
 
@@ -111,11 +114,12 @@ def _pair_sentences(first: str, second: str, known: Sequence[Score]) -> Iterable
         told = ", ".join(f"{score.measure} {score.value:.3g}" for score in known if score.measure in _first())
         yield f"{told or f'{known[0].measure} {known[0].value:.3g}'}: raw values, without a chance level."
         return
-    above = [score for score in tested if score.p_value <= _LEVEL]
-    best = max(tested, key=lambda score: -score.p_value)
+    above = [score for score in tested if score.deciding_p_value <= _LEVEL]
+    best = max(tested, key=lambda score: -score.deciding_p_value)
+    corrected = ", corrected for their number" if len(tested) > 1 else ""
     yield (
-        f"{_how_many(len(above), len(tested))} above chance at {_LEVEL:g}"
-        f"{'' if above else f': the smallest p-value is {best.p_value:.2g} ({best.measure})'}."
+        f"{_how_many(len(above), len(tested))} above chance at {_LEVEL:g}{corrected}"
+        f"{'' if above else f': the smallest p-value is {best.deciding_p_value:.2g} ({best.measure})'}."
     )
     led = next((score for score in tested if score.measure in _first()), best)
     yield (
@@ -147,6 +151,7 @@ def _scores(known: Sequence[Score], title: str) -> Table:
         Column("chance", tuple(_number(one.null_mean) for one in known)),
         Column("calibrated", tuple(f"{one.score:.3f}" if one.has_null else "" for one in known)),
         Column("p", tuple(f"{one.p_value:.2g}" if one.has_null else "" for one in known)),
+        Column("corrected p", tuple(_small(one.corrected_p_value) for one in known)),
         Column("family", tuple(one.family for one in known), "<"),
     ]
     return Table(tuple(one.measure for one in known), (tuple(columns),), title, "measure")
@@ -154,6 +159,10 @@ def _scores(known: Sequence[Score], title: str) -> Table:
 
 def _number(value: float) -> str:
     return "" if value != value else f"{value:.3f}" if abs(value) < 10 else f"{value:.4g}"
+
+
+def _small(p_value: float) -> str:
+    return "" if p_value != p_value else f"{p_value:.2g}"
 
 
 def _strip(one: Score) -> Strip | None:
