@@ -30,6 +30,7 @@ ORDER = [
     {"comparison"},
     {"auditing", "coherence"},
     {"bio", "neuro", "steering", "drift"},
+    {"changes"},
     {"benchmark"},
     {"studies"},
     {"plot"},

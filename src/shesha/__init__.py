@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import shesha.transfer as transfer
     from shesha.auditing.audit import audit
     from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
+    from shesha.changes.diff import diff
     from shesha.comparison.ceiling import noise_ceiling
     from shesha.comparison.compare import compare
     from shesha.comparison.layers import compare_layers
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         Coherence,
         CoherenceTable,
         Comparison,
+        Diff,
         Doubt,
         Doubts,
         DriftPath,
@@ -107,6 +109,7 @@ __getattr__, __dir__ = lazy_names(
             "Coherence",
             "CoherenceTable",
             "Comparison",
+            "Diff",
             "Doubt",
             "Doubts",
             "DriftPath",
@@ -141,6 +144,7 @@ __getattr__, __dir__ = lazy_names(
         "stability.estimate": ("estimate",),
         "views": ("Rdm",),
         "calibration": ("benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm"),
+        "changes.diff": ("diff",),
         "comparison.ceiling": ("noise_ceiling",),
         "comparison.compare": ("compare",),
         "comparison.layers": ("compare_layers",),
@@ -173,6 +177,7 @@ __all__ = [
     "Coherence",
     "CoherenceTable",
     "Comparison",
+    "Diff",
     "Doubt",
     "Doubts",
     "DriftPath",
@@ -206,6 +211,7 @@ __all__ = [
     "compare_within",
     "compute_rdm",
     "descriptors",
+    "diff",
     "doubts",
     "drift",
     "drift_path",

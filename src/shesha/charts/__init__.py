@@ -7,6 +7,7 @@ from shesha.charts._agreement import agreement
 from shesha.charts._axes import PALETTE, pyplot
 from shesha.charts._boxes import boxes, legend_of_colours
 from shesha.charts._curves import chance_band, curves
+from shesha.charts._depth_profile import depth_profile
 from shesha.charts._drift import drift_bars
 from shesha.charts._heat_map import frame_cell, heat_map
 from shesha.charts._intervals import Series, intervals
@@ -23,6 +24,7 @@ __all__ = [
     "boxes",
     "chance_band",
     "curves",
+    "depth_profile",
     "drift_bars",
     "frame_cell",
     "heat_map",

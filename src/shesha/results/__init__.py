@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from shesha.results.audit.dependence import Dependence
     from shesha.results.audit.doubts import Doubt, Doubts
     from shesha.results.audit.label_classes import LabelClasses
+    from shesha.results.changes.diff import Diff, LayerChange, MeasureChange, MovedRow
     from shesha.results.coherence.coherence import Coherence, CoherenceTable, Link
     from shesha.results.drift.stream import StreamVerdict, TwoSample
     from shesha.results.drift.verdict import CheckSequence, DriftScore, DriftVerdict, Moved
@@ -41,6 +42,7 @@ __getattr__, __dir__ = lazy_names(
         "similarity.calibrated_many": ("CalibratedMany",),
         "similarity.noise_ceiling": ("BesideRepeats", "NoiseCeiling"),
         "stability.chance": ("Chance",),
+        "changes.diff": ("Diff", "LayerChange", "MeasureChange", "MovedRow"),
         "coherence.coherence": ("Coherence", "CoherenceTable", "Link"),
         "similarity.comparison": ("Comparison", "Score"),
         "audit.dependence": ("Dependence",),
@@ -78,6 +80,7 @@ __all__ = [
     "CoherenceTable",
     "Comparison",
     "Dependence",
+    "Diff",
     "Doubt",
     "Doubts",
     "DriftPath",
@@ -88,11 +91,14 @@ __all__ = [
     "Group",
     "GroupMean",
     "LabelClasses",
+    "LayerChange",
     "LayerComparison",
     "LayerRanking",
     "Link",
     "Meaning",
+    "MeasureChange",
     "Moved",
+    "MovedRow",
     "NoiseCeiling",
     "NullSummary",
     "OverTime",

@@ -26,7 +26,18 @@ from shesha.support.atomic_files import write_text
 FORMAT = 1
 """Of files; a file of another one is refused."""
 _ROOMS = (
-    *("auditing", "benchmark", "bio", "calibration", "coherence", "comparison", "descriptors", "doubting", "drift"),
+    *(
+        "auditing",
+        "benchmark",
+        "bio",
+        "calibration",
+        "changes",
+        "coherence",
+        "comparison",
+        "descriptors",
+        "doubting",
+        "drift",
+    ),
     *("neuro", "stability", "steering", "studies", "transfer"),
 )
 """Parts of the library whose results know themselves there; they are imported when a file has one of theirs."""

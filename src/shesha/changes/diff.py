@@ -1,0 +1,241 @@
+"""What did changing a model change: the function that users call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.changes.layer_changes import LayerPair, layer_change
+from shesha.changes.layer_sources import Sides, read_sides
+from shesha.changes.moved_rows import METRIC, moved_rows
+from shesha.changes.noise_floor import NoiseFloor
+from shesha.comparison.evidence import Evidence
+from shesha.drift.drift_scores import Choice, choose_measures
+from shesha.inputs import labels_in_order
+from shesha.inputs import validation as check
+from shesha.kernels.distances import find_undirected_rows
+from shesha.measures import Measure, choose
+from shesha.nulls.permutations import Design
+from shesha.results.changes.diff import Diff, LayerChange
+from shesha.support.layer_axis import LayerAxis
+from shesha.support.progress import track
+from shesha.support.seeds import number, spawn
+from shesha.support.types import Index, Seed
+
+MEASURES = ("RDM drift", "unbiased CKA")
+NEIGHBOURS = 10
+_PERMUTATIONS = 20
+"""The fewest that evidence is drawn with; none is used here."""
+_FEWEST = 10
+_MOVED = 50
+"""Rows that are listed, of those that moved most."""
+_DRAWING = 31
+
+
+def diff(
+    before: Any,
+    after: Any,
+    labels: ArrayLike | None = None,
+    *,
+    again: Iterable[Any] = (),
+    also: Iterable[Any] = (),
+    texts: Sequence[str] | None = None,
+    measures: Choice | Iterable[Choice] | None = None,
+    names: tuple[str, str] = ("before", "after"),
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    k: int | None = None,
+    max_rows: int | None = 500,
+    confidence: float = 0.95,
+    seed: Seed = 0,
+    layer_axis: LayerAxis = "guess",
+) -> Diff:
+    """Say which layers a change (fine-tuning, quantising, an upgrade) changed, and whether that is beyond noise.
+
+    Layers of one name are put side by side. Each has its change (RDM drift, unbiased CKA, nearest neighbours lost)
+    with an interval, the noise floor, and a verdict:
+
+    - *unchanged*: the drift is at most 1e-9, which is what single precision leaves;
+    - *within noise*: the lower end of its interval is not above the limit that noise sets;
+    - *changed*: it is above;
+    - *replaced*: it is above the limit and above 0.5, so the layer is nearer to an unrelated geometry than to the old.
+
+    The limit is the largest drift of 19 unchanged encodings or more, or twice the largest of fewer.
+
+    Parameters
+    ----------
+    before, after : mapping of layers, sequence of layers, array, path of a file, or model
+        Row i of both is the same input, or rows have names and are matched by them. Layers of one name belong
+        together. With `texts` a name, folder or torch module is a model that reads them.
+    labels : array of shape (n_rows,), optional
+        The class of each row, which is shown beside the rows that moved.
+    again : iterable of what `before` may be
+        The unchanged model encoding the same inputs again: other batch sizes, precision, order.
+    also : iterable of what `after` may be
+        Further runs of the same change, such as other seeds of the same training. A layer changed if it differs from
+        `before` by more than the runs differ among each other. Without `again` and `also`, Gaussian noise of 1 % of
+        each row's spread stands for no change: about what running a sentence encoder in half precision adds. It knows
+        nothing of noise in measurements, so pass `again` for recordings and cells.
+    texts : sequence of str, optional
+        What models read.
+    measures : measure or sequence of them, optional
+        The first decides. Default: RDM drift, unbiased CKA and mutual kNN.
+    names : pair of str
+        What the two are called.
+    blocks, groups : arrays of shape (n_rows,), optional
+        Intervals leave out whole groups (donors, sessions) instead of single rows.
+    k : int, optional
+        Neighbours of each row; default: 10, or a third of the rows where there are fewer than 31.
+    max_rows : int or None
+        Changes and intervals are those of so many rows, drawn at random; None: all. Rows that moved are looked for
+        among all.
+    confidence : float
+        Of the intervals.
+    seed : int, Generator or None
+        For the rows and subsets that are drawn.
+    layer_axis
+        As for `shesha.compare_layers`.
+
+    Returns
+    -------
+    Diff
+        Prints the answer first. ``.changed`` names the layers that changed; ``.layers[name]`` has ``.change``,
+        ``.low``, ``.high``, ``.noise`` and ``.verdict``; ``.rows`` is a table of the rows that moved most.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> before = {"first": rng.standard_normal((60, 8)), "second": rng.standard_normal((60, 8))}
+    >>> moved = before["second"] + 0.3 * rng.standard_normal((60, 8))
+    >>> after = {"first": 2 * before["first"], "second": moved}
+    >>> found = diff(before, after)
+    >>> [one.verdict for one in found]
+    ['unchanged', 'changed']
+    >>> found.changed
+    ['second']
+    """
+    check.fraction(confidence, "confidence", closed=False)
+    first, second = _check_names(names)
+    said = _check_texts(texts)
+    sides = read_sides(before, after, again, also, said, layer_axis)
+    rows, notes = _usable_rows(sides)
+    known = labels_in_order(sides.names, {"blocks": blocks, "groups": groups, "labels": labels})
+    scored = _draw_rows(rows, max_rows, seed)
+    chosen = _choose(measures, k, len(scored))
+    evidence = _evidence(scored, known, confidence, seed)
+    floor = NoiseFloor(sides.again, sides.also)
+    layers = {
+        name: layer_change(_layer_pair(name, sides, scored), chosen, evidence)
+        for name in track(list(sides.others), len(sides.others), "layers")
+    }
+    layer = _layer_to_look_at(list(layers.values()))
+    n_neighbours = _n_neighbours(k, len(rows))
+    pair = _layer_pair(layer, sides, rows)
+    return Diff(
+        *(first, second, layers),
+        moved_rows(
+            *(pair.before, pair.after, pair.unchanged, rows),
+            _row_names(rows, sides, said),
+            _row_labels(rows, known.get("labels"), sides.n_rows),
+            k=n_neighbours,
+            most=_MOVED,
+        ),
+        *(layer, sides.n_rows, len(scored), floor.source, floor.count(), n_neighbours),
+        (*sides.notes, *notes),
+        number(seed),
+    )
+
+
+def _check_names(names: tuple[str, str]) -> tuple[str, str]:
+    if not isinstance(names, tuple | list) or len(names) != 2:
+        raise ValueError(f"names must be two names, got {names!r}")
+    return str(names[0]), str(names[1])
+
+
+def _check_texts(texts: Any) -> list[str] | None:
+    if texts is None:
+        return None
+    if isinstance(texts, str | os.PathLike):
+        raise TypeError(f"texts must be a list of texts, got {texts!r}")
+    return [str(text) for text in texts]
+
+
+def _usable_rows(sides: Sides) -> tuple[Index, list[str]]:
+    """Return the rows that have a direction everywhere, and a note if some have none."""
+    usable = np.ones(sides.n_rows, dtype=bool)
+    for one in sides.every():
+        usable[find_undirected_rows(one.to_numpy.rows, "cosine")] = False
+    rows = np.flatnonzero(usable)
+    if len(rows) < _FEWEST:
+        raise ValueError(f"before and after must have at least {_FEWEST} rows that are not zero, got {len(rows)}")
+    left_out = sides.n_rows - len(rows)
+    return rows, [f"Left out: {left_out:,} of {sides.n_rows:,} rows, zero in some layer: they have no direction."] * (
+        left_out > 0
+    )
+
+
+def _draw_rows(rows: Index, most: int | None, seed: Seed) -> Index:
+    if most is None or len(rows) <= check.count(most, "max_rows", minimum=_FEWEST):
+        return rows
+    return np.sort(spawn(seed, _DRAWING).choice(rows, most, replace=False))
+
+
+def _n_neighbours(k: int | None, n_rows: int) -> int:
+    if k is None:
+        return min(NEIGHBOURS, max(1, (n_rows - 1) // 3))
+    if check.count(k, "k") >= n_rows:
+        raise ValueError(f"k must be below the number of rows, {n_rows}, got {k}")
+    return k
+
+
+def _choose(measures: Choice | Iterable[Choice] | None, k: int | None, n_rows: int) -> list[Measure]:
+    if measures is not None:
+        return choose_measures(measures, n_rows)
+    neighbours = choose("mutual kNN")[0].with_options(k=_n_neighbours(k, n_rows), metric=METRIC)
+    return [*choose(MEASURES), neighbours]
+
+
+def _evidence(scored: Index, known: dict[str, Any], confidence: float, seed: Seed) -> Evidence:
+    """Draw the subsets of the rows that intervals come from; they leave out whole groups."""
+    design = {}
+    for name in ("blocks", "groups"):
+        if known.get(name) is not None:
+            design[name] = np.asarray(known[name])[scored]
+    return Evidence.draw(len(scored), _PERMUTATIONS, 0.05, confidence, seed, design=cast(Design, design))
+
+
+def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:
+    """Take the rows that are looked at, of one layer of all encodings."""
+    before, after = (side[name].to_numpy.take_rows(rows) for side in (sides.before, sides.after))
+    again, also = (
+        [{name: side[name].to_numpy.take_rows(rows)} for side in group] for group in (sides.again, sides.also)
+    )
+    unchanged = NoiseFloor(again, also).pairs(name, before, after)
+    return LayerPair(name, sides.others[name], before, after, unchanged)
+
+
+def _layer_to_look_at(layers: Sequence[LayerChange]) -> str:
+    """Return the last layer that changed, or else the one that changed most: there rows are looked for that moved."""
+    beyond = [one.name for one in layers if one.is_beyond_noise]
+    return beyond[-1] if beyond else max(layers, key=lambda one: np.nan_to_num(one.change)).name
+
+
+def _row_names(rows: Index, sides: Sides, texts: Sequence[str] | None) -> list[str]:
+    if texts is not None:
+        return [texts[row] for row in rows]
+    if sides.names:
+        return [str(sides.names[0].values[row]) for row in rows]
+    return [f"row {row}" for row in rows]
+
+
+def _row_labels(rows: Index, labels: Any, n_rows: int) -> list[str]:
+    if labels is None:
+        return [""] * len(rows)
+    array = np.asarray(labels, dtype=object)
+    if array.shape != (n_rows,):
+        raise ValueError(f"labels must have one label for each of the {n_rows:,} rows, got shape {array.shape}")
+    return [str(array[row]) for row in rows]

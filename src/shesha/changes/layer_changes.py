@@ -1,0 +1,74 @@
+"""How far one layer moved, by several measures, with the interval that other rows give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shesha.changes.verdicts import judge, noise_limit
+from shesha.comparison.engine import Group, make_score
+from shesha.comparison.evidence import Evidence
+from shesha.drift.drift_scores import drifts
+from shesha.measures import Measure
+from shesha.results.changes.diff import LayerChange, MeasureChange
+from shesha.support.types import Matrix, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import Representation
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class LayerPair:
+    """A layer of both, and the same layer where nothing changed."""
+
+    name: str
+    other: str
+    before: Representation
+    after: Representation
+    unchanged: tuple[tuple[Representation, Representation], ...]
+    """Pairs of encodings that differ by noise alone."""
+
+
+def layer_change(pair: LayerPair, measures: Sequence[Measure], evidence: Evidence) -> LayerChange:
+    """Score a layer by every measure, beside what unchanged encodings give; the first measure decides."""
+    values, reasons = drifts(measures, pair.before, pair.after)
+    noise = _noise(pair, measures)
+    found = []
+    for i, measure in enumerate(measures):
+        low, high = _interval(measure, pair, float(values[i]), evidence) if np.isfinite(values[i]) else (NAN, NAN)
+        most = float(np.nanmax(noise[:, i])) if np.isfinite(noise[:, i]).any() else NAN
+        found.append(MeasureChange(measure.name, float(values[i]), low, high, most, reasons[i]))
+    limit = noise_limit(noise[:, 0].tolist())
+    first = found[0]
+    verdict = judge(first.change, first.low, limit)
+    return LayerChange(
+        pair.name, pair.other, verdict, first.change, first.low, first.high, first.noise, limit, tuple(found)
+    )
+
+
+def _noise(pair: LayerPair, measures: Sequence[Measure]) -> Matrix:
+    rows = [drifts(measures, one, other)[0] for one, other in pair.unchanged]
+    return np.array(rows).reshape(-1, len(measures))
+
+
+def _interval(measure: Measure, pair: LayerPair, change: float, evidence: Evidence) -> tuple[float, float]:
+    """Return the interval of a drift: that of the measure, counted from the value of no change."""
+    assert measure.self_value is not None
+    if change == 0.0:
+        return 0.0, 0.0
+    sides = pair.before, pair.after
+    try:
+        rows = list(evidence.score_subsets(Group((measure,), ((),)), [measure], sides))
+    except NotEstimable:
+        return NAN, NAN
+    on_subsets: Vector = np.array(rows)[:, 0]
+    value = measure.self_value + change if measure.closer == "lower" else measure.self_value - change
+    score = evidence.add_interval(make_score(measure, value, 0.0, ""), on_subsets)
+    if not score.has_interval:
+        return NAN, NAN
+    if measure.closer == "lower":
+        return score.interval_low - measure.self_value, score.interval_high - measure.self_value
+    return measure.self_value - score.interval_high, measure.self_value - score.interval_low

@@ -1,0 +1,190 @@
+"""From what people have to layers by name: dictionaries, arrays, files, or models and texts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shesha.inputs import NamedRows, Names
+from shesha.io import open_file
+from shesha.support.layer_axis import LayerAxis, layer_sequence, split_layers
+from shesha.views import Rdm, Representation, align_rows, check_named_arrays
+
+ALONE = "representation"
+"""What the only layer is called where nothing names it."""
+Side = Mapping[str, Representation]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """All encodings of the same rows, under the names that layers have before the change."""
+
+    before: Side
+    after: Side
+    again: tuple[Side, ...]
+    also: tuple[Side, ...]
+    others: Mapping[str, str]
+    """What each layer is called after the change."""
+    names: tuple[Names, ...]
+    """Names of the rows, where somebody gave some."""
+    notes: tuple[str, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of inputs."""
+        return next(iter(self.before.values())).n_rows
+
+    def every(self) -> list[Representation]:
+        """Return every layer of every encoding."""
+        return [one for side in (self.before, self.after, *self.again, *self.also) for one in side.values()]
+
+
+def read_sides(
+    before: Any,
+    after: Any,
+    again: Iterable[Any],
+    also: Iterable[Any],
+    texts: Sequence[str] | None,
+    layer_axis: LayerAxis,
+) -> Sides:
+    """Read all encodings, match their layers, and put their rows in one order."""
+    given = {"before": before, "after": after}
+    given |= {f"again[{i}]": one for i, one in enumerate(_many(again, "again"))}
+    given |= {f"also[{i}]": one for i, one in enumerate(_many(also, "also"))}
+    read = {name: read_layers(one, name, texts, layer_axis) for name, one in given.items()}
+    matched, note = match_layers(list(read["before"]), list(read["after"]))
+    found: dict[tuple[str, str], Representation] = {}
+    for name, layers in read.items():
+        for layer, other in matched.items():
+            own = layer if name == "before" or name.startswith("again") else other
+            if own not in layers:
+                own = _counterpart(layer, list(read["before"]), list(layers), name)
+            found[name, layer] = layers[own]
+    _require_same_counts(found)
+    known = tuple(one.names for one in found.values() if one.names is not None)
+    aligned = align_rows({f"{name}[{layer}]": one for (name, layer), one in found.items()})
+    sides: dict[str, dict[str, Representation]] = {name: {} for name in read}
+    for (name, layer), one in zip(found, aligned.values(), strict=True):
+        sides[name][layer] = one
+    again_sides, also_sides = (
+        tuple(side for name, side in sides.items() if name.startswith(start)) for start in ("again[", "also[")
+    )
+    notes = (note,) if note else ()
+    return Sides(sides["before"], sides["after"], again_sides, also_sides, matched, known, notes)
+
+
+def _many(given: Any, name: str) -> list[Any]:
+    """Return several encodings as a list; one alone is a mistake that would be read as its layers."""
+    if isinstance(given, Mapping | str | os.PathLike) or hasattr(given, "shape") or hasattr(given, "forward"):
+        raise TypeError(f"{name} must be a list of encodings, got a single {type(given).__name__}: put it in a list")
+    return list(given)
+
+
+def _counterpart(layer: str, before: Sequence[str], names: Sequence[str], argument: str) -> str:
+    found = match_layers(before, names)[0]
+    if layer not in found:
+        raise ValueError(f"{argument} must have the layer {layer}, got {_join(names)}")
+    return found[layer]
+
+
+def _require_same_counts(found: Mapping[tuple[str, str], Representation]) -> None:
+    counts = {f"{name}[{layer!r}]": one.n_rows for (name, layer), one in found.items()}
+    (first, n), *rest = counts.items()
+    for name, count in rest:
+        if count != n:
+            raise ValueError(f"{name} must be the {n:,} rows of {first} encoded again, got {count:,} rows")
+
+
+def read_layers(given: Any, name: str, texts: Sequence[str] | None, layer_axis: LayerAxis) -> dict[str, Representation]:
+    """Return the layers of one side, checked.
+
+    Parameters
+    ----------
+    given : mapping, sequence of arrays, array, path or model
+        With texts a path or a name is a model.
+    name : str
+        What messages call it.
+    texts : sequence of str, optional
+        What models read.
+    layer_axis : int, None or 'guess'
+        Which axis of a 3-D array counts layers.
+    """
+    if texts is not None and (isinstance(given, str | os.PathLike) or hasattr(given, "forward")):
+        from shesha.extract import encode
+
+        given = encode(given, texts)
+    elif isinstance(given, str | os.PathLike):
+        given = _read_file(Path(given), layer_axis)
+    found = check_named_arrays(_as_mapping(given, name, layer_axis), name, name + "[{!r}]")
+    if not found:
+        raise ValueError(f"{name} must hold at least one layer, got none")
+    for layer, one in found.items():
+        if one.has_distances_only or len(one.shape) != 2:
+            raise ValueError(f"{name}[{layer!r}] must be a matrix (n_rows, n_features), got shape {one.shape}")
+    return found
+
+
+def _read_file(path: Path, layer_axis: LayerAxis) -> dict[str, Any]:
+    contents = open_file(path, layer_axis=layer_axis)
+    rows = contents.row_names
+    return {
+        layer: array if rows is None else NamedRows(array, rows) for layer, array in contents.representations.items()
+    }
+
+
+def _as_mapping(given: Any, name: str, layer_axis: LayerAxis) -> Mapping[Any, Any]:
+    if isinstance(given, Mapping):
+        return split_layers(given, layer_axis)
+    if isinstance(given, Rdm):
+        raise TypeError(f"{name} must be features, of which neighbours are looked for, got distances (Rdm)")
+    layers = layer_sequence(given, name, layer_axis)
+    if isinstance(layers, list | tuple) and len(layers) and _is_matrix(layers[0]):
+        return dict(enumerate(layers))
+    return {ALONE: layers}
+
+
+def _is_matrix(one: Any) -> bool:
+    """Whether it is a layer rather than a row of numbers."""
+    return len(getattr(one, "shape", ())) == 2 or (
+        isinstance(one, list | tuple) and len(one) > 0 and isinstance(one[0], list | tuple)
+    )
+
+
+def match_layers(before: Sequence[str], after: Sequence[str]) -> tuple[dict[str, str], str]:
+    """Return which layer of one side is which of the other, and a note where names did not say so.
+
+    Layers of one name belong together. Where there is none, names that differ by what stands in front of them do
+    (adapters and wrappers put prefixes there), then layers of equal number in their order.
+
+    Examples
+    --------
+    >>> match_layers(["layer.0", "layer.1"], ["base.layer.0", "base.layer.1"])[0]
+    {'layer.0': 'base.layer.0', 'layer.1': 'base.layer.1'}
+    """
+    shared = {name: name for name in before if name in set(after)}
+    if shared:
+        missing = [name for name in (*before, *after) if name not in shared]
+        note = "" if not missing else f"Not compared, being in one of the two only: {_join(missing)}."
+        return shared, note
+    ends = {one: [other for other in after if _same_end(one, other)] for one in before}
+    if all(len(found) == 1 for found in ends.values()) and len({found[0] for found in ends.values()}) == len(before):
+        return {one: found[0] for one, found in ends.items()}, ""
+    if len(before) != len(after):
+        raise ValueError(
+            f"before and after must have layers of one name, or equally many, got {_join(before)} and {_join(after)}"
+        )
+    note = "" if len(before) == 1 else "Layers have other names before and after: they were matched in their order."
+    return dict(zip(before, after, strict=True)), note
+
+
+def _same_end(one: str, other: str) -> bool:
+    long, short = (one, other) if len(one) >= len(other) else (other, one)
+    return long.endswith(f".{short}")
+
+
+def _join(names: Sequence[str], most: int = 6) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

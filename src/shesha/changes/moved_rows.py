@@ -1,0 +1,69 @@
+"""Which rows moved most: by the neighbours that they lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shesha.drift.noise_floor import row_movement
+from shesha.results.changes.diff import MovedRow
+from shesha.support.types import Index, Vector
+from shesha.views import Neighbours, Representation
+
+METRIC = "cosine"
+
+
+def neighbours_lost(before: Representation, after: Representation, k: int) -> Vector:
+    """Return the share of each row's k nearest rows that are others afterwards.
+
+    Examples
+    --------
+    >>> X = Representation.build(np.random.default_rng(0).standard_normal((20, 4)))
+    >>> float(neighbours_lost(X, X, 3).max())
+    0.0
+    """
+    one, other = (side.view(Neighbours, k=k, metric=METRIC) for side in (before, after))
+    kept = np.count_nonzero(other.ranks_of_neighbours(one), axis=1)
+    return 1.0 - np.asarray(kept, dtype=float) / k
+
+
+def moved_rows(
+    before: Representation,
+    after: Representation,
+    unchanged: Sequence[tuple[Representation, Representation]],
+    rows: Index,
+    names: Sequence[str],
+    labels: Sequence[str],
+    *,
+    k: int,
+    most: int,
+) -> tuple[MovedRow, ...]:
+    """Return the rows that lost most of their neighbours, of equal ones those that moved farther.
+
+    Parameters
+    ----------
+    before, after : Representation
+        The rows that are looked at.
+    unchanged : sequence of pairs
+        Encodings of the same rows that differ by noise alone.
+    rows : array
+        Numbers of these rows among those given.
+    names, labels : sequence of str
+        Of the rows that are looked at.
+    k, most : int
+        Neighbours, and rows to return.
+    """
+    lost, movement = neighbours_lost(before, after, k), row_movement(before, after)
+    noise = np.full(len(lost), np.nan)
+    for one, other in unchanged:
+        noise = np.fmax(noise, neighbours_lost(one, other, k))
+    order = np.lexsort((-np.nan_to_num(movement), -lost))[:most]
+    return tuple(
+        MovedRow(
+            *(int(rows[i]), names[i], float(lost[i]), float(movement[i]), float(noise[i])),
+            label=labels[i],
+        )
+        for i in order.tolist()
+        if lost[i] > 0
+    )

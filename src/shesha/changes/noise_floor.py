@@ -1,0 +1,69 @@
+"""What stands for no change: encodings given, or, for files alone, noise of one per cent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from shesha.changes.layer_sources import Side
+from shesha.views import Representation
+
+SHARE = 0.01
+"""Noise in units of a row's own spread: what running MiniLM in half precision adds to its last layer is 0.9 %."""
+DRAWS = 3
+_NOISE = 21
+
+
+@dataclass(frozen=True)
+class NoiseFloor:
+    """Encodings that differ by noise alone.
+
+    Attributes
+    ----------
+    again : sequence of mappings of layers
+        The unchanged model, encoding the same inputs again.
+    also : sequence of mappings of layers
+        Further runs of the changed one: other seeds of the same training.
+    """
+
+    again: Sequence[Side]
+    also: Sequence[Side]
+
+    @property
+    def source(self) -> str:
+        """What stands for no change, in words."""
+        parts = []
+        if self.again:
+            parts.append(_count(len(self.again), "re-encoding", "re-encodings"))
+        if self.also:
+            n = len(self.also) + 1
+            parts.append(f"{n} runs of the same change among each other")
+        return " and ".join(parts) or "noise of 1 % in every row"
+
+    def count(self) -> int:
+        """Return how many pairs there are."""
+        runs = len(self.also) + 1
+        return len(self.again) + runs * (runs - 1) // 2 if self.again or self.also else DRAWS
+
+    def pairs(
+        self, name: str, before: Representation, after: Representation
+    ) -> tuple[tuple[Representation, Representation], ...]:
+        """Return the pairs of one layer; the rows of all stand in one order."""
+        if not (self.again or self.also):
+            return tuple((before, add_noise(before, np.random.default_rng([_NOISE, draw]))) for draw in range(DRAWS))
+        runs = [after, *(one[name] for one in self.also)]
+        return (*((before, one[name]) for one in self.again), *combinations(runs, 2))
+
+
+def add_noise(one: Representation, rng: np.random.Generator, share: float = SHARE) -> Representation:
+    """Return a representation with Gaussian noise of a share of each row's own spread."""
+    rows = one.to_numpy.rows
+    spread = rows.std(axis=1, keepdims=True)
+    return Representation(rows + share * spread * rng.standard_normal(rows.shape), one.precision)
+
+
+def _count(n: int, one: str, many: str) -> str:
+    return f"{n} {one if n == 1 else many}"

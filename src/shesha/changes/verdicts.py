@@ -1,0 +1,56 @@
+"""From a change and its noise floor to a verdict, by rules that a simulation holds to their rates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shesha.results.changes.diff import Verdict
+
+UNCHANGED = 1e-9
+"""Drift that single precision leaves: batch sizes and the order of the inputs give MiniLM 2e-11 and less."""
+REPLACED = 0.5
+"""Drift halfway to that of unrelated geometries, which is 1."""
+ENOUGH = 19
+"""Unchanged encodings of which none is passed by another one in more than 5 % of cases."""
+MARGIN = 2.0
+"""How far beyond the largest of fewer a change must be: fewer draws miss more of what noise does."""
+
+
+def noise_limit(noise: Sequence[float]) -> float:
+    """Return what a change must pass to be more than noise.
+
+    Of 19 unchanged encodings or more it is the largest one: another passes it in 5 % of cases or less. Of fewer it
+    is twice the largest.
+
+    Examples
+    --------
+    >>> noise_limit([0.01, 0.03])
+    0.06
+    >>> noise_limit([0.03] * 19)
+    0.03
+    """
+    known = [one for one in noise if np.isfinite(one)]
+    if not known:
+        return float("nan")
+    return max(known) * (1.0 if len(known) >= ENOUGH else MARGIN)
+
+
+def judge(change: float, low: float, limit: float) -> Verdict:
+    """Return the verdict of a layer: `low` is the lower end of the interval of its change.
+
+    Examples
+    --------
+    >>> [judge(change, 0.8 * change, limit=0.01) for change in (0.0, 0.011, 0.1, 0.9)]
+    ['unchanged', 'within noise', 'changed', 'replaced']
+    """
+    if not (np.isfinite(change) and np.isfinite(limit)):
+        return "not estimable"
+    if change <= UNCHANGED:
+        return "unchanged"
+    # Without an interval the change itself must do.
+    least = low if np.isfinite(low) else change
+    if not least > limit:
+        return "within noise"
+    return "replaced" if least > REPLACED else "changed"

@@ -1,0 +1,1 @@
+"""What changing a model, or a preprocessing, changed."""

@@ -1,0 +1,179 @@
+"""What changing a model changed: layer by layer, beside what encoding the same inputs again changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from shesha.report import Page
+from shesha.results.base import Result
+from shesha.results.changes.page import diff_page
+from shesha.results.changes.sentences import headline, sentence
+from shesha.results.changes.text import diff_text
+from shesha.results.draw_docs import draws_axes
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Verdict = Literal["unchanged", "within noise", "changed", "replaced", "not estimable"]
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class MeasureChange(Result):
+    """How far one layer moved by one measure."""
+
+    measure: str
+    change: float
+    """0 where nothing changed; for RDM drift 1 means that nothing is left. NaN has a reason."""
+    low: float
+    """Lower end of the interval: where other rows of the same kind could have put the change."""
+    high: float
+    noise: float
+    """The most that encodings of an unchanged model differ; NaN without any."""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class LayerChange(Result):
+    """One layer before and after."""
+
+    name: str
+    other: str
+    """What the layer is called after the change."""
+    verdict: Verdict
+    change: float
+    """By the first measure, RDM drift: 0 for the same geometry, about 1 for an unrelated one."""
+    low: float
+    """Lower end of the interval of the change."""
+    high: float
+    noise: float
+    """The most that encodings of an unchanged model differ."""
+    limit: float
+    """The change is beyond noise if its lower end is above this."""
+    scores: tuple[MeasureChange, ...] = ()
+
+    def __getitem__(self, measure: str) -> MeasureChange:
+        """Return the change by a measure; a name without options is enough."""
+        for one in self.scores:
+            if measure in (one.measure, one.measure.partition("(")[0]):
+                return one
+        raise KeyError(f"measure must be one of {', '.join(one.measure for one in self.scores)}, got {measure!r}")
+
+    @property
+    def is_beyond_noise(self) -> bool:
+        """Whether the layer changed by more than noise does."""
+        return self.verdict in ("changed", "replaced")
+
+    @property
+    def reason(self) -> str:
+        """Why there is no value."""
+        return self.scores[0].reason if self.scores else ""
+
+
+@dataclass(frozen=True)
+class MovedRow(Result):
+    """A row, and how much of its surroundings it lost."""
+
+    row: int
+    """Number of the row among those given."""
+    name: str
+    """Its text or name; the number where there is none."""
+    neighbours_lost: float
+    """Share of its nearest neighbours that are others now."""
+    movement: float
+    """1 - correlation of its distances to all other rows, before and after."""
+    noise: float
+    """The largest share of neighbours that an unchanged encoding lost; NaN without any."""
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Diff(Result):
+    """Layers of one name before and after a change, with the rows that moved most."""
+
+    before: str
+    after: str
+    layers: dict[str, LayerChange]
+    """In the order of the model."""
+    moved: tuple[MovedRow, ...]
+    """The rows that moved most in `moved_layer`."""
+    moved_layer: str
+    n_rows: int
+    n_scored: int
+    """Rows that the changes and intervals are computed from, drawn at random where there are many."""
+    noise_source: str
+    """What stands for no change."""
+    n_noise: int
+    """How many pairs of unchanged encodings there are."""
+    k: int
+    """Neighbours of a row that are looked at."""
+    notes: tuple[str, ...] = ()
+    seed: int | None = None
+
+    def __iter__(self) -> Iterator[LayerChange]:
+        """Go through the layers."""
+        return iter(self.layers.values())
+
+    def __getitem__(self, name: str) -> LayerChange:
+        """Return a layer."""
+        if name not in self.layers:
+            raise KeyError(f"name must be one of {', '.join(self.layers)}, got {name!r}")
+        return self.layers[name]
+
+    @property
+    def changed(self) -> list[str]:
+        """The layers that changed by more than noise does, in the order of the model."""
+        return [name for name, one in self.layers.items() if one.is_beyond_noise]
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """A table of the rows that moved most."""
+        import pandas as pd
+
+        return pd.DataFrame([one.to_dict() for one in self.moved])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a line per layer and measure."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {"layer": one.name, "after": one.other, "verdict": one.verdict, **score.to_dict()}
+                for one in self
+                for score in one.scores
+            ]
+        )
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the change of each layer over depth, beside the noise floor."""
+        from shesha.charts import depth_profile
+
+        found = list(self)
+        return depth_profile(
+            [one.name for one in found],
+            [one.change for one in found],
+            ([one.low for one in found], [one.high for one in found]),
+            [one.limit for one in found],
+            label=found[0].scores[0].measure if found and found[0].scores else "change",
+            ax=ax,
+        )
+
+    @property
+    def headline(self) -> str:
+        """Which layers changed, from where on, and whether that is beyond noise."""
+        return headline(self)
+
+    def sentence(self) -> str:
+        """Return a sentence for a paper or a pull request."""
+        return sentence(self)
+
+    def _page(self) -> Page:
+        return diff_page(self)
+
+    def __str__(self) -> str:
+        """Print the headline, a line per layer, the rows that moved most, and what to doubt."""
+        return diff_text(self)

@@ -1,0 +1,87 @@
+"""A diff as a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shesha.report import Column, Drawing, Explained, Item, Page, Section, Table, Text
+from shesha.results.changes.sentences import headline, number, sentence
+from shesha.results.changes.text import cell, head
+from shesha.results.generic_page import what_was_run
+
+if TYPE_CHECKING:
+    from shesha.results.changes.diff import Diff
+
+_VERDICTS = {
+    "unchanged": "Distances agree to nine digits, which is what single precision leaves.",
+    "within noise": "The layer moved, and no farther than encodings of an unchanged model may.",
+    "changed": "The lower end of the interval is above the limit that noise sets.",
+    "replaced": "The lower end is above 0.5: nearer to an unrelated geometry than to the old one.",
+}
+_PICTURE = "Change of each layer (dot, with its interval) over depth; the dashed line is what noise may reach."
+_ROTATION = (
+    "Rotating or rescaling all vectors changes no distance that is looked at here: an unchanged geometry does not mean "
+    "that old and new vectors can be mixed in one index."
+)
+
+
+def diff_page(found: Diff) -> Page:
+    """Return the page: the answer, every layer beside its noise, the rows that moved most."""
+    return Page(
+        title=f"{found.before} and {found.after}: what changed",
+        question="Which layers changed, where does it begin, and is it more than noise?",
+        answer=(headline(found),),
+        numbers=(_layers(found),),
+        doubts=(*(Item(note) for note in found.notes), Item(_ROTATION)),
+        sections=(
+            Section("Over depth", (Drawing(_PICTURE, found.plot, wide=True),)),
+            *_moved(found),
+            Section("In a sentence", (Text(sentence(found)),)),
+            Section("What the verdicts mean", tuple(Explained(*one) for one in _VERDICTS.items())),
+        ),
+        ran=(
+            ("stands for no change", found.noise_source),
+            ("rows", f"{found.n_rows:,}, of which {found.n_scored:,} are scored"),
+            *what_was_run(found),
+        ),
+    )
+
+
+def _layers(found: Diff) -> Table:
+    layers = list(found)
+    measures = [score.measure for score in layers[0].scores] if layers else []
+    columns = [
+        Column("change", tuple(number(one.change) for one in layers)),
+        Column("low", tuple(number(one.low) for one in layers)),
+        Column("high", tuple(number(one.high) for one in layers)),
+        Column("noise", tuple(number(one.noise) for one in layers)),
+        Column("limit", tuple(number(one.limit) for one in layers)),
+        *(
+            Column(head(name), tuple(cell(name, one.scores[i].change) for one in layers))
+            for i, name in enumerate(measures)
+            if i
+        ),
+        Column("verdict", tuple(one.verdict for one in layers), "<"),
+    ]
+    return Table(tuple(one.name for one in layers), (tuple(columns),), "Layers", "layer")
+
+
+def _moved(found: Diff) -> tuple[Section, ...]:
+    if not found.moved:
+        return ()
+    columns = (
+        Column("label", tuple(one.label for one in found.moved), "<"),
+        Column("neighbours lost", tuple(f"{one.neighbours_lost:.0%}" for one in found.moved)),
+        Column(
+            "of an unchanged model", tuple("" if one.noise != one.noise else f"{one.noise:.0%}" for one in found.moved)
+        ),
+        Column("moved", tuple(number(one.movement) for one in found.moved)),
+    )
+    table = Table(tuple(one.name for one in found.moved), (columns,), f"In {found.moved_layer}", "row")
+    return (Section("Rows that moved most", (table,), _MOVED.format(found.k)),)
+
+
+_MOVED = (
+    "Neighbours lost: share of the {} nearest rows that are others now. Moved: 1 - correlation of the row's "
+    "distances to all others, before and after."
+)

@@ -1,0 +1,97 @@
+"""A diff as text: at most thirty lines, the answer first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shesha.report import columns, page_width, wrap
+from shesha.results.changes.sentences import headline, number
+
+if TYPE_CHECKING:
+    from shesha.results.changes.diff import Diff, LayerChange
+
+_LAYERS = 12
+_ROWS = 3
+_WIDE = 44
+
+
+def diff_text(found: Diff) -> str:
+    """Return the headline, a line per layer, the rows that moved most, and notes."""
+    width = page_width()
+    layers = shown_layers(found)
+    lines = [*wrap(headline(found), width, hanging=""), "", *_layer_table(layers)]
+    left_out = len(found.layers) - len(layers)
+    if left_out:
+        lines.append(f"  {left_out} more layers: to_frame(), --json or --html")
+    if found.moved:
+        lines += ["", f"Rows that lost most of their {found.k} nearest neighbours, in {found.moved_layer}"]
+        lines += columns(
+            [_row(one.name, one.label, one.neighbours_lost) for one in found.moved[:_ROWS]], "<<>", indent="  "
+        )
+    lines += ["", *wrap(_about(found), width, hanging="")]
+    for note in found.notes:
+        lines += wrap(f"! {note}", width)
+    return "\n".join(lines)
+
+
+def shown_layers(found: Diff) -> list[LayerChange]:
+    """Return the layers that fit a screen: the first that changed, the one that changed most, and others evenly."""
+    layers = list(found)
+    if len(layers) <= _LAYERS:
+        return layers
+    beyond = [i for i, one in enumerate(layers) if one.is_beyond_noise]
+    known = [i for i, one in enumerate(layers) if one.change == one.change]
+    most = [max(known, key=lambda i: layers[i].change)] if known else []
+    first = beyond[:1] + [beyond[0] - 1] * bool(beyond and beyond[0])
+    needed = {0, len(layers) - 1, *first, *most}
+    evenly = [round(i * (len(layers) - 1) / (_LAYERS - 1)) for i in range(_LAYERS)]
+    for one in evenly:
+        if len(needed) < _LAYERS:
+            needed.add(one)
+    return [layers[i] for i in sorted(needed)]
+
+
+def _layer_table(layers: list[LayerChange]) -> list[str]:
+    names = [one.measure.partition("(")[0] for one in layers[0].scores] if layers else []
+    others = [head(name) for name in names[1:]]
+    rows = [["layer", names[0] if names else "change", "interval", "noise", *others, "verdict"]]
+    for one in layers:
+        interval = f"[{number(one.low)}, {number(one.high)}]" if one.low == one.low else ""
+        values = [cell(score.measure, score.change) for score in one.scores[1:]]
+        rows.append([short(one.name), number(one.change), interval, number(one.noise), *values, one.verdict])
+    return columns(rows, "<>>>" + ">" * len(others) + "<", indent="  ")
+
+
+def head(measure: str) -> str:
+    """Return what a column of changes by a measure is called."""
+    base = measure.partition("(")[0]
+    return {"mutual kNN": "neighbours lost", "unbiased CKA": "1 - CKA"}.get(base, base)
+
+
+def cell(measure: str, change: float) -> str:
+    """Return a change as a table shows it: neighbours in per cent."""
+    return f"{change:.1%}" if measure.startswith("mutual kNN") and change == change else number(change)
+
+
+def _row(name: str, label: str, lost: float) -> list[str]:
+    return [short(name), short(label, 16), f"{lost:.0%}"]
+
+
+def short(text: str, most: int = _WIDE) -> str:
+    """Keep a name of any length in its column."""
+    plain = " ".join(text.split())
+    return plain if len(plain) <= most else f"{plain[: most - 3]}..."
+
+
+def _about(found: Diff) -> str:
+    rows = (
+        f"{found.n_rows:,} rows" if found.n_scored == found.n_rows else f"{found.n_scored:,} of {found.n_rows:,} rows"
+    )
+    return (
+        f"RDM drift is 0 for the same geometry and about 1 for an unrelated one. Noise: the largest drift of "
+        f"{found.noise_source}; a layer changed if its interval lies above {_rule(found)} ({rows})."
+    )
+
+
+def _rule(found: Diff) -> str:
+    return "that" if found.n_noise >= 19 else "twice that"

@@ -1,0 +1,179 @@
+"""What a change changed: verdicts beside noise, rows that moved, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import shesha
+from shesha.changes.layer_sources import match_layers
+from shesha.changes.verdicts import judge, noise_limit
+
+
+def rotation(d, rng):
+    return np.linalg.qr(rng.standard_normal((d, d)))[0]
+
+
+@pytest.fixture
+def layers(rng):
+    first = rng.standard_normal((120, 4)) @ rng.standard_normal((4, 16)) + 0.5 * rng.standard_normal((120, 16))
+    return {"embeddings": first, "block.0": np.tanh(first @ rng.standard_normal((16, 12)) / 4)}
+
+
+def noisy(layers, rng, share):
+    return {name: X + share * X.std() * rng.standard_normal(X.shape) for name, X in layers.items()}
+
+
+def test_rotation_and_scale_leave_a_geometry_unchanged(layers, rng):
+    after = {name: 3 * X @ rotation(X.shape[1], rng) for name, X in layers.items()}
+    found = shesha.diff(layers, after)
+    assert [one.verdict for one in found] == ["unchanged", "unchanged"]
+    assert found.changed == []
+    assert found.headline.startswith("Nothing changed")
+
+
+def test_a_change_is_told_from_noise_by_layer(layers, rng):
+    again = [noisy(layers, rng, 0.02) for _ in range(3)]
+    after = noisy(layers, rng, 0.02)
+    after["block.0"] = noisy(layers, rng, 0.4)["block.0"]
+    found = shesha.diff(layers, after, again=again)
+    assert found.layers["embeddings"].verdict == "within noise"
+    assert found.layers["block.0"].verdict == "changed"
+    assert found.changed == ["block.0"]
+    one = found["block.0"]
+    assert one.low < one.change < one.high
+    assert one.low > 2 * one.noise == one.limit
+    assert "from block.0 on" in found.headline
+
+
+def test_an_unrelated_layer_is_replaced(layers, rng):
+    found = shesha.diff(layers, {name: rng.standard_normal(X.shape) for name, X in layers.items()})
+    assert {one.verdict for one in found} == {"replaced"}
+
+
+def test_runs_of_the_same_change_set_the_floor(layers, rng):
+    runs = [noisy(layers, rng, 0.3) for _ in range(3)]
+    found = shesha.diff(layers, runs[0], also=runs[1:])
+    # Each run is as far from the next as two doses of noise are: twice what lies between base and run.
+    assert {one.verdict for one in found} == {"within noise"}
+    assert found.n_noise == 3
+    assert "3 runs" in found.noise_source
+
+
+def test_rows_that_moved_are_found_by_their_neighbours(layers, rng):
+    moved = [5, 17, 60]
+    after = {name: X.copy() for name, X in layers.items()}
+    for X in after.values():
+        X[moved] = X[moved][:, rng.permutation(X.shape[1])] * -1
+    labels = np.repeat(["a", "b"], 60)
+    found = shesha.diff(layers, after, labels)
+    assert set(found.rows["row"].head(3)) == set(moved)
+    assert found.rows["name"].iloc[0].startswith("row ")
+    assert dict(zip(found.rows["row"], found.rows["label"], strict=True))[60] == "b"
+
+
+def test_texts_and_names_of_rows_call_the_rows(layers):
+    frames = {name: pd.DataFrame(X, index=[f"cell {i}" for i in range(120)]) for name, X in layers.items()}
+    after = {name: X.sample(frac=1, random_state=0) for name, X in frames.items()}
+    with pytest.warns(shesha.RowNamesWarning, match="matched by their names"):
+        found = shesha.diff(frames, after)
+    assert [one.verdict for one in found] == ["unchanged", "unchanged"]
+    moved = {name: X + np.eye(120, X.shape[1]) for name, X in frames.items()}
+    assert shesha.diff(frames, moved).rows["name"].str.startswith("cell ").all()
+
+
+def test_groups_widen_the_interval(layers, rng):
+    shift = np.repeat(rng.standard_normal((12, 1)), 10, axis=0)
+    after = {name: X + shift * rng.standard_normal(X.shape[1]) for name, X in layers.items()}
+    donors = np.repeat(np.arange(12), 10)
+    alone, grouped = shesha.diff(layers, after), shesha.diff(layers, after, groups=donors)
+    width = {id(found): found["embeddings"].high - found["embeddings"].low for found in (alone, grouped)}
+    assert grouped["embeddings"].change == alone["embeddings"].change
+    assert width[id(grouped)] > width[id(alone)]
+
+
+def test_single_arrays_and_files_are_taken(tmp_path, layers):
+    X = layers["embeddings"]
+    np.save(tmp_path / "before.npy", X)
+    np.savez(tmp_path / "before.npz", **layers)
+    assert len(shesha.diff(X, 2 * X).layers) == 1
+    found = shesha.diff(tmp_path / "before.npz", layers)
+    assert [one.verdict for one in found] == ["unchanged"] * 2
+    assert len(shesha.diff(str(tmp_path / "before.npy"), X).layers) == 1
+
+
+def test_many_rows_are_drawn_and_said(layers):
+    found = shesha.diff(layers, layers, max_rows=50)
+    assert (found.n_scored, found.n_rows) == (50, 120)
+    assert "50 of 120 rows" in str(found)
+
+
+def test_zero_rows_are_left_out_and_said(layers):
+    after = {name: X.copy() for name, X in layers.items()}
+    after["block.0"][3] = 0
+    found = shesha.diff(layers, after)
+    assert found.n_scored == 119
+    assert "1 of 120 rows, zero" in found.notes[0]
+
+
+def test_it_prints_the_answer_first_on_one_screen(rng):
+    layers = {f"block.{i}": rng.standard_normal((60, 6)) for i in range(40)}
+    after = {name: X + (i > 20) * rng.standard_normal(X.shape) * 0.3 for i, (name, X) in enumerate(layers.items())}
+    found = shesha.diff(layers, after)
+    lines = str(found).split("\n")
+    assert len(lines) <= 30
+    assert lines[0].startswith("19 of 40 layers changed, beyond noise, from block.21 on")
+    assert any("block.20" in line for line in lines)
+    assert any(line.strip().startswith("block.21") for line in lines)
+
+
+def test_it_becomes_a_table_a_picture_a_page_and_json(tmp_path, layers, rng):
+    found = shesha.diff(layers, noisy(layers, rng, 0.3), names=("base", "tuned"))
+    assert list(found.to_frame()["layer"].unique()) == list(layers)
+    assert json.loads(found.to_json())["layers"]["block.0"]["verdict"] == "changed"
+    assert found.plot().get_yscale() == "log"
+    page = found.save_html(tmp_path / "diff.html").read_text(encoding="utf-8")
+    assert "base and tuned: what changed" in page
+    assert shesha.load(found.save(tmp_path / "diff.json")) == found
+    assert "Raju 2026" in found.sentence()
+    assert "base and tuned on 120 inputs" in found.sentence()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X: {"a": X, "b": X}, r"before and after must have layers of one name, or equally many, got embedd"),
+        (lambda X: {"embeddings": X[:50]}, r"after\['embeddings'\] must be the 120 rows of before.* got 50 rows"),
+        (lambda X: {"embeddings": X[:, 0]}, "2-D"),
+        (lambda X: {}, "after must hold at least one layer, got none"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(layers, change, message):
+    with pytest.raises(ValueError, match=message):
+        shesha.diff({**layers, "c": layers["block.0"]}, change(layers["embeddings"]))
+
+
+def test_one_encoding_instead_of_a_list_is_refused(layers):
+    with pytest.raises(TypeError, match=r"again must be a list of encodings, got a single dict"):
+        shesha.diff(layers, layers, again=layers)
+
+
+def test_layers_are_matched_by_name_then_ending_then_order():
+    assert match_layers(["a", "b"], ["b", "a"])[0] == {"a": "a", "b": "b"}
+    assert match_layers(["x.0", "x.1"], ["m.x.1", "m.x.0"])[0] == {"x.0": "m.x.0", "x.1": "m.x.1"}
+    assert match_layers(["a", "b"], ["p", "q"]) == (
+        {"a": "p", "b": "q"},
+        "Layers have other names before and after: they were matched in their order.",
+    )
+    assert match_layers(["a", "b"], ["b", "c"]) == ({"b": "b"}, "Not compared, being in one of the two only: a, c.")
+
+
+def test_limits_and_verdicts():
+    assert noise_limit([0.1, np.nan]) == 0.2
+    assert noise_limit([0.1] * 19) == 0.1
+    assert np.isnan(noise_limit([]))
+    assert judge(0.3, np.nan, 0.2) == "changed"
+    assert judge(np.nan, np.nan, 0.2) == "not estimable"
