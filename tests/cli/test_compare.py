@@ -328,9 +328,17 @@ BAD_STORED = {
         ["X.npy", "Y.npy", "--scheduler", "tcp://127.0.0.1:1"],
         "scheduler must be the address of",
     ),
-    "a calibration": (
-        ["X.npy", "Y.npy", "--calibrate", "--store", "a.sqlite"],
-        "--calibrate needs two representations",
+    "a column for a design": (
+        ["X.npy", "Y.npy", "--calibrate", "--groups", "donor", "--store", "a.sqlite"],
+        "--groups must be a file with --store, --scheduler or a directory, got 'donor'",
+    ),
+    "a design without calibration": (
+        ["X.npy", "Y.npy", "--shift", "--store", "a.sqlite"],
+        "calibrate must be True with shift, got False",
+    ),
+    "covariates": (
+        ["X.npy", "Y.npy", "--covariates", "depth", "--calibrate", "--store", "a.sqlite"],
+        "--covariates needs two representations",
     ),
     "other rows": (
         ["X.npy", "short.npy", "--store", "a.sqlite"],

@@ -71,8 +71,11 @@ REFUSED = {
     "an unknown column": (["--covariates", "colour"], "--covariates must be a file, or a column of"),
     "a picture": (["--covariates", "batch", "--plot", "p.png"], "--plot must be left out with --covariates, got both"),
     "a store": (["--covariates", "batch", "--store", "s.db"], "--covariates needs two representations in files, got"),
-    "blocks of a store": (["--blocks", "batch", "--store", "s.db"], "--blocks needs two representations in files, got"),
-    "a series of a store": (["--shift", "--store", "s.db"], "--shift needs two representations in files, got"),
+    "blocks of a store": (
+        ["--blocks", "batch", "--store", "s.db"],
+        "--blocks must be a file with --store, --scheduler",
+    ),
+    "a series of a store": (["--shift", "--store", "s.db"], "calibrate must be True with shift, got False"),
     "other rows": (["--covariates", "short.txt", "--covariates", "batch"], "--covariates must all have the same rows"),
 }
 

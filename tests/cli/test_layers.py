@@ -7,8 +7,6 @@ import json
 import numpy as np
 import pytest
 
-from shesha.nulls.corrections import benjamini_hochberg
-
 
 @pytest.fixture
 def models(tmp_path):
@@ -70,14 +68,13 @@ def test_calibrating_takes_every_pair(invoke, models, monkeypatch):
     assert ended.status == 0
     assert max(map(len, ended.out.split("\n"))) <= 80
     plain = json.loads(invoke(*asked, "--json", "-").out)
-    assert [(one["first"], one["second"]) for one in plain["pairs"]] == [("a0", "a1"), ("a0", "a2"), ("a1", "a2")]
-    scores = [one["scores"][0] for one in plain["pairs"]]
-    corrected = benjamini_hochberg([one["p_value"] for one in scores])
-    for pair, one, p in zip(plain["pairs"], scores, corrected, strict=True):
+    assert [(one["first"], one["second"]) for one in plain["scores"]] == [("a0", "a1"), ("a0", "a2"), ("a1", "a2")]
+    for pair in plain["scores"]:
+        one = pair["score"]
         (line,) = (line for line in ended.out.split("\n") if line.startswith(f"{pair['first']}, {pair['second']} "))
         interval = [f"[{one['interval_low']:.3f},", f"{one['interval_high']:.3f}]"]
-        numbers = [f"{one[name]:.3f}" for name in ("null_mean", "calibrated")]
-        assert line.split()[2:] == [f"{one['value']:.3f}", *interval, *numbers, f"{p:.3f}"]
+        numbers = [f"{one[name]:.3f}" for name in ("null_mean", "calibrated", "p_value", "corrected_p_value")]
+        assert line.split()[2:] == [f"{one['value']:.3f}", *interval, *numbers]
     assert "p compares with 39 random matchings of the rows and cannot fall below 0.025." in ended.out
 
 

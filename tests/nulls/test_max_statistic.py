@@ -67,8 +67,12 @@ def test_a_clear_score_stands_out_among_forty_where_holm_cannot():
     assert (found, holms) == (pytest.approx(97, abs=3), 0)
 
 
-def test_lost_draws_make_nothing_significant():
-    values = np.full(100, np.nan)
-    values[0] = 5.0
-    assert max_statistic_p_values([values, np.zeros(100)], ["higher", "higher"]).tolist() == [1.0, 1.0]
+def test_lost_draws_make_their_test_not_significant_and_leave_the_others_alone():
+    clear = np.r_[9.0, np.random.default_rng(5).standard_normal(199)]
+    lost = np.r_[5.0, np.full(199, np.nan)]
+    half = np.r_[5.0, np.where(np.arange(199) % 2, np.nan, 0.0)]
+    found = max_statistic_p_values([clear, lost, half], ["higher"] * 3)
+    assert found[0] == 1 / 200
+    assert found[1] == 1.0
+    assert found[2] >= _p_value(half, "higher") > 0.4
     assert max_statistic_p_values([], []).tolist() == []

@@ -15,6 +15,7 @@ import pytest
 import shesha
 import shesha.measures as measures
 from shesha.auditing._stored_runs import FOLLOWED, versioned_code
+from shesha.comparison._joint_calibration import calibrated_code
 from shesha.measures import code_version
 from shesha.runs import code_versions, version_of_code
 
@@ -129,7 +130,10 @@ NOT_IN_STORES = {
 def test_every_file_of_the_numerical_rooms_counts_in_measures_or_audits():
     compared = [part for one in measures.choose("all") for part in (one.function, one.view)]
     counted = set().union(
-        *(code_versions._closure(one.__module__, frozenset(FOLLOWED)) for one in [*versioned_code(), *compared])
+        *(
+            code_versions._closure(one.__module__, frozenset(FOLLOWED))
+            for one in [*versioned_code(), *calibrated_code(), *compared]
+        )
     )
     modules = {
         ".".join(("shesha", *path.relative_to(SOURCE).with_suffix("").parts))

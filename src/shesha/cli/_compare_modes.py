@@ -12,10 +12,10 @@ import typer
 
 from shesha.cli._design_options import Asked
 from shesha.cli._outputs import Outputs, describe_inputs
-from shesha.cli._pairs import calibrated_pairs
 
 if TYPE_CHECKING:
     from shesha.results import Score
+    from shesha.results.similarity.pairwise import PairNumber
 
 _NO_VALUE = 2
 
@@ -67,27 +67,30 @@ class Comparing:
         self._write(found, arrays, self.permutations if calibrate else 0)
         require_value(found.scores)
 
-    def calibrate_all_pairs(self, arrays: dict[str, Any]) -> None:
-        """Compare every pair of several representations with its chance level."""
-        pairs = calibrated_pairs(
+    def compare_all_pairs(self, arrays: Any, *, calibrate: bool, **options: Any) -> None:
+        """Compare every pair of several representations, in memory or in files; with chance levels if asked for."""
+        from shesha.comparison import compare_all
+
+        pairs = compare_all(
             arrays,
             self.measures,
-            confidence=self.confidence,
+            calibrate=calibrate,
+            confidence=self.confidence if calibrate else None,
             n_permutations=self.permutations,
             **self.exchanged.design,
             seed=self.seed,
+            **options,
         )
-        self._write(pairs, arrays, self.permutations)
-        require_value([score for one in pairs.comparisons for score in one.scores])
-
-    def compare_all_pairs(self, arrays: dict[str, Any], *, workers: int | None) -> None:
-        """Compare every pair of several representations."""
-        from shesha.comparison import compare_all
-        from shesha.comparison.compare import require_calibrate
-
-        require_calibrate(self.exchanged.design, None)
-        pairs = compare_all(arrays, self.measures, workers=workers, seed=self.seed, layer_axis=None)
-        self.outputs.write(pairs, self.files, picture=partial(pairs.plot, pairs.measures[0]))
+        what: PairNumber = "calibrated" if calibrate else "value"
+        self.outputs.write(
+            pairs,
+            self.files,
+            report="\n".join([str(pairs), *_default_measures_note(self.measures, self.permutations)])
+            if calibrate
+            else None,
+            picture=partial(pairs.plot, pairs.measures[0], what=what),
+            data=describe_inputs(self.files, self.models),
+        )
         require_value([pair.score for pair in pairs.scores])
 
     def compare_within(self, arrays: dict[str, Any], classes: Any, *, standard: bool) -> None:

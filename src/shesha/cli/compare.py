@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from shesha.cli import _design_options, _inputs, _model_inputs, _outputs
-from shesha.cli._compare_modes import Comparing, require_value
+from shesha.cli._compare_modes import Comparing
 
 
 def compare_command(
@@ -94,18 +93,15 @@ def compare_command(
     if models is not None:
         models.require_alone(store=store, scheduler=scheduler, key=key, rdm=rdm)
     elif store is not None or scheduler is not None or _inputs.hold_directories(files):
-        _refuse_beside_many_files(
-            calibrate=calibrate,
-            covariates=covariates,
-            labels=labels,
-            blocks=blocks,
-            groups=groups,
-            within=within,
-            shift=shift,
-            block_length=block_length,
+        _refuse_beside_many_files(covariates=covariates, labels=labels)
+        _refuse_columns({"blocks": blocks, "groups": groups, "within": within})
+        exchanged = _design_options.read_design(
+            files, blocks, groups, within, shift, block_length, by_position=by_position
         )
+        comparing = Comparing(chosen, files, model, exchanged, permutations, confidence, seed, outputs)
         found = _as_needed(files, key, rdm, layer_axis, by_position)
-        _compare_files(found, chosen, outputs, files, workers=workers, scheduler=scheduler, store=store, seed=seed)
+        kept: dict[str, Any] = {"workers": workers, "scheduler": scheduler, "store": store}
+        comparing.compare_all_pairs(found, calibrate=calibrate, **kept)
         return
     if covariates and plot is not None:
         raise ValueError(
@@ -130,10 +126,8 @@ def compare_command(
         comparing.pair(arrays, calibrate=calibrate)
     elif covariates:
         raise ValueError(f"--covariates needs exactly two representations, got {len(arrays)}: choose them with --key")
-    elif calibrate:
-        comparing.calibrate_all_pairs(arrays)
     else:
-        comparing.compare_all_pairs(arrays, workers=workers)
+        comparing.compare_all_pairs(arrays, calibrate=calibrate, workers=workers, layer_axis=None)
 
 
 def _refuse_beside_many_files(**options: Any) -> None:
@@ -142,21 +136,19 @@ def _refuse_beside_many_files(**options: Any) -> None:
         raise ValueError(f"{given[0]} needs two representations in files, got --store, --scheduler or a directory")
 
 
+def _refuse_columns(named: dict[str, str | None]) -> None:
+    for option, value in named.items():
+        if value is not None and not Path(value).exists():
+            raise ValueError(
+                f"--{option} must be a file with --store, --scheduler or a directory, got {value!r}, which is none"
+            )
+
+
 def _as_needed(files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str, by_position: bool) -> Any:
     """Return files that are read when they are needed."""
     from shesha.comparison.index import Files
 
     return Files(files, keys, rdm, _inputs.parse_layer_axis(layer_axis), by_position=by_position)
-
-
-def _compare_files(
-    found: Any, measures: list[str], outputs: _outputs.Outputs, files: list[Path], **options: Any
-) -> None:
-    from shesha.comparison import compare_all
-
-    pairs = compare_all(found, measures, **options)
-    outputs.write(pairs, files, picture=partial(pairs.plot, pairs.measures[0]))
-    require_value([pair.score for pair in pairs.scores])
 
 
 def _split(names: list[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import time
@@ -9,16 +10,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from shesha.comparison import _calibrated as calibrated
 from shesha.comparison import engine as engine
+from shesha.comparison._joint_calibration import Calibration
 from shesha.comparison.engine import Group, Pair
 from shesha.comparison.sources import Place, Recent, array_bytes
 from shesha.measures import Measure, code_version
+from shesha.results import Score
 from shesha.runs import Job, Meter, ResultStore
+from shesha.support.types import Vector
 
-CELLS, LOST = "comparison", "lost comparison"
-"""What the store calls comparisons, and those that were lost with their worker or file: the next run tries them."""
+CELLS, LOST, CALIBRATED = "comparison", "lost comparison", "calibrated comparison"
+"""What the store calls comparisons, those that were lost with their worker or file (the next run tries them), and
+those with the scores of their draws."""
 BLOCK = 16
 """Most representations on either side of a block."""
 _SMALLEST = 4
@@ -28,8 +36,36 @@ _SECONDS = 20.0
 _PER_PAIR = 0.02
 """Rough seconds for one pair of 1,000 rows, growing with their square."""
 
-Found = tuple[float | None, float, str]
-"""Value, seconds, and the reason where there is no value, or a note on the value."""
+_DRAWS_PER_VALUE = 20
+"""Rough number of draws that take as long as one comparison with its views."""
+
+
+class Found(NamedTuple):
+    """What a comparison gave; plain values, as the store keeps them."""
+
+    value: float | None
+    seconds: float
+    reason: str
+    """Why there is no value, or a note on the value."""
+    low: float | None = None
+    high: float | None = None
+    draws: str = ""
+    """The observed score and that of each draw, as the bytes of doubles in base 64."""
+
+    @classmethod
+    def build(cls, score: Score, draws: Vector | None = None) -> Found:
+        """Keep what a score says, and its draws."""
+        text = "" if draws is None else base64.b64encode(np.asarray(draws, dtype="<f8").tobytes()).decode()
+        low, high = (score.interval_low, score.interval_high) if score.has_interval else (None, None)
+        value = score.value if score.has_value else None
+        return cls(value, score.seconds, score.reason or score.note, low, high, text)
+
+    @property
+    def values(self) -> Vector | None:
+        """The draws, the observed score first."""
+        return np.frombuffer(base64.b64decode(self.draws), dtype="<f8").astype(np.float64) if self.draws else None
+
+
 _recent = Recent()
 
 
@@ -54,6 +90,7 @@ class Block:
     """Of the contents that the pairs name by their fingerprints."""
     room: int
     """Memory for the views; half as much for the representations."""
+    calibration: Calibration | None = None
 
     @property
     def n_cells(self) -> int:
@@ -63,7 +100,7 @@ class Block:
     def lost(self, reason: str) -> list[Cell]:
         """Return the comparisons as lost."""
         measures = zip(self.group.measures, self.group.pairs, strict=True)
-        return [Cell(one.name, *pair, (None, 0.0, reason), lost=True) for one, pairs in measures for pair in pairs]
+        return [Cell(one.name, *pair, Found(None, 0.0, reason), lost=True) for one, pairs in measures for pair in pairs]
 
 
 def compare_block(block: Block) -> tuple[list[Cell], float]:
@@ -78,13 +115,25 @@ def compare_block(block: Block) -> tuple[list[Cell], float]:
             bad = [name for name in pair if name in unreadable]
             if bad:
                 reason = f"{bad[0]}: {unreadable[bad[0]]}"
-                cells.append(Cell(measure.name, *pair, (None, 0.0, reason), lost=True))
+                cells.append(Cell(measure.name, *pair, Found(None, 0.0, reason), lost=True))
     group = Group(block.group.measures, tuple(pairs))
-    for one in engine.run([group], sources, {}, block.room):
-        score = one.score
-        found = (score.value if score.has_value else None, score.seconds, score.reason or score.note)
-        cells.append(Cell(score.measure, one.first, one.second, found))
+    cells += _score_cells(group, sources, block)
     return cells, time.perf_counter() - start
+
+
+def _score_cells(group: Group, sources: engine.Sources, block: Block) -> Iterator[Cell]:
+    """Yield the comparisons, with draws and intervals where they are asked for."""
+    if block.calibration is None:
+        for one in engine.run([group], sources, {}, block.room):
+            yield Cell(one.score.measure, one.first, one.second, Found.build(one.score))
+        return
+    nulls: calibrated.Nulls = {}
+    added = block.calibration
+    for one in calibrated.run_pairs(
+        group, sources, added.evidence, lambda pair: added.joint.pair_orders(*pair), nulls, block.room
+    ):
+        draws = nulls.get((one.score.measure, (one.first, one.second)))
+        yield Cell(one.score.measure, one.first, one.second, Found.build(one.score, draws))
 
 
 @dataclass
@@ -100,6 +149,7 @@ class Comparisons:
     room: int
     """Memory for each worker."""
     meter: Meter
+    calibration: Calibration | None = None
     found: dict[str, dict[Pair, Found]] = field(init=False)
     """By measure and pair: what the store held, and what has been compared since."""
 
@@ -117,22 +167,26 @@ class Comparisons:
     def _prefixes(self) -> dict[str, str]:
         """What keys begin with, by measure: its name with the options that differ from its defaults, its version."""
         found = {}
+        null = f"{self.calibration.key} " if self.calibration is not None and self.store.is_kept else ""
         for one in (measure for group in self.groups for measure in group.measures):
             options = json.dumps(dict(one.options), sort_keys=True, default=repr)
             # What is not kept needs no version.
-            found[one.name] = f"{one.name} {options}/{code_version(one) if self.store.is_kept else ''}/"
+            found[one.name] = f"{null}{one.name} {options}/{code_version(one) if self.store.is_kept else ''}/"
         return found
 
     def _stored_pairs(self, measure: Measure) -> dict[Pair, Found]:
-        prefix, found = self._prefixes[measure.name], {}
-        for key, text in self.store.items(CELLS, prefix):
+        prefix, found = self._prefixes[measure.name], dict[Pair, Found]()
+        for key, text in self.store.items(self._kind, prefix):
             first, second = key[len(prefix) :].split("/")
             if first in self.places and second in self.places:
-                value, seconds, reason = json.loads(text)
-                found[first, second] = (value, seconds, reason)
+                found[first, second] = one = Found(*json.loads(text))
                 if measure.symmetric:
-                    found.setdefault((second, first), (value, seconds, reason))
+                    found.setdefault((second, first), one)
         return found
+
+    @property
+    def _kind(self) -> str:
+        return CELLS if self.calibration is None else CALIBRATED
 
     def _plan_blocks(self) -> Iterator[Job]:
         number = count(1)
@@ -140,7 +194,7 @@ class Comparisons:
             for pairs in self._cut(group):
                 left = Group(group.measures, pairs)
                 names = dict.fromkeys(name for pair in left.all_pairs for name in pair)
-                block = Block(left, {name: self.places[name] for name in names}, self.room)
+                block = Block(left, {name: self.places[name] for name in names}, self.room, self.calibration)
                 kind = group.measures[0].view_key
                 yield Job(f"block {next(number)}", kind, block.n_cells, compare_block, (block,))
 
@@ -166,6 +220,9 @@ class Comparisons:
         by_memory = self.room // (4 * max(map(array_bytes, self.shapes.values())))
         n_rows = max(shape[0] for shape in self.shapes.values())
         seconds = _PER_PAIR * max(1.0, n_rows / 1000) ** 2 * len(group.measures)
+        if self.calibration is not None:
+            seconds *= 1 + self.calibration.joint.n_permutations / _DRAWS_PER_VALUE
+            seconds += _PER_PAIR * len(self.calibration.evidence.subsets)
         by_time = max(_SMALLEST, math.isqrt(int(_SECONDS / seconds)))
         n_sides = math.ceil(math.sqrt(4 * self.n_workers / len(self.groups))) if self.n_workers > 1 else 1
         by_share = math.ceil(len(self.places) / n_sides)
@@ -187,9 +244,12 @@ class Comparisons:
 
     def _keep(self, cells: Sequence[Cell]) -> None:
         keys = {f"{self._prefixes[cell.measure]}{cell.first}/{cell.second}": cell for cell in cells}
-        for kind, lost in ((CELLS, False), (LOST, True)):
-            some = {key: json.dumps(cell.found) for key, cell in keys.items() if cell.lost is lost}
+        for kind, lost in ((self._kind, False), (LOST, True)):
+            some = {key: self._text(cell.found) for key, cell in keys.items() if cell.lost is lost}
             if some:
                 self.store.put(kind, some)
         for cell in cells:
             self.found[cell.measure][cell.first, cell.second] = cell.found
+
+    def _text(self, found: Found) -> str:
+        return json.dumps(found if self.calibration is not None else found[:3])

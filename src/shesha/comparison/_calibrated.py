@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from itertools import repeat
 
 import numpy as np
@@ -11,12 +12,13 @@ from shesha.comparison.engine import Group, Pair, Skipped, Sources, Stretch, fai
 from shesha.comparison.evidence import Evidence, add_note, draw_values
 from shesha.measures import Measure
 from shesha.results import PairScore, Score
-from shesha.support.types import Vector
+from shesha.support.types import Index, Vector
 
 Step = PairScore | None
 """A score, or None: a piece of the work towards one."""
 Nulls = dict[tuple[str, Pair], Vector]
 """By measure and pair: the observed score, then that of each draw."""
+OrdersOf = Callable[[Pair], Sequence[Index]]
 _NOT_INPUTS = "no interval, no chance level: the rows compared are tokens or positions, not inputs"
 _BEFORE_BOTH = "interrupted before its interval and chance level were known"
 _BEFORE_INTERVAL = "interrupted before its interval was known"
@@ -53,7 +55,19 @@ def run(
         yield from repeat(None, remaining)
 
 
-def _steps(stretch: Stretch, evidence: Evidence, nulls: Nulls) -> Iterator[Step]:
+def run_pairs(
+    group: Group, sources: Sources, evidence: Evidence, orders_of: OrdersOf, nulls: Nulls, budget: int
+) -> Iterator[PairScore]:
+    """Yield the finished scores of a group, each pair beside orders of its own; the draws are put into `nulls`."""
+    finished = {}
+    for stretch in stretches([group], sources, {}, budget):
+        for step in _steps(stretch, evidence, nulls, orders_of):
+            if step is not None:
+                finished[step.score.measure, step.first, step.second] = step
+    yield from finished.values()
+
+
+def _steps(stretch: Stretch, evidence: Evidence, nulls: Nulls, orders_of: OrdersOf | None = None) -> Iterator[Step]:
     has_null = {measure.name: measure.paired for measure in stretch.group.measures}
     found: dict[Pair, dict[str, Score]] = {pair: {} for pair in stretch.pairs}
     for one in stretch.scores():
@@ -69,7 +83,8 @@ def _steps(stretch: Stretch, evidence: Evidence, nulls: Nulls) -> Iterator[Step]
     for pair, scores in found.items():
         measures = [measure for measure in stretch.group.measures if measure.name in scores]
         if measures:
-            yield from _pair_steps(stretch, pair, measures, scores, evidence, nulls)
+            own = evidence if orders_of is None else replace(evidence, orders=tuple(orders_of(pair)))
+            yield from _pair_steps(stretch, pair, measures, scores, own, nulls)
 
 
 def _pair_steps(
@@ -94,6 +109,8 @@ def _pair_steps(
 def _add_intervals(
     stretch: Stretch, pair: Pair, measures: list[Measure], scores: dict[str, Score], evidence: Evidence
 ) -> Generator[None, None, dict[str, Score]]:
+    if not evidence.subsets:
+        return scores
     table = []
     try:
         for row in evidence.score_subsets(stretch.group, measures, stretch.sides[pair]):

@@ -15,6 +15,7 @@ from typing import Any
 from shesha import runs
 from shesha.comparison import engine as engine
 from shesha.comparison._blocks import Comparisons, Found
+from shesha.comparison._joint_calibration import Calibration, Request
 from shesha.comparison.engine import Pair
 from shesha.comparison.index import Files, Index, Known, index_files, index_mapping
 from shesha.comparison.sources import Held, Spooled
@@ -37,6 +38,8 @@ class Run:
         Their seeds drawn.
     workers, scheduler, store
         As for `compare_all`.
+    request : Request, optional
+        What to add to each score.
     """
 
     def __init__(
@@ -46,9 +49,12 @@ class Run:
         workers: int | None,
         scheduler: str | None,
         store: str | os.PathLike[str] | None,
+        request: Request | None = None,
     ) -> None:
         self._given, self._measures = given, measures
         self._workers, self._scheduler, self._store = workers, scheduler, store
+        self._request = request
+        self.calibration: Calibration | None = None
         self.index = Index()
         self.interrupted = False
 
@@ -69,17 +75,28 @@ class Run:
             known = self.index.known
             pairs = {measure.name: pairs_of(measure, list(known)) for measure in self._measures}
             skipped = _too_large(self._measures, known)
+            if self._request is not None:
+                self.calibration = self._request.draw(known)
             found = self._compare_pairs(store, pairs, skipped)
-        return [
+        scores = [
             PairScore(*pair, self._score(measure, pair, found[measure.name], skipped))
             for measure in self._measures
             for pair in pairs[measure.name]
         ]
+        if self.calibration is None:
+            return scores
+        cells = {
+            (measure.name, pair): self._cell(measure, pair, found[measure.name])
+            for measure in self._measures
+            for pair in pairs[measure.name]
+        }
+        draws = {key: cell.values for key, cell in cells.items() if cell is not None and cell.values is not None}
+        return self.calibration.add_chances(scores, self._measures, draws)
 
     def _index_inputs(self, store: runs.ResultStore) -> Index:
         if isinstance(self._given, Files):
             return index_files(self._given, store)
-        return index_mapping(self._given, store, hashed=self._store is not None)
+        return index_mapping(self._given, store, hashed=self._store is not None or self._request is not None)
 
     def _compare_pairs(
         self, store: runs.ResultStore, pairs: Mapping[str, Sequence[Pair]], skipped: Mapping[Any, str]
@@ -91,7 +108,7 @@ class Run:
             meter = runs.Meter(executor.n_workers, "comparisons")
             room = memory.memory_budget() // executor.n_workers
             shapes = {name: one.shape for name, one in known.items()}
-            plan = Comparisons(store, groups, places, shapes, executor.n_workers, room, meter)
+            plan = Comparisons(store, groups, places, shapes, executor.n_workers, room, meter, self.calibration)
             try:
                 runs.run(plan, executor, meter)
             except KeyboardInterrupt:
@@ -115,19 +132,26 @@ class Run:
         reason = skipped.get((measure.name, (sides[0].shape, sides[1].shape)))
         if reason is not None:
             return engine.missing_score(measure, reason)
-        key = sides[0].fingerprint, sides[1].fingerprint
-        cell = found.get(key) or (found.get((key[1], key[0])) if measure.symmetric else None)
+        cell = self._cell(measure, pair, found)
         if cell is None:
             return engine.unreached_score(measure)
-        value, seconds, reason = cell
+        reason = cell.reason
         for name, side in zip(pair, sides, strict=True):
             # Contents have names only here.
             if reason.startswith(f"{side.fingerprint}: "):
                 reason = name + reason[len(side.fingerprint) :]
                 break
-        if value is not None:
-            return replace(engine.make_score(measure, value, seconds, ""), note=reason)
-        return engine.make_score(measure, float("nan"), seconds, reason)
+        if cell.value is None:
+            return engine.make_score(measure, float("nan"), cell.seconds, reason)
+        score = replace(engine.make_score(measure, cell.value, cell.seconds, ""), note=reason)
+        if cell.low is None or cell.high is None:
+            return score
+        return replace(score, interval_low=cell.low, interval_high=cell.high)
+
+    def _cell(self, measure: Measure, pair: Pair, found: Mapping[Pair, Found]) -> Found | None:
+        """Return what is known of the contents of two names."""
+        first, second = (self.index.known[name].fingerprint for name in pair)
+        return found.get((first, second)) or (found.get((second, first)) if measure.symmetric else None)
 
     @contextmanager
     def _executor(self) -> Iterator[runs.Executor]:

@@ -57,16 +57,24 @@ class Evidence:
         permutations: ArrayLike | None = None,
     ) -> Evidence:
         """Draw both from one seed."""
-        check.fraction(confidence, "confidence", closed=False)
         orders, exchanged = draw_permutations(
             n, n_permutations, alpha, design=design, permutations=permutations, seed=spawn(seed, _PERMUTING)
         )
         found = design if isinstance(design, Exchange) else exchange(n, **nonempty_arguments(design))
-        clusters, rng = found.clusters, spawn(seed, _LEAVING_OUT)
+        return replace(cls.draw_subsets(found, alpha, confidence, seed), orders=tuple(orders), exchanged=exchanged)
+
+    @classmethod
+    def draw_subsets(cls, design: Exchange, alpha: float, confidence: float | None, seed: Seed) -> Evidence:
+        """Draw subsets alone, or none without a confidence; orders are added pair by pair."""
+        n = design.n_rows
+        if confidence is None:
+            return cls(n, (), (), alpha, np.nan, design.text)
+        check.fraction(confidence, "confidence", closed=False)
+        clusters, rng = design.clusters, spawn(seed, _LEAVING_OUT)
         n_clusters = int(clusters.max()) + 1
         if n_clusters == n:
-            return cls(n, tuple(orders), draw_subsets(n, rng), alpha, confidence, exchanged)
-        return cls(n, tuple(orders), draw_clusters(clusters, rng), alpha, confidence, exchanged, n_clusters)
+            return cls(n, (), draw_subsets(n, rng), alpha, confidence, design.text)
+        return cls(n, (), draw_clusters(clusters, rng), alpha, confidence, design.text, n_clusters)
 
     def passes(self, measures: Sequence[Measure], sides: Sides) -> list[list[Measure]]:
         """Divide the measures of a group into those that go through the draws together."""

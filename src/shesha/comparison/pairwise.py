@@ -11,14 +11,16 @@ from numpy.typing import ArrayLike
 
 from shesha import runs
 from shesha.comparison import engine as engine
+from shesha.comparison._joint_calibration import Request, build_request
 from shesha.comparison._stored_runs import Run
-from shesha.comparison.compare import collect, require_same_rows, seed_measures
+from shesha.comparison.compare import collect, require_calibrate, require_same_rows, seed_measures
 from shesha.comparison.index import Files
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice
+from shesha.nulls.permutations import Design
 from shesha.results import PairScore, PairwiseComparison
 from shesha.support.layer_axis import LayerAxis, split_layers
-from shesha.support.seeds import number
+from shesha.support.seeds import draw_seed, number
 from shesha.support.types import Seed
 from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances
 
@@ -30,6 +32,15 @@ def compare_all(
     | os.PathLike[str],
     measures: Choice | Iterable[Choice] = "standard",
     *,
+    calibrate: bool = False,
+    confidence: float | None = None,
+    n_permutations: int = 200,
+    alpha: float = 0.05,
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    within: ArrayLike | None = None,
+    shift: bool = False,
+    block_length: int | None = None,
     workers: int | None = None,
     seed: Seed = 0,
     layer_axis: LayerAxis = "guess",
@@ -39,7 +50,6 @@ def compare_all(
     """Compare every pair of several representations of the same inputs.
 
     Each view is made once per representation, not once per pair and measure. Ctrl-C returns what is done so far.
-    Chance levels and intervals come from `compare(..., calibrate=True)`, for one pair.
 
     Parameters
     ----------
@@ -49,11 +59,21 @@ def compare_all(
         with a warning. A 3-D array is one representation per layer.
     measures : str, measure or sequence of them
         As for `compare`.
+    calibrate : bool
+        Add to every pair its chance level, p-value and calibrated score. `corrected_p_value` allows for the number of
+        pairs, measure by measure: if nothing links any of them, some corrected p-value of a measure is at most alpha
+        with probability alpha. In each draw the rows of every representation are relabelled independently, so that
+        one null serves all pairs. The p-value of a pair is that of `shesha.calibrate` with the composed permutations.
+    confidence : float, optional
+        Of intervals, as for `compare`; only with `calibrate`. Default: no intervals, which take longer than the null.
+    n_permutations, alpha, blocks, groups, within, shift, block_length
+        As for `shesha.calibrate`; only with `calibrate`. Shifts are drawn at random, also where they are few.
     workers : int, optional
         Number of processes; default: 1. One process already uses all cores through threads; more help measures that do
         not (RTD), and many files.
     seed : int, Generator or None
-        For measures that draw at random.
+        For measures that draw at random, and for the draws of the null: with a representation's content it decides its
+        permutations, so that a stored run goes on with the same null. Calibrated runs of a store need the same number.
     layer_axis : int, None or 'guess'
         Which axis of a 3-D array counts its layers, called ``name[0]``, ``name[1]`` and so on; None: such an array is
         one representation, of token sequences. 'guess': (rows, layers, features), or (layers, rows, features) if the
@@ -68,7 +88,8 @@ def compare_all(
     Returns
     -------
     PairwiseComparison
-        `.to_frame()` (long), `.matrix("CKA")`, `.plot("CKA")`, `.embed("CKA")`.
+        `.to_frame()` (long), `.matrix("CKA")`, `.plot("CKA")`, `.embed("CKA")`; calibrated,
+        `.matrix("CKA", "corrected_p_value")` and `.plot("CKA", what="calibrated")` as well.
 
     Raises
     ------
@@ -84,6 +105,12 @@ def compare_all(
     >>> found.matrix("CKA").round(2).loc["X"].to_list()
     [1.0, 1.0, 0.13]
 
+    Beside chance:
+
+    >>> found = compare_all({"X": X, "rotated": X[:, ::-1], "noise": noise}, "CKA", calibrate=True)
+    >>> found.matrix("CKA", "corrected_p_value").round(2).loc["X"].to_list()
+    [nan, 0.0, 0.34]
+
     Files, kept in a store:
 
     >>> import pathlib, tempfile
@@ -95,11 +122,22 @@ def compare_all(
     """
     runs.require_workers(workers, scheduler)
     given = _files_or_arrays(representations, layer_axis)
+    seed, told = draw_seed(seed), number(seed)
     chosen = seed_measures(choose(measures), seed)
+    design: Design = {
+        "blocks": blocks,
+        "groups": groups,
+        "within": within,
+        "shift": shift,
+        "block_length": block_length,
+    }
+    request = _request(design, n_permutations, alpha, confidence, seed, calibrate=calibrate)
     scores: Iterable[PairScore]
-    if isinstance(given, Files) or _needs_run(given, workers, scheduler, store):
-        run = Run(given, chosen, workers, scheduler, store)
+    exchanged = ""
+    if isinstance(given, Files) or request is not None or _needs_run(given, workers, scheduler, store):
+        run = Run(given, chosen, workers, scheduler, store, request)
         scores = tuple(run(_pairs))
+        exchanged = "" if run.calibration is None else run.calibration.evidence.exchanged
         shapes, interrupted = {name: one.shape for name, one in run.index.known.items()}, run.interrupted
     else:
         scores, shapes, interrupted = _compare_in_memory(given, chosen)
@@ -109,9 +147,24 @@ def compare_all(
         tuple(scores),
         {measure.name: measure.symmetric for measure in chosen},
         {measure.name: measure.self_value for measure in chosen},
-        number(seed),
+        told,
         interrupted,
+        exchanged,
+        n_permutations if request is not None else 0,
+        float(alpha),
     )
+
+
+def _request(
+    design: Design, n_permutations: int, alpha: float, confidence: float | None, seed: int, *, calibrate: bool
+) -> Request | None:
+    """Return what is to be added to each score, or refuse what takes calibration where there is none."""
+    if calibrate:
+        return build_request(design, n_permutations, alpha, confidence, seed)
+    if confidence is not None:
+        raise ValueError(f"calibrate must be True with confidence, got False and {confidence!r}")
+    require_calibrate(design, None)
+    return None
 
 
 def _files_or_arrays(representations: Any, layer_axis: LayerAxis) -> Files | Mapping[Any, Any]:

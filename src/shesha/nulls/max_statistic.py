@@ -23,8 +23,9 @@ def max_statistic_p_values(draws: Sequence[Vector], closer: Sequence[str]) -> Ve
     Parameters
     ----------
     draws : sequence of arrays of shape (n_permutations + 1,)
-        Of each test the observed score, then that of each draw; NaN is a draw without a score, and counts as extreme.
-        Draw k of all tests is the same permutation of the rows.
+        Of each test the observed score, then that of each draw. Draw k of all tests is the same permutation of the
+        rows. NaN is a draw without a score: it counts as extreme for its own test, and as none for the others, whose
+        maxima would otherwise be out of reach.
     closer : sequence of {'higher', 'lower'}
         Which values of each test are more similar.
 
@@ -69,7 +70,8 @@ def _common_scale(values: Vector) -> tuple[Vector, float]:
         z = (first / unit - mean) / sd if sd > TIE else np.zeros(len(values))
         # In (0, 1), so that it never weighs as much as one value below.
         part = 0.5 + np.nan_to_num(z / (2 * (1 + np.abs(z))), nan=0.0)
-    return below + part, float((len(values) - below[0]) / len(values))
+    scaled = np.where(np.isnan(values), -1.0, below + part)
+    return scaled, float((len(values) - below[0]) / len(values))
 
 
 def _step_down(scaled: Matrix, alone: Vector) -> Vector:

@@ -20,6 +20,7 @@ from shesha.report import (
     Text,
 )
 from shesha.results.generic_page import what_was_run
+from shesha.results.similarity.calibrated_pairs import CALIBRATED_PAIRS_NOTE, above_chance, measure_table
 
 if TYPE_CHECKING:
     from shesha.results.audit.doubts import Doubts
@@ -92,7 +93,7 @@ def comparison_metrics(found: Comparison) -> list[Metric]:
             one.interval_low,
             one.interval_high,
             one.threshold,
-            one.p_value,
+            one.deciding_p_value,
         )
         for one in found.scores
         if one.has_null
@@ -216,13 +217,19 @@ def pairwise_page(found: PairwiseComparison) -> Page:
     left = len(ordered) - len(shown)
     more = [Text(f"{left} more measures: `to_frame()`, or `--json`, has all of them.")] if left else []
     one_each = [next(pair.score for pair in found.scores if pair.score.measure == name) for name in ordered]
+    tables = [measure_table(found, name) for name in ordered] if found.exchanged else []
+    beyond = ", beyond what chance gives" if tables else ""
     return Page(
         title=f"{len(found.names)} representations, every pair",
-        question="Which of these representations have the same geometry?",
-        answer=tuple(_extremes(found, name) for name in ordered[:3]),
-        numbers=tuple(maps[:1]),
-        doubts=(NO_CHANCE,),
+        question=f"Which of these representations have the same geometry{beyond}?",
+        answer=(
+            *(f"{name}: {above_chance(found, name)}." for name in ordered[:3] if tables),
+            *(_extremes(found, name) for name in ordered[:3]),
+        ),
+        numbers=(*tables[:1], *maps[:1]),
+        doubts=(Text(CALIBRATED_PAIRS_NOTE) if tables else NO_CHANCE,),
         sections=(
+            *(Section(f"{one.title}, beside chance", (one,)) for one in tables[1:]),
             *((Section("Other measures", (*maps[1:], *more)),) if maps[1:] else ()),
             Section("What the measures look at", tuple(measures_explained(one_each))),
         ),

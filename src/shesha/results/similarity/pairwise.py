@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.report import Page
+from shesha.report import Metric, Page
 from shesha.results.base import Result
 from shesha.results.draw_docs import draws_axes
+from shesha.results.similarity.calibrated_pairs import measure_lines, note_lines, pair_metrics
 from shesha.results.similarity.comparison import Score, plain_name
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+
+PairNumber = Literal["value", "calibrated", "p_value", "corrected_p_value", "null_mean"]
+"""What is said of a pair of representations."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +66,15 @@ class _Tabled:
             found.setdefault(plain[pair.score.measure], []).append(pair)
         return found
 
-    def _grid(self, measure: str, rows: tuple[str, ...], columns: tuple[str, ...]) -> pd.DataFrame:
+    def _grid(
+        self, measure: str, rows: tuple[str, ...], columns: tuple[str, ...], what: PairNumber = "value"
+    ) -> pd.DataFrame:
         import pandas as pd
 
         values = np.full((len(rows), len(columns)), np.nan)
         row, column = ({name: place for place, name in enumerate(names)} for names in (rows, columns))
         for pair in self._pairs_for(measure):
-            values[row[pair.first], column[pair.second]] = pair.score.value
+            values[row[pair.first], column[pair.second]] = getattr(pair.score, what)
         return pd.DataFrame(values, index=list(rows), columns=list(columns))
 
 
@@ -86,28 +93,42 @@ class PairwiseComparison(_Tabled, Result):
     """For each measure, the value of a representation and itself, where it is always the same."""
     seed: int | None = None
     interrupted: bool = False
+    exchanged: str = ""
+    """Which rows take each other's place under the null; empty where nothing is calibrated."""
+    n_permutations: int = 0
+    """Draws of the null, which all pairs share."""
+    alpha: float = 0.05
 
-    def matrix(self, measure: str) -> pd.DataFrame:
-        """Return the square of one measure's values; row: first argument, column: second.
+    def matrix(self, measure: str, what: PairNumber = "value") -> pd.DataFrame:
+        """Return the square of one measure's numbers; row: first argument, column: second.
 
         Parameters
         ----------
         measure : str
             Name of a measure that was compared.
+        what : {'value', 'calibrated', 'p_value', 'corrected_p_value', 'null_mean'}
+            The numbers: all but the first are NaN where nothing was calibrated, and on the diagonal.
         """
-        values = self._grid(measure, self.names, self.names)
+        self._require_known(what)
+        values = self._grid(measure, self.names, self.names, what)
         name = self._pairs_for(measure)[0].score.measure
         if self.symmetric[name]:
             values = values.combine_first(values.T)
         own = self.self_values[name]
-        if own is not None:
+        if own is not None and what == "value":
             for one in self.names:
                 others = values.loc[one].drop(one).to_numpy()
                 values.loc[one, one] = own if len(others) == 0 or np.isfinite(others).any() else np.nan
         return values.loc[list(self.names), list(self.names)]
 
-    def plot(self, measure: str, ax: Axes | None = None) -> Axes:
-        """Draw one measure's values as a heat map.
+    def _require_known(self, what: str) -> None:
+        if what not in get_args(PairNumber):
+            raise ValueError(f"what must be one of {', '.join(get_args(PairNumber))}, got {what!r}")
+        if what != "value" and not self.exchanged:
+            raise ValueError(f"what must be 'value' where nothing was calibrated, got {what!r}: pass calibrate=True")
+
+    def plot(self, measure: str, ax: Axes | None = None, what: PairNumber = "value") -> Axes:
+        """Draw one measure's numbers as a heat map.
 
         Parameters
         ----------
@@ -115,13 +136,17 @@ class PairwiseComparison(_Tabled, Result):
             Name of a measure that was compared.
         ax : matplotlib Axes, optional
             Where to draw; default: a new figure.
+        what : {'value', 'calibrated', 'p_value', 'corrected_p_value', 'null_mean'}
+            As for `matrix`.
 
         Returns
         -------
         matplotlib Axes
         """
         score = self._pairs_for(measure)[0].score
-        return _heat_map(self.matrix(measure), score.measure, score.closer, ax)
+        closer = {"value": score.closer, "null_mean": score.closer, "calibrated": "higher"}.get(what, "lower")
+        name = score.measure if what == "value" else f"{score.measure}, {what.replace('_', ' ')}"
+        return _heat_map(self.matrix(measure, what), name, closer, ax)
 
     def embed(self, measure: str, n_dimensions: int = 2) -> pd.DataFrame:
         """Place the representations so that their distances show one measure (classical scaling).
@@ -161,16 +186,28 @@ class PairwiseComparison(_Tabled, Result):
 
         return pairwise_page(self)
 
+    def _metrics(self, model: str) -> list[Metric]:
+        return pair_metrics(self)
+
     def __str__(self) -> str:
-        """Print the matrix of each measure."""
+        """Print the matrix of each measure, or beside chance a line per pair."""
         parts = []
         for measure in self.measures:
             score = self._pairs_for(measure)[0].score
-            parts.append(f"{measure} ({score.closer} is closer)\n{self.matrix(measure).to_string(float_format='%.4g')}")
+            matrix = self.matrix(measure).to_string(float_format="%.4g")
+            lines = (
+                measure_lines(self, measure) if self.exchanged else [f"{measure} ({score.closer} is closer)", matrix]
+            )
+            parts.append("\n".join(lines))
             reasons = Counter(p.score.reason for p in self._pairs_for(measure) if p.score.reason)
             parts += [
                 f"  no value for {n} of {len(self._pairs_for(measure))} pairs: {why}" for why, n in reasons.items()
             ]
+        if self.exchanged:
+            notes = Counter(pair.score.note for pair in self.scores if pair.score.note)
+            parts += ["\n".join(f"{note} ({n} scores)" for note, n in notes.items())] if notes else []
+            parts.append("\n".join(note_lines()))
+            parts += [f"Exchanged: {self.exchanged}."] if self.exchanged != "all rows" else []
         if self.interrupted:
             parts.append("Interrupted: the rest was not compared.")
         return "\n\n".join(parts)

@@ -1,0 +1,92 @@
+"""One null for every pair of many representations: what is asked for, drawn, and written into the scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from shesha.calibration import side_by_side
+from shesha.calibration.dependence_warnings import warn_of_dependence
+from shesha.comparison._intervals import interval
+from shesha.comparison.evidence import Evidence, correct_p_values
+from shesha.comparison.index import Known
+from shesha.inputs import labels_in_order
+from shesha.inputs import validation as check
+from shesha.measures import Measure
+from shesha.nulls import exchange
+from shesha.nulls.joint_permutations import JointPermutations
+from shesha.nulls.permutations import Design, nonempty_arguments
+from shesha.results import PairScore
+from shesha.runs import FOLLOWED, version_of_code
+from shesha.support.types import Vector
+
+
+def calibrated_code() -> list[Any]:
+    """Return what draws and intervals are computed by, besides the measures."""
+    return [JointPermutations, side_by_side, Evidence, interval]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What is added to each score: the same draws for all pairs, and subsets of the rows for intervals."""
+
+    evidence: Evidence
+    joint: JointPermutations
+
+    @property
+    def key(self) -> str:
+        """Names all that stored draws and intervals depend on besides the data and the measure."""
+        code = version_of_code(*calibrated_code(), follow=(*FOLLOWED, "calibration"))
+        return f"{self.joint.key} {self.evidence.confidence:g} {code}"
+
+    def add_chances(
+        self,
+        scores: Sequence[PairScore],
+        measures: Sequence[Measure],
+        draws: Mapping[tuple[str, tuple[str, str]], Vector],
+    ) -> list[PairScore]:
+        """Write chance levels into scores, with p-values corrected for the pairs of each measure."""
+        found = []
+        for measure in measures:
+            family = []
+            for one in scores:
+                values = draws.get((measure.name, (one.first, one.second)))
+                # A representation with itself tests nothing.
+                if one.score.measure == measure.name and values is not None and one.first != one.second:
+                    one = replace(one, score=self.evidence.add_chance(measure, one.score, values))
+                if one.score.measure == measure.name:
+                    family.append(one)
+            found += correct_p_values(family, draws)
+        return found
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `compare_all` is asked to add to each score."""
+
+    n_permutations: int
+    alpha: float
+    confidence: float | None
+    design: Design
+    seed: int
+
+    def draw(self, known: Mapping[str, Known]) -> Calibration:
+        """Check the design against the representations, warn where rows depend on one another, and draw."""
+        sides = list(known.values())
+        design = cast(Design, labels_in_order((one.names for one in sides), self.design))
+        found = exchange(sides[0].outline.n_rows, **nonempty_arguments(design))
+        found.require_enough(self.n_permutations, self.alpha)
+        # Two stand for all: they have the same rows in the same order.
+        warn_of_dependence([sides[0].place.load(), sides[-1].place.load()], design, None)
+        evidence = Evidence.draw_subsets(found, self.alpha, self.confidence, self.seed)
+        return Calibration(evidence, JointPermutations(found, self.n_permutations, self.seed))
+
+
+def build_request(design: Design, n_permutations: int, alpha: float, confidence: float | None, seed: int) -> Request:
+    """Check what is asked for."""
+    check.count(n_permutations, "n_permutations")
+    check.fraction(alpha, "alpha", closed=False)
+    if confidence is not None:
+        check.fraction(confidence, "confidence", closed=False)
+    return Request(n_permutations, float(alpha), confidence, design, seed)
