@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.changes.layer_changes import LayerPair, layer_change
-from shesha.changes.layer_sources import Sides, read_sides
+from shesha.changes.layer_sources import Reader, Sides, read_sides
 from shesha.changes.moved_rows import METRIC, moved_rows
 from shesha.changes.noise_floor import NoiseFloor
 from shesha.comparison.evidence import Evidence
@@ -41,9 +41,10 @@ def diff(
     after: Any,
     labels: ArrayLike | None = None,
     *,
-    again: Iterable[Any] = (),
+    again: Iterable[Any] | None = None,
     also: Iterable[Any] = (),
     texts: Sequence[str] | None = None,
+    encoding: Mapping[str, Any] | None = None,
     measures: Choice | Iterable[Choice] | None = None,
     names: tuple[str, str] = ("before", "after"),
     blocks: ArrayLike | None = None,
@@ -73,15 +74,18 @@ def diff(
         together. With `texts` a name, folder or torch module is a model that reads them.
     labels : array of shape (n_rows,), optional
         The class of each row, which is shown beside the rows that moved.
-    again : iterable of what `before` may be
-        The unchanged model encoding the same inputs again: other batch sizes, precision, order.
+    again : iterable of what `before` may be, optional
+        The unchanged model encoding the same inputs again: other batch sizes, precision, order. Default: for models
+        other batches and order, then half precision; for arrays and files none.
     also : iterable of what `after` may be
         Further runs of the same change, such as other seeds of the same training. A layer changed if it differs from
         `before` by more than the runs differ among each other. Without `again` and `also`, Gaussian noise of 1 % of
         each row's spread stands for no change: about what running a sentence encoder in half precision adds. It knows
         nothing of noise in measurements, so pass `again` for recordings and cells.
     texts : sequence of str, optional
-        What models read.
+        What models read; with arrays, what the rows are called.
+    encoding : mapping, optional
+        Options of `shesha.extract.encode` for models: layers, pool, batch_size, device.
     measures : measure or sequence of them, optional
         The first decides. Default: RDM drift, unbiased CKA and mutual kNN.
     names : pair of str
@@ -121,7 +125,7 @@ def diff(
     check.fraction(confidence, "confidence", closed=False)
     first, second = _check_names(names)
     said = _check_texts(texts)
-    sides = read_sides(before, after, again, also, said, layer_axis)
+    sides = read_sides(before, after, again, also, Reader(said, encoding or {}, layer_axis))
     rows, notes = _usable_rows(sides)
     known = labels_in_order(sides.names, {"blocks": blocks, "groups": groups, "labels": labels})
     scored = _draw_rows(rows, max_rows, seed)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shesha.changes.reencodings import reencodings
 from shesha.inputs import NamedRows, Names
 from shesha.io import open_file
 from shesha.support.layer_axis import LayerAxis, layer_sequence, split_layers
@@ -42,19 +43,53 @@ class Sides:
         return [one for side in (self.before, self.after, *self.again, *self.also) for one in side.values()]
 
 
-def read_sides(
-    before: Any,
-    after: Any,
-    again: Iterable[Any],
-    also: Iterable[Any],
-    texts: Sequence[str] | None,
-    layer_axis: LayerAxis,
-) -> Sides:
+@dataclass(frozen=True)
+class Reader:
+    """How what is given becomes layers."""
+
+    texts: Sequence[str] | None
+    """What models read."""
+    encoding: Mapping[str, Any]
+    """Options of `shesha.extract.encode`."""
+    layer_axis: LayerAxis
+
+    def is_model(self, given: Any) -> bool:
+        """Whether it is a model, which reads the texts."""
+        return self.texts is not None and (isinstance(given, str | os.PathLike) or hasattr(given, "forward"))
+
+    def read(self, given: Any, name: str) -> dict[str, Representation]:
+        """Return the layers of one encoding, checked; `name` is what messages call it."""
+        if self.is_model(given):
+            from shesha.extract import encode
+
+            assert self.texts is not None
+            given = encode(given, self.texts, **self.encoding)
+        elif isinstance(given, str | os.PathLike):
+            given = _read_file(Path(given), self.layer_axis)
+        found = check_named_arrays(_as_mapping(given, name, self.layer_axis), name, name + "[{!r}]")
+        if not found:
+            raise ValueError(f"{name} must hold at least one layer, got none")
+        for layer, one in found.items():
+            if one.has_distances_only or len(one.shape) != 2:
+                raise ValueError(f"{name}[{layer!r}] must be a matrix (n_rows, n_features), got shape {one.shape}")
+        return found
+
+    def read_again(self, before: Any, again: Iterable[Any] | None) -> list[Any]:
+        """Return the re-encodings given; of a model, where none are, those that are made here."""
+        if again is not None:
+            return _many(again, "again")
+        if not self.is_model(before):
+            return []
+        assert self.texts is not None
+        return list(reencodings(before, self.texts, self.encoding))
+
+
+def read_sides(before: Any, after: Any, again: Iterable[Any] | None, also: Iterable[Any], reader: Reader) -> Sides:
     """Read all encodings, match their layers, and put their rows in one order."""
     given = {"before": before, "after": after}
-    given |= {f"again[{i}]": one for i, one in enumerate(_many(again, "again"))}
+    given |= {f"again[{i}]": one for i, one in enumerate(reader.read_again(before, again))}
     given |= {f"also[{i}]": one for i, one in enumerate(_many(also, "also"))}
-    read = {name: read_layers(one, name, texts, layer_axis) for name, one in given.items()}
+    read = {name: reader.read(one, name) for name, one in given.items()}
     matched, note = match_layers(list(read["before"]), list(read["after"]))
     found: dict[tuple[str, str], Representation] = {}
     for name, layers in read.items():
@@ -96,35 +131,6 @@ def _require_same_counts(found: Mapping[tuple[str, str], Representation]) -> Non
     for name, count in rest:
         if count != n:
             raise ValueError(f"{name} must be the {n:,} rows of {first} encoded again, got {count:,} rows")
-
-
-def read_layers(given: Any, name: str, texts: Sequence[str] | None, layer_axis: LayerAxis) -> dict[str, Representation]:
-    """Return the layers of one side, checked.
-
-    Parameters
-    ----------
-    given : mapping, sequence of arrays, array, path or model
-        With texts a path or a name is a model.
-    name : str
-        What messages call it.
-    texts : sequence of str, optional
-        What models read.
-    layer_axis : int, None or 'guess'
-        Which axis of a 3-D array counts layers.
-    """
-    if texts is not None and (isinstance(given, str | os.PathLike) or hasattr(given, "forward")):
-        from shesha.extract import encode
-
-        given = encode(given, texts)
-    elif isinstance(given, str | os.PathLike):
-        given = _read_file(Path(given), layer_axis)
-    found = check_named_arrays(_as_mapping(given, name, layer_axis), name, name + "[{!r}]")
-    if not found:
-        raise ValueError(f"{name} must hold at least one layer, got none")
-    for layer, one in found.items():
-        if one.has_distances_only or len(one.shape) != 2:
-            raise ValueError(f"{name}[{layer!r}] must be a matrix (n_rows, n_features), got shape {one.shape}")
-    return found
 
 
 def _read_file(path: Path, layer_axis: LayerAxis) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from shesha.cli.audit import audit_command
 from shesha.cli.bench import bench
 from shesha.cli.compare import compare_command
 from shesha.cli.demo import demo_command
+from shesha.cli.diff import diff_command
 from shesha.cli.doctor import doctor_command, version_line
 from shesha.cli.extract import extract_command
 from shesha.cli.layers import layers_command
@@ -48,6 +49,7 @@ app.command("audit", epilog=EXAMPLES["audit"])(audit_command)
 app.add_typer(bench)
 app.command("compare", epilog=EXAMPLES["compare"])(compare_command)
 app.command("demo", epilog=EXAMPLES["demo"])(demo_command)
+app.command("diff", epilog=EXAMPLES["diff"])(diff_command)
 app.command("doctor", epilog=EXAMPLES["doctor"])(doctor_command)
 app.command("extract", epilog=EXAMPLES["extract"])(extract_command)
 app.command("layers", epilog=EXAMPLES["layers"])(layers_command)

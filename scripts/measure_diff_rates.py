@@ -1,0 +1,132 @@
+"""How often `shesha.diff` calls an unchanged layer changed, and how often it finds a change: the table of diff.md.
+
+$ python scripts/measure_diff_rates.py [RUNS]
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+import shesha
+
+N, D, RANK = 120, 24, 6
+Draw = Callable[[np.random.Generator], dict[str, object]]
+Rows = NDArray[np.float64]
+
+
+def rows(rng: np.random.Generator) -> Rows:
+    """Draw an anisotropic cloud, as layers have: few directions carry most."""
+    return rng.standard_normal((N, RANK)) @ rng.standard_normal((RANK, D)) + 0.3 * rng.standard_normal((N, D))
+
+
+def noisy(X: Rows, rng: np.random.Generator, share: float) -> Rows:
+    """Encode again: noise in units of each row's spread."""
+    return X + share * X.std(axis=1, keepdims=True) * rng.standard_normal(X.shape)
+
+
+def re_encoded(k: int, share: float, change: float = 0.0) -> Draw:
+    """Return a model with k re-encodings, whose change is so many times the noise."""
+
+    def draw(rng: np.random.Generator) -> dict[str, object]:
+        X = rows(rng)
+        again = [noisy(X, rng, share) for _ in range(k)]
+        return {"before": X, "after": noisy(noisy(X, rng, share * change), rng, share), "again": again}
+
+    return draw
+
+
+def of_several_kinds(rng: np.random.Generator) -> dict[str, object]:
+    """Return a model re-encoded in another batch size, order and precision; the new encoding differs in one of them."""
+    X, kinds = rows(rng), (1e-6, 1e-6, 1e-2)
+    return {"before": X, "after": noisy(X, rng, kinds[rng.integers(3)]), "again": [noisy(X, rng, s) for s in kinds]}
+
+
+def other_seeds(n_also: int, apart: float, change: float = 0.0) -> Draw:
+    """Return runs of one training, of which `before` is one as well unless there is a change."""
+
+    def draw(rng: np.random.Generator) -> dict[str, object]:
+        X = rows(rng)
+        moved = X if not change else noisy(X, rng, change * apart)
+        return {
+            "before": noisy(X, rng, apart),
+            "after": noisy(moved, rng, apart),
+            "also": [noisy(moved, rng, apart) for _ in range(n_also)],
+        }
+
+    return draw
+
+
+def alone(share: float) -> Draw:
+    """Return two files without re-encodings."""
+
+    def draw(rng: np.random.Generator) -> dict[str, object]:
+        X = rows(rng)
+        return {"before": X, "after": noisy(X, rng, share)}
+
+    return draw
+
+
+def some_rows(share: float) -> Draw:
+    """Return a model of which a share of the rows went elsewhere."""
+
+    def draw(rng: np.random.Generator) -> dict[str, object]:
+        X = rows(rng)
+        after = noisy(X, rng, 0.01)
+        chosen = rng.choice(N, round(share * N), replace=False)
+        after[chosen] = noisy(after[chosen], rng, 1.0)
+        return {"before": X, "after": after, "again": [noisy(X, rng, 0.01) for _ in range(3)]}
+
+    return draw
+
+
+CASES: dict[str, dict[str, Draw]] = {
+    "unchanged": {
+        **{f"{k} re-encodings, noise 1 %": re_encoded(k, 0.01) for k in (1, 2, 3, 19)},
+        "3 re-encodings, noise 10 %": re_encoded(3, 0.1),
+        "3 re-encodings of several kinds": of_several_kinds,
+        "2 further seeds, 20 % apart": other_seeds(2, 0.2),
+        "2 further seeds, 50 % apart": other_seeds(2, 0.5),
+        "files alone, rounded to half precision (0.1 %)": alone(0.001),
+        "files alone, run in half precision (1 %)": alone(0.01),
+    },
+    "changed": {
+        **{f"3 re-encodings, change {c} times the noise": re_encoded(3, 0.01, c) for c in (1, 2, 3)},
+        "19 re-encodings, change 1 times the noise": re_encoded(19, 0.01, 1),
+        "2 further seeds, change 2 times their distance": other_seeds(2, 0.2, 2),
+        "2 further seeds, change 4 times their distance": other_seeds(2, 0.2, 4),
+        "files alone, change 3 %": alone(0.03),
+        "5 % of the rows elsewhere": some_rows(0.05),
+        "unrelated": re_encoded(3, 0.01, 1000),
+    },
+}
+
+
+def verdicts(draw: Draw, runs: int) -> Counter[str]:
+    """Count the verdicts over runs."""
+    found: Counter[str] = Counter()
+    for run in range(runs):
+        given = draw(np.random.default_rng(run))
+        found[shesha.diff(given.pop("before"), given.pop("after"), **given, seed=run)["representation"].verdict] += 1
+    return found
+
+
+def main(runs: int = 200) -> None:
+    """Print a line per case."""
+    warnings.simplefilter("ignore")
+    for truth, cases in CASES.items():
+        print(f"\n| {truth} | called changed or replaced |\n| --- | --- |")
+        for name, draw in cases.items():
+            found = verdicts(draw, runs)
+            beyond = found["changed"] + found["replaced"]
+            said = f", replaced {found['replaced']}" if found["replaced"] else ""
+            print(f"| {name} | {beyond} of {runs}{said} |", flush=True)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

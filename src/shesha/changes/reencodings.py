@@ -1,0 +1,52 @@
+"""Encoding the same inputs again in ways that change nothing of a model: the noise floor of a diff of models."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from shesha.support.types import Array
+
+_BATCH = 32
+WAYS = "other batches and order; half precision"
+"""What the re-encodings differ in."""
+
+
+def reencodings(model: Any, data: Sequence[Any], options: Mapping[str, Any]) -> Iterator[dict[str, Array]]:
+    """Encode again in batches of another size and order, then in half precision (bfloat16).
+
+    These are the circumstances in which encodings of one model differ most often; dropout is off in all of them.
+
+    Parameters
+    ----------
+    model : str, path or torch.nn.Module
+    data : sequence
+        What the model read.
+    options : mapping
+        Of `shesha.extract.encode`, as in the first encoding.
+    """
+    from shesha.extract import encode
+
+    size = int(options.get("batch_size", _BATCH))
+    others = {**options, "batch_size": max(1, size // 4) if size > 1 else 4}
+    backwards = encode(model, list(reversed(data)), **others)
+    yield {name: array[::-1] for name, array in backwards.items()}
+    half = _half_precision(model)
+    if half is not None:
+        yield dict(encode(half, data, **options))
+
+
+def _half_precision(model: Any) -> Any:
+    """Return a copy of the model in half precision; None for names that transformers does not load."""
+    import torch
+
+    from shesha.extract.pretrained import TIMM, find_source, load_model
+
+    if isinstance(model, str | os.PathLike):
+        name = os.fspath(model)
+        if name.startswith(TIMM):
+            return None
+        return load_model(name, find_source(name)).to(torch.bfloat16)
+    return copy.deepcopy(model).to(torch.bfloat16)

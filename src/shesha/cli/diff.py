@@ -1,0 +1,139 @@
+"""`shesha diff`: which layers did a change of a model change, and is it beyond noise?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shesha.cli import _design_options, _inputs, _model_inputs, _outputs
+from shesha.cli._texts import parse_texts, read_texts
+
+_MODEL = "Give it twice: the model before and after, each a folder, a package or a name that transformers knows."
+_TEXTS = "What the models read: a .txt file with a text per line, or a table (FILE:COLUMN)."
+
+
+def diff_command(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="BEFORE AFTER", show_default=False, help="Two files with the layers of the same rows."),
+    ] = None,
+    model: Annotated[list[str] | None, typer.Option("--model", metavar="NAME|FOLDER", help=_MODEL)] = None,
+    texts: Annotated[str | None, typer.Option("--texts", metavar="FILE[:COLUMN]", help=_TEXTS)] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|COLUMN", help="Class of each row: FILE with one per row, or COLUMN of the texts."),
+    ] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE|MODEL", help="Further runs of the same change, other seeds (may be repeated)."),
+    ] = None,
+    again: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="BEFORE encoded again, with nothing changed (may be repeated)."),
+    ] = None,
+    html: _outputs.Html = None,
+    reencode: Annotated[
+        bool,
+        typer.Option("--reencode/--no-reencode", help="Encode twice more with the model before, as the noise floor."),
+    ] = True,
+    layers: _model_inputs.Layers = None,
+    pool: _model_inputs.Pool = "auto",
+    batch_size: _model_inputs.BatchSize = 32,
+    device: _model_inputs.Device = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(help="Array to compare (may be repeated): a name, or X, layers/NAME, obsm/KEY of AnnData."),
+    ] = None,
+    rows: Annotated[int, typer.Option("--rows", help="Rows that changes are computed from, drawn at random.")] = 500,
+    blocks: _design_options.Blocks = None,
+    groups: _design_options.Groups = None,
+    layer_axis: _inputs.LayerAxis = "guess",
+    by_position: _inputs.ByPosition = False,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    json: _outputs.Json = None,
+    plot: Annotated[Path | None, typer.Option(help="Write the change over depth as a picture to this file.")] = None,
+) -> None:
+    """Say which layers a change (fine-tuning, quantising, an upgrade) changed, and whether it is beyond noise."""
+    from shesha.changes import diff
+
+    given = list(files or ())
+    inputs = (*given, texts, labels, blocks, groups, *(also or ()), *(again or ()))
+    outputs = _outputs.Outputs(json, plot, html, None, inputs)
+    others: dict[str, Any]
+    before: Any
+    after: Any
+    if model:
+        read = _ModelInputs(model, given, texts, again, key)
+        first, before, after = read.file, *model
+        others = {
+            "texts": read_texts(read.file, read.column),
+            "encoding": {"layers": layers or "all", "pool": pool, "batch_size": batch_size, "device": device},
+            "also": also or (),
+            "again": None if reencode else (),
+            "names": _short_names(*model),
+        }
+    else:
+        _require_two(given, texts, layers)
+        first = given[0]
+        before, after, *more = (
+            _read(Path(one), key, (labels, blocks, groups), layer_axis, by_position)
+            for one in (*given, *(again or ()), *(also or ()))
+        )
+        cut = len(again or ())
+        others = {"again": more[:cut], "also": more[cut:], "names": _short_names(*map(str, given))}
+    y = _design_options.labels_named("labels", labels, first, by_position=by_position)
+    design = _design_options.read_design([first], blocks, groups, None, False, None, by_position=by_position).design
+    found = diff(
+        before,
+        after,
+        y,
+        **others,
+        blocks=design.get("blocks"),
+        groups=design.get("groups"),
+        max_rows=rows,
+        seed=seed,
+        layer_axis=None,
+    )
+    outputs.write(found, [first] if model else given)
+
+
+class _ModelInputs:
+    """Two models and the file that both read."""
+
+    def __init__(
+        self, models: list[str], files: list[Path], texts: str | None, again: list[str] | None, key: list[str] | None
+    ) -> None:
+        if len(models) != 2:
+            raise ValueError(f"--model must be given twice, before and after, got {', '.join(models)}")
+        for option, there in (("--again", again), ("--key", key)):
+            if there:
+                raise ValueError(f"{option} must be left out with --model, got both")
+        self.file, self.column = parse_texts(texts, files)
+
+
+def _require_two(files: list[Path], texts: str | None, layers: list[str] | None) -> None:
+    for option, there in (("--texts", texts), ("--layers", layers)):
+        if there:
+            raise ValueError(f"{option} must come with --model, got {option} alone")
+    if len(files) != 2:
+        raise ValueError(
+            f"BEFORE and AFTER must be two files, or two --model, got {', '.join(map(str, files)) or 'none'}"
+        )
+
+
+def _read(
+    path: Path, key: list[str] | None, columns: tuple[str | None, ...], layer_axis: str, by_position: bool
+) -> dict[str, Any]:
+    """Read the arrays of a file; columns that hold labels are no features."""
+    inside = [one for one in columns if one is not None and not Path(one).exists()]
+    found = _inputs.read_representations([path], key, inside, layer_axis, by_position=by_position)
+    if not found:
+        raise ValueError(f"{path} must hold a representation, got none")
+    return found
+
+
+def _short_names(before: str, after: str) -> tuple[str, str]:
+    short = Path(before).name, Path(after).name
+    return short if short[0] != short[1] else (before, after)
