@@ -46,6 +46,10 @@ FIXED: dict[str, Any] = {
     },
     "Comparison": lambda: {"shapes": ((9, 2), (36,))},
     "DriftPath": lambda: {"from_previous": NUMBERS[:3], "reasons": ("", "no <b>", "")},
+    "IndexChange": lambda: {
+        "best_map": "linear map",
+        "recalls": tuple(sample(results.Recall, way=way) for way in ("as it is", "linear map", "re-encodings")),
+    },
     "LabelClasses": lambda: {"names": HOSTILE[:3], "sizes": (4, 5, 6)},
     "LayerComparison": lambda: {"rows": NAMES[:1], "columns": NAMES[1:], "scores": _pairs(), "closer": "higher"},
     "LayerRanking": lambda: {"by": "accuracy", "null": (0.1, 0.2)},

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.changes.index_recall import index_change
 from shesha.changes.layer_changes import LayerPair, layer_change
 from shesha.changes.layer_sources import Reader, Sides, read_sides
 from shesha.changes.moved_rows import METRIC, moved_rows
@@ -25,6 +26,7 @@ from shesha.support.layer_axis import LayerAxis
 from shesha.support.progress import track
 from shesha.support.seeds import number, spawn
 from shesha.support.types import Index, Seed
+from shesha.views import Representation
 
 MEASURES = ("RDM drift", "unbiased CKA")
 NEIGHBOURS = 10
@@ -33,6 +35,8 @@ _PERMUTATIONS = 20
 _FEWEST = 10
 _MOVED = 50
 """Rows that are listed, of those that moved most."""
+_INDEXED = 5000
+"""Rows of the index that is tried out, drawn at random where there are more."""
 _DRAWING = 31
 
 
@@ -50,6 +54,8 @@ def diff(
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     k: int | None = None,
+    index: bool = False,
+    max_loss: float = 0.05,
     max_rows: int | None = 500,
     confidence: float = 0.95,
     seed: Seed = 0,
@@ -94,6 +100,11 @@ def diff(
         Intervals leave out whole groups (donors, sessions) instead of single rows.
     k : int, optional
         Neighbours of each row; default: 10, or a third of the rows where there are fewer than 31.
+    index : bool
+        Also say whether an index of old vectors may be kept: what new queries find of the neighbours that they would
+        find among new vectors (recall@k), as they are and after the best map that has not seen them. Of the last layer.
+    max_loss : float
+        Loss of recall that is accepted, beside re-encodings of the unchanged model.
     max_rows : int or None
         Changes and intervals are those of so many rows, drawn at random; None: all. Rows that moved are looked for
         among all.
@@ -123,6 +134,8 @@ def diff(
     ['second']
     """
     check.fraction(confidence, "confidence", closed=False)
+    check.boolean(index, "index")
+    loss = check.fraction(max_loss, "max_loss")
     first, second = _check_names(names)
     said = _check_texts(texts)
     sides = read_sides(before, after, again, also, Reader(said, encoding or {}, layer_axis))
@@ -151,6 +164,7 @@ def diff(
         *(layer, sides.n_rows, len(scored), floor.source, floor.count(), n_neighbours),
         (*sides.notes, *notes),
         number(seed),
+        index_change(*_last_layer(sides, rows, seed), k=n_neighbours, tolerance=loss, seed=seed) if index else None,
     )
 
 
@@ -220,6 +234,16 @@ def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:
     )
     unchanged = NoiseFloor(again, also).pairs(name, before, after)
     return LayerPair(name, sides.others[name], before, after, unchanged)
+
+
+def _last_layer(
+    sides: Sides, rows: Index, seed: Seed
+) -> tuple[str, Representation, Representation, list[Representation]]:
+    """Return the vectors that an index holds: those of the last layer, before, after and encoded again."""
+    name = list(sides.others)[-1]
+    taken = _draw_rows(rows, _INDEXED, seed)
+    before, after, *again = (side[name].to_numpy.take_rows(taken) for side in (sides.before, sides.after, *sides.again))
+    return name, before, after, again
 
 
 def _layer_to_look_at(layers: Sequence[LayerChange]) -> str:

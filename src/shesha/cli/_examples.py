@@ -16,6 +16,7 @@ _LINES = {
     "diff": (
         "shesha diff before.npz after.npz --html diff.html",
         "shesha diff --model base --model tuned --texts reviews.csv:text --labels label --html diff.html",
+        "shesha diff old.npy new.npy --index",
     ),
     "doctor": ("shesha doctor",),
     "extract": (

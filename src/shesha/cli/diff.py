@@ -33,6 +33,11 @@ def diff_command(
         list[str] | None,
         typer.Option(metavar="FILE", help="BEFORE encoded again, with nothing changed (may be repeated)."),
     ] = None,
+    index: Annotated[
+        bool,
+        typer.Option("--index", help="May new queries meet old vectors: keep the index, map queries, or re-embed?"),
+    ] = False,
+    max_loss: Annotated[float, typer.Option(help="Loss of recall that is accepted, with --index.")] = 0.05,
     html: _outputs.Html = None,
     reencode: Annotated[
         bool,
@@ -92,6 +97,8 @@ def diff_command(
         **others,
         blocks=design.get("blocks"),
         groups=design.get("groups"),
+        index=index,
+        max_loss=max_loss,
         max_rows=rows,
         seed=seed,
         layer_axis=None,

@@ -57,7 +57,28 @@ def prediction_errors(rows: Matrix, parts: list[Training], targets: Matrix) -> t
     return float(predicted), float(mean)
 
 
+def predict_held_out(rows: Matrix, parts: list[Training], targets: Matrix) -> Matrix:
+    """Predict the targets of each fold from the rows outside, with the penalty of `prediction_errors`.
+
+    The columns of rows and of targets have mean zero over all rows, as for `prediction_errors`.
+    """
+    cross = rows.T @ targets
+    found = np.empty_like(targets)
+    for part in parts:
+        mean, deviation = _fold_prediction(rows, part, targets, cross)
+        found[part.held_out] = mean + deviation
+    return found
+
+
 def _errors(rows: Matrix, part: Training, targets: Matrix, cross: Matrix) -> tuple[float, float]:
+    mean, deviation = _fold_prediction(rows, part, targets, cross)
+    wanted = targets[part.held_out] - mean
+    found = wanted - deviation
+    return float(np.vdot(found, found)), float(np.vdot(wanted, wanted))
+
+
+def _fold_prediction(rows: Matrix, part: Training, targets: Matrix, cross: Matrix) -> tuple[Vector, Matrix]:
+    """Return the mean of the training targets, and what the held-out rows are predicted to deviate from it."""
     own, wanted = rows[part.held_out], targets[part.held_out]
     mean = -wanted.sum(axis=0) / len(part.rest)
     shared = cross - own.T @ wanted - len(part.rest) * np.outer(part.mean, mean)
@@ -65,9 +86,7 @@ def _errors(rows: Matrix, part: Training, targets: Matrix, cross: Matrix) -> tup
     along = (part.axes.T @ shared) / np.sqrt(part.variances)[:, None]
     left = targets[part.rest] - mean
     weights = np.sqrt(part.variances) / (part.variances + _penalty(part, along, float(np.vdot(left, left))))
-    wanted = wanted - mean
-    found = wanted - ((own - part.mean) @ part.axes) @ (weights[:, None] * along)
-    return float(np.vdot(found, found)), float(np.vdot(wanted, wanted))
+    return mean, ((own - part.mean) @ part.axes) @ (weights[:, None] * along)
 
 
 def _penalty(part: Training, along: Matrix, whole: float) -> float:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from shesha.results.audit.doubts import Doubt, Doubts
     from shesha.results.audit.label_classes import LabelClasses
     from shesha.results.changes.diff import Diff, LayerChange, MeasureChange, MovedRow
+    from shesha.results.changes.index import IndexChange, Recall
     from shesha.results.coherence.coherence import Coherence, CoherenceTable, Link
     from shesha.results.drift.stream import StreamVerdict, TwoSample
     from shesha.results.drift.verdict import CheckSequence, DriftScore, DriftVerdict, Moved
@@ -42,6 +43,7 @@ __getattr__, __dir__ = lazy_names(
         "similarity.calibrated_many": ("CalibratedMany",),
         "similarity.noise_ceiling": ("BesideRepeats", "NoiseCeiling"),
         "stability.chance": ("Chance",),
+        "changes.index": ("IndexChange", "Recall"),
         "changes.diff": ("Diff", "LayerChange", "MeasureChange", "MovedRow"),
         "coherence.coherence": ("Coherence", "CoherenceTable", "Link"),
         "similarity.comparison": ("Comparison", "Score"),
@@ -90,6 +92,7 @@ __all__ = [
     "Faults",
     "Group",
     "GroupMean",
+    "IndexChange",
     "LabelClasses",
     "LayerChange",
     "LayerComparison",
@@ -107,6 +110,7 @@ __all__ = [
     "PartialCorrelation",
     "PartialCorrelations",
     "RankedLayer",
+    "Recall",
     "RepresentationAudit",
     "Score",
     "SessionDrift",

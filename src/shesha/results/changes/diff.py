@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from shesha.report import Page
 from shesha.results.base import Result
+from shesha.results.changes.index import IndexChange
 from shesha.results.changes.page import diff_page
 from shesha.results.changes.sentences import headline, sentence
 from shesha.results.changes.text import diff_text
@@ -112,6 +113,8 @@ class Diff(Result):
     """Neighbours of a row that are looked at."""
     notes: tuple[str, ...] = ()
     seed: int | None = None
+    index: IndexChange | None = None
+    """Whether an index of old vectors may be kept, if that was asked."""
 
     def __iter__(self) -> Iterator[LayerChange]:
         """Go through the layers."""

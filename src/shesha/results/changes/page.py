@@ -30,11 +30,12 @@ def diff_page(found: Diff) -> Page:
     return Page(
         title=f"{found.before} and {found.after}: what changed",
         question="Which layers changed, where does it begin, and is it more than noise?",
-        answer=(headline(found),),
+        answer=(headline(found), *((found.index.headline,) if found.index else ())),
         numbers=(_layers(found),),
         doubts=(*(Item(note) for note in found.notes), Item(_ROTATION)),
         sections=(
             Section("Over depth", (Drawing(_PICTURE, found.plot, wide=True),)),
+            *_index(found),
             *_moved(found),
             Section("In a sentence", (Text(sentence(found)),)),
             Section("What the verdicts mean", tuple(Explained(*one) for one in _VERDICTS.items())),
@@ -64,6 +65,26 @@ def _layers(found: Diff) -> Table:
         Column("verdict", tuple(one.verdict for one in layers), "<"),
     ]
     return Table(tuple(one.name for one in layers), (tuple(columns),), "Layers", "layer")
+
+
+def _index(found: Diff) -> tuple[Section, ...]:
+    if found.index is None:
+        return ()
+    recalls = found.index.recalls
+    columns = (
+        Column(f"recall@{found.index.k}", tuple(number(one.recall) for one in recalls)),
+        Column("low", tuple(number(one.low) for one in recalls)),
+        Column("high", tuple(number(one.high) for one in recalls)),
+        Column("", tuple(one.reason for one in recalls), "<"),
+    )
+    table = Table(tuple(one.way for one in recalls), (columns,), "New queries among old vectors", "queries")
+    return (Section("May the index be kept?", (table,), _INDEX.format(found.index.k, f"{found.index.n_rows:,}")),)
+
+
+_INDEX = (
+    "Recall: share of the {} nearest rows among new vectors that a new query finds among old vectors. Maps are "
+    "fitted on one half of {} rows and tried within the other. In a larger index more vectors are near, and the loss is larger."
+)
 
 
 def _moved(found: Diff) -> tuple[Section, ...]:

@@ -23,6 +23,8 @@ def diff_text(found: Diff) -> str:
     left_out = len(found.layers) - len(layers)
     if left_out:
         lines.append(f"  {left_out} more layers: to_frame(), --json or --html")
+    if found.index is not None:
+        lines += ["", *str(found.index).split("\n")]
     if found.moved:
         lines += ["", f"Rows that lost most of their {found.k} nearest neighbours, in {found.moved_layer}"]
         lines += columns(

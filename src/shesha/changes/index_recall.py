@@ -1,0 +1,142 @@
+"""What new queries find among old vectors: as they are, and after maps that have not seen them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shesha.kernels.neighbours import nearest_by_product
+from shesha.kernels.ridge import decompose_folds, predict_held_out
+from shesha.kernels.threads import single_threaded_blas
+from shesha.results.changes.index import IndexAdvice, IndexChange, Recall
+from shesha.support.arrays import smallest
+from shesha.support.seeds import spawn
+from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.views import Representation
+
+FOLDS = 2
+"""A map that has seen documents finds these again whatever the queries are, so both halves stay apart."""
+_DEALING = 41
+_PANEL = 512
+
+
+def index_change(
+    layer: str,
+    before: Representation,
+    after: Representation,
+    again: Sequence[Representation],
+    *,
+    k: int,
+    tolerance: float,
+    seed: Seed,
+) -> IndexChange:
+    """Say whether an index of old vectors may be kept, given new queries.
+
+    Every row is a query once; its true neighbours are those that it has among the new vectors, by cosine.
+
+    Parameters
+    ----------
+    layer : str
+        What the vectors are called.
+    before, after : Representation
+        Old and new vectors of the same inputs.
+    again : sequence of Representation
+        Old vectors encoded again: as queries they give the recall of an unchanged model.
+    k : int
+        Neighbours that a search returns.
+    tolerance : float
+        Loss of recall that is accepted.
+    seed : int, Generator or None
+        Deals the rows into folds.
+    """
+    old, new = (side.standard("cosine") for side in (before, after))
+    fold = spawn(seed, _DEALING).permutation(len(old)) % FOLDS
+    with single_threaded_blas():
+        direct = _recall("as it is", new, old, new, fold, k) if old.shape[1] == new.shape[1] else _other_width(old, new)
+        maps = [
+            _recall("orthogonal map", _orthogonal(new, old, fold), old, new, fold, k),
+            _recall("linear map", _linear(new, old, fold), old, new, fold, k),
+        ]
+        floor = _floor(old, again, fold, k)
+    return _judge(layer, k, len(old), tolerance, direct, maps, floor)
+
+
+def _judge(
+    layer: str, k: int, n: int, tolerance: float, direct: Recall, maps: list[Recall], floor: Recall
+) -> IndexChange:
+    """Choose the cheapest way whose loss, at the unfavourable end of its interval, is accepted."""
+    best = max(maps, key=lambda one: one.recall)
+    whole = floor.recall if floor.recall == floor.recall else 1.0
+    ways: list[tuple[IndexAdvice, Recall]] = [("keep", direct), ("map", best)]
+    found = next(((advice, one) for advice, one in ways if whole - one.low <= tolerance), None)
+    advice: IndexAdvice = "re-embed" if found is None else found[0]
+    loss = 0.0 if found is None else max(0.0, whole - found[1].recall)
+    return IndexChange(layer, k, n, advice, loss, tolerance, best.way, (direct, *maps, floor))
+
+
+def _recall(way: str, queries: Matrix, vectors: Matrix, target: Matrix, fold: Index, k: int) -> Recall:
+    """Search within each fold, of which no map has seen a row, and count the neighbours found that are the target's."""
+    parts = [np.flatnonzero(fold == one) for one in range(FOLDS)]
+    each = np.concatenate(
+        [
+            recall_of_each(queries[rows], vectors[rows], nearest_by_product(target[rows], min(k, len(rows) - 1)).lists)
+            for rows in parts
+        ]
+    )
+    mean, half = float(each.mean()), 1.96 * float(each.std(ddof=1) / np.sqrt(len(each)))
+    return Recall(way, mean, max(0.0, mean - half), min(1.0, mean + half))
+
+
+def recall_of_each(queries: Matrix, vectors: Matrix, truth: Index) -> Vector:
+    """Return the share of each query's true neighbours among the nearest vectors of other rows.
+
+    Examples
+    --------
+    >>> X = np.eye(4) + 0.1
+    >>> recall_of_each(X, X, np.array([[1], [0], [0], [0]])).shape
+    (4,)
+    """
+    n, k = truth.shape
+    found = np.empty(n)
+    for start in range(0, n, _PANEL):
+        own = np.arange(start, min(start + _PANEL, n))
+        distances = -(queries[own] @ vectors.T)
+        distances[np.arange(len(own)), own] = np.inf
+        near = np.asarray(smallest(distances, k))
+        found[own] = [np.isin(truth[row], near[i]).mean() for i, row in enumerate(own.tolist())]
+    return found
+
+
+def _other_width(old: Matrix, new: Matrix) -> Recall:
+    reason = f"old vectors have {old.shape[1]:,} features, new ones {new.shape[1]:,}"
+    return Recall("as it is", float("nan"), reason=reason)
+
+
+def _orthogonal(new: Matrix, old: Matrix, fold: Index) -> Matrix:
+    """Rotate each fold of the queries as fits the other rows best (Schönemann 1966)."""
+    found = np.empty((len(new), old.shape[1]))
+    for k in range(FOLDS):
+        out = fold == k
+        left, _, right = np.linalg.svd(new[~out].T @ old[~out], full_matrices=False)
+        found[out] = new[out] @ (left @ right)
+    return found
+
+
+def _linear(new: Matrix, old: Matrix, fold: Index) -> Matrix:
+    """Predict the old vector of each fold's queries from the other rows, by ridge regression."""
+    mean = old.mean(axis=0)
+    rows, targets = new - new.mean(axis=0), old - mean
+    found: Matrix = predict_held_out(rows, decompose_folds(rows, fold, FOLDS), targets) + mean
+    return found
+
+
+def _floor(old: Matrix, again: Sequence[Representation], fold: Index, k: int) -> Recall:
+    """Return the lowest recall of queries that the unchanged model encoded again."""
+    if not again:
+        return Recall("re-encodings", float("nan"), reason="none were given: the floor is taken to be 1")
+    found = []
+    for one in again:
+        rows = one.standard("cosine")
+        found.append(_recall("re-encodings", rows, old, rows, fold, k))
+    return min(found, key=lambda one: one.recall)

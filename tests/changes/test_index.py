@@ -1,0 +1,82 @@
+"""May new queries meet old vectors? Answers that are known: the same, a rotation, a shear, another model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import shesha
+from shesha.changes.index_recall import recall_of_each
+from shesha.kernels.neighbours import nearest_by_product
+
+
+@pytest.fixture
+def old(rng):
+    return rng.standard_normal((400, 8)) @ rng.standard_normal((8, 24)) + 0.1 * rng.standard_normal((400, 24))
+
+
+def found(old, new, **options):
+    return shesha.diff(old, new, index=True, max_rows=50, **options).index
+
+
+def test_an_unchanged_model_keeps_its_index(old, rng):
+    again = old + 1e-4 * rng.standard_normal(old.shape)
+    one = found(old, old + 1e-4 * rng.standard_normal(old.shape), again=[again])
+    assert one.advice == "keep"
+    assert one["as it is"].recall > 0.99
+    assert "keep the index" in one.headline
+
+
+def test_a_rotated_space_is_mapped(old, rng):
+    turn = np.linalg.qr(rng.standard_normal((24, 24)))[0]
+    one = found(old, 3 * old @ turn)
+    assert one.advice == "map"
+    assert one["as it is"].recall < 0.2
+    assert one["orthogonal map"].recall > 0.99
+
+
+def test_maps_bridge_spaces_of_another_width(old, rng):
+    one = found(old, old @ np.linalg.qr(rng.standard_normal((24, 24)))[0][:, :24] @ np.eye(24, 30))
+    assert np.isnan(one["as it is"].recall)
+    assert "24 features" in one["as it is"].reason
+    assert one.advice == "map"
+
+
+def test_an_unrelated_model_needs_new_vectors(old, rng):
+    one = found(old, rng.standard_normal((400, 24)))
+    assert one.advice == "re-embed"
+    # Ten of the 199 other rows of a half are found by chance.
+    assert one[one.best_map].recall < 0.1
+    assert one.headline.startswith("Index: re-embed")
+
+
+def test_chance_is_k_of_the_other_rows(rng):
+    X, Y = rng.standard_normal((2, 300, 16))
+    truth = nearest_by_product(X, 10).lists
+    assert abs(recall_of_each(Y, rng.standard_normal((300, 16)), truth).mean() - 10 / 299) < 0.01
+
+
+def test_recall_against_a_loop(rng):
+    X = rng.standard_normal((40, 5))
+    Q = rng.standard_normal((40, 5))
+    truth = nearest_by_product(X, 3).lists
+    each = []
+    for i in range(40):
+        others = [j for j in range(40) if j != i]
+        near = sorted(others, key=lambda j: -float(Q[i] @ X[j]))[:3]
+        each.append(len(set(near) & set(truth[i].tolist())) / 3)
+    np.testing.assert_allclose(recall_of_each(Q, X, truth), each)
+
+
+def test_maps_have_not_seen_what_they_are_tried_on(rng):
+    """With more features than rows a map that saw queries or documents would find most of them."""
+    X, Y = rng.standard_normal((2, 100, 200))
+    one = shesha.diff(X, Y, index=True).index
+    assert one["linear map"].recall < 0.3
+    assert one["orthogonal map"].recall < 0.3
+
+
+def test_the_answer_is_printed(old, rng):
+    text = str(shesha.diff(old, rng.standard_normal((400, 24)), index=True, max_rows=50))
+    assert "recall@10" in text
+    assert len(text.split("\n")) <= 30
