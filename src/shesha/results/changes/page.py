@@ -83,7 +83,8 @@ def _index(found: Diff) -> tuple[Section, ...]:
 
 _INDEX = (
     "Recall: share of the {} nearest rows among new vectors that a new query finds among old vectors. Maps are "
-    "fitted on one half of {} rows and tried within the other. In a larger index more vectors are near, and the loss is larger."
+    "fitted on one half of {} rows and tried within the other. In a larger index more vectors are near, "
+    "and the loss is larger."
 )
 
 
