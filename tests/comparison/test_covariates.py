@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.interpolate import CubicSpline
 from scipy.stats import binom, rankdata
 
 import shesha.measures as measures
-from shesha import Rdm, RowNamesWarning, calibrate, chance, compare, estimate
+from shesha import CalibrationWarning, Rdm, RowNamesWarning, calibrate, chance, compare, estimate
 from shesha.views import Adjusted, Covariates, RankedRdm, Representation
+from shesha.views._splines import natural_spline
 
 N, D = 30, 6
 LABELS = np.repeat(list("abc"), N // 3)
@@ -98,7 +100,13 @@ def test_partial_cka_is_cka_of_the_residuals(pair):
     assert calibrate(X, Y, "CKA", covariates=known, seed=0).observed == pytest.approx(expected, abs=1e-12)
 
 
-def test_partial_rsa_is_the_rank_partial_correlation(pair):
+def test_rsa_looks_at_the_residuals_as_other_measures_do(pair):
+    X, Y, known = pair
+    expected = measures.rsa(less(X, known), less(Y, known), metric="euclidean")
+    assert measures.rsa(X, Y, metric="euclidean", covariates=known) == pytest.approx(expected, abs=1e-12)
+
+
+def test_of_distances_partial_rsa_is_the_rank_partial_correlation(pair):
     X, Y, known = pair
 
     def ranks(rows):
@@ -108,7 +116,6 @@ def test_partial_rsa_is_the_rank_partial_correlation(pair):
     z = (known - known.mean(axis=0)) / known.std(axis=0)
     r = np.corrcoef([ranks(X), ranks(Y), ranks(z)])
     expected = (r[0, 1] - r[0, 2] * r[1, 2]) / np.sqrt((1 - r[0, 2] ** 2) * (1 - r[1, 2] ** 2))
-    assert measures.rsa(X, Y, metric="euclidean", covariates=known) == pytest.approx(expected, abs=1e-10)
     distances = Rdm(np.linalg.norm(z[:, None] - z, axis=2))
     assert measures.rsa(X, Y, metric="euclidean", covariates=distances) == pytest.approx(expected, abs=1e-10)
     given = [Rdm(np.linalg.norm(side[:, None] - side, axis=2)) for side in (X, Y)]
@@ -119,23 +126,24 @@ def test_partial_rsa_is_the_rank_partial_correlation(pair):
 def test_a_draw_takes_the_covariates_out_again(pair, measure):
     X, Y, known = pair
     orders = np.array([np.random.default_rng(k).permutation(N) for k in range(19)])
-    found = calibrate(X, Y, measure, covariates=known, permutations=orders)
     if measure == "CKA":
         left = less(Y, known)
         expected = [measures.cka(less(X, known), less(left[order], known)) for order in orders]
     else:
+        known = Covariates.build(known, N).distances
         a, b, z = (
             side.view(RankedRdm, metric="euclidean").ranks
             for side in (
                 Representation.build(X),
                 Representation.build(Y),
-                Representation.build(Covariates.build(known, N).columns),
+                Representation.build(known),
             )
         )
         square = np.zeros((N, N))
         square[np.triu_indices(N, k=1)] = b - (b @ z) * z
         square += square.T
         expected = [_partial(a, square[np.ix_(order, order)][np.triu_indices(N, k=1)], z) for order in orders]
+    found = calibrate(X, Y, measure, covariates=known, permutations=orders)
     assert found.null == pytest.approx(expected, abs=1e-10)
     assert compare(X, Y, measure, covariates=known, calibrate=True, permutations=orders)[measure].null_mean == (
         pytest.approx(np.mean(expected), abs=1e-10)
@@ -164,7 +172,7 @@ def test_labels_and_their_columns_are_the_same(pair):
     assert measures.cka(X, Y, covariates=(LABELS[:, None] == ["a", "b"]) * 1.0) == pytest.approx(as_labels)
     assert measures.cka(X, Y, covariates=np.unique(LABELS, return_inverse=True)[1]) == pytest.approx(as_labels)
     frame = pd.DataFrame({"batch": LABELS, "depth": X[:, 0] * 1e3 + 7})
-    expected = measures.cka(X, Y, covariates=np.column_stack([LABELS == "a", LABELS == "b", X[:, 0]]) * 1.0)
+    expected = measures.cka(X, Y, covariates=np.column_stack([X[:, 0], LABELS == "a", LABELS == "b"]) * 1.0)
     assert measures.cka(X, Y, covariates=frame) == pytest.approx(expected)
     assert measures.cka(X, Y, covariates=frame.to_numpy()) == pytest.approx(expected)
 
@@ -187,8 +195,41 @@ def test_what_covariates_explain_whole_has_no_value(pair):
     X, Y, _ = pair
     found = compare(X, Y, ["CKA", "RSA(metric=euclidean)"], covariates=X)
     assert not found["CKA"].has_value
-    alone = compare(X[:, :1], Y, "RSA(metric=euclidean)", covariates=X[:, 0])["RSA(metric=euclidean)"]
-    assert "distances between covariates explain all distances between rows" in alone.reason
+    alone = Rdm(np.abs(X[:, :1] - X[:, 0]))
+    found = compare(alone, Y, "RSA(metric=euclidean)", covariates=alone)["RSA(metric=euclidean)"]
+    assert "distances between covariates explain all distances between rows" in found.reason
+
+
+@pytest.mark.parametrize("measure", ["CKA", "RSA(metric=euclidean)"])
+def test_several_curved_covariates_are_taken_out(measure):
+    """One distance for all covariates, or straight lines, left something to find in half of the runs and more."""
+    found, n = 0, 100
+    for run in range(RUNS):
+        rng = np.random.default_rng([23, run])
+        known = rng.standard_normal((n, 2))
+        effect = np.hstack([known, known**2])
+        X, Y = (1.5 * effect @ rng.standard_normal((4, D)) + rng.standard_normal((n, D)) for _ in "XY")
+        found += calibrate(X, Y, measure, n_permutations=19, seed=run, covariates=known).significant
+    assert found <= binom.ppf(0.999, RUNS, 0.07)
+
+
+def test_natural_splines_are_those_of_scipy(rng):
+    """Interpolating splines through values at the knots, straight beyond the outer ones, are combinations of terms."""
+    values = rng.standard_normal(200)
+    terms = np.column_stack([np.ones(200), natural_spline(values, 4)])
+    knots = np.quantile(values, np.linspace(0, 1, 5))
+    for heights in np.eye(5):
+        smooth = CubicSpline(knots, heights, bc_type="natural")(values)
+        left = smooth - terms @ np.linalg.lstsq(terms, smooth, rcond=None)[0]
+        assert np.abs(left).max() < 1e-9
+
+
+def test_an_effect_with_more_bends_than_the_spline_is_warned_of(rng):
+    known = rng.uniform(-1, 1, 200)
+    wave = np.sin(5 * np.pi * known)[:, None]
+    X, Y = (3 * wave @ rng.standard_normal((1, D)) + rng.standard_normal((200, D)) for _ in "XY")
+    with pytest.warns(CalibrationWarning, match="rows of like covariates are still close after a smooth function"):
+        calibrate(X, Y, "CKA", covariates=known, n_permutations=19, seed=0)
 
 
 def test_distances_only_suffice_for_ranked_distances(pair):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from shesha import CalibrationWarning, calibrate
 from shesha.nulls import equal_groups, exchange, summarise
 
 RUNS, K = 150, 39
@@ -110,3 +111,19 @@ def test_strata_hold_where_the_covariate_hardly_matters_within_them():
 
     assert n_positive(make, lambda _, n: exchange(n)) >= 0.3 * RUNS
     assert n_positive(make, within) <= upto(0.07)
+
+
+def test_strata_that_leave_the_covariate_are_warned_of(rng):
+    depth = rng.standard_normal(60)
+    X, Y = (5 * depth[:, None] + rng.standard_normal((60, 6)) for _ in "XY")
+    with pytest.warns(CalibrationWarning, match="still follow the covariate inside the strata.*Pass it as covariates="):
+        calibrate(X, Y, "CKA", n_permutations=19, within=depth, seed=0)
+
+
+def test_strata_that_hold_are_not_warned_of(rng, recwarn):
+    for _ in range(20):
+        depth = rng.standard_normal(60)
+        X, Y = (0.2 * depth[:, None] + rng.standard_normal((60, 6)) for _ in "XY")
+        calibrate(X, Y, "CKA", n_permutations=19, within=depth, seed=0)
+        calibrate(X, Y, "CKA", n_permutations=19, within=np.repeat(["a", "b", "c"], 20), seed=0)
+    assert not [one for one in recwarn if "strata" in str(one.message)]

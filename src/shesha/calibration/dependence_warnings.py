@@ -4,14 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.nulls.dependence import dependence
+from shesha.nulls.dependence import dependence, p_value_within_design
 from shesha.nulls.design_warnings import warn_of_series
+from shesha.nulls.designs import exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Dependence
+from shesha.results.audit.dependence import LEVEL
+from shesha.support.types import Matrix
 from shesha.support.warnings import CalibrationWarning, warn
-from shesha.views import Adjusted, Representation
+from shesha.views import Adjusted, Covariates, Representation
+
+_MOST_ROWS = 4096
+
+
+def _warn_of_covariates(rows: Sequence[Matrix], covariates: Covariates) -> None:
+    """Warn if rows of like covariates are close after smooth functions of these were taken out."""
+    for name, quantity in covariates.numbers.items():
+        order = np.argsort(quantity, kind="stable")
+        order = order[np.unique(np.linspace(0, len(order) - 1, _MOST_ROWS).astype(np.intp))]
+        p_value = p_value_within_design(exchange(len(order)), *(side[order] for side in rows))
+        if p_value <= LEVEL:
+            warn(
+                f"rows of like {name} are still close after a smooth function of it was taken out (p = {p_value:.1g}): "
+                "its effect has more bends than a few spline terms follow, and p-values may be too small. Add columns "
+                "that follow it (powers, or the sine and cosine of a period), or cut it into labels of a few rows",
+                CalibrationWarning,
+            )
 
 
 def warn_of_dependence(
@@ -26,6 +47,8 @@ def warn_of_dependence(
     # Rows that follow one another in the covariates alone are no longer alike once these are taken out.
     sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
     rows = [side.to_numpy.rows.reshape(side.n_rows, -1) for side in sides]
+    if all(isinstance(side, Adjusted) for side in sides):
+        _warn_of_covariates(rows, next(side.covariates for side in sides if isinstance(side, Adjusted)))
     if nonempty_arguments(design):
         warn_of_series(rows, design)
         return None

@@ -30,7 +30,7 @@ def covariate(subject: Subject) -> Doubt | None:
         return None
     name = strongest.name
     text = f"given {name}, {strongest.partial_score:.2f} is left of the {headline.name} of {headline.value:.2f}"
-    remedy = "groups=" if name == "groups" else "covariates= (what is left), or within= (rows of like value exchanged)"
+    remedy = "groups=" if name == "groups" else "covariates=, or for stability as keep= of chance"
     return Doubt("covariate", strongest.effect, p_value, text, f"Pass it as {remedy}")
 
 
@@ -46,7 +46,7 @@ def label_confounding(subject: Subject) -> Doubt | None:
         strength, p_value, name = max(found)
         text = f"the classes go with {name} (association {strength:.2f} of 1): a score of the one is one of the other"
         advice = (
-            f"Compare classes within {name}: pass it as blocks=, within= or covariates=; where each class has its own, "
+            f"Compare classes within {name}: pass it as blocks= or covariates=; where each class has its own, "
             "permute whole ones (groups=), and nothing can tell the two apart"
         )
         return Doubt("confounded labels", strength, p_value, text, advice)

@@ -13,7 +13,7 @@ from shesha.kernels.clusters import separate_clusters
 from shesha.kernels.ranks import midranks
 from shesha.nulls.dependence import p_of_first, pairs_of_places
 from shesha.results import Doubt
-from shesha.results.audit.dependence import LEVEL
+from shesha.results.audit.dependence import LEVEL, describe_period
 from shesha.support.types import Index, Labels, Matrix, Vector
 
 _N_ORDERS = 60
@@ -38,6 +38,13 @@ _FAR, _MOST_FAR = 3.0, 10
 are far together hide one another as long as any of them is left."""
 
 
+_ORDER_ADVICE = (
+    "Series: shift=True, with sessions as blocks=; batches: blocks=; trials of a subject: groups=. Rows that were only "
+    "sorted can be shuffled, the same way everywhere. A drift over all rows defeats every permutation of rows: remove "
+    "it, or pass it as covariates="
+)
+
+
 @doubt("order", of="both", cheap=True)
 def order(subject: Subject) -> Doubt | None:
     """Neighbours in the order given are closer than random rows."""
@@ -52,11 +59,7 @@ def order(subject: Subject) -> Doubt | None:
             return None
     kept = _advice_to_keep(subject)
     text = f"neighbouring rows are closer than random ones; exchanged with its neighbour, a row keeps {kept}"
-    advice = (
-        "Series: shift=True, with sessions as blocks=; batches: blocks=; trials of a subject: groups=. Rows that were "
-        "only sorted can be shuffled, the same way everywhere. A drift over all rows defeats every permutation of "
-        "rows: remove it, or pass it as covariates="
-    )
+    advice = describe_period(found.period) if found.period else _ORDER_ADVICE
     return Doubt("order", max(0.0, _neighbour_swapped_score(subject)), p_value, text, advice)
 
 
@@ -178,8 +181,8 @@ def row_scale(subject: Subject) -> Doubt | None:
         f"{headline.value:.2f}"
     )
     advice = (
-        "Compare with chance(X, keep='row scale'), or pass the scale (depth, length, loudness) as covariates= or "
-        "within=; where it is technical, remove it first"
+        "Compare with chance(X, keep='row scale'), or pass the scale (depth, length, loudness) as covariates=; where "
+        "it is technical, remove it first"
     )
     return Doubt("row scale", strongest.effect, p_value, text, advice)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shesha.inputs import validation as check
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls.exchange import Exchange
+from shesha.nulls.periodicity import find_period
 from shesha.results import Dependence
 from shesha.support.types import Index, Matrix, Vector
 
@@ -99,6 +100,7 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
         len(rows),
         discrete,
         min(_persistence(_gram(side, _spread(n))) for side in sides),
+        find_period(*sides),
     )
 
 

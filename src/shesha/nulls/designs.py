@@ -40,8 +40,9 @@ def exchange(
         the rows given are matched, and makes too much significant. `equal_groups` makes them equally large.
     within : array of shape (n,), optional
         A covariate that both sides depend on (norm, depth, length): numbers are cut at their quantiles into strata of
-        about ten rows, text and numbers of fewer values than that makes are strata as they are; rows never leave their
-        stratum. It holds as far as the covariate does not matter within a stratum.
+        three rows (few rows) to ten (1,600 and more), text and numbers of fewer values than that makes are strata as
+        they are; rows never leave their stratum. It holds as far as the covariate does not matter within a stratum:
+        where it does, `covariates=` takes it out.
     shift : bool
         Rows are a series, each block one of its own: it is turned round by a random number of rows, from 0 on, its end
         joined to its beginning. For series that are stationary and long against their memory.
@@ -200,7 +201,7 @@ def _cross_codes(block: Index, stratum: Index) -> Index:
 def _strata(within: ArrayLike, n: int) -> Index:
     """Cut numbers of many values at quantiles; equal values stay together."""
     codes, values = check.labels(within, n, "within", min_classes=1)
-    n_strata = max(2, n // STRATUM)
+    n_strata = max(2, n // rows_of_a_stratum(n))
     if values.dtype.kind not in "iuf" or len(values) <= n_strata:
         return codes
     covariate = np.asarray(to_host(within), dtype=np.float64)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -16,11 +16,14 @@ from shesha.nulls.covariate_matching import match_by_distance
 from shesha.nulls.designs import STRATUM
 from shesha.nulls.exchange import Exchange
 from shesha.support.arrays import to_host
-from shesha.support.types import Index, Matrix
+from shesha.support.types import Index, Matrix, Vector
+from shesha.views._splines import MOST_TERMS, natural_spline
 from shesha.views.rdm_input import Rdm
 
 FEWEST_FREE = 4
 """Rows that must be left once every covariate has taken one."""
+_ROWS_PER_TERM = 10
+"""A number is fitted by one smooth term for so many rows (Harrell 2015, section 4.4), and no more than four."""
 _NOTHING = 1e-10
 """Share of a feature's length below which what is left of it is rounding."""
 
@@ -30,8 +33,12 @@ class Covariates:
     """What rows differ in: standardised columns, or distances between rows where only these are known."""
 
     columns: Matrix | None
-    """Numbers with mean 0 and variance 1, and one column per class of a label."""
+    """Numbers with mean 0 and variance 1, and one column per class of a label: rows that agree in them are alike."""
     given: Rdm | None = None
+    terms: Matrix | None = None
+    """What is taken out of features: smooth terms of each number, and the columns of labels."""
+    numbers: Mapping[str, Vector] = field(default_factory=dict)
+    """The covariates that are numbers, by name."""
 
     @classmethod
     def build(cls, covariates: ArrayLike | Rdm, n_rows: int) -> Covariates:
@@ -52,8 +59,11 @@ class Covariates:
             if covariates.n_rows != n_rows:
                 raise ValueError(f"covariates must be of the {n_rows} rows compared, got {covariates.n_rows} rows")
             return cls(None, covariates)
-        parts = [_code_column(column, name, n_rows) for name, column in _columns(covariates, n_rows)]
-        found = cls(np.concatenate(parts, axis=1))
+        parts = {name: _code_column(column, name, n_rows) for name, column in _columns(covariates, n_rows)}
+        numbers = {name: part[:, 0] for name, part in parts.items() if len(np.unique(part)) > len(part.T) + 1}
+        n_terms = _count_terms(n_rows, len(numbers))
+        terms = [natural_spline(numbers[name], n_terms) if name in numbers else part for name, part in parts.items()]
+        found = cls(np.concatenate(list(parts.values()), axis=1), terms=np.concatenate(terms, axis=1), numbers=numbers)
         if n_rows - found.n_taken < FEWEST_FREE:
             raise ValueError(
                 f"covariates must leave at least {FEWEST_FREE} of the {n_rows} rows free, got {found.n_taken} "
@@ -73,17 +83,18 @@ class Covariates:
 
     @cached_property
     def basis(self) -> Matrix:
-        """Orthonormal columns that span the centred covariates."""
-        left, values, _ = np.linalg.svd(self._columns - self._columns.mean(axis=0), full_matrices=False)
+        """Orthonormal columns that span the centred terms."""
+        terms = self._columns if self.terms is None else self.terms
+        left, values, _ = np.linalg.svd(terms - terms.mean(axis=0), full_matrices=False)
         return np.ascontiguousarray(left[:, values > 1e-9 * max(1.0, float(values.max(initial=0.0)))])
 
     @property
     def n_taken(self) -> int:
-        """Rows that stop being free: one for the mean, and one for each covariate."""
+        """Rows that stop being free: one for the mean, and one for each term."""
         return 1 + int(self.basis.shape[1])
 
     def residuals(self, rows: Matrix) -> Matrix:
-        """Return the rows less what the covariates explain linearly; means stay."""
+        """Return the rows less what smooth functions of the covariates explain; means stay."""
         mean = rows.mean(axis=0)
         centred = rows - mean
         found = centred - self.basis @ (self.basis.T @ centred)
@@ -95,7 +106,7 @@ class Covariates:
         """The covariates of some rows."""
         if self.given is not None:
             return Covariates(None, self.given.take_rows(rows))
-        return Covariates(self._columns[rows])
+        return Covariates(self._columns[rows], terms=None if self.terms is None else self.terms[rows])
 
     @cached_property
     def distances(self) -> Rdm:
@@ -112,6 +123,11 @@ class Covariates:
     def design(self, blocks: ArrayLike | None = None) -> Exchange:
         """Say that rows of like covariates take each other's place."""
         return match_by_distance(square(self.distances.condensed, self.n_rows), "covariates", blocks)
+
+
+def _count_terms(n_rows: int, n_numbers: int) -> int:
+    """Return how many terms each number gets."""
+    return int(np.clip(n_rows // (_ROWS_PER_TERM * max(1, n_numbers)), 1, MOST_TERMS))
 
 
 def _columns(covariates: Any, n_rows: int) -> Iterator[tuple[str, NDArray[Any]]]:

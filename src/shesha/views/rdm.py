@@ -49,7 +49,7 @@ class RankedRdm(View):
     def build(cls, source: Representation, *, metric: Metric = "correlation", method: Method = "spearman") -> RankedRdm:
         """Compute the distances, or take them as given, and rank them."""
         check.choice(method, METHODS, "method")
-        if isinstance(source, Adjusted):
+        if isinstance(source, Adjusted) and source.by_distances:
             own = source.given.view(RankedRdm, metric=metric, method=method).ranks
             known = Representation(source.covariates.distances, source.precision)
             return PartialRdm.remove_covariates(own, RankedRdm.build(known, method=method).ranks, source.n_rows)

@@ -21,6 +21,15 @@ DRIFTS = 1.5
 """Persistence from which rows drift: stationary series that are long enough rarely pass 1."""
 
 
+def describe_period(period: float) -> str:
+    """Say that rows repeat, and what to do about it."""
+    return (
+        f"rows repeat with a period of about {period:.3g} rows, and series that share a phase look related under every "
+        "exchange that keeps the order. Pass the phase as covariates=: the sine and cosine of 2 pi t / "
+        f"{period:.4g}, and of its multiples where the wave has other shapes"
+    )
+
+
 @dataclass(frozen=True)
 class Dependence(Result):
     """Signs that rows depend on one another; what several representations share counts."""
@@ -44,6 +53,8 @@ class Dependence(Result):
     persistence: float = 0.0
     """What is left of the autocorrelation between an eighth and a quarter of the rows apart, in units of what memory
     that dies out leaves there by chance; the weakest representation's."""
+    period: float = 0.0
+    """Rows after which all representations repeat, in phase over the whole series; 0 where they do not."""
 
     @property
     def has_drift(self) -> bool:
@@ -65,7 +76,7 @@ class Dependence(Result):
     @property
     def is_dependent(self) -> bool:
         """Whether rows look dependent."""
-        return self.has_order or self.has_repeats
+        return self.has_order or self.has_repeats or self.period > 0
 
     def short(self, n_rows: float) -> bool:
         """Whether a series of so many rows is short against its memory: circular shifts then find too much."""
@@ -75,7 +86,9 @@ class Dependence(Result):
     def text(self) -> str:
         """What is the matter and what to pass, or nothing."""
         said = []
-        if self.has_order:
+        if self.period:
+            said.append(describe_period(self.period))
+        elif self.has_order:
             said.append(
                 f"neighbouring rows are closer than random ones (p = {self.p_value:.1g}): for a series pass shift=True "
                 "(and its sessions as blocks), for batches blocks=, for trials or subjects groups=; where rows were "

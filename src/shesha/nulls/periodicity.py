@@ -1,0 +1,91 @@
+"""Do rows repeat with a period? Circular shifts then keep the phase that two series share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.support.types import Matrix
+
+FEWEST_PERIODS = 3
+"""Periods that a series must hold before it is said to repeat."""
+_MOST_ROWS = 1024
+"""Consecutive rows that are looked at."""
+_PARTS = 8
+"""Parts of a series whose phases must agree: a memory that dies out loses its phase from one to the next."""
+_AGREEMENT = 0.8
+_SHARE = 0.08
+"""Share of the variance at one frequency from which on a period matters."""
+_PADDING = 16
+"""Frequencies looked at for each that the rows tell apart: a phase must hold over the whole series."""
+
+
+def find_period(*representations: NDArray[Any]) -> float:
+    """Return the period, in rows, that all representations share; 0 where there is none.
+
+    A period is a frequency that holds a share of the variance and keeps its phase over the whole series.
+
+    Parameters
+    ----------
+    *representations : arrays of shape (n_samples, n_features)
+        Finite, of the same rows, in the order in which they were taken.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> wave = np.sin(2 * np.pi * np.arange(200)[:, None] / 24.3 + np.arange(5))
+    >>> round(find_period(wave + rng.standard_normal((200, 5))), 1)
+    24.3
+    >>> find_period(rng.standard_normal((200, 5)).cumsum(axis=0))
+    0.0
+    """
+    n = min(_MOST_ROWS, *(len(side) for side in representations))
+    if n < _PARTS * 2:
+        return 0.0
+    found = [_frequency(_standardise(side[:n])) for side in representations]
+    apart = max(found) - min(found)
+    return 1.0 / float(np.mean(found)) if min(found) > 0 and apart <= 1 / n else 0.0
+
+
+def _frequency(rows: Matrix) -> float:
+    """Return the frequency of the strongest wave that keeps its phase, per row; 0 where there is none."""
+    n = len(rows)
+    total = float((rows**2).sum())
+    if total == 0:
+        return 0.0
+    power = np.zeros(_PADDING * n // 2 + 1)
+    for column in rows.T:
+        power += np.abs(np.fft.rfft(column, _PADDING * n)) ** 2
+    # Slow drifts are no period; neither is every other row, which is found as alternation.
+    power[: FEWEST_PERIODS * _PADDING] = 0.0
+    power[-_PADDING:] = 0.0
+    best = int(np.argmax(power))
+    frequency = best / (_PADDING * n)
+    # The strongest frequency of noise alone holds about 2 log(n) / n.
+    if 2 * power[best] / n < max(_SHARE, 4 * np.log(n) / n) * total:
+        return 0.0
+    return frequency if _phase_agreement(rows, frequency) >= _AGREEMENT else 0.0
+
+
+def _phase_agreement(rows: Matrix, frequency: float) -> float:
+    """Return how far the parts of a series agree in the phase and amplitude of a wave, from -1 to 1."""
+    waves = np.exp(-2j * np.pi * frequency * np.arange(len(rows)))[:, None] * rows
+    parts = np.array([part.sum(axis=0) for part in np.array_split(waves, _PARTS)])
+    products = (parts @ parts.conj().T).real
+    # What is not the wave adds to the length of each part, not to their products.
+    wave = 2 * float((np.abs(parts.sum(axis=0)) ** 2).sum()) / len(rows)
+    noise = max(0.0, float((rows**2).sum()) - wave) / _PARTS
+    length = float(np.trace(products)) / _PARTS - noise
+    return float(products[np.triu_indices(_PARTS, 1)].mean()) / length if length > 0 else 1.0
+
+
+def _standardise(side: NDArray[Any]) -> Matrix:
+    rows: Matrix = np.array(side, dtype=np.float64).reshape(len(side), -1)
+    rows /= np.abs(rows).max(initial=0.0) or 1.0
+    time = np.arange(len(rows)) - (len(rows) - 1) / 2
+    rows -= rows.mean(axis=0)
+    # A trend would leak into all frequencies.
+    rows -= time[:, None] * (time @ rows) / (time @ time)
+    return rows

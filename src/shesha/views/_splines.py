@@ -1,0 +1,52 @@
+"""Natural cubic splines: smooth functions of a number that are straight beyond its outer knots."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shesha.support.types import Matrix, Vector
+
+MOST_TERMS = 4
+"""More follow noise rather than smooth effects."""
+
+
+def natural_spline(values: Vector, n_terms: int) -> Matrix:
+    """Return standardised terms whose combinations are the natural cubic splines of a number.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        Finite, not all equal.
+    n_terms : int
+        1 for the number itself, up to 4.
+
+    Returns
+    -------
+    array of shape (n, n_found)
+        The number first; n_found is smaller than n_terms where knots coincide, as values that repeat make them.
+
+    References
+    ----------
+    .. [1] Stone & Koo 1985, Additive splines in statistics; in the form of Harrell 2015, section 2.4.5.
+    """
+    unit = _standardise(values)
+    # The outer knots are the extremes, as in R's ns(): further in, a strong curve would leave its tails behind.
+    knots = np.unique(np.quantile(unit, np.linspace(0, 1, n_terms + 1)))
+    if len(knots) < 3:
+        return unit[:, None]
+    last, before = knots[-1], knots[-2]
+
+    def cubes(knot: float) -> Vector:
+        return np.maximum(unit - knot, 0.0) ** 3
+
+    terms = [
+        cubes(knot) - cubes(before) * (last - knot) / (last - before) + cubes(last) * (before - knot) / (last - before)
+        for knot in knots[:-2]
+    ]
+    return np.stack([unit, *map(_standardise, terms)], axis=1)
+
+
+def _standardise(values: Vector) -> Vector:
+    centred = values / np.abs(values).max()
+    centred = centred - centred.mean()
+    return np.asarray(centred / centred.std())
