@@ -179,6 +179,20 @@ def test_small_changes_that_last_alarm_over_many_checks(canaries, again):
     assert watched.history()[-1]["sequence"]["number"] == 13
 
 
+def test_damaged_evidence_is_told_and_starts_anew_once_acknowledged(canaries, again, tmp_path):
+    watched = monitor(canaries, again, run_length=100)
+    watched.save(tmp_path / "kept")
+    watched.check(again())
+    with watched._history.open_for_writing() as history:
+        history.write({"evidence": '{"number": "one"}'})
+    with pytest.warns(shesha.MeasureWarning, match="not kept in the history, .*: the evidence of earlier"):
+        verdict = watched.check(again())
+    assert verdict.scores[0].drift == verdict.scores[0].drift
+    assert verdict.sequence.number == 1
+    watched.acknowledge()
+    assert watched.check(again()).sequence.number == 1
+
+
 def test_circumstances_that_differ_are_told(canaries):
     watched = DriftMonitor(canaries, about={"revision": "a1", "batch_size": 32})
     verdict = watched.check(canaries, about={"revision": "b2", "batch_size": 32})

@@ -78,7 +78,28 @@ def test_few_rows_of_many_features_can_be_fitted(rng):
     X = rng.standard_normal((12, 50))
     found = Typical.build(X).scores(rng.standard_normal((30, 50)))
     assert np.isfinite(found).all()
-    assert np.isfinite(Typical.build(np.ones((12, 3))).scores(np.ones((2, 3)))).all()
+
+
+def test_a_reference_of_equal_rows_is_refused(rng):
+    with pytest.raises(ValueError, match="reference must have rows that differ, got 12 equal ones"):
+        Typical.build(np.full((12, 3), 0.3))
+    monitor = DriftMonitor(np.full((40, 3), 0.3))
+    with pytest.raises(ValueError, match="reference must have rows that differ, got 20 equal ones"):
+        monitor.update(rng.standard_normal((5, 3)))
+
+
+def test_a_column_that_is_constant_but_for_rounding_decides_nothing(rng):
+    X, new = rng.standard_normal((40, 3)), rng.standard_normal((10, 3))
+    jittered = np.nextafter(0.3, rng.integers(0, 2, 40).astype(float))
+    found = Typical.build(np.c_[X, jittered]).scores(np.c_[new, np.full(10, 0.3)])
+    assert found == pytest.approx(Typical.build(np.c_[X, np.zeros(40)]).scores(np.c_[new, np.zeros(10)]))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-100, 1e100, 1e200])
+def test_the_scale_of_the_rows_does_not_matter(rng, scale):
+    X, new = rng.standard_normal((40, 3)), rng.standard_normal((10, 3))
+    found = Typical.build(X * scale).scores(new * scale)
+    assert found == pytest.approx(Typical.build(X).scores(new))
 
 
 def test_the_stream_ever_alarms_no_more_often_than_stated():

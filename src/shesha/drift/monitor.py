@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike
 
 from shesha.drift import monitor_files, rank_levels
 from shesha.drift.advice import advice, decide_state
+from shesha.drift.alarm_threshold import AlarmRule
 from shesha.drift.checks import Found, Setting, differences, run_check
 from shesha.drift.drift_scores import Choice, choose_measures
 from shesha.drift.history import History, InFile, InMemory, Kind
 from shesha.drift.noise_floor import Unchanged, many
 from shesha.drift.reference import Reference
-from shesha.drift.run_length import Evidence, e_value
+from shesha.drift.run_length import Evidence
 from shesha.drift.settings import check_level, importable_name, plain_about
 from shesha.drift.streams import Stream
 from shesha.drift.updates import Updates
@@ -157,13 +158,13 @@ class DriftMonitor:
         verdict: list[DriftVerdict] = []
 
         def keep(history: Any) -> None:
-            evidence = Evidence.from_text(history.state(_EVIDENCE)).update(found.scores[0].p_value, self._run_length)
+            evidence = Evidence.from_text(history.state(_EVIDENCE)).update(found.scores[0].p_value, self._rule)
             verdict[:] = [self._verdict(found, evidence, told)]
             history.add("check", verdict[0].to_dict(), {_EVIDENCE: evidence.as_text()})
 
         problem = self._try_to_keep(keep)
         if not verdict:
-            evidence = Evidence().update(found.scores[0].p_value, self._run_length)
+            evidence = Evidence().update(found.scores[0].p_value, self._rule)
             verdict[:] = [self._verdict(found, evidence, told)]
         return replace(verdict[0], notes=(*verdict[0].notes, problem)) if problem else verdict[0]
 
@@ -205,7 +206,11 @@ class DriftMonitor:
     def acknowledge(self) -> None:
         """Say that alarms were seen: evidence of checks and of the stream starts anew."""
         with self._history.open_for_writing() as history:
-            states = {_EVIDENCE: Evidence.from_text(history.state(_EVIDENCE)).reset().as_text()}
+            try:
+                evidence = Evidence.from_text(history.state(_EVIDENCE))
+            except StoreError:
+                evidence = Evidence()
+            states = {_EVIDENCE: evidence.reset().as_text()}
             if history.state(_STREAM) is not None:
                 states[_STREAM] = self._updates.begin().as_text()
             history.write(states)
@@ -266,8 +271,8 @@ class DriftMonitor:
         return Updates(self._setting.reference, self._setting.level, self._setting.seed)
 
     @property
-    def _run_length(self) -> float:
-        return 1 / self._setting.level if self.run_length is None else self.run_length
+    def _rule(self) -> AlarmRule:
+        return AlarmRule(1 / self._setting.level if self.run_length is None else self.run_length, self.n_nulls or 1)
 
     def _try_to_keep(self, keep: Any) -> str:
         """Keep something; a verdict is worth more than its place in the history, so what prevents it is told."""
@@ -284,8 +289,9 @@ class DriftMonitor:
         setting, primary = self._setting, found.scores[0]
         in_a_row = None
         if setting.unchanged is not None:
-            sums = (evidence.shiryaev_roberts, evidence.cusum, evidence.alarm_since)
-            in_a_row = CheckSequence(evidence.number, self._run_length, e_value(primary.p_value), *sums)
+            rule, sums = self._rule, (evidence.shiryaev_roberts, evidence.cusum, evidence.alarm_since)
+            e_value = rule.e_value(primary.p_value)
+            in_a_row = CheckSequence(evidence.number, rule.run_length, e_value, *sums, rule.threshold)
         by_sequence = self.run_length is not None
         state = decide_state(found.scores, setting.tolerance, in_a_row if by_sequence else None)
         return DriftVerdict(

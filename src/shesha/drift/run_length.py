@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import isnan
+
+from shesha.drift.alarm_threshold import AlarmRule
+from shesha.drift.state_text import count_field, number_field, state_fields, state_text
 
 MOST = 1e300
 """Evidence beyond it is not told apart: sums stay finite however long a change lasts."""
 
 
-def e_value(p_value: float) -> float:
-    """Return p^(-1/2) / 2: at most 1 on average where p is a p-value, 1 where there is none.
-
-    Examples
-    --------
-    >>> e_value(0.01), e_value(float("nan"))
-    (5.0, 1.0)
-    """
-    return 1.0 if isnan(p_value) else 0.5 * p_value**-0.5
-
-
 @dataclass(frozen=True)
 class Evidence:
-    """Evidence of the checks so far.
+    """Evidence of the checks so far: the Shiryaev-Roberts sum, which raises the alarm, and CUSUM beside it.
 
-    Alarm at A: without change, the Shiryaev-Roberts sum takes at least A checks on average to get there (Shin, Ramdas
-    and Rinaldo 2023), because the sum less the number of checks has no upward drift. Checks share reference and
-    nulls, so this holds on average over monitors, not for each.
+    Checks share reference and nulls, so the run length holds on average over monitors, not for each.
 
     Examples
     --------
-    >>> evidence = Evidence().update(0.01, 30).update(0.01, 30)
-    >>> evidence.shiryaev_roberts, evidence.cusum, evidence.alarm_since
-    (30.0, 25.0, 2)
+    >>> rule = AlarmRule(100, 99)
+    >>> evidence = Evidence().update(0.01, rule).update(0.01, rule).update(0.02, rule)
+    >>> round(evidence.shiryaev_roberts, 1), round(evidence.cusum, 1), evidence.alarm_since
+    (134.3, 110.1, 3)
     """
 
     number: int = 0
@@ -41,11 +31,11 @@ class Evidence:
     cusum: float = 0.0
     alarm_since: int = 0
 
-    def update(self, p_value: float, run_length: float) -> Evidence:
+    def update(self, p_value: float, rule: AlarmRule) -> Evidence:
         """Return the evidence after one more check; one without a p-value counts, and changes no sum."""
         if isnan(p_value):
             return replace(self, number=self.number + 1)
-        e = e_value(p_value)
+        e = rule.e_value(p_value)
         found = Evidence(
             self.number + 1,
             min(MOST, (1.0 + self.shiryaev_roberts) * e),
@@ -53,17 +43,28 @@ class Evidence:
             self.alarm_since,
         )
         # An alarm stays until someone acknowledges it: a change that lasts is not forgotten.
-        reached = not self.alarm_since and found.shiryaev_roberts >= run_length * (1 - 1e-12)
+        reached = not self.alarm_since and found.shiryaev_roberts >= rule.threshold * (1 - 1e-12)
         return replace(found, alarm_since=found.number) if reached else found
 
     def as_text(self) -> str:
         """Return all of it as JSON."""
-        return json.dumps(asdict(self))
+        return state_text(vars(self))
 
     @classmethod
     def from_text(cls, text: str | None) -> Evidence:
-        """Return what `as_text` gave the text of; None is no evidence yet."""
-        return cls() if text is None else cls(**json.loads(text))
+        """Return what `as_text` gave the text of; None is no evidence yet.
+
+        Raises
+        ------
+        StoreError
+            If the text is damaged.
+        """
+        if text is None:
+            return cls()
+        plain = state_fields(text, ("number", "shiryaev_roberts", "cusum", "alarm_since"))
+        number = count_field(plain, "number")
+        sums = number_field(plain, "shiryaev_roberts", 0.0, MOST), number_field(plain, "cusum", 0.0, MOST)
+        return cls(number, *sums, count_field(plain, "alarm_since", number))
 
     def reset(self) -> Evidence:
         """Return the same count of checks with all sums at their start."""

@@ -126,7 +126,8 @@ class _Collector:
         if one["sequence"]:
             told = "Evidence of all checks against no change (Shiryaev-Roberts)."
             yield self._gauge("shesha_evidence", told, name, one["sequence"]["shiryaev_roberts"])
-            yield self._gauge("shesha_evidence_alarm", "Evidence at the alarm.", name, one["sequence"]["run_length"])
+            limit = one["sequence"].get("threshold") or one["sequence"]["run_length"]
+            yield self._gauge("shesha_evidence_alarm", "Evidence at the alarm.", name, limit)
             yield self._gauge("shesha_checks", "Checks so far.", name, one["sequence"]["number"])
 
     def _update(self, name: str, one: dict[str, Any]) -> Iterator[Any]:

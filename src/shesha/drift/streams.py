@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from math import log, log10
 
 import numpy as np
 
+from shesha.drift.state_text import (
+    count_field,
+    count_list,
+    damaged_state,
+    number_field,
+    number_list,
+    state_fields,
+    state_text,
+)
+from shesha.kernels.standardisation import is_constant
 from shesha.support.types import Index, Matrix, Vector
 
 LOWEST, HIGHEST, BINS = 1e-3, 1e5, 16384
@@ -15,6 +24,9 @@ LOWEST, HIGHEST, BINS = 1e-3, 1e5, 16384
 JUMP = 0.01
 """Share of the capital that changes its bet with each row."""
 BETS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
+_FAR = 1e12
+"""No stream gets so many powers of ten of evidence."""
+_FIELDS = ("bins", "counts", "n_seen", "capital", "log10_martingale", "log10_highest", "alarm_since")
 
 
 @dataclass(frozen=True)
@@ -28,8 +40,16 @@ class Typical:
     def build(cls, rows: Matrix) -> Typical:
         """Fit rows; the covariance is drawn towards equal variances as far as so few rows demand."""
         n, d = rows.shape
+        fixed = is_constant(rows)
+        if fixed.all():
+            raise ValueError(
+                f"reference must have rows that differ, got {n} equal ones: without a spread no new row can be called "
+                "near or far; give a sample of usual inputs"
+            )
+        unit = _power_of_two(rows)
         centre = rows.mean(axis=0)
-        centred = rows - centre
+        # Rounding leaves a constant column a spread of its own.
+        centred = np.where(fixed, 0.0, rows / unit - centre / unit)
         covariance = centred.T @ centred / n
         share = _shrinkage(centred, covariance)
         variances, axes = np.linalg.eigh(covariance)
@@ -37,13 +57,18 @@ class Typical:
         shrunk = (1 - share) * np.maximum(variances, 0.0) + share * scale
         # Directions that the reference does not have at all must not decide alone.
         shrunk = np.maximum(shrunk, 1e-6 * scale)
-        return cls(centre, axes / np.sqrt(shrunk * d))
+        return cls(centre, axes / np.sqrt(shrunk * d) / unit)
 
     def scores(self, rows: Matrix) -> Vector:
         """Return squared distances from the middle, in units of the usual one."""
         white = (rows - self.centre) @ self.whitening
         found: Vector = np.einsum("ij,ij->i", white, white)
         return found
+
+
+def _power_of_two(rows: Matrix) -> float:
+    """Return the size of the largest number as a power of two: dividing by it rounds nothing."""
+    return float(np.ldexp(1.0, np.frexp(np.abs(rows).max())[1] - 1))
 
 
 def _shrinkage(centred: Matrix, covariance: Matrix) -> float:
@@ -110,7 +135,7 @@ class Stream:
     def as_text(self) -> str:
         """Return all of it as JSON; numbers come back to the last bit."""
         filled = np.flatnonzero(self.counts)
-        return json.dumps(
+        return state_text(
             {
                 "bins": filled.tolist(),
                 "counts": self.counts[filled].tolist(),
@@ -124,8 +149,20 @@ class Stream:
 
     @classmethod
     def from_text(cls, text: str) -> Stream:
-        """Return what `as_text` gave the text of."""
-        plain = json.loads(text)
+        """Return what `as_text` gave the text of.
+
+        Raises
+        ------
+        StoreError
+            If the text is damaged.
+        """
+        plain = state_fields(text, _FIELDS)
+        bins, filled = count_list(plain, "bins", BINS - 1), count_list(plain, "counts")
+        capital = number_list(plain, "capital", 0.0, 1.0)
+        if len(bins) != len(filled) or len(capital) != len(BETS):
+            raise damaged_state(f"{len(filled)} counts of {len(bins)} bins and {len(capital)} bets")
         counts = np.zeros(BINS, dtype=np.intp)
-        counts[plain.pop("bins")] = plain.pop("counts")
-        return cls(counts, capital=np.array(plain.pop("capital")), **plain)
+        counts[bins] = filled
+        n_seen = count_field(plain, "n_seen")
+        now, highest = (number_field(plain, name, -_FAR, _FAR) for name in ("log10_martingale", "log10_highest"))
+        return cls(counts, n_seen, np.array(capital), now, highest, count_field(plain, "alarm_since", n_seen))

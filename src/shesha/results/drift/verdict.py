@@ -67,13 +67,15 @@ class CheckSequence(Result):
     run_length: float
     """Without change there is one false alarm in so many checks, on average."""
     e_value: float
-    """Evidence of this check against no change: at most 1 on average where nothing changed."""
+    """Evidence of this check against no change: 1 on average where nothing changed."""
     shiryaev_roberts: float
-    """Evidence added up since any earlier check; the alarm is at `run_length`."""
+    """Evidence added up since any earlier check; the alarm is at `threshold`."""
     cusum: float
     """Evidence since the most suspicious earlier check, for comparison: it raises no alarm."""
     alarm_since: int = 0
     """The check that raised an alarm which nobody has acknowledged; 0 where there is none."""
+    threshold: float = NAN
+    """Evidence at which the mean run length is the stated one; NaN in results of earlier versions, which took that."""
 
 
 @dataclass(frozen=True)
@@ -212,8 +214,9 @@ def _rates(verdict: DriftVerdict) -> str:
 
 
 def _sequence_line(one: CheckSequence) -> str:
+    limit = one.run_length if one.threshold != one.threshold else one.threshold
     told = (
-        f"Check {one.number}: evidence of all checks {one.shiryaev_roberts:.3g}, alarm at {one.run_length:g} (one "
+        f"Check {one.number}: evidence of all checks {one.shiryaev_roberts:.3g}, alarm at {limit:.3g} (one "
         f"false alarm in {one.run_length:g} checks on average; CUSUM {one.cusum:.3g})."
     )
     return told + (f" Alarm since check {one.alarm_since}." if one.alarm_since else "")

@@ -1,0 +1,99 @@
+"""When evidence over many checks raises an alarm: no earlier than stated on average, and hardly later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isnan
+
+import numpy as np
+
+from shesha.support.types import Matrix, Vector
+
+_STEP = 0.01
+"""Width of a state of the chain, in the logarithm of 1 + evidence."""
+_CLOSE = 1.005
+"""The threshold is lowered until the run length is that stated, or at most half a percent more."""
+_TRIES = 15
+
+
+@dataclass(frozen=True)
+class AlarmRule:
+    """How evidence is counted, and where it raises the alarm.
+
+    Without change the rank of a check among K re-encodings is uniform. So the mean number of checks to the alarm is
+    that of a Markov chain, whatever the data: the threshold is the smallest at which it is the stated one. The stated
+    run length itself would do as threshold (Shin, Ramdas and Rinaldo 2023), and alarms would take longer than stated:
+    the last check carries the sum far beyond it.
+
+    Attributes
+    ----------
+    run_length : float
+        Checks to a false alarm, on average.
+    n_nulls : int
+        Re-encodings K.
+
+    Examples
+    --------
+    >>> rule = AlarmRule(100, 99)
+    >>> round(rule.e_value(0.01), 2), rule.e_value(float("nan")), round(rule.threshold)
+    (5.38, 1.0, 68)
+    """
+
+    run_length: float
+    n_nulls: int
+
+    def e_value(self, p_value: float) -> float:
+        """Return p^(-1/2) over its mean: 1 on average where p is a rank among the nulls; 1 where there is no p."""
+        return 1.0 if isnan(p_value) else p_value**-0.5 / _mean_root(self.n_nulls)
+
+    @property
+    def threshold(self) -> float:
+        """Evidence at which the alarm is raised."""
+        return _threshold(self.run_length, self.n_nulls)
+
+
+@lru_cache(maxsize=64)
+def _mean_root(n_nulls: int) -> float:
+    return float(np.mean((np.arange(1, n_nulls + 2) / (n_nulls + 1)) ** -0.5))
+
+
+@lru_cache(maxsize=64)
+def _threshold(run_length: float, n_nulls: int) -> float:
+    e_values = (np.arange(1, n_nulls + 2) / (n_nulls + 1)) ** -0.5 / _mean_root(n_nulls)
+    found = run_length
+    for _ in range(_TRIES):
+        ratio = least_run_length(found, e_values) / run_length
+        if 1 <= ratio <= _CLOSE:
+            return found
+        # The sum less the number of checks is a martingale: a threshold of the run length always suffices.
+        found = min(run_length, found / ratio * (1 + 1e-4))
+    return run_length
+
+
+def least_run_length(threshold: float, e_values: Vector) -> float:
+    """Return a lower bound of the mean number of checks until the Shiryaev-Roberts sum reaches a threshold.
+
+    Each check multiplies one plus the sum by one of the e-values, each as likely. States are intervals of the sum, and
+    every step goes to the upper end of the interval that it leads to: so the true sum is nowhere later.
+
+    Parameters
+    ----------
+    threshold : float
+    e_values : array of shape (n_ranks,)
+
+    Examples
+    --------
+    >>> round(least_run_length(3.0, np.array([1.5, 0.5])), 2)
+    3.97
+    """
+    top = np.log1p(threshold)
+    n_states = max(10, int(np.ceil(top / _STEP)))
+    ends = np.exp(np.linspace(0.0, top, n_states + 1))
+    sums = ends[:, None] * e_values
+    staying = sums < threshold
+    states = np.minimum(np.ceil(np.log1p(sums) / top * n_states - 1e-9).astype(np.intp), n_states)
+    moves: Matrix = np.zeros((n_states + 1, n_states + 1))
+    rows = np.broadcast_to(np.arange(n_states + 1)[:, None], states.shape)
+    np.add.at(moves, (rows[staying], states[staying]), 1 / len(e_values))
+    return float(np.linalg.solve(np.eye(n_states + 1) - moves, np.ones(n_states + 1))[0])

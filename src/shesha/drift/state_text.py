@@ -1,0 +1,77 @@
+"""What a monitor keeps between checks, as text: written exactly, and read with every field checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shesha.support.sqlite import StoreError
+
+MOST = 2**62
+"""Largest count."""
+
+
+def state_text(fields: Mapping[str, Any]) -> str:
+    """Return plain values as JSON; numbers come back to the last bit."""
+    return json.dumps(dict(fields))
+
+
+def state_fields(text: str, names: Sequence[str]) -> dict[str, Any]:
+    """Return the values of a state, if it has these fields and no others.
+
+    Examples
+    --------
+    >>> state_fields('{"number": 3}', ["number"])
+    {'number': 3}
+    """
+    try:
+        plain = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise damaged_state(f"no JSON ({error})") from error
+    if not isinstance(plain, dict) or sorted(plain) != sorted(names):
+        raise damaged_state(f"{str(text)[:60]!r} where {', '.join(names)} should be")
+    return plain
+
+
+def count_field(plain: Mapping[str, Any], name: str, most: int = MOST) -> int:
+    """Return a whole number from 0 on."""
+    value = plain[name]
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise damaged_state(f"{name} = {str(value)[:40]}")
+    return value
+
+
+def number_field(plain: Mapping[str, Any], name: str, low: float, high: float) -> float:
+    """Return a finite number between two limits."""
+    return _number(plain[name], name, low, high)
+
+
+def number_list(plain: Mapping[str, Any], name: str, low: float, high: float) -> list[float]:
+    """Return several finite numbers between two limits."""
+    value = plain[name]
+    if not isinstance(value, list):
+        raise damaged_state(f"{name} = {str(value)[:40]}")
+    return [_number(one, name, low, high) for one in value]
+
+
+def count_list(plain: Mapping[str, Any], name: str, most: int = MOST) -> list[int]:
+    """Return several whole numbers from 0 on."""
+    value = plain[name]
+    if not isinstance(value, list):
+        raise damaged_state(f"{name} = {str(value)[:40]}")
+    return [count_field({name: one}, name, most) for one in value]
+
+
+def damaged_state(got: str) -> StoreError:
+    """Return the error that says what is wrong and how to go on."""
+    return StoreError(
+        f"the evidence of earlier checks must be as it was written, got {got}: acknowledge it (`shesha monitor "
+        "acknowledge`, or `acknowledge()`) to start anew"
+    )
+
+
+def _number(value: Any, name: str, low: float, high: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise damaged_state(f"{name} = {str(value)[:40]}")
+    return float(value)
