@@ -25,7 +25,7 @@ from shesha.drift.streams import Stream
 from shesha.drift.updates import Updates
 from shesha.inputs import validation as check
 from shesha.measures import Measure, get
-from shesha.results import CheckSequence, DriftVerdict, StreamVerdict
+from shesha.results import DriftVerdict, StreamVerdict
 from shesha.support.arrays import shape_of
 from shesha.support.seeds import draw_seed
 from shesha.support.sqlite import StoreError
@@ -206,11 +206,7 @@ class DriftMonitor:
     def acknowledge(self) -> None:
         """Say that alarms were seen: evidence of checks and of the stream starts anew."""
         with self._history.open_for_writing() as history:
-            try:
-                evidence = Evidence.from_text(history.state(_EVIDENCE))
-            except StoreError:
-                evidence = Evidence()
-            states = {_EVIDENCE: evidence.reset().as_text()}
+            states = {_EVIDENCE: Evidence.restart(history.state(_EVIDENCE)).as_text()}
             if history.state(_STREAM) is not None:
                 states[_STREAM] = self._updates.begin().as_text()
             history.write(states)
@@ -289,9 +285,7 @@ class DriftMonitor:
         setting, primary = self._setting, found.scores[0]
         in_a_row = None
         if setting.unchanged is not None:
-            rule, sums = self._rule, (evidence.shiryaev_roberts, evidence.cusum, evidence.alarm_since)
-            e_value = rule.e_value(primary.p_value)
-            in_a_row = CheckSequence(evidence.number, rule.run_length, e_value, *sums, rule.threshold)
+            in_a_row = evidence.as_sequence(primary.p_value, self._rule)
         by_sequence = self.run_length is not None
         state = decide_state(found.scores, setting.tolerance, in_a_row if by_sequence else None)
         return DriftVerdict(

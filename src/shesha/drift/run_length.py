@@ -7,6 +7,8 @@ from math import isnan
 
 from shesha.drift.alarm_threshold import AlarmRule
 from shesha.drift.state_text import count_field, number_field, state_fields, state_text
+from shesha.results import CheckSequence
+from shesha.support.sqlite import StoreError
 
 MOST = 1e300
 """Evidence beyond it is not told apart: sums stay finite however long a change lasts."""
@@ -69,3 +71,16 @@ class Evidence:
     def reset(self) -> Evidence:
         """Return the same count of checks with all sums at their start."""
         return Evidence(self.number)
+
+    @classmethod
+    def restart(cls, text: str | None) -> Evidence:
+        """Return what `reset` gives of a text, or no evidence where the text is damaged."""
+        try:
+            return cls.from_text(text).reset()
+        except StoreError:
+            return cls()
+
+    def as_sequence(self, p_value: float, rule: AlarmRule) -> CheckSequence:
+        """Return what a verdict says of the checks so far, the last with this p-value."""
+        sums = self.shiryaev_roberts, self.cusum, self.alarm_since
+        return CheckSequence(self.number, rule.run_length, rule.e_value(p_value), *sums, rule.threshold)

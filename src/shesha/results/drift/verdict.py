@@ -216,7 +216,7 @@ def _rates(verdict: DriftVerdict) -> str:
 def _sequence_line(one: CheckSequence) -> str:
     limit = one.run_length if one.threshold != one.threshold else one.threshold
     told = (
-        f"Check {one.number}: evidence of all checks {one.shiryaev_roberts:.3g}, alarm at {limit:.3g} (one "
+        f"Check {one.number}: evidence of all checks {one.shiryaev_roberts:.3g}, alarm at {round(limit, 1):g} (one "
         f"false alarm in {one.run_length:g} checks on average; CUSUM {one.cusum:.3g})."
     )
     return told + (f" Alarm since check {one.alarm_since}." if one.alarm_since else "")
