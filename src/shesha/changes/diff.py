@@ -9,35 +9,31 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.changes.details import what_changed
 from shesha.changes.index_recall import index_change
 from shesha.changes.layer_changes import LayerPair, layer_change
 from shesha.changes.layer_sources import Reader, Sides, read_sides
 from shesha.changes.moved_rows import METRIC, moved_rows
 from shesha.changes.noise_floor import NoiseFloor
+from shesha.changes.row_choice import draw_rows, find_usable_rows, label_rows, last_layer, name_rows
 from shesha.comparison.evidence import Evidence
 from shesha.drift.drift_scores import Choice, choose_measures
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
-from shesha.kernels.distances import find_undirected_rows
 from shesha.measures import Measure, choose
 from shesha.nulls.permutations import Design
 from shesha.results.changes.diff import Diff, LayerChange
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.progress import track
-from shesha.support.seeds import number, spawn
+from shesha.support.seeds import number
 from shesha.support.types import Index, Seed
-from shesha.views import Representation
 
 MEASURES = ("RDM drift", "unbiased CKA")
 NEIGHBOURS = 10
 _PERMUTATIONS = 20
 """The fewest that evidence is drawn with; none is used here."""
-_FEWEST = 10
 _MOVED = 50
 """Rows that are listed, of those that moved most."""
-_INDEXED = 5000
-"""Rows of the index that is tried out, drawn at random where there are more."""
-_DRAWING = 31
 
 
 def diff(
@@ -79,7 +75,8 @@ def diff(
         Row i of both is the same input, or rows have names and are matched by them. Layers of one name belong
         together. With `texts` a name, folder or torch module is a model that reads them.
     labels : array of shape (n_rows,), optional
-        The class of each row, which is shown beside the rows that moved.
+        The class of each row: which classes moved apart or together, and whether they are told apart as well as before,
+        held out.
     again : iterable of what `before` may be, optional
         The unchanged model encoding the same inputs again: other batch sizes, precision, order. Default: for models
         other batches and order, then half precision; for arrays and files none.
@@ -139,9 +136,9 @@ def diff(
     first, second = _check_names(names)
     said = _check_texts(texts)
     sides = read_sides(before, after, again, also, Reader(said, encoding or {}, layer_axis))
-    rows, notes = _usable_rows(sides)
+    rows, notes = find_usable_rows(sides)
     known = labels_in_order(sides.names, {"blocks": blocks, "groups": groups, "labels": labels})
-    scored = _draw_rows(rows, max_rows, seed)
+    scored = draw_rows(rows, max_rows, seed)
     chosen = _choose(measures, k, len(scored))
     evidence = _evidence(scored, known, confidence, seed)
     floor = NoiseFloor(sides.again, sides.also)
@@ -156,15 +153,16 @@ def diff(
         *(first, second, layers),
         moved_rows(
             *(pair.before, pair.after, pair.unchanged, rows),
-            _row_names(rows, sides, said),
-            _row_labels(rows, known.get("labels"), sides.n_rows),
+            name_rows(rows, sides, said),
+            label_rows(rows, known.get("labels"), sides.n_rows),
             k=n_neighbours,
             most=_MOVED,
         ),
         *(layer, sides.n_rows, len(scored), floor.source, floor.count(), n_neighbours),
         (*sides.notes, *notes),
         number(seed),
-        index_change(*_last_layer(sides, rows, seed), k=n_neighbours, tolerance=loss, seed=seed) if index else None,
+        index_change(*last_layer(sides, rows, seed), k=n_neighbours, tolerance=loss, seed=seed) if index else None,
+        *what_changed(layer, sides, scored, known, beyond_noise=layers[layer].is_beyond_noise, seed=seed),
     )
 
 
@@ -180,26 +178,6 @@ def _check_texts(texts: Any) -> list[str] | None:
     if isinstance(texts, str | os.PathLike):
         raise TypeError(f"texts must be a list of texts, got {texts!r}")
     return [str(text) for text in texts]
-
-
-def _usable_rows(sides: Sides) -> tuple[Index, list[str]]:
-    """Return the rows that have a direction everywhere, and a note if some have none."""
-    usable = np.ones(sides.n_rows, dtype=bool)
-    for one in sides.every():
-        usable[find_undirected_rows(one.to_numpy.rows, "cosine")] = False
-    rows = np.flatnonzero(usable)
-    if len(rows) < _FEWEST:
-        raise ValueError(f"before and after must have at least {_FEWEST} rows that are not zero, got {len(rows)}")
-    left_out = sides.n_rows - len(rows)
-    return rows, [f"Left out: {left_out:,} of {sides.n_rows:,} rows, zero in some layer: they have no direction."] * (
-        left_out > 0
-    )
-
-
-def _draw_rows(rows: Index, most: int | None, seed: Seed) -> Index:
-    if most is None or len(rows) <= check.count(most, "max_rows", minimum=_FEWEST):
-        return rows
-    return np.sort(spawn(seed, _DRAWING).choice(rows, most, replace=False))
 
 
 def _n_neighbours(k: int | None, n_rows: int) -> int:
@@ -236,34 +214,7 @@ def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:
     return LayerPair(name, sides.others[name], before, after, unchanged)
 
 
-def _last_layer(
-    sides: Sides, rows: Index, seed: Seed
-) -> tuple[str, Representation, Representation, list[Representation]]:
-    """Return the vectors that an index holds: those of the last layer, before, after and encoded again."""
-    name = list(sides.others)[-1]
-    taken = _draw_rows(rows, _INDEXED, seed)
-    before, after, *again = (side[name].to_numpy.take_rows(taken) for side in (sides.before, sides.after, *sides.again))
-    return name, before, after, again
-
-
 def _layer_to_look_at(layers: Sequence[LayerChange]) -> str:
     """Return the last layer that changed, or else the one that changed most: there rows are looked for that moved."""
     beyond = [one.name for one in layers if one.is_beyond_noise]
     return beyond[-1] if beyond else max(layers, key=lambda one: np.nan_to_num(one.change)).name
-
-
-def _row_names(rows: Index, sides: Sides, texts: Sequence[str] | None) -> list[str]:
-    if texts is not None:
-        return [texts[row] for row in rows]
-    if sides.names:
-        return [str(sides.names[0].values[row]) for row in rows]
-    return [f"row {row}" for row in rows]
-
-
-def _row_labels(rows: Index, labels: Any, n_rows: int) -> list[str]:
-    if labels is None:
-        return [""] * len(rows)
-    array = np.asarray(labels, dtype=object)
-    if array.shape != (n_rows,):
-        raise ValueError(f"labels must have one label for each of the {n_rows:,} rows, got shape {array.shape}")
-    return [str(array[row]) for row in rows]

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from shesha.results.changes.diff import Verdict
+from shesha.results.changes.text import ENOUGH
 
 UNCHANGED = 1e-9
 """Drift that single precision leaves: batch sizes and the order of the inputs give MiniLM 2e-11 and less."""
 REPLACED = 0.5
 """Drift halfway to that of unrelated geometries, which is 1."""
-ENOUGH = 19
-"""Unchanged encodings of which none is passed by another one in more than 5 % of cases."""
 MARGIN = 2.0
 """How far beyond the largest of fewer a change must be: fewer draws miss more of what noise does."""
 

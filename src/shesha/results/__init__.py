@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from shesha.results.audit.label_classes import LabelClasses
     from shesha.results.changes.diff import Diff, LayerChange, MeasureChange, MovedRow
     from shesha.results.changes.index import IndexChange, Recall
+    from shesha.results.changes.structure import ClassChange, SeparationChange, StructureChange
     from shesha.results.coherence.coherence import Coherence, CoherenceTable, Link
     from shesha.results.drift.stream import StreamVerdict, TwoSample
     from shesha.results.drift.verdict import CheckSequence, DriftScore, DriftVerdict, Moved
@@ -44,6 +45,7 @@ __getattr__, __dir__ = lazy_names(
         "similarity.noise_ceiling": ("BesideRepeats", "NoiseCeiling"),
         "stability.chance": ("Chance",),
         "changes.index": ("IndexChange", "Recall"),
+        "changes.structure": ("ClassChange", "SeparationChange", "StructureChange"),
         "changes.diff": ("Diff", "LayerChange", "MeasureChange", "MovedRow"),
         "coherence.coherence": ("Coherence", "CoherenceTable", "Link"),
         "similarity.comparison": ("Comparison", "Score"),
@@ -78,6 +80,7 @@ __all__ = [
     "CalibratedMany",
     "Chance",
     "CheckSequence",
+    "ClassChange",
     "Coherence",
     "CoherenceTable",
     "Comparison",
@@ -113,6 +116,7 @@ __all__ = [
     "Recall",
     "RepresentationAudit",
     "Score",
+    "SeparationChange",
     "SessionDrift",
     "SessionPair",
     "SessionPart",
@@ -121,6 +125,7 @@ __all__ = [
     "SteeringPredictors",
     "SteeringScore",
     "StreamVerdict",
+    "StructureChange",
     "Tertiles",
     "TrialScore",
     "TwoSample",

@@ -11,6 +11,7 @@ from shesha.results.base import Result
 from shesha.results.changes.index import IndexChange
 from shesha.results.changes.page import diff_page
 from shesha.results.changes.sentences import headline, sentence
+from shesha.results.changes.structure import ClassChange, SeparationChange, StructureChange
 from shesha.results.changes.text import diff_text
 from shesha.results.draw_docs import draws_axes
 
@@ -115,6 +116,12 @@ class Diff(Result):
     seed: int | None = None
     index: IndexChange | None = None
     """Whether an index of old vectors may be kept, if that was asked."""
+    structure: StructureChange | None = None
+    """What kind of change it was in `moved_layer`."""
+    classes: tuple[ClassChange, ...] = ()
+    """Pairs of classes in `moved_layer`, those that moved most surely first."""
+    separation: SeparationChange | None = None
+    """How well the classes are told apart, held out."""
 
     def __iter__(self) -> Iterator[LayerChange]:
         """Go through the layers."""

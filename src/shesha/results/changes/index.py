@@ -62,6 +62,12 @@ class IndexChange(Result):
         floor = f"; re-encodings of the old model find {base.recall:.1%}" if base.recall == base.recall else ""
         return f"Index: {does} {self[way].recall:.1%} of their {self.k} true neighbours{floor}."
 
+    @property
+    def in_numbers(self) -> str:
+        """The recall of every way, in a line."""
+        known = (f"{one.way} {one.recall:.3f}" if one.recall == one.recall else "" for one in self.recalls)
+        return f"recall@{self.k}: {', '.join(filter(None, known))}."
+
     def __str__(self) -> str:
         """Print the advice and a line per way."""
         from shesha.report import columns

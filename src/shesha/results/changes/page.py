@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shesha.report import Column, Drawing, Explained, Item, Page, Section, Table, Text
+from shesha.report import Column, Drawing, Explained, Item, Page, Part, Section, Table, Text
 from shesha.results.changes.sentences import headline, number, sentence
-from shesha.results.changes.text import cell, head
+from shesha.results.changes.text import LEVEL, cell, head
 from shesha.results.generic_page import what_was_run
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def diff_page(found: Diff) -> Page:
         doubts=(*(Item(note) for note in found.notes), Item(_ROTATION)),
         sections=(
             Section("Over depth", (Drawing(_PICTURE, found.plot, wide=True),)),
+            *_what_changed(found),
             *_index(found),
             *_moved(found),
             Section("In a sentence", (Text(sentence(found)),)),
@@ -65,6 +66,35 @@ def _layers(found: Diff) -> Table:
         Column("verdict", tuple(one.verdict for one in layers), "<"),
     ]
     return Table(tuple(one.name for one in layers), (tuple(columns),), "Layers", "layer")
+
+
+def _what_changed(found: Diff) -> tuple[Section, ...]:
+    said = [one.in_words for one in (found.structure, found.separation) if one is not None]
+    if not said:
+        return ()
+    parts: list[Part] = [Text(f"{one[:1].upper()}{one[1:]}.") for one in said]
+    if found.classes:
+        parts.append(_classes(found))
+    return (Section(f"What changed in {found.moved_layer}", tuple(parts), _CLASSES if found.classes else ""),)
+
+
+def _classes(found: Diff) -> Table:
+    columns = (
+        Column("before", tuple(number(one.before) for one in found.classes)),
+        Column("after", tuple(number(one.after) for one in found.classes)),
+        Column("change", tuple(f"{one.change:+.3f}" for one in found.classes)),
+        Column("p", tuple(number(one.p_value) for one in found.classes)),
+        Column("corrected p", tuple(number(one.p_adjusted) for one in found.classes)),
+        Column("", tuple(one.in_words if one.p_adjusted <= LEVEL else "no change" for one in found.classes), "<"),
+    )
+    names = tuple(one.first if one.first == one.second else f"{one.first}, {one.second}" for one in found.classes)
+    return Table(names, (columns,), "Classes", "classes")
+
+
+_CLASSES = (
+    "Mean distance between the rows of two classes (or within one) over the mean distance of all rows; p beside labels "
+    "that were shuffled."
+)
 
 
 def _index(found: Diff) -> tuple[Section, ...]:

@@ -10,21 +10,34 @@ from shesha.results.changes.sentences import headline, number
 if TYPE_CHECKING:
     from shesha.results.changes.diff import Diff, LayerChange
 
-_LAYERS = 12
+_SCREEN = 30
+"""Lines that a screen shows."""
+_FEWEST = 6
 _ROWS = 3
+_PAIRS = 3
+ENOUGH = 19
+"""Unchanged encodings from which on the largest of them is the limit."""
+LEVEL = 0.05
+"""Of corrected p-values of classes that moved."""
 _WIDE = 44
 
 
 def diff_text(found: Diff) -> str:
-    """Return the headline, a line per layer, the rows that moved most, and notes."""
+    """Return the headline, a line per layer as far as there is room, what changed, and notes."""
     width = page_width()
-    layers = shown_layers(found)
-    lines = [*wrap(headline(found), width, hanging=""), "", *_layer_table(layers)]
+    head, tail = wrap(headline(found), width, hanging=""), _below_the_layers(found, width)
+    layers = shown_layers(found, max(_FEWEST, _SCREEN - len(head) - len(tail) - 3))
+    lines = [*head, "", *_layer_table(layers)]
     left_out = len(found.layers) - len(layers)
     if left_out:
         lines.append(f"  {left_out} more layers: to_frame(), --json or --html")
+    return "\n".join([*lines, *tail])
+
+
+def _below_the_layers(found: Diff, width: int) -> list[str]:
+    lines = _what_changed(found, width)
     if found.index is not None:
-        lines += ["", *str(found.index).split("\n")]
+        lines += ["", *wrap(found.index.headline, width), *wrap(found.index.in_numbers, width, "  ", "  ")]
     if found.moved:
         lines += ["", f"Rows that lost most of their {found.k} nearest neighbours, in {found.moved_layer}"]
         lines += columns(
@@ -33,22 +46,35 @@ def diff_text(found: Diff) -> str:
     lines += ["", *wrap(_about(found), width, hanging="")]
     for note in found.notes:
         lines += wrap(f"! {note}", width)
-    return "\n".join(lines)
+    return lines
 
 
-def shown_layers(found: Diff) -> list[LayerChange]:
+def _what_changed(found: Diff, width: int) -> list[str]:
+    """Return what kind of change it was, which classes moved, and what a task keeps: a line or two each."""
+    said = [f"In {found.moved_layer}: {found.structure.in_words}."] if found.structure is not None else []
+    moved = [one for one in found.classes if one.p_adjusted <= LEVEL]
+    told = "; ".join(f"{one.in_words} ({one.change:+.3f}, p {one.p_adjusted:.2g})" for one in moved[:_PAIRS])
+    more = f"; {len(moved) - _PAIRS} more" if len(moved) > _PAIRS else ""
+    if found.classes:
+        said.append(f"Classes: {told}{more}." if moved else "Classes: none moved beyond shuffled labels.")
+    if found.separation is not None:
+        said.append(f"Task: {found.separation.in_words}.")
+    return ["", *(line for one in said for line in wrap(one, width))] if said else []
+
+
+def shown_layers(found: Diff, most: int) -> list[LayerChange]:
     """Return the layers that fit a screen: the first that changed, the one that changed most, and others evenly."""
     layers = list(found)
-    if len(layers) <= _LAYERS:
+    if len(layers) <= most:
         return layers
     beyond = [i for i, one in enumerate(layers) if one.is_beyond_noise]
     known = [i for i, one in enumerate(layers) if one.change == one.change]
-    most = [max(known, key=lambda i: layers[i].change)] if known else []
+    largest = [max(known, key=lambda i: layers[i].change)] if known else []
     first = beyond[:1] + [beyond[0] - 1] * bool(beyond and beyond[0])
-    needed = {0, len(layers) - 1, *first, *most}
-    evenly = [round(i * (len(layers) - 1) / (_LAYERS - 1)) for i in range(_LAYERS)]
-    for one in evenly:
-        if len(needed) < _LAYERS:
+    needed = {0, len(layers) - 1, *first, *largest}
+    # One line is taken by the number of those that are left out.
+    for one in (round(i * (len(layers) - 1) / (most - 2)) for i in range(most - 1)):
+        if len(needed) < most - 1:
             needed.add(one)
     return [layers[i] for i in sorted(needed)]
 
@@ -89,11 +115,8 @@ def _about(found: Diff) -> str:
     rows = (
         f"{found.n_rows:,} rows" if found.n_scored == found.n_rows else f"{found.n_scored:,} of {found.n_rows:,} rows"
     )
+    limit = "the noise" if found.n_noise >= ENOUGH else "twice the noise"
     return (
-        f"RDM drift is 0 for the same geometry and about 1 for an unrelated one. Noise: the largest drift of "
-        f"{found.noise_source}; a layer changed if its interval lies above {_rule(found)} ({rows})."
+        f"RDM drift is 0 for the same geometry, about 1 for an unrelated one. Changed: its interval is above {limit} "
+        f"({rows})."
     )
-
-
-def _rule(found: Diff) -> str:
-    return "that" if found.n_noise >= 19 else "twice that"

@@ -1,0 +1,52 @@
+"""What kind of change it was in the layer that is looked at, and what it did to classes."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from shesha.changes.layer_sources import Sides
+from shesha.changes.moved_classes import class_changes
+from shesha.changes.structure import deal_folds, separation_change, structure_change
+from shesha.inputs import validation as check
+from shesha.nulls.permutations import Design
+from shesha.results.changes.structure import ClassChange, SeparationChange, StructureChange
+from shesha.support.types import Index, Labels, Seed
+
+_MOST_CLASSES = 30
+_LEAST_ROWS = 5
+"""Of a class: fewer have hardly a mean."""
+Details = tuple[StructureChange, tuple[ClassChange, ...], SeparationChange | None]
+
+
+def what_changed(
+    layer: str, sides: Sides, rows: Index, known: dict[str, Any], *, beyond_noise: bool, seed: Seed
+) -> Details:
+    """Return the kind of change, the classes that moved, and how well they are told apart.
+
+    Without labels only the first. Classes of fewer than five rows take no part; more than 30 classes are not compared.
+    """
+    before, after = (side[layer].to_numpy.take_rows(rows) for side in (sides.before, sides.after))
+    groups = None if known.get("groups") is None else _codes(np.asarray(known["groups"])[rows])
+    structure = structure_change(layer, before, after, deal_folds(len(rows), groups, seed), beyond_noise=beyond_noise)
+    if known.get("labels") is None:
+        return structure, (), None
+    codes, names = check.labels(np.asarray(known["labels"])[rows], len(rows), "labels", min_classes=1)
+    large = np.flatnonzero(np.bincount(codes) >= _LEAST_ROWS)
+    if not 2 <= len(large) <= _MOST_CLASSES:
+        return structure, (), None
+    chosen = np.flatnonzero(np.isin(codes, large))
+    before, after = (side.take_rows(chosen) for side in (before, after))
+    codes = _codes(codes[chosen])
+    design = {name: np.asarray(known[name])[rows][chosen] for name in ("blocks",) if known.get(name) is not None}
+    moved = class_changes(
+        *(before, after, codes, [str(names[one]) for one in large]), design=cast(Design, design), seed=seed
+    )
+    fold = deal_folds(len(chosen), None if groups is None else _codes(groups[chosen]), seed)
+    return structure, moved, separation_change(layer, before, after, codes, fold)
+
+
+def _codes(values: Any) -> Labels:
+    found: Labels = np.unique(values, return_inverse=True)[1]
+    return found

@@ -1,0 +1,72 @@
+"""Which rows are looked at, and what they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shesha.changes.layer_sources import Sides
+from shesha.inputs import validation as check
+from shesha.kernels.distances import find_undirected_rows
+from shesha.support.seeds import spawn
+from shesha.support.types import Index, Seed
+from shesha.views import Representation
+
+_FEWEST = 10
+_INDEXED = 5000
+"""Rows of the index that is tried out, drawn at random where there are more."""
+_DRAWING = 31
+
+
+def find_usable_rows(sides: Sides) -> tuple[Index, list[str]]:
+    """Return the rows that have a direction everywhere, and a note if some have none."""
+    usable = np.ones(sides.n_rows, dtype=bool)
+    for one in sides.every():
+        usable[find_undirected_rows(one.to_numpy.rows, "cosine")] = False
+    rows = np.flatnonzero(usable)
+    if len(rows) < _FEWEST:
+        raise ValueError(f"before and after must have at least {_FEWEST} rows that are not zero, got {len(rows)}")
+    left_out = sides.n_rows - len(rows)
+    return rows, [f"Left out: {left_out:,} of {sides.n_rows:,} rows, zero in some layer: they have no direction."] * (
+        left_out > 0
+    )
+
+
+def draw_rows(rows: Index, most: int | None, seed: Seed) -> Index:
+    """Draw so many rows at random, in their order; None: all."""
+    if most is None or len(rows) <= check.count(most, "max_rows", minimum=_FEWEST):
+        return rows
+    return np.sort(spawn(seed, _DRAWING).choice(rows, most, replace=False))
+
+
+def name_rows(rows: Index, sides: Sides, texts: Sequence[str] | None) -> list[str]:
+    """Return what the rows are called: their texts, their names, or their numbers."""
+    if texts is not None:
+        if len(texts) != sides.n_rows:
+            raise ValueError(f"texts must have one text for each of the {sides.n_rows:,} rows, got {len(texts):,}")
+        return [texts[row] for row in rows]
+    if sides.names:
+        return [str(sides.names[0].values[row]) for row in rows]
+    return [f"row {row}" for row in rows]
+
+
+def label_rows(rows: Index, labels: Any, n_rows: int) -> list[str]:
+    """Return the labels of the rows as text; empty without any."""
+    if labels is None:
+        return [""] * len(rows)
+    array = np.asarray(labels, dtype=object)
+    if array.shape != (n_rows,):
+        raise ValueError(f"labels must have one label for each of the {n_rows:,} rows, got shape {array.shape}")
+    return [str(array[row]) for row in rows]
+
+
+def last_layer(
+    sides: Sides, rows: Index, seed: Seed
+) -> tuple[str, Representation, Representation, list[Representation]]:
+    """Return the vectors that an index holds: those of the last layer, before, after and encoded again."""
+    name = list(sides.others)[-1]
+    taken = draw_rows(rows, _INDEXED, seed)
+    before, after, *again = (side[name].to_numpy.take_rows(taken) for side in (sides.before, sides.after, *sides.again))
+    return name, before, after, again

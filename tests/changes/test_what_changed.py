@@ -1,0 +1,96 @@
+"""What kind of change it was: answers that are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import shesha
+from shesha.changes.moved_classes import class_means
+
+
+@pytest.fixture
+def rows(rng):
+    return rng.standard_normal((300, 10)) @ rng.standard_normal((10, 16)) + 0.3 * rng.standard_normal((300, 16))
+
+
+def kind(before, after):
+    return shesha.diff(before, after, max_rows=None).structure.kind
+
+
+def test_kinds_of_change_are_told_apart(rows, rng):
+    turn = np.linalg.qr(rng.standard_normal((16, 16)))[0]
+    assert kind(rows, rows) == "none"
+    assert kind(rows, 3 * rows) == "rescaling"
+    assert kind(rows, 3 * rows @ turn) == "rotation"
+    assert kind(rows, rows + 0.2 * rows.std() * rng.standard_normal(rows.shape)) == "small moves"
+    assert kind(rows, rows @ rng.standard_normal((16, 16))) in ("mixing of features", "collapse")
+    assert kind(rows, rows @ np.diag([1, 1] + [0.01] * 14)) == "collapse"
+    assert kind(rows, rng.standard_normal((300, 16))) == "new structure"
+
+
+def test_few_rows_make_no_structure_new(rng):
+    """With more features than rows no map gives even the old vectors, which is no news."""
+    X = rng.standard_normal((80, 6)) @ rng.standard_normal((6, 200)) + 2.0 * rng.standard_normal((80, 200))
+    found = shesha.diff(X, X @ rng.standard_normal((200, 200)) / 14, max_rows=None).structure
+    assert found.linear < 0.9
+    assert found.new < 0.1
+
+
+def test_classes_that_moved_apart_are_named(rows, rng):
+    labels = np.repeat(["a", "b", "c"], 100)
+    after = rows + 4.0 * (labels == "b")[:, None] * rng.standard_normal(16)
+    found = shesha.diff(rows, after, labels, max_rows=None)
+    apart = {frozenset((one.first, one.second)) for one in found.classes if one.p_adjusted <= 0.05 and one.change > 0}
+    assert {frozenset("ab"), frozenset("bc")} <= apart
+    assert "b moved apart" in str(found)
+    assert found.separation.after > found.separation.before + 0.2
+    assert found.separation.low > 0
+    assert "better" in found.separation.in_words
+
+
+def test_labels_that_changed_nothing_move_no_class(rng):
+    """Noise knows no labels: at 5 % at most 5 % of corrected families hold a class that moved."""
+    wrong = 0
+    for run in range(40):
+        own = np.random.default_rng(run)
+        X = own.standard_normal((60, 8))
+        labels = own.permutation(np.repeat(["a", "b", "c"], 20))
+        found = shesha.diff(X, X + 0.3 * own.standard_normal(X.shape), labels, measures="unbiased CKA", seed=run)
+        wrong += found.classes[0].p_adjusted <= 0.05
+    # The 99 % limit of a binomial of 40 at 5 % is 6.
+    assert wrong <= 6
+
+
+def test_separation_that_stays_is_kept(rows, rng):
+    labels = np.repeat([0, 1], 150)
+    X = rows + 2.0 * labels[:, None] * rng.standard_normal(16)
+    found = shesha.diff(X, X @ np.linalg.qr(rng.standard_normal((16, 16)))[0], labels, max_rows=None)
+    assert found.separation.before == pytest.approx(found.separation.after, abs=0.02)
+    assert "kept" in found.separation.in_words
+    assert found.separation.chance == 0.5
+
+
+def test_unrelated_labels_are_told_apart_by_chance_alone(rows, rng):
+    labels = rng.permutation(np.repeat([0, 1, 1], 100))
+    found = shesha.diff(rows, 2 * rows, labels, max_rows=None).separation
+    assert abs(found.before - 0.5) < 0.12
+
+
+def test_class_means_against_a_loop(rng):
+    codes = np.array([0, 0, 1, 1, 1, 2])
+    distances = rng.random((6, 6))
+    distances = distances + distances.T
+    np.fill_diagonal(distances, 0)
+    found = class_means(distances, codes)
+    for a in range(3):
+        for b in range(3):
+            values = [distances[i, j] for i in range(6) for j in range(6) if i != j and (codes[i], codes[j]) == (a, b)]
+            assert found[a, b] == pytest.approx(np.mean(values) if values else 0)
+
+
+def test_many_labels_and_small_classes_take_no_part(rows):
+    labels = ["rare"] * 3 + ["a"] * 150 + ["b"] * 147
+    found = shesha.diff(rows, 2 * rows, labels, max_rows=None)
+    assert {one.first for one in found.classes} == {"a", "b"}
+    assert shesha.diff(rows, 2 * rows, ["one"] * 300, max_rows=None).classes == ()
