@@ -1,4 +1,4 @@
-"""Fine-tune MiniLM on sentiment, fully and with low-rank adapters, and ask what changed: the picture of diff.md.
+"""Fine-tune MiniLM, fully and with low-rank adapters, and ask what changed: the picture of start/fine_tuned.md.
 
 $ python examples/fine_tuned.py FOLDER     # minutes on two cores; FOLDER keeps the models, PICTURE=file the picture
 

@@ -1,4 +1,4 @@
-"""How often `shesha.diff` calls an unchanged layer changed, and how often it finds a change: the table of diff.md.
+"""How often `shesha.diff` calls an unchanged layer changed, and finds a change: the tables of start/fine_tuned.md.
 
 $ python scripts/measure_diff_rates.py [RUNS]
 """

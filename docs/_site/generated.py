@@ -16,8 +16,9 @@ SECTIONS = {
     "start": (
         "Start",
         "Five minutes for whoever you are, then how to read what comes out.",
-        "readme ../start/language_models ../start/vision ../start/single_cells ../start/recordings ../start/monitoring "
-        "../reading_an_audit ../decide ../what_does_0.7_mean ../pitfalls tutorials/index ../migration",
+        "readme ../start/fine_tuned ../start/language_models ../start/vision ../start/single_cells ../start/recordings "
+        "../start/monitoring ../reading_an_audit ../decide ../what_does_0.7_mean ../pitfalls tutorials/index "
+        "../migration",
     ),
     "use": (
         "Guide",

@@ -32,7 +32,7 @@ def depth_profile(
     names : sequence of str
         Layers, from the first to the last.
     changes : sequence of float
-        One each; what is below 1e-12 is drawn there.
+        One each; no change at all is drawn at the lower edge.
     ends : pair of sequences of float
         Lower and upper ends of the intervals, NaN where there are none.
     limits : sequence of float
@@ -48,7 +48,8 @@ def depth_profile(
     """
     ax = axes_or_new(ax, (min(12.0, max(4.8, 0.45 * len(names) + 2)), 3.6))
     places = np.arange(len(names))
-    value, low, high, limit = (np.maximum(np.asarray(part, dtype=float), _LEAST) for part in (changes, *ends, limits))
+    floor = _floor(changes, limits)
+    value, low, high, limit = (np.maximum(np.asarray(part, dtype=float), floor) for part in (changes, *ends, limits))
     spread = np.abs(np.nan_to_num(np.vstack([value - low, high - value])))
     beyond = low > limit
     ax.errorbar(places, value, yerr=spread, color="#b9c7d6", ecolor=OBSERVED, capsize=2, linewidth=1, zorder=2)
@@ -65,3 +66,9 @@ def depth_profile(
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
     return ax
+
+
+def _floor(changes: Sequence[float], limits: Sequence[float]) -> float:
+    """Return where no change is drawn: a little below the smallest number that there is."""
+    there = [one for one in (*changes, *limits) if one > _LEAST]
+    return min(there, default=_LEAST) / 3

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _SCREEN = 30
 """Lines that a screen shows."""
-_FEWEST = 6
+_FEWEST = 5
 _ROWS = 3
 _PAIRS = 3
 ENOUGH = 19
