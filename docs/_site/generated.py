@@ -36,7 +36,7 @@ SECTIONS = {
         "Trust",
         "How often the numbers mislead, measured; where published code is wrong; how it works and how fast.",
         "../validation ../false_positives ../intervals ../coherence_rates ../monitoring_rates ../published_code "
-        "../performance ../design contributing",
+        "../performance ../design ../first_contribution contributing",
     ),
     "experiments": (
         "Studies",
