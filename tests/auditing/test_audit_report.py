@@ -24,7 +24,7 @@ ESTIMATES = [
     "zscore_separation",
     "label_conditioned_split",
 ]
-SPECTRUM = ["effective_rank", "participation_ratio", "anisotropy"]
+SPECTRUM = ["effective_rank", "participation_ratio", "corrected_participation_ratio", "anisotropy"]
 CHANCE = ["chance_level", "chance_threshold", "p_value"]
 
 
@@ -61,7 +61,7 @@ def test_every_number_is_reported_once_for_each_and_asks_its_question_once(audit
         question = meaning.asks if meaning.asks.startswith("(") else meaning.asks[0].lower() + meaning.asks[1:]
         assert flat.count(f"{meaning.title}: {question}") == 1
         for one in audited.representations:
-            number = f"{getattr(one, name):.4g}" if name in SPECTRUM else interval(estimate_of(one, name))
+            number = f"{one.descriptors[name]:.4g}" if name in SPECTRUM else interval(estimate_of(one, name))
             rows = [line for line in report.split("\n") if line.split()[:1] == [one.name] and number in line]
             assert len(rows) == 1, (name, one.name)
 
@@ -255,7 +255,7 @@ def test_the_table_has_a_row_for_each_representation(audited):
         assert tuple(row[CHANCE]) == (one.chance.level, one.chance.threshold, one.chance.p_value)
         chances = [(found.level, found.p_value) for found in one.supervised_chances.values()]
         assert row[beside].tolist() == [number for pair in chances for number in pair]
-        assert tuple(row[SPECTRUM]) == (one.effective_rank, one.participation_ratio, one.anisotropy)
+        assert dict(row[SPECTRUM]) == one.descriptors
     assert tuple(table["drift_from_first"]) == audited.drift.from_first
     assert tuple(table["drift_from_previous"]) == audited.drift.from_previous
     alone = audited["late"].to_frame()

@@ -103,7 +103,7 @@ def test_one_direction_counts_once(shape):
 
 def test_blocks_of_rows_add_up():
     X = uneven(0, TALL)
-    with mock.patch.object(spectrum, "_ENTRIES", 7 * TALL[1]):
+    with mock.patch.object(spectrum, "ENTRIES", 7 * TALL[1]):
         assert summaries(X) == pytest.approx(summaries_by_svd(X), rel=EXACT)
 
 

@@ -55,7 +55,7 @@ ONE = RepresentationAudit(
     (),
     {"feature_split": ESTIMATE, "basis_averaged_split": ESTIMATE},
     {"feature_split": CHANCE},
-    {"effective_rank": 5.0, "participation_ratio": 4.0, "anisotropy": 0.5},
+    {"effective_rank": 5.0, "participation_ratio": 4.0, "corrected_participation_ratio": 4.2, "anisotropy": 0.5},
     {"variance_ratio": ESTIMATE},
 )
 RESULTS = [ESTIMATE, CHANCE, DRIFT, FAULTS, ONE, Audit((ONE, replace(ONE, name="b")), DRIFT, "", {"seed": 7})]

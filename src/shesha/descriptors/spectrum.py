@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from shesha.descriptors._registry import descriptor
-from shesha.kernels import spectrum
+from shesha.inputs import validation as check
+from shesha.kernels import participation, spectrum
 from shesha.support.types import Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Variances
@@ -13,8 +14,8 @@ from shesha.views import Variances
     view=Variances,
     title="Effective rank",
     bounds=(1, float("inf")),
-    means="How many directions carry the spread (exp of the entropy of the singular values).",
-    means_not="More is not better: noise fills all of them.",
+    means="How many directions carry the spread (exp of the entropy of the singular values; also called RankMe).",
+    means_not="More is not better: noise fills all of them. It grows with the number of rows.",
     reference="Roy and Vetterli 2007",
     invariant=("scaling", "translation", "orthogonal"),
     audited=True,
@@ -48,7 +49,7 @@ def effective_rank(view: Variances) -> float:
     title="Participation ratio",
     bounds=(1, float("inf")),
     means="How many directions carry the spread, counting mostly the largest.",
-    means_not="Well below the effective rank: a few directions dominate a long tail.",
+    means_not="Well below the effective rank: a few directions dominate a long tail. It grows with the number of rows.",
     reference="Gao et al. 2017",
     invariant=("scaling", "translation", "orthogonal"),
     audited=True,
@@ -73,6 +74,54 @@ def participation_ratio(view: Variances) -> float:
     1.0
     """
     return spectrum.participation_ratio(_shares(view))
+
+
+@descriptor(
+    view=Variances,
+    title="Participation ratio, corrected",
+    bounds=(0, float("inf")),
+    means="The participation ratio that the population of rows has, estimated from these.",
+    means_not="Rough where the value is above the number of rows.",
+    reference="arXiv 2509.26560",
+    invariant=("scaling", "translation", "orthogonal"),
+    audited=True,
+)
+def corrected_participation_ratio(view: Variances, *, sample: participation.Sample = "rows") -> float:
+    """Participation ratio, corrected for rows or columns that are a sample of more.
+
+    The plain ratio cannot exceed the number of rows or of columns, and falls short of the population's where either is
+    a sample: about 1/plain = 1/n_samples + 1/n_features + 1/true. Here squared sum and sum of squares of the variances
+    are both estimated without bias, as averages over different rows and columns. Use it where numbers of rows differ.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        At least 4 rows, finite.
+    sample : {'rows', 'columns', 'both'}
+        What is a sample of more: rows (inputs), as in a network all of whose units are there; columns (units), as in a
+        recording of some neurons; or both.
+
+    Returns
+    -------
+    float
+        Positive; by sampling it may exceed the number of features. NaN, with a warning, if all rows are equal, or too
+        few rows or columns leave no positive estimate of the sum of squares.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((50, 100))
+    >>> round(participation_ratio(X)), round(corrected_participation_ratio(X))
+    (33, 100)
+    """
+    check.choice(sample, participation.SAMPLES, "sample")
+    shares = _shares(view)
+    if sample != "columns" and view.moments.n_rows < participation.FEWEST_ROWS:
+        raise NotEstimable(f"it needs at least 4 rows, got {view.moments.n_rows}")
+    value = participation.corrected_participation_ratio(shares, view.moments, sample)
+    if value != value:
+        raise NotEstimable(f"too few {'rows or columns' if sample == 'both' else sample} for this many directions")
+    return value
 
 
 @descriptor(

@@ -12,7 +12,7 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.support import memory as memory
 from shesha.support.types import Matrix, Vector
 
-_ENTRIES = 1 << 22
+ENTRIES = 1 << 22
 """Numbers read at once; fixed, so that sums do not depend on the memory at hand."""
 
 
@@ -45,7 +45,7 @@ def centred_variances(X: Sliced) -> Vector:
 def _feature_gram(X: Sliced) -> Matrix:
     """X'X after centring and scaling, reading the rows in blocks, three times."""
     n, d = X.shape
-    step = max(1, _ENTRIES // d)
+    step = max(1, ENTRIES // d)
 
     def blocks() -> Iterator[Matrix]:
         return (np.asarray(X[start : start + step], dtype=np.float64) for start in range(0, n, step))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shesha.inputs import validation as check
+from shesha.kernels.participation import FourthMoments, fourth_moments
 from shesha.kernels.spectrum import centred_variances
 from shesha.support.types import Index, Vector
 from shesha.views.representation import Representation, View
@@ -23,18 +24,21 @@ class Variances(View):
     """Share of the variance along each principal direction, largest first; zeros if all rows are equal."""
 
     shares: Vector
+    moments: FourthMoments
+    """What a correction for the number of rows or columns needs beside the shares."""
 
     @classmethod
     def build(cls, source: Representation) -> Variances:
         """Decompose rows in memory."""
-        return cls(centred_variances(source.to_numpy.rows))
+        rows = source.to_numpy.rows
+        return cls(centred_variances(rows), fourth_moments(rows))
 
     @classmethod
     def from_rows(cls, source: Rows) -> Variances:
         """Decompose rows from wherever they are, in blocks."""
         for start, block in source.blocks(_ENTRIES):
             check.finite(block, source.name, first_row=start)
-        return cls(centred_variances(source))
+        return cls(centred_variances(source), fourth_moments(source))
 
     def permute(self, order: Index) -> Variances:
         """The order of the rows does not matter."""

@@ -186,7 +186,7 @@ class RepresentationAudit(Result):
 
 _LEADING = ("feature_split", "basis_averaged_split")
 """What stands first, even where nothing could be scored."""
-_DESCRIPTORS = ("effective_rank", "participation_ratio", "anisotropy")
+_DESCRIPTORS = ("effective_rank", "participation_ratio", "corrected_participation_ratio", "anisotropy")
 """What a table has a column for even where nothing could be scored."""
 
 

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 _GAP = 0.05
 """Smaller differences of two scores are not worth a sentence, however sure they are."""
 _MANY_FEATURES = 100
+_SHORT = 0.1
+"""A count of directions that is too low by a smaller share than this is not worth a sentence."""
 Which = Callable[["RepresentationAudit"], bool]
 
 
 def readings(audit: Audit) -> Section | None:
     """Return the sentences that these numbers call for; of numbers without a rule, what their mark says."""
     scored = [one for one in audit.representations if not one.reason]
-    told = [
+    told = _unequal_rows(audit) + [
         text
         for name in audit.meanings
         if any(_has(one, name) for one in scored)
@@ -88,6 +90,26 @@ def _full_rank(one: RepresentationAudit) -> bool:
     return one.effective_rank >= 0.75 * min(one.n_features, one.n_used - 1)
 
 
+def _short_of_population(one: RepresentationAudit) -> bool:
+    """Whether a population of rows spreads over more directions than these rows show."""
+    corrected = one.descriptors.get("corrected_participation_ratio", float("nan"))
+    # Without an estimate there are too few rows for any.
+    unknown = corrected != corrected and one.participation_ratio == one.participation_ratio
+    return unknown or one.participation_ratio < (1 - _SHORT) * corrected
+
+
+def _unequal_rows(audit: Audit) -> list[str]:
+    """The warning that counts of directions are compared between unequal numbers of rows."""
+    sizes = [one.n_used for one in audit.representations if _has(one, "effective_rank")]
+    if len(set(sizes)) < 2 or min(sizes) > (1 - _SHORT) * max(sizes):
+        return []
+    return [
+        f"These representations have {min(sizes):,} to {max(sizes):,} rows. Effective rank and participation ratio "
+        "grow with the number of rows, so they do not rank representations here. Compare the corrected participation "
+        "ratio, or audit as many rows of each."
+    ]
+
+
 def _supervised_below(name: str, below: float) -> Which:
     return lambda one: name in one.supervised and one.supervised[name].value < below
 
@@ -136,6 +158,14 @@ _RULES: dict[str, list[tuple[Which, str]]] = {
         (
             lambda one: one.participation_ratio < one.effective_rank / 10,
             "{names}: the participation ratio is far below the effective rank: a few directions dominate a long tail.",
+        )
+    ],
+    "corrected_participation_ratio": [
+        (
+            _short_of_population,
+            "{names}: there are too few rows to see all directions, so effective rank (RankMe) and participation "
+            "ratio are too low and would rise with more rows. Quote the corrected participation ratio, and compare "
+            "the others only between equal numbers of rows.",
         )
     ],
     "anisotropy": [
