@@ -59,3 +59,8 @@ def test_only_publishing_jobs_may_ask_for_an_identity():
     for path in WORKFLOWS:
         for name, job in read(path)["jobs"].items():
             assert ("id-token" in job.get("permissions", {})) == (name == "publish")
+
+
+def test_the_readme_fits_its_length():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 120

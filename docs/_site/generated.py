@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 COPIED = {"README.md": "readme.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+COPIED |= {"SECURITY.md": "security.md", "CODE_OF_CONDUCT.md": "code_of_conduct.md"}
 """Pages at the root of the repository, under the names that they have here."""
 _LINK = re.compile(r"\]\((?!https?:|#)([^)\s]+)\)")
 SECTIONS = {
@@ -36,7 +37,7 @@ SECTIONS = {
         "Trust",
         "How often the numbers mislead, measured; where published code is wrong; how it works and how fast.",
         "../validation ../false_positives ../intervals ../coherence_rates ../monitoring_rates ../published_code "
-        "../performance ../design ../first_contribution contributing",
+        "../performance ../design ../first_contribution contributing security code_of_conduct",
     ),
     "experiments": (
         "Studies",
