@@ -101,6 +101,38 @@ def test_too_few_subsets_with_a_value_are_told():
     assert found.note == "no interval: 0 of 50 random subsets of the rows have a value"
 
 
+@pytest.mark.parametrize(("n", "d"), [(40, 6), (40, 20), (100, 20), (100, 60)])
+def test_no_interval_of_sampled_cka_is_wider_than_what_it_estimates(n, d):
+    """Its norm may be next to zero: intervals reached from -134 to 136."""
+    told = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        latent = 0.15 * rng.standard_normal((n, 3))
+        X, Y = (latent @ rng.standard_normal((3, d)) + rng.standard_normal((n, d)) for _ in range(2))
+        score = compare(X, Y, "sampled CKA", calibrate=True, n_permutations=19, seed=seed)["sampled CKA"]
+        if score.has_interval:
+            assert score.interval_high - score.interval_low <= 2
+        elif score.has_value:
+            assert score.note.startswith("no interval: ")
+            told.append(score.note)
+    assert told or d == 6
+
+
+def test_few_subsets_without_a_value_keep_the_interval_and_more_do_not():
+    from shesha.comparison.evidence import Evidence
+    from shesha.nulls import exchange
+
+    evidence = Evidence.draw_subsets(exchange(50), 0.05, 0.95, 0)
+    score = compare(*sample(3), "CKA").scores[0]
+    values = score.value + 0.01 * np.random.default_rng(0).standard_normal(50)
+    values[:5] = np.nan
+    assert evidence.add_interval(score, values).has_interval
+    values[5] = np.nan
+    assert evidence.add_interval(score, values).note == (
+        "no interval: 44 of 50 random subsets of the rows have a value"
+    )
+
+
 def test_subsets_that_fit_perfectly_give_no_interval():
     """All rows determine the regression, four fifths of them do not."""
     X, Y = np.random.default_rng(0).standard_normal((2, 20, 17))

@@ -120,7 +120,7 @@ def _add_intervals(
         return {name: add_note(score, f"no interval: {failure(error)}") for name, score in scores.items()}
     columns = np.array(table).T
     return {
-        measure.name: evidence.add_interval(scores[measure.name], column)
+        measure.name: evidence.add_interval(scores[measure.name], column, measure.estimates)
         for measure, column in zip(measures, columns, strict=True)
     }
 

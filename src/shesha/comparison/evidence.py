@@ -30,6 +30,9 @@ _FLAT = 1e-6
 """Subsets that differ by less than this share of their distance from the value say nothing about it: no more rows than
 features are a perfect fit, whichever rows they are."""
 
+_KNOWN = 0.9
+"""Share of the subsets that must have a value: where more have none, those that have one are no fair sample."""
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -112,12 +115,12 @@ class Evidence:
             return
         yield from group.side_by_side(scores, self.subsets, sides)
 
-    def add_interval(self, score: Score, on_subsets: Vector) -> Score:
+    def add_interval(self, score: Score, on_subsets: Vector, estimates: tuple[float, float] | None = None) -> Score:
         """Add the interval, or a note why there is none."""
         if self.n_clusters is not None and self.n_clusters < FEWEST_CLUSTERS:
             return add_note(score, f"no interval: it takes at least {FEWEST_CLUSTERS} groups, got {self.n_clusters}")
         known = on_subsets[np.isfinite(on_subsets)]
-        if len(known) < len(on_subsets) / 2:
+        if len(known) < _KNOWN * len(on_subsets):
             return add_note(
                 score, f"no interval: {len(known)} of {len(on_subsets)} random subsets of the rows have a value"
             )
@@ -126,6 +129,11 @@ class Evidence:
         n, clustered = self.n_clusters or self.n_rows, self.n_clusters is not None
         bounds = score.low, score.high
         low, high = interval(score.value, known, (n_kept(n), n), self.confidence, bounds, clustered=clustered)
+        if estimates is not None and high - low > estimates[1] - estimates[0]:
+            wide = f"it would be wider ({high - low:.3g}) than the range of what the value estimates"
+            return add_note(
+                score, f"no interval: {wide}, {estimates[0]:g} to {estimates[1]:g}: take more rows or features"
+            )
         return replace(score, interval_low=low, interval_high=high)
 
 

@@ -112,9 +112,11 @@ def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Band
     reference="Chun, Canatar, Chung and Lee 2025 (arXiv 2502.15104); Song et al. 2012",
     caveats=(
         "Rows and features are taken as random samples; few features make it vary, and it may pass 1.",
+        "Where features hardly agree its norm is near zero, and the value anything (7.9): read it with its interval.",
         "Features of the two must be sampled apart: a representation and itself, the same sample, is above 1.",
         "A few directions of large variance decide it.",
     ),
+    estimates=(-1, 1),
     inner_product=True,
     view_options={"unbiased": True, "sampled": True},
     anywhere=True,

@@ -42,10 +42,8 @@ class Measure:
 
     name: str
     function: Callable[..., float] = field(repr=False)
-    """The function of two views."""
     view: type[View]
     closer: Closer
-    """Whether higher or lower values mean more similar."""
     bounds: tuple[float, float]
     symmetric: bool
     invariant: frozenset[Invariance]
@@ -69,6 +67,8 @@ class Measure:
     """Whether distances between rows do not suffice although they do for the view."""
     self_value: float | None = None
     """Value for a representation and itself, where there is a single one."""
+    estimates: tuple[float, float] | None = None
+    """Range of what the value estimates, where the estimate itself may lie outside of it."""
     groups: frozenset[str] = frozenset()
     view_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Options of the view that the measure fixes."""
@@ -233,7 +233,7 @@ def measure(
         For the card.
     **declared
         Further fields of `Measure`: caveats, paired, inner_product, anywhere, equal_widths, needs_features, self_value,
-        groups, view_options, remark, under.
+        estimates, groups, view_options, remark, under.
     """
     check.choice(closer, get_args(Closer), "closer")
     check.choice(cost, COSTS, "cost")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from shesha.report import Column, page_width, table, wrap
+from shesha.report import Column, Page, Text, page_width, table, wrap
 from shesha.results.base import Result
 from shesha.results.draw_docs import draws_axes
 from shesha.results.null_summary import BesideNull
@@ -110,9 +110,21 @@ class SessionDrift(Result):
         for pair in self.pairs:
             if pair.reason:
                 lines += wrap(f"{pair.first} - {pair.second}: {pair.reason}", width)
+        if known:
+            lines += ["", *wrap(GAIN_NOTE, width, hanging="")]
         return "\n".join(lines)
 
+    def _page(self) -> Page:
+        from shesha.results.generic_page import generic_page
 
+        return replace(generic_page(self), doubts=(Text(GAIN_NOTE),) if any(pair.parts for pair in self.pairs) else ())
+
+
+GAIN_NOTE = (
+    "Geometry responds to gains that differ between neurons: cosine distances weigh neurons by their rates, so it "
+    "changes although every neuron keeps its tuning. Where rate differs between sessions too, a change of geometry is "
+    "no evidence of new tuning."
+)
 _HEADS = (("between", "between"), ("within", "within"), ("change", "change"), ("chance", "null_mean"))
 
 
