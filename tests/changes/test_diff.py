@@ -177,3 +177,26 @@ def test_limits_and_verdicts():
     assert np.isnan(noise_limit([]))
     assert judge(0.3, np.nan, 0.2) == "changed"
     assert judge(np.nan, np.nan, 0.2) == "not estimable"
+
+
+def test_a_layer_whose_rows_are_all_equal_is_no_answer_but_a_reason(layers):
+    after = {**layers, "block.0": np.ones_like(layers["block.0"])}
+    found = shesha.diff(layers, after, np.repeat(["a", "b"], 60))
+    assert found["block.0"].verdict == "not estimable"
+    assert found["embeddings"].verdict == "unchanged"
+    assert any("block.0: " in note for note in found.notes)
+    alone = shesha.diff(layers["block.0"], after["block.0"])
+    assert alone.headline.startswith("No layer could be judged")
+
+
+def test_few_groups_leave_no_interval_and_say_so(layers, rng):
+    found = shesha.diff(layers, noisy(layers, rng, 0.3), groups=np.repeat([0, 1, 2], 40))
+    assert np.isnan(found["embeddings"].low)
+    assert found["embeddings"].verdict == "changed"
+    assert any("no interval: it takes at least 5 groups" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("name", ["labels", "groups", "blocks"])
+def test_one_label_per_row_is_asked_for(layers, name):
+    with pytest.raises(ValueError, match=f"{name} must have one label for each of the 120 rows, got shape"):
+        shesha.diff(layers, layers, **{name: ["a", "b"]})

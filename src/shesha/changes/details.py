@@ -12,34 +12,37 @@ from shesha.changes.structure import deal_folds, separation_change, structure_ch
 from shesha.inputs import validation as check
 from shesha.nulls.permutations import Design
 from shesha.results.changes.structure import ClassChange, SeparationChange, StructureChange
-from shesha.support.types import Index, Labels, Seed
+from shesha.support.types import Array, Index, Labels, Seed
 
 _MOST_CLASSES = 30
 _LEAST_ROWS = 5
 """Of a class: fewer have hardly a mean."""
-Details = tuple[StructureChange, tuple[ClassChange, ...], SeparationChange | None]
+Details = tuple[StructureChange | None, tuple[ClassChange, ...], SeparationChange | None]
 
 
 def what_changed(
-    layer: str, sides: Sides, rows: Index, known: dict[str, Any], *, beyond_noise: bool, seed: Seed
+    layer: str, sides: Sides, rows: Index, known: dict[str, Array], *, beyond_noise: bool, seed: Seed
 ) -> Details:
     """Return the kind of change, the classes that moved, and how well they are told apart.
 
-    Without labels only the first. Classes of fewer than five rows take no part; more than 30 classes are not compared.
+    Without labels only the first, and nothing where all rows are equal.
+    Classes of fewer than five rows take no part; more than 30 classes are not compared.
     """
     before, after = (side[layer].to_numpy.take_rows(rows) for side in (sides.before, sides.after))
-    groups = None if known.get("groups") is None else _codes(np.asarray(known["groups"])[rows])
+    groups = None if known.get("groups") is None else _codes(known["groups"][rows])
+    if any(np.ptp(side.rows, axis=0).max() == 0 for side in (before, after)):
+        return None, (), None
     structure = structure_change(layer, before, after, deal_folds(len(rows), groups, seed), beyond_noise=beyond_noise)
     if known.get("labels") is None:
         return structure, (), None
-    codes, names = check.labels(np.asarray(known["labels"])[rows], len(rows), "labels", min_classes=1)
+    codes, names = check.labels(known["labels"][rows], len(rows), "labels", min_classes=1)
     large = np.flatnonzero(np.bincount(codes) >= _LEAST_ROWS)
     if not 2 <= len(large) <= _MOST_CLASSES:
         return structure, (), None
     chosen = np.flatnonzero(np.isin(codes, large))
     before, after = (side.take_rows(chosen) for side in (before, after))
     codes = _codes(codes[chosen])
-    design = {name: np.asarray(known[name])[rows][chosen] for name in ("blocks",) if known.get(name) is not None}
+    design = {name: known[name][rows][chosen] for name in ("blocks",) if known.get(name) is not None}
     moved = class_changes(
         *(before, after, codes, [str(names[one]) for one in large]), design=cast(Design, design), seed=seed
     )

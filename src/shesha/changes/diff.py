@@ -15,10 +15,9 @@ from shesha.changes.layer_changes import LayerPair, layer_change
 from shesha.changes.layer_sources import Reader, Sides, read_sides
 from shesha.changes.moved_rows import METRIC, moved_rows
 from shesha.changes.noise_floor import NoiseFloor
-from shesha.changes.row_choice import draw_rows, find_usable_rows, label_rows, last_layer, name_rows
+from shesha.changes.row_choice import draw_rows, find_usable_rows, label_rows, last_layer, name_rows, per_row
 from shesha.comparison.evidence import Evidence
 from shesha.drift.drift_scores import Choice, choose_measures
-from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.nulls.permutations import Design
@@ -30,8 +29,8 @@ from shesha.support.types import Index, Seed
 
 MEASURES = ("RDM drift", "unbiased CKA")
 NEIGHBOURS = 10
-_PERMUTATIONS = 20
-"""The fewest that evidence is drawn with; none is used here."""
+_NO_LEVEL = 0.9
+"""Evidence is drawn for its subsets alone; its permutations, which few groups do not allow, go unused."""
 _MOVED = 50
 """Rows that are listed, of those that moved most."""
 
@@ -137,7 +136,7 @@ def diff(
     said = _check_texts(texts)
     sides = read_sides(before, after, again, also, Reader(said, encoding or {}, layer_axis))
     rows, notes = find_usable_rows(sides)
-    known = labels_in_order(sides.names, {"blocks": blocks, "groups": groups, "labels": labels})
+    known = per_row(sides, blocks=blocks, groups=groups, labels=labels)
     scored = draw_rows(rows, max_rows, seed)
     chosen = _choose(measures, k, len(scored))
     evidence = _evidence(scored, known, confidence, seed)
@@ -154,16 +153,25 @@ def diff(
         moved_rows(
             *(pair.before, pair.after, pair.unchanged, rows),
             name_rows(rows, sides, said),
-            label_rows(rows, known.get("labels"), sides.n_rows),
+            label_rows(rows, known.get("labels")),
             k=n_neighbours,
             most=_MOVED,
         ),
         *(layer, sides.n_rows, len(scored), floor.source, floor.count(), n_neighbours),
-        (*sides.notes, *notes),
+        (*sides.notes, *notes, *_reasons(layers.values())),
         number(seed),
         index_change(*last_layer(sides, rows, seed), k=n_neighbours, tolerance=loss, seed=seed) if index else None,
         *what_changed(layer, sides, scored, known, beyond_noise=layers[layer].is_beyond_noise, seed=seed),
     )
+
+
+def _reasons(layers: Iterable[LayerChange]) -> list[str]:
+    """Say once why layers have no value or no interval, and of which the first is one."""
+    found: dict[str, str] = {}
+    for one in layers:
+        if one.reason:
+            found.setdefault(one.reason, one.name)
+    return [f"{name}: {reason}." for reason, name in found.items()]
 
 
 def _check_names(names: tuple[str, str]) -> tuple[str, str]:
@@ -197,11 +205,8 @@ def _choose(measures: Choice | Iterable[Choice] | None, k: int | None, n_rows: i
 
 def _evidence(scored: Index, known: dict[str, Any], confidence: float, seed: Seed) -> Evidence:
     """Draw the subsets of the rows that intervals come from; they leave out whole groups."""
-    design = {}
-    for name in ("blocks", "groups"):
-        if known.get(name) is not None:
-            design[name] = np.asarray(known[name])[scored]
-    return Evidence.draw(len(scored), _PERMUTATIONS, 0.05, confidence, seed, design=cast(Design, design))
+    design = {name: known[name][scored] for name in ("blocks", "groups") if known.get(name) is not None}
+    return Evidence.draw(len(scored), 1, _NO_LEVEL, confidence, seed, design=cast(Design, design))
 
 
 def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:

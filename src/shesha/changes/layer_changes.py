@@ -38,9 +38,11 @@ def layer_change(pair: LayerPair, measures: Sequence[Measure], evidence: Evidenc
     noise = _noise(pair, measures)
     found = []
     for i, measure in enumerate(measures):
-        low, high = _interval(measure, pair, float(values[i]), evidence) if np.isfinite(values[i]) else (NAN, NAN)
+        low, high, note = NAN, NAN, reasons[i]
+        if np.isfinite(values[i]):
+            low, high, note = _interval(measure, pair, float(values[i]), evidence)
         most = float(np.nanmax(noise[:, i])) if np.isfinite(noise[:, i]).any() else NAN
-        found.append(MeasureChange(measure.name, float(values[i]), low, high, most, reasons[i]))
+        found.append(MeasureChange(measure.name, float(values[i]), low, high, most, note))
     limit = noise_limit(noise[:, 0].tolist())
     first = found[0]
     verdict = judge(first.change, first.low, limit)
@@ -54,21 +56,21 @@ def _noise(pair: LayerPair, measures: Sequence[Measure]) -> Matrix:
     return np.array(rows).reshape(-1, len(measures))
 
 
-def _interval(measure: Measure, pair: LayerPair, change: float, evidence: Evidence) -> tuple[float, float]:
-    """Return the interval of a drift: that of the measure, counted from the value of no change."""
+def _interval(measure: Measure, pair: LayerPair, change: float, evidence: Evidence) -> tuple[float, float, str]:
+    """Return the interval of a drift, that of the measure counted from the value of no change, or why there is none."""
     assert measure.self_value is not None
     if change == 0.0:
-        return 0.0, 0.0
+        return 0.0, 0.0, ""
     sides = pair.before, pair.after
     try:
         rows = list(evidence.score_subsets(Group((measure,), ((),)), [measure], sides))
-    except NotEstimable:
-        return NAN, NAN
+    except NotEstimable as reason:
+        return NAN, NAN, f"no interval: {reason}"
     on_subsets: Vector = np.array(rows)[:, 0]
     value = measure.self_value + change if measure.closer == "lower" else measure.self_value - change
     score = evidence.add_interval(make_score(measure, value, 0.0, ""), on_subsets)
     if not score.has_interval:
-        return NAN, NAN
+        return NAN, NAN, score.note
     if measure.closer == "lower":
-        return score.interval_low - measure.self_value, score.interval_high - measure.self_value
-    return measure.self_value - score.interval_high, measure.self_value - score.interval_low
+        return score.interval_low - measure.self_value, score.interval_high - measure.self_value, ""
+    return measure.self_value - score.interval_high, measure.self_value - score.interval_low, ""

@@ -9,6 +9,7 @@ import numpy as np
 from shesha.drift.noise_floor import row_movement
 from shesha.results.changes.diff import MovedRow
 from shesha.support.types import Index, Vector
+from shesha.support.warnings import NotEstimable
 from shesha.views import Neighbours, Representation
 
 METRIC = "cosine"
@@ -54,7 +55,11 @@ def moved_rows(
     k, most : int
         Neighbours, and rows to return.
     """
-    lost, movement = neighbours_lost(before, after, k), row_movement(before, after)
+    try:
+        lost, movement = neighbours_lost(before, after, k), row_movement(before, after)
+    except NotEstimable:
+        # Where all rows are equal no row is nearer than another; the layer's own reason says so.
+        return ()
     noise = np.full(len(lost), np.nan)
     for one, other in unchanged:
         noise = np.fmax(noise, neighbours_lost(one, other, k))

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from shesha.changes.layer_sources import Sides
+from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
 from shesha.support.seeds import spawn
-from shesha.support.types import Index, Seed
+from shesha.support.types import Array, Index, Seed
 from shesha.views import Representation
 
 _FEWEST = 10
@@ -52,14 +53,23 @@ def name_rows(rows: Index, sides: Sides, texts: Sequence[str] | None) -> list[st
     return [f"row {row}" for row in rows]
 
 
-def label_rows(rows: Index, labels: Any, n_rows: int) -> list[str]:
+def label_rows(rows: Index, labels: Array | None) -> list[str]:
     """Return the labels of the rows as text; empty without any."""
-    if labels is None:
-        return [""] * len(rows)
-    array = np.asarray(labels, dtype=object)
-    if array.shape != (n_rows,):
-        raise ValueError(f"labels must have one label for each of the {n_rows:,} rows, got shape {array.shape}")
-    return [str(array[row]) for row in rows]
+    return [""] * len(rows) if labels is None else [str(labels[row]) for row in rows]
+
+
+def per_row(sides: Sides, **given: Any) -> dict[str, Array]:
+    """Return what is given for each row, in the order of the rows; what is None is left out."""
+    there = {name: values for name, values in given.items() if values is not None}
+    found = {}
+    for name, values in labels_in_order(sides.names, there).items():
+        array = np.asarray(values)
+        if array.shape != (sides.n_rows,):
+            raise ValueError(
+                f"{name} must have one label for each of the {sides.n_rows:,} rows, got shape {array.shape}"
+            )
+        found[name] = array
+    return found
 
 
 def last_layer(

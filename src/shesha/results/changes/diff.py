@@ -36,6 +36,7 @@ class MeasureChange(Result):
     noise: float
     """The most that encodings of an unchanged model differ; NaN without any."""
     reason: str = ""
+    """Why there is no value, or no interval."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class LayerChange(Result):
 
     @property
     def reason(self) -> str:
-        """Why there is no value."""
+        """Why there is no value, or no interval."""
         return self.scores[0].reason if self.scores else ""
 
 
