@@ -171,6 +171,28 @@ def test_every_function_of_the_library_has_a_seeded_example() -> None:
     assert not missing
 
 
+def test_the_design_page_lists_the_rooms_in_their_order() -> None:
+    page = (SOURCE.parents[1] / "docs" / "design.md").read_text(encoding="utf-8")
+    rooms, order = re.findall(r"^```text\n(.*?)^```$", page.split("## The rooms")[1], re.MULTILINE | re.DOTALL)[:2]
+    listed = [set(line.split(", ")) for line in order.splitlines()]
+    assert listed == ORDER[:-1]
+    described = [
+        name for line in rooms.splitlines() if not line.startswith(" ") for name in line.split("  ")[0].split(", ")
+    ]
+    assert {name.rstrip("/") for name in described} == RANK.keys() - {"__main__"} | NAMESPACES - {"__init__"}
+    ranks = [RANK[name.rstrip("/")] for name in described if name not in NAMESPACES]
+    assert ranks == sorted(ranks)
+
+
+def test_the_files_that_pages_name_exist() -> None:
+    pages = [*(SOURCE.parents[1] / "docs").glob("*.md"), SOURCE.parents[1] / "CONTRIBUTING.md"]
+    known = [str(path.relative_to(SOURCE.parents[1])) for path in SOURCE.rglob("*.*")]
+    for page in pages:
+        for name in re.findall(r"`([a-z_]+(?:/[a-z_]+)+\.(?:py|c))`", page.read_text(encoding="utf-8")):
+            there = (SOURCE.parents[1] / name).exists() or any(path.endswith("/" + name) for path in known)
+            assert there, f"{page.name}: {name}"
+
+
 def named_in_the_walks() -> list[str]:
     page = (SOURCE.parents[1] / "docs" / "design.md").read_text(encoding="utf-8")
     walks = page.split("### Three walks")[1].split("### ")[0]
