@@ -116,6 +116,22 @@ def verdicts(draw: Draw, runs: int) -> Counter[str]:
     return found
 
 
+def class_rates(runs: int) -> str:
+    """Count classes that moved, and separations that changed, where noise knows no labels."""
+    families = pairs = tests = separations = 0
+    for run in range(runs):
+        rng = np.random.default_rng(run)
+        X = rng.standard_normal((60, 4)) @ rng.standard_normal((4, 10)) + 0.3 * rng.standard_normal((60, 10))
+        labels = rng.permutation(np.repeat(["a", "b", "c"], 20))
+        after = X + 0.3 * X.std() * rng.standard_normal(X.shape)
+        found = shesha.diff(X, after, labels, measures="unbiased CKA", seed=run, k=5)
+        families += min(one.p_adjusted for one in found.classes) <= 0.05
+        pairs += sum(one.p_value <= 0.05 for one in found.classes)
+        tests += len(found.classes)
+        separations += not found.separation.low <= 0 <= found.separation.high
+    return f"classes: {pairs} of {tests} pairs, {families} of {runs} models; separation: {separations} of {runs}"
+
+
 def main(runs: int = 200) -> None:
     """Print a line per case."""
     warnings.simplefilter("ignore")
@@ -126,6 +142,7 @@ def main(runs: int = 200) -> None:
             beyond = found["changed"] + found["replaced"]
             said = f", replaced {found['replaced']}" if found["replaced"] else ""
             print(f"| {name} | {beyond} of {runs}{said} |", flush=True)
+    print(class_rates(runs))
 
 
 if __name__ == "__main__":

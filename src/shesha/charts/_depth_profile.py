@@ -32,7 +32,7 @@ def depth_profile(
     names : sequence of str
         Layers, from the first to the last.
     changes : sequence of float
-        One each; no change at all is drawn at the lower edge.
+        One each; no change at all is a triangle at the lower edge.
     ends : pair of sequences of float
         Lower and upper ends of the intervals, NaN where there are none.
     limits : sequence of float
@@ -51,12 +51,15 @@ def depth_profile(
     floor = _floor(changes, limits)
     value, low, high, limit = (np.maximum(np.asarray(part, dtype=float), floor) for part in (changes, *ends, limits))
     spread = np.abs(np.nan_to_num(np.vstack([value - low, high - value])))
-    beyond = low > limit
+    beyond, none = low > limit, np.asarray(changes, dtype=float) <= _LEAST
     ax.errorbar(places, value, yerr=spread, color="#b9c7d6", ecolor=OBSERVED, capsize=2, linewidth=1, zorder=2)
     ax.scatter(places[beyond], value[beyond], color=OBSERVED, zorder=3, label="beyond noise")
+    open_dots = ~beyond & ~none
     ax.scatter(
-        places[~beyond], value[~beyond], facecolor="white", edgecolor=OBSERVED, zorder=3, label="not beyond noise"
+        places[open_dots], value[open_dots], facecolor="white", edgecolor=OBSERVED, zorder=3, label="not beyond noise"
     )
+    if none.any():
+        ax.scatter(places[none], value[none], facecolor="white", edgecolor=OBSERVED, marker="v", label="no change")
     if np.isfinite(limit).any():
         ax.plot(places, limit, color=EXPECTED, linestyle="--", linewidth=1.2, marker="_", label="noise may reach")
     ax.set_yscale("log")
@@ -64,7 +67,7 @@ def depth_profile(
     ax.set_xticks(places[::step], [shorten(name, 24) for name in names[::step]], rotation=30, ha="right")
     ax.set_ylabel(literal(f"{label} (0: the same)"))
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
+    ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
     return ax
 
 

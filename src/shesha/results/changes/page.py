@@ -85,7 +85,9 @@ def _classes(found: Diff) -> Table:
         Column("change", tuple(f"{one.change:+.3f}" for one in found.classes)),
         Column("p", tuple(number(one.p_value) for one in found.classes)),
         Column("corrected p", tuple(number(one.p_adjusted) for one in found.classes)),
-        Column("", tuple(one.in_words if one.p_adjusted <= LEVEL else "no change" for one in found.classes), "<"),
+        Column(
+            "verdict", tuple(one.in_words if one.p_adjusted <= LEVEL else "no change" for one in found.classes), "<"
+        ),
     )
     names = tuple(one.first if one.first == one.second else f"{one.first}, {one.second}" for one in found.classes)
     return Table(names, (columns,), "Classes", "classes")
@@ -105,7 +107,7 @@ def _index(found: Diff) -> tuple[Section, ...]:
         Column(f"recall@{found.index.k}", tuple(number(one.recall) for one in recalls)),
         Column("low", tuple(number(one.low) for one in recalls)),
         Column("high", tuple(number(one.high) for one in recalls)),
-        Column("", tuple(one.reason for one in recalls), "<"),
+        Column("note", tuple(one.reason for one in recalls), "<"),
     )
     table = Table(tuple(one.way for one in recalls), (columns,), "New queries among old vectors", "queries")
     return (Section("May the index be kept?", (table,), _INDEX.format(found.index.k, f"{found.index.n_rows:,}")),)
