@@ -195,6 +195,14 @@ def test_dependent_rows_are_told_unless_a_design_was_given(arrays):
         compare_all(series, "CKA", calibrate=True, n_permutations=19)
 
 
+def test_measures_that_chance_saturates_are_told():
+    rng = np.random.default_rng(6)
+    arrays = {name: rng.standard_normal((20, 40_000)) for name in "ab"}
+    with pytest.warns(CalibrationWarning, match="saturated: by chance CKA reaches the best value for a and b"):
+        found = compare_all(arrays, "CKA", calibrate=True, n_permutations=19)
+    assert "the pair is not above chance at 0.05" in str(found)
+
+
 BAD = {
     "design": ({"shift": True}, "calibrate must be True with shift, got False"),
     "confidence": ({"confidence": 0.9}, "calibrate must be True with confidence, got False and 0.9"),
@@ -207,6 +215,11 @@ BAD = {
     "short labels": ({"calibrate": True, "blocks": [1, 2]}, "blocks must"),
     "level": ({"calibrate": True, "alpha": 2.0}, "alpha must"),
 }
+
+
+def test_calibrate_is_true_or_false(arrays):
+    with pytest.raises(TypeError, match="calibrate must be True or False, got 'yes'"):
+        compare_all(arrays, "CKA", calibrate="yes")
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -11,6 +11,7 @@ from shesha.calibration.dependence_warnings import warn_of_dependence
 from shesha.comparison._intervals import interval
 from shesha.comparison.evidence import Evidence, correct_p_values
 from shesha.comparison.index import Known
+from shesha.doubting.pair_doubts import saturated_measures
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures import Measure
@@ -20,6 +21,7 @@ from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import PairScore
 from shesha.runs import FOLLOWED, version_of_code
 from shesha.support.types import Vector
+from shesha.support.warnings import CalibrationWarning, warn
 
 
 def calibrated_code() -> list[Any]:
@@ -58,6 +60,7 @@ class Calibration:
                 if one.score.measure == measure.name:
                     family.append(one)
             found += correct_p_values(family, draws)
+        _warn_of_saturation(found)
         return found
 
 
@@ -90,3 +93,18 @@ def build_request(design: Design, n_permutations: int, alpha: float, confidence:
     if confidence is not None:
         check.fraction(confidence, "confidence", closed=False)
     return Request(n_permutations, float(alpha), confidence, design, seed)
+
+
+def _warn_of_saturation(scores: Sequence[PairScore]) -> None:
+    """Warn of measures that chance brings to their best value, and name a pair for which it does."""
+    told: set[str] = set()
+    for one in scores:
+        score = one.score
+        far, best = (score.low, score.high) if score.closer == "higher" else (score.high, score.low)
+        if score.measure not in told and saturated_measures({score.measure: (score.null_mean, far, best)}):
+            told.add(score.measure)
+            warn(
+                f"saturated: by chance {score.measure} reaches the best value for {one.first} and {one.second}: "
+                "whatever is compared looks alike. Use more rows, fewer features, or another measure",
+                CalibrationWarning,
+            )

@@ -15,6 +15,7 @@ from shesha.comparison._joint_calibration import Request, build_request
 from shesha.comparison._stored_runs import Run
 from shesha.comparison.compare import collect, require_calibrate, require_same_rows, seed_measures
 from shesha.comparison.index import Files
+from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice
 from shesha.nulls.permutations import Design
@@ -159,7 +160,7 @@ def _request(
     design: Design, n_permutations: int, alpha: float, confidence: float | None, seed: int, *, calibrate: bool
 ) -> Request | None:
     """Return what is to be added to each score, or refuse what takes calibration where there is none."""
-    if calibrate:
+    if check.boolean(calibrate, "calibrate"):
         return build_request(design, n_permutations, alpha, confidence, seed)
     if confidence is not None:
         raise ValueError(f"calibrate must be True with confidence, got False and {confidence!r}")

@@ -48,8 +48,9 @@ def above_chance(found: PairwiseComparison, measure: str) -> str:
     above = sum(reaches_level(one.corrected_p_value, found.alpha) for one in tested)
     if not tested:
         return "no chance level for any pair"
-    pairs = f"{len(tested)} pair{'s' * (len(tested) != 1)}"
-    return f"{above} of {pairs} above chance at {found.alpha:g}, corrected for their number"
+    if len(tested) == 1:
+        return f"the pair is{'' if above else ' not'} above chance at {found.alpha:g}"
+    return f"{above} of {len(tested)} pairs above chance at {found.alpha:g}, corrected for their number"
 
 
 def pair_metrics(found: PairwiseComparison) -> list[Metric]:

@@ -205,7 +205,7 @@ class PairwiseComparison(_Tabled, Result):
             ]
         if self.exchanged:
             notes = Counter(pair.score.note for pair in self.scores if pair.score.note)
-            parts += ["\n".join(f"{note} ({n} scores)" for note, n in notes.items())] if notes else []
+            parts += ["\n".join(f"{note} ({n} score{'s' * (n != 1)})" for note, n in notes.items())] if notes else []
             parts.append("\n".join(note_lines()))
             parts += [f"Exchanged: {self.exchanged}."] if self.exchanged != "all rows" else []
         if self.interrupted:
