@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -200,3 +201,12 @@ def test_few_groups_leave_no_interval_and_say_so(layers, rng):
 def test_one_label_per_row_is_asked_for(layers, name):
     with pytest.raises(ValueError, match=f"{name} must have one label for each of the 120 rows, got shape"):
         shesha.diff(layers, layers, **{name: ["a", "b"]})
+
+
+def test_rows_that_moved_are_looked_for_among_some_of_very_many(monkeypatch, layers):
+    monkeypatch.setattr(sys.modules["shesha.changes.diff"], "_LOOKED_AT", 60)
+    moved = {name: np.vstack([X[:60], -X[60:]]) for name, X in layers.items()}
+    found = shesha.diff(layers, moved)
+    assert "among 60 of 120" in found.notes[0]
+    assert found.rows["row"].between(0, 119).all()
+    assert found.rows["row"].max() > 60

@@ -31,6 +31,8 @@ MEASURES = ("RDM drift", "unbiased CKA")
 NEIGHBOURS = 10
 _NO_LEVEL = 0.9
 """Evidence is drawn for its subsets alone; its permutations, which few groups do not allow, go unused."""
+_LOOKED_AT = 5000
+"""Rows among which those are looked for that moved: the work grows with their square."""
 _MOVED = 50
 """Rows that are listed, of those that moved most."""
 
@@ -103,7 +105,7 @@ def diff(
         Loss of recall that is accepted, beside re-encodings of the unchanged model.
     max_rows : int or None
         Changes and intervals are those of so many rows, drawn at random; None: all. Rows that moved are looked for
-        among all.
+        among all, or 5,000 of them.
     confidence : float
         Of the intervals.
     seed : int, Generator or None
@@ -146,14 +148,17 @@ def diff(
         for name in track(list(sides.others), len(sides.others), "layers")
     }
     layer = _layer_to_look_at(list(layers.values()))
-    n_neighbours = _n_neighbours(k, len(rows))
-    pair = _layer_pair(layer, sides, rows)
+    looked_at = draw_rows(rows, _LOOKED_AT, seed)
+    if len(looked_at) < len(rows):
+        notes.append(f"Rows that moved were looked for among {len(looked_at):,} of {len(rows):,}, drawn at random.")
+    n_neighbours = _n_neighbours(k, len(looked_at))
+    pair = _layer_pair(layer, sides, looked_at)
     return Diff(
         *(first, second, layers),
         moved_rows(
-            *(pair.before, pair.after, pair.unchanged, rows),
-            name_rows(rows, sides, said),
-            label_rows(rows, known.get("labels")),
+            *(pair.before, pair.after, pair.unchanged, looked_at),
+            name_rows(looked_at, sides, said),
+            label_rows(looked_at, known.get("labels")),
             k=n_neighbours,
             most=_MOVED,
         ),
