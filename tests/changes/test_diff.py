@@ -124,6 +124,8 @@ def test_it_prints_the_answer_first_on_one_screen(rng):
     layers = {f"block.{i}": rng.standard_normal((60, 6)) for i in range(40)}
     after = {name: X + (i > 20) * rng.standard_normal(X.shape) * 0.3 for i, (name, X) in enumerate(layers.items())}
     found = shesha.diff(layers, after)
+    full = shesha.diff(layers, after, np.repeat(["a", "b", "c"], 20), index=True)
+    assert len(str(full).split("\n")) <= 30
     lines = str(found).split("\n")
     assert len(lines) <= 30
     assert lines[0].startswith("19 of 40 layers changed, beyond noise, from block.21 on")

@@ -94,3 +94,14 @@ def test_many_labels_and_small_classes_take_no_part(rows):
     found = shesha.diff(rows, 2 * rows, labels, max_rows=None)
     assert {one.first for one in found.classes} == {"a", "b"}
     assert shesha.diff(rows, 2 * rows, ["one"] * 300, max_rows=None).classes == ()
+
+
+def test_the_class_that_lost_its_surroundings_is_named(rows, rng):
+    labels = np.repeat(["kept", "lost", "other"], 100)
+    after = rows.copy()
+    after[100:200] = rng.permutation(after[100:200])
+    found = shesha.diff(rows, after, labels)
+    assert next(iter(found.lost_by_class)) == "lost"
+    assert found.lost_by_class["lost"] > 0.8
+    assert "by class: lost" in str(found)
+    assert shesha.diff(rows, after).lost_by_class == {}

@@ -13,7 +13,7 @@ from shesha.changes.details import what_changed
 from shesha.changes.index_recall import index_change
 from shesha.changes.layer_changes import LayerPair, layer_change
 from shesha.changes.layer_sources import Reader, Sides, read_sides
-from shesha.changes.moved_rows import METRIC, moved_rows
+from shesha.changes.moved_rows import METRIC, losses_by_class, moved_rows
 from shesha.changes.noise_floor import NoiseFloor
 from shesha.changes.row_choice import draw_rows, find_usable_rows, label_rows, last_layer, name_rows, per_row
 from shesha.comparison.evidence import Evidence
@@ -153,12 +153,13 @@ def diff(
         notes.append(f"Rows that moved were looked for among {len(looked_at):,} of {len(rows):,}, drawn at random.")
     n_neighbours = _n_neighbours(k, len(looked_at))
     pair = _layer_pair(layer, sides, looked_at)
+    row_labels = label_rows(looked_at, known.get("labels"))
     return Diff(
         *(first, second, layers),
         moved_rows(
             *(pair.before, pair.after, pair.unchanged, looked_at),
             name_rows(looked_at, sides, said),
-            label_rows(looked_at, known.get("labels")),
+            row_labels,
             k=n_neighbours,
             most=_MOVED,
         ),
@@ -167,6 +168,7 @@ def diff(
         number(seed),
         index_change(*last_layer(sides, rows, seed), k=n_neighbours, tolerance=loss, seed=seed) if index else None,
         *what_changed(layer, sides, scored, known, beyond_noise=layers[layer].is_beyond_noise, seed=seed),
+        losses_by_class(pair.before, pair.after, row_labels, n_neighbours),
     )
 
 

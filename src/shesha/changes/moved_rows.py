@@ -72,3 +72,21 @@ def moved_rows(
         for i in order.tolist()
         if lost[i] > 0
     )
+
+
+def losses_by_class(
+    before: Representation, after: Representation, labels: Sequence[str], k: int, most: int = 30
+) -> dict[str, float]:
+    """Return the mean share of neighbours that the rows of each class lost, the largest first.
+
+    Empty without classes, and where there are more than `most`.
+    """
+    names, codes = np.unique(np.asarray(labels), return_inverse=True)
+    if not 2 <= len(names) <= most:
+        return {}
+    try:
+        lost = neighbours_lost(before, after, k)
+    except NotEstimable:
+        return {}
+    means = np.bincount(codes, lost) / np.bincount(codes)
+    return {str(names[i]): float(means[i]) for i in np.argsort(-means, kind="stable").tolist()}

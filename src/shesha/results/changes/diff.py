@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from shesha.report import Page
@@ -123,6 +123,8 @@ class Diff(Result):
     """Pairs of classes in `moved_layer`, those that moved most surely first."""
     separation: SeparationChange | None = None
     """How well the classes are told apart, held out."""
+    lost_by_class: dict[str, float] = field(default_factory=dict)
+    """Mean share of nearest neighbours that the rows of each class lost in `moved_layer`, the largest first."""
 
     def __iter__(self) -> Iterator[LayerChange]:
         """Go through the layers."""

@@ -132,7 +132,11 @@ def _moved(found: Diff) -> tuple[Section, ...]:
         Column("moved", tuple(number(one.movement) for one in found.moved)),
     )
     table = Table(tuple(one.name for one in found.moved), (columns,), f"In {found.moved_layer}", "row")
-    return (Section("Rows that moved most", (table,), _MOVED.format(found.k)),)
+    parts: list[Part] = [table]
+    if found.lost_by_class:
+        lost = Column("neighbours lost", tuple(f"{one:.0%}" for one in found.lost_by_class.values()))
+        parts.insert(0, Table(tuple(found.lost_by_class), ((lost,),), "By class", "class"))
+    return (Section("Rows that moved most", tuple(parts), _MOVED.format(found.k)),)
 
 
 _MOVED = (

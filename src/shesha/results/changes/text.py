@@ -57,6 +57,11 @@ def _what_changed(found: Diff, width: int) -> list[str]:
     more = f"; {len(moved) - _PAIRS} more" if len(moved) > _PAIRS else ""
     if found.classes:
         said.append(f"Classes: {told}{more}." if moved else "Classes: none moved beyond shuffled labels.")
+    if found.lost_by_class and found.moved:
+        first = ", ".join(f"{short(name, 24)} {lost:.0%}" for name, lost in list(found.lost_by_class.items())[:_PAIRS])
+        others = len(found.lost_by_class) - _PAIRS
+        rest = f", and {others} more" if others > 0 else ""
+        said.append(f"Neighbours lost by class: {first}{rest}.")
     if found.separation is not None:
         said.append(f"Task: {found.separation.in_words}.")
     return ["", *(line for one in said for line in wrap(one, width))] if said else []
