@@ -12,6 +12,7 @@ import shesha
 from shesha import doubts
 from shesha.doubting.partial_scores import Explained, functions
 from shesha.doubting.target_score import Headline
+from shesha.nulls.dependence import dependence
 
 N, D = 120, 24
 
@@ -215,6 +216,46 @@ def test_doubts_print_convert_and_travel():
     with pytest.raises(KeyError, match="name must be one of few coordinates, got 'order'"):
         found["order"]
     assert str(doubts(low_rank(np.random.default_rng(0)))) == f"no doubt found in {N} rows"
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation", "euclidean"])
+@pytest.mark.parametrize("n_distinct", [1, 2, 3])
+def test_rows_that_hardly_differ_are_not_called_free_of_doubt(metric, n_distinct):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_distinct, 8))[rng.integers(0, n_distinct, 50)]
+    found = doubts(X, metric=metric)
+    assert f"only {n_distinct} of the 50 rows looked at differ" in found.reason
+    assert found.reason in " ".join(str(found).split())
+
+
+@pytest.mark.parametrize("X", [np.zeros((50, 8)), np.eye(8), np.random.default_rng(0).standard_normal((50, 3))])
+def test_data_that_are_too_small_are_not_called_free_of_doubt(X):
+    found = doubts(X)
+    assert len(found) == 0
+    assert " ".join(str(found).split()).startswith("No doubts could be looked for: they need at least 12 rows with a")
+
+
+def alternating(n, strength, rng, d=16):
+    return (-1.0) ** np.arange(n)[:, None] * strength * rng.standard_normal((1, d)) + rng.standard_normal((n, d))
+
+
+@pytest.mark.parametrize("n", [60, 300, 1000])
+def test_a_condition_that_alternates_is_told(n):
+    rng = np.random.default_rng(n)
+    found = [doubts(alternating(n, 1.0, rng)) for _ in range(5)]
+    assert all("alternating order" in one and "order" not in one for one in found)
+    X = alternating(n, 1.0, rng)
+    assert "alternating order" not in doubts(X, order=False)
+    # Classes in turn explain their own order.
+    assert "alternating order" not in doubts(X, np.arange(n) % 2)
+
+
+def test_a_condition_that_both_of_a_pair_alternate_with_is_warned_of():
+    rng = np.random.default_rng(0)
+    X, Y = alternating(80, 1.0, rng), alternating(80, 1.0, rng)
+    with pytest.warns(shesha.CalibrationWarning, match="every other row is alike"):
+        shesha.calibrate(X, Y, "RSA", n_permutations=19)
+    assert not dependence(X, rng.standard_normal((80, 16))).is_dependent
 
 
 def test_what_a_quantity_explains_is_a_partial_correlation():

@@ -96,6 +96,23 @@ def test_clean_pairs_raise_nothing():
         assert shesha.compare(X, Y, ["CKA", "RSA", "Jaccard", "CCA", "SVCCA"]).doubts.names == ()
 
 
+def test_cka_that_is_mostly_chance_is_told():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((2, 30, 512))
+    found = shesha.compare(X, Y, ["CKA"])
+    doubt = found.doubts["width"]
+    assert doubt.effect == pytest.approx(np.mean([cka(X, Y[rng.permutation(30)]) for _ in range(300)]), abs=0.002)
+    assert f"unbiased CKA is {shesha.measures.unbiased_cka(X, Y):.2f}" in doubt.text
+    assert "width" not in shesha.compare(X, Y, ["unbiased CKA"]).doubts
+
+
+def test_cka_of_many_rows_is_not_doubted_for_its_width():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((2, 300, 10))
+    assert "width" not in shesha.compare(X, Y, ["CKA"]).doubts
+    assert "width" not in shesha.compare(X, X + Y, ["CKA"]).doubts
+
+
 def test_of_distances_nothing_is_doubted():
     rng = np.random.default_rng(0)
     D = [shesha.compute_rdm(rng.standard_normal((20, 8))) for _ in range(2)]

@@ -11,7 +11,7 @@ import numpy as np
 from shesha.calibration.subject import Subject, prepare
 from shesha.doubting import find_pair_doubts
 from shesha.doubting.cluster_doubts import of_cluster
-from shesha.doubting.pair_doubts import few_rows_doubt, saturated_measures, saturation
+from shesha.doubting.pair_doubts import few_rows_doubt, saturated_measures, saturation, width
 from shesha.measures import as_measure
 from shesha.measures.registry import Choice
 from shesha.measures.user_functions import PlainMeasure
@@ -19,9 +19,9 @@ from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Dependence, Doubts
 from shesha.support.types import Index, Seed
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
-from shesha.views import Adjusted, Representation
+from shesha.views import Adjusted, Gram, Representation
 
-_TOLD_BEFORE = ("order", "duplicates")
+_TOLD_BEFORE = ("order", "alternating order", "duplicates")
 """Dependent rows have warnings of their own, which know the design."""
 _OF_ROWS = ("few rows", "rare cluster")
 """Doubts that name rows without which a score is another."""
@@ -44,6 +44,24 @@ def add_saturation(
     widths = tuple(0 if side.has_distances_only else int(np.prod(side.shape[1:])) for side in sides)
     found = saturation(saturated_measures(chance), sides[0].n_rows, widths)
     return doubts if found is None else replace(doubts, found=(found, *doubts.found))
+
+
+def add_width(doubts: Doubts, sides: Sequence[Representation], cka: float | None) -> Doubts:
+    """Add the doubt that most of CKA is chance, which the mean over all permutations tells exactly."""
+    if cka is None or not np.isfinite(cka) or any(side.has_distances_only or len(side.shape) > 2 for side in sides):
+        return doubts
+    chance = sides[0].view(Gram).mean_inner(sides[1].view(Gram))
+
+    def unbiased() -> float:
+        try:
+            return sides[0].view(Gram, unbiased=True).inner(sides[1].view(Gram, unbiased=True))
+        except NotEstimable:
+            return float("nan")
+
+    found = width(cka, chance, unbiased, sides[0].n_rows, tuple(side.shape[1] for side in sides))
+    if found is None:
+        return doubts
+    return replace(doubts, found=tuple(sorted((found, *doubts.found), key=lambda one: -one.effect)))
 
 
 def replace_row_effects(

@@ -8,7 +8,7 @@ from typing import Any, cast
 from numpy.typing import ArrayLike
 
 from shesha.calibration.dependence_warnings import warn_of_dependence
-from shesha.calibration.pair_doubts import add_saturation, doubts_of_pair, warn_of_doubts
+from shesha.calibration.pair_doubts import add_saturation, add_width, doubts_of_pair, warn_of_doubts
 from shesha.calibration.subject import covariate_design
 from shesha.comparison import _calibrated as calibrated
 from shesha.comparison import engine as engine
@@ -157,6 +157,8 @@ def compare(
     if calibrate:
         doubts = _add_saturation(doubts, list(sources.values()), scores)
         warn_of_doubts(doubts)
+    elif "CKA" in scores:
+        doubts = add_width(doubts, list(sources.values()), scores["CKA"].value)
     if repeated is not None and not interrupted:
         interrupted = _add_ceilings(repeated, work, scores)
     return Comparison(

@@ -43,18 +43,19 @@ def marked_functions() -> list[Asks]:
     return [one.asks for one in _marked.values()]
 
 
-def raise_doubts(subject: Subject, *, only_cheap: bool = False) -> tuple[Doubt, ...]:
-    """All doubts that a subject raises, the largest effect first."""
+def raise_doubts(subject: Subject, *, only_cheap: bool = False) -> tuple[tuple[Doubt, ...], str]:
+    """All doubts that a subject raises, the largest effect first, and why some could not be looked for."""
     kind = "pair" if subject.is_pair else "rows"
-    found = []
+    found, reason = [], ""
     for one in _marked.values():
         if one.of not in (kind, "both") or (only_cheap and not one.cheap):
             continue
         try:
             answer = one.asks(subject)
-        except NotEstimable:
-            # What the data cannot give cannot be doubted either: the score itself says why.
+        except NotEstimable as cause:
+            # What the data cannot give cannot be doubted either.
+            reason = str(cause)
             continue
         if answer is not None:
             found.append(answer)
-    return tuple(sorted(found, key=lambda answer: -answer.effect))
+    return tuple(sorted(found, key=lambda answer: -answer.effect)), reason

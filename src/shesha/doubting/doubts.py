@@ -19,6 +19,7 @@ from shesha.views import Rdm, Representation, Rows, rows_or_distances
 
 _FEWEST = 12
 """Rows below which nothing can be told."""
+_FEWEST_FEATURES = 4
 
 
 def doubts(
@@ -59,7 +60,8 @@ def doubts(
     Returns
     -------
     Doubts
-        What could change the conclusion most first; each with `name`, `effect`, `p_value`, `text` and `advice`.
+        What could change the conclusion most first; each with `name`, `effect`, `p_value`, `text` and `advice`. Where
+        the data are too small or too much alike to look for some or all, `reason` says so.
 
     Raises
     ------
@@ -123,11 +125,11 @@ def find_doubts(
 ) -> Doubts:
     """Look for doubts about finite rows that all have a direction; `dependence` may be known already, `numbers` are
     those of the rows where some were left out."""
-    if len(source) < _FEWEST or source.shape[1] < 4:
-        return Doubts((), n_looked_at=len(source))
+    if len(source) < _FEWEST or source.shape[1] < _FEWEST_FEATURES:
+        return Doubts((), n_looked_at=len(source), reason=_too_small(source.shape))
     given: dict[str, Any] = {} if dependence is None else {"dependence": dependence}
     subject = Subject((source,), metric, classes, known or {}, design or {}, order, seed, given, numbers)
-    return Doubts(raise_doubts(subject), "feature_split", subject.value, len(subject.places))
+    return _ask(subject, "feature_split", only_cheap=False)
 
 
 def find_pair_doubts(
@@ -139,17 +141,31 @@ def find_pair_doubts(
 ) -> Doubts:
     """Look for doubts about two representations of the same rows; of distances nothing can be told."""
     if any(side.has_distances_only for side in sides):
-        return Doubts(())
+        return Doubts((), reason="distances between rows have no features to look at")
     sources = [Rows(side.to_numpy.rows.reshape(side.n_rows, -1)) for side in sides]
     bad = np.unique(np.concatenate([_find_undirected(source, "cosine") for source in sources]))
     kept = np.setdiff1d(np.arange(len(sources[0])), bad)
     if len(kept) < _FEWEST:
-        return Doubts((), n_looked_at=len(kept))
+        return Doubts((), n_looked_at=len(kept), reason=_too_small((len(kept), None)))
     used = sources if not len(bad) else [source.take(kept) for source in sources]
     looked = dependence if order else Dependence(len(kept), 1.0, 0.5, 0.0)
     given = {} if looked is None else {"dependence": looked}
     subject = Subject(tuple(used), "cosine", ordered=order, given=given, numbers=kept)
-    return Doubts(raise_doubts(subject, only_cheap=only_cheap), "RSA", subject.value, len(subject.places))
+    return _ask(subject, "RSA", only_cheap=only_cheap)
+
+
+def _ask(subject: Subject, headline: str, *, only_cheap: bool) -> Doubts:
+    found, reason = raise_doubts(subject, only_cheap=only_cheap)
+    if subject.n_distinct < _FEWEST:
+        reason = f"only {subject.n_distinct} of the {len(subject.places):,} rows looked at differ"
+    return Doubts(found, headline, subject.value, len(subject.places), reason)
+
+
+def _too_small(shape: tuple[int, int | None]) -> str:
+    """Why nothing can be told of so few rows, or features where these count."""
+    n, d = shape
+    needed, given = ("", "") if d is None else (f" and {_FEWEST_FEATURES} features", f" of {d:,} features")
+    return f"they need at least {_FEWEST} rows with a direction{needed}, got {n:,} rows{given}"
 
 
 def check_known_quantities(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from shesha.results import Doubt
 
 _MOVED = 0.2
 """Change of CKA that makes a row worth naming."""
+_MOSTLY, _LEAST_CHANCE = 0.5, 0.1
+"""Share of CKA that chance makes, and its size, from which on the value misleads."""
 _SATURATED = 0.02
 """A null whose mean is so close to the best value, in units of the distance from the worst, leaves no room."""
 
@@ -50,6 +52,21 @@ def few_rows_doubt(measure: str, rows: tuple[int, ...], whole: float, without: f
     unbiased = " or unbiased CKA" if len(rows) == 1 else ""
     advice = f"Look at {it}; leave {it} out, or use ranks (RSA, neighbours){unbiased}"
     return Doubt("few rows", min(1.0, effect), None, text, advice, rows)
+
+
+def width(
+    value: float, chance: float, unbiased: Callable[[], float], n_rows: int, widths: tuple[int, ...]
+) -> Doubt | None:
+    """Most of CKA is what rows matched at random reach on average, as with many features for the rows."""
+    if not chance >= max(_LEAST_CHANCE, _MOSTLY * value):
+        return None
+    sizes = " and ".join(f"{d:,}" for d in widths)
+    text = (
+        f"rows matched at random reach a CKA of {chance:.2f} on average, for {n_rows:,} rows of {sizes} features; here "
+        f"it is {value:.2f}, and unbiased CKA is {unbiased():.2f}"
+    )
+    advice = "Report unbiased CKA, or CKA beside its chance level (calibrate=True), or use more rows"
+    return Doubt("width", min(1.0, chance), None, text, advice)
 
 
 def saturation(names: Sequence[str], n_rows: int, widths: tuple[int, ...]) -> Doubt | None:

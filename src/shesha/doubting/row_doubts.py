@@ -45,6 +45,12 @@ _ORDER_ADVICE = (
 )
 
 
+_ALTERNATION_ADVICE = (
+    "Pass what alternates (the condition, the parity of the row) as within=, or as covariates=. Rows that were only "
+    "interleaved can be shuffled, the same way everywhere"
+)
+
+
 @doubt("order", of="both", cheap=True)
 def order(subject: Subject) -> Doubt | None:
     """Neighbours in the order given are closer than random rows."""
@@ -79,6 +85,32 @@ def _rotate_stretches(subject: Subject, step: int) -> Index:
     ends = np.cumsum([0, *(len(window) for window in subject.windows)])
     parts = [np.roll(np.arange(start, stop), -step) for start, stop in pairwise(ends)]
     return np.concatenate(parts)
+
+
+@doubt("alternating order", of="both", cheap=True)
+def alternating_order(subject: Subject) -> Doubt | None:
+    """Every other row is alike: a condition that alternates, or two interleaved batches."""
+    found = subject.dependence
+    classes = subject.classes_here
+    if not subject.ordered or not found.has_alternation or (classes is not None and _classes_alternate(subject)):
+        return None
+    headline, steps = subject.headline, [_rotate_stretches(subject, step) for step in (2, -2)]
+    kept = float(np.clip(headline.permuted_scores(steps).mean(), -1.0, 1.0))
+    text = (
+        f"neighbouring rows are farther apart than random ones, and every other row is closer; exchanged with the row "
+        f"after the next, a row keeps {kept:.2f} of the {headline.name} of {headline.value:.2f}"
+    )
+    return Doubt("alternating order", max(0.0, kept), found.alternation_p_value, text, _ALTERNATION_ADVICE)
+
+
+def _classes_alternate(subject: Subject) -> bool:
+    """Whether neighbours are of different classes more often than in random orders: that explains the alternation."""
+    classes = subject.classes_here
+    assert classes is not None
+    first, second = pairs_of_places(subject.windows)
+    rng = subject.generator
+    orders = [np.arange(len(classes)), *(rng.permutation(len(classes)) for _ in range(_N_ORDERS))]
+    return p_of_first(np.array([np.mean(classes[one][first] != classes[one][second]) for one in orders])) <= LEVEL
 
 
 @doubt("duplicates", of="both", cheap=True)

@@ -72,6 +72,11 @@ class Subject:
         return tuple(self.read(at, self.places) for at in range(len(self.sides)))
 
     @cached_property
+    def n_distinct(self) -> int:
+        """How many of the rows that are looked at differ, on the side where fewer do."""
+        return min(len({row.tobytes() for row in sample}) for sample in self.samples)
+
+    @cached_property
     def units(self) -> tuple[float, ...]:
         """A power of two near the largest number of each side: squares of what is divided by it stay within range."""
         largest = [

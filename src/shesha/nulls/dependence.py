@@ -15,6 +15,7 @@ from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls.exchange import Exchange
 from shesha.nulls.periodicity import find_period
 from shesha.results import Dependence
+from shesha.results.audit.dependence import LEVEL
 from shesha.support.types import Index, Matrix, Vector
 
 FEWEST_ROWS = 12
@@ -101,6 +102,7 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
         discrete,
         min(_persistence(_gram(side, _spread(n))) for side in sides),
         find_period(*sides),
+        max(_alternation(one, p_near, windows) for one, (p_near, _) in zip(squared, neighbours, strict=True)),
     )
 
 
@@ -212,11 +214,17 @@ def _squared_distances(gram: Matrix) -> Matrix:
     return found
 
 
-def _neighbours(squared: Matrix, windows: list[Index]) -> tuple[float, float]:
-    """p-value and mean rank of the distances between neighbours."""
+def _alternation(squared: Matrix, p_near: float, windows: list[Index]) -> float:
+    """p-value of neighbours being farther apart than random rows, and every other row closer."""
+    farther = 1.0 - p_near
+    return farther if farther > LEVEL else max(farther, _neighbours(squared, windows, lag=2)[0])
+
+
+def _neighbours(squared: Matrix, windows: list[Index], lag: int = 1) -> tuple[float, float]:
+    """p-value and mean rank of the distances between neighbours, or of rows so far apart in the order."""
     rng = np.random.default_rng(0)
     n = len(squared)
-    first, second = pairs_of_places(windows)
+    first, second = pairs_of_places(windows, lag)
     ranked = np.sort(squared[tuple(_different(n, _N_RANKED, rng))])
     orders = np.array([np.arange(n), *(rng.permutation(n) for _ in range(_N_ORDERS))])
     ranks = _ranks(squared[orders[:, first], orders[:, second]], ranked).mean(axis=1)
@@ -224,11 +232,11 @@ def _neighbours(squared: Matrix, windows: list[Index]) -> tuple[float, float]:
     return _closer(ranks), float(ranks[0]) if ranks[1:].std() > 1e-9 else 0.5
 
 
-def pairs_of_places(windows: list[Index]) -> tuple[Index, Index]:
-    """Places of neighbours among the rows of all windows together."""
+def pairs_of_places(windows: list[Index], lag: int = 1) -> tuple[Index, Index]:
+    """Places of neighbours, or of rows so far apart in the order, among the rows of all windows together."""
     ends = np.cumsum([len(window) for window in windows])
-    first = np.setdiff1d(np.arange(ends[-1]), ends - 1)
-    return first, first + 1
+    first = np.setdiff1d(np.arange(ends[-1]), (ends[:, None] - np.arange(1, lag + 1)).ravel())
+    return first, first + lag
 
 
 def _different(n: int, size: int, rng: np.random.Generator) -> tuple[Index, Index]:

@@ -147,6 +147,13 @@ class Gram(View):
         (triangle, diagonal), (other_triangle, other_diagonal) = self.entries, other.entries
         return 2 * triangles.inner(triangle, other_triangle) + total(diagonal * other_diagonal)
 
+    def mean_inner(self, other: Gram) -> float:
+        """Mean of the inner product over all permutations of the rows (Kazi-Aoual et al. 1995); 0 if unbiased."""
+        if self.unbiased:
+            return 0.0
+        traces = [total(side._lengths) if side.factor is not None else total(side.entries[1]) for side in (self, other)]
+        return traces[0] * traces[1] / (self.n_rows - 1)
+
     def _inner_of_factors(self, other: Gram) -> float:
         assert self.factor is not None and other.factor is not None
         found = total((self.factor.T @ other.factor) ** 2)

@@ -17,6 +17,10 @@ DRIFT = (
     "rows drift smoothly over their whole order: neither permutations nor shifts or stretches, however long a series, "
     "tell a common drift from a relation. Take it out (covariates=time, with its powers), or compare sessions"
 )
+ALTERNATION = (
+    "every other row is alike and neighbours are not, so two representations that alternate together look related. "
+    "Pass what alternates (the parity of the row, the condition) as within=, or as covariates="
+)
 DRIFTS = 1.5
 """Persistence from which rows drift: stationary series that are long enough rarely pass 1."""
 
@@ -55,6 +59,8 @@ class Dependence(Result):
     that dies out leaves there by chance; the weakest representation's."""
     period: float = 0.0
     """Rows after which all representations repeat, in phase over the whole series; 0 where they do not."""
+    alternation_p_value: float = 1.0
+    """Of neighbours being farther apart than random rows and every other row closer; the weakest representation's."""
 
     @property
     def has_drift(self) -> bool:
@@ -67,6 +73,11 @@ class Dependence(Result):
         return self.p_value <= LEVEL
 
     @property
+    def has_alternation(self) -> bool:
+        """Whether every other row is alike, and neighbours are not."""
+        return self.alternation_p_value <= LEVEL
+
+    @property
     def has_repeats(self) -> bool:
         """Whether more rows repeat than a few, and not because there are few values."""
         share = len(self.repeated) / self.n_rows + len(self.nearly_repeated) / max(1, self.n_looked_at)
@@ -76,7 +87,7 @@ class Dependence(Result):
     @property
     def is_dependent(self) -> bool:
         """Whether rows look dependent."""
-        return self.has_order or self.has_repeats or self.period > 0
+        return self.has_order or self.has_repeats or self.has_alternation or self.period > 0
 
     def short(self, n_rows: float) -> bool:
         """Whether a series of so many rows is short against its memory: circular shifts then find too much."""
@@ -95,6 +106,8 @@ class Dependence(Result):
                 "only sorted, by class say, shuffle them, the same way everywhere. A drift over all rows defeats every "
                 "permutation of rows"
             )
+        elif self.has_alternation:
+            said.append(ALTERNATION)
         if self.has_drift:
             said.append(DRIFT)
         if self.has_repeats:

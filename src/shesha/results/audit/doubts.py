@@ -56,6 +56,8 @@ class Doubts(Result):
     """Its value on the rows looked at, where it was needed and there is one."""
     n_looked_at: int = 0
     """Rows that were looked at; lengths, repeats and columns are those of all rows."""
+    reason: str = ""
+    """Why doubts could not be looked for, some or all; empty where all were."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -92,8 +94,11 @@ class Doubts(Result):
         )
 
     def __str__(self) -> str:
-        """Print the doubts, or that there is none."""
-        if not self.found:
+        """Print the doubts, or that there is none, or why nothing could be looked for."""
+        if not self.found and not self.reason:
             return f"no doubt found in {self.n_looked_at:,} rows"
+        told = [f"{place}. {one}" for place, one in enumerate(self.found, 1)]
+        if self.reason:
+            told.append(f"{'Not all' if self.headline else 'No'} doubts could be looked for: {self.reason}")
         width = page_width()
-        return "\n".join(line for place, one in enumerate(self.found, 1) for line in wrap(f"{place}. {one}", width))
+        return "\n".join(line for one in told for line in wrap(one, width))
