@@ -54,7 +54,7 @@ def both(title: str, pairs: dict[str, tuple[np.ndarray, np.ndarray]], measures: 
         # That rows depend on one another is what the two tables show.
         warnings.simplefilter("ignore", shesha.CalibrationWarning)
         table(f"{title}, permuted freely", pairs, measures)
-    table(f"{title}, turned round (circular shifts)", pairs, measures, shift=True, n_permutations=N_SHIFTS)
+    table(f"{title}, circular shifts", pairs, measures, shift=True, n_permutations=N_SHIFTS)
 
 
 def networks() -> None:

@@ -335,13 +335,14 @@ def beside(X: np.ndarray, depth: np.ndarray) -> float:
 HEAD = """\
 # Pitfalls
 
-This page shows how common problems of data change each score, what [`shesha.doubts`](design.md) reports, and what remains
-after you follow its advice. Read it before you trust a high score. `python scripts/make_pitfalls.py` makes the tables.
+This page shows how common problems of data change each score, what [`shesha.doubts`](design.md) reports, and what
+remains after you follow its advice. Read it before you trust a high score. `python scripts/make_pitfalls.py` makes
+the tables.
 
 A doubt is ranked by its effect: how much the score changes when the problem is removed, or which share of the data it
-concerns. The score is the feature split of at most 256 rows, or for a pair the rank correlation of distances. So the first
-doubt is the one that could change the conclusion most. `shesha audit` prints doubts first; `compare` and `calibrate` keep
-them in `.doubts` and warn.
+concerns. The score is the feature split of at most 256 rows, or for a pair the rank correlation of distances. So the
+first doubt is the one that could change the conclusion most. `shesha audit` prints doubts first; `compare` and
+`calibrate` keep them in `.doubts` and warn.
 
 """
 

@@ -72,7 +72,7 @@ audit.plot()
 # **What would fool you here**
 #
 # - *The order of the images.* The same people wrote the digits in turn, and neighbours are alike: if that is the
-#   case, *What could be wrong* says so first, with how much of the score hangs on it.
+#   case, *What could be wrong* says so first, with how much the score changes without it.
 # - *Width.* 96 units are more stable than 32 by their number alone; the audit ranks at 32 features each.
 # - *The training images.* On images that it has seen a network looks more orderly: use others.
 # - *One training.* Brackets are over images. Another seed gives another network: train three before you say "layer

@@ -45,8 +45,8 @@ print(f"{len(shown)} trials of {len(values)} conditions, {times.min()} to {times
 print({name: counts.shape[1] for name, counts in areas.items()})
 
 # %%
-# **The usual number**: the split of odd and even trials. Beside it what chance gives, in two ways: conditions
-# shuffled over trials, and the series of conditions turned round, which keeps what is slow and all numbers of trials.
+# **The usual number**: the split of odd and even trials, with two chance levels. One shuffles conditions over trials.
+# The other uses circular shifts of the series of conditions, which keep slow changes and all numbers of trials.
 print(f"{'area':<12}{'odd/even':>9}{'shuffled: p':>13}{'turned: chance':>16}{'p':>7}")
 for name, counts in areas.items():
     naive = trial_split(counts, shown, null="permute", n_permutations=199)

@@ -143,7 +143,7 @@ def test_without_re_encodings_the_question_is_whether_the_tolerance_is_passed(ca
     assert worse.state == "alert"
     assert 0.05 < worse.scores[0].low < worse.scores[0].drift
     assert worse.sequence is None
-    assert "nobody knows what an unchanged" in " ".join(str(worse).split())
+    assert "the noise floor is unknown" in " ".join(str(worse).split())
 
 
 def test_the_rate_at_the_tolerance_is_the_one_stated(rng):

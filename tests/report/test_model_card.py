@@ -67,13 +67,13 @@ def test_a_check_of_a_monitor_is_a_card_of_the_model_it_watches(tmp_path):
         {"type": "RDM drift since the reference", "value": 0.03, "args": {"chance": 0.01, "p_value": 0.005}}
     ]
     assert "**The geometry changed: RDM drift is 0.03" in body
-    assert "\n- The canary rows stand for" in body
+    assert "\n- Only the canary rows are checked" in body
 
 
 def test_what_says_nothing_of_a_model_gets_no_card(tmp_path):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(30, 5)), rng.normal(size=(30, 4))
-    with pytest.raises(ValueError, match="a card must have a number beside its chance level, got none: calibrate"):
+    with pytest.raises(ValueError, match="a card must have a number with its chance level, got none: calibrate"):
         shesha.compare(X, Y, ["CKA"]).save_card(tmp_path / "a.md", data="rows")
     with pytest.raises(ValueError, match=r"a card must be of an audit, .* got Estimate"):
         shesha.estimate(X, n_draws=2, n_bootstrap=0).card(data="rows")

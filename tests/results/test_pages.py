@@ -180,7 +180,7 @@ def test_a_verdict_without_re_encodings_claims_nothing_of_them():
         "of this kind are taken.",
         "Nothing needs to be done.",
     )
-    assert page.doubts[0].text.startswith("No re-encodings were given, so nobody knows")
+    assert page.doubts[0].text.startswith("Without re-encodings the noise floor is unknown")
     assert "unchanged encodings show" not in str(found)
 
 

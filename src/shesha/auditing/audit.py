@@ -102,7 +102,7 @@ def audit(
         Address of a running Dask scheduler, whose workers see the files, instead of processes here.
     store : path, optional
         A file that keeps the findings about each representation; it may be that of `compare_all`. Started again,
-        however it ended, an audit goes on where it was; with more representations, only what is new is audited.
+        however it ended, an audit resumes; with more representations, only what is new is audited.
         Findings are kept under the content, the options, the labels and a hash of the code.
 
     Returns

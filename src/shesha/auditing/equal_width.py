@@ -1,4 +1,4 @@
-"""Representations of different widths, scored with as many features each: more are more stable by that alone."""
+"""Scores of representations of different widths, with as many features each: more features alone raise stability."""
 
 from __future__ import annotations
 

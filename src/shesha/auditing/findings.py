@@ -207,7 +207,7 @@ def _audit_distances(name: str, X: Rdm, y: ArrayLike | None, settings: Settings)
     """Distances have no features to split: only the scores that distances suffice for."""
     found = RepresentationAudit(name, X.n_rows, 0, Faults())
     if y is None:
-        return replace(found, reason="of distances between rows only agreement with labels and drift can be told")
+        return replace(found, reason="a distance matrix allows label agreement and drift only")
     nobody = np.empty(0, dtype=np.intp)
     settings = replace(settings, exchange=resolve_design(settings.design, X.n_rows))
     return _add_label_scores(found, X, y, nobody, settings)

@@ -73,7 +73,7 @@ def calibrate(
         A covariate that both depend on (depth, length, norm), as numbers, which are cut into strata of about ten rows,
         or as labels: rows are permuted within strata only.
     shift : bool
-        Rows are a series (each block one of its own): it is turned round, its end joined to its beginning. Where there
+        Rows are a series (each block one of its own): circular shifts are drawn. Where there
         are no more than K shifts, each is taken once, and p is exact.
     block_length : int, optional
         Rows are a series (each block one of its own): stretches of so many consecutive rows are exchanged.

@@ -76,7 +76,7 @@ def audit_command(
     ] = None,
     store: Annotated[
         Path | None,
-        typer.Option(help="Keep what is found in this file: a run goes on where the last one ended, with new FILEs."),
+        typer.Option(help="Keep results in this file; rerun the same command to resume, or to add new FILEs."),
     ] = None,
     layer_axis: _inputs.LayerAxis = "guess",
     by_position: _inputs.ByPosition = False,

@@ -71,7 +71,7 @@ def run_command(
     no_wait: Annotated[bool, typer.Option(help="Fail if another run is writing the same store.")] = False,
     html: _outputs.Html = None,
 ) -> None:
-    """Train the models of a suite, compare them, and write every number; started again, it goes on where it was.
+    """Train the models of a suite, compare them, and store every number; rerun to resume.
 
     Data sets and pretrained networks are looked for in the folder that SHESHA_DATA names, then downloaded to the one
     that SHESHA_CACHE names. `shesha doctor` shows what is there.

@@ -49,9 +49,7 @@ def compare_command(
     ] = None,
     store: Annotated[
         Path | None,
-        typer.Option(
-            help="Keep every comparison in this file: a run goes on where the last one ended, with new FILEs."
-        ),
+        typer.Option(help="Keep every comparison in this file; rerun the same command to resume, or to add new FILEs."),
     ] = None,
     layer_axis: _inputs.LayerAxis = "guess",
     by_position: _inputs.ByPosition = False,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 study = typer.Typer(
     name="study",
-    help="Experiments of the papers and of our own, beside the published numbers.",
+    help="Experiments of the papers and our own, compared with the published numbers.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -62,7 +62,7 @@ def run_command(
     ] = None,
     html: Annotated[bool, typer.Option("--html", help="Also write page.html, one file with its pictures.")] = False,
 ) -> None:
-    """Compute what is not there yet, and write a table, pictures and a page; started again, it goes on where it was.
+    """Compute what is missing, and write a table, pictures and a page; rerun to resume.
 
     Data are looked for in the folder that SHESHA_DATA names. Ends with status 1 if a cell raised an error.
     """
@@ -131,7 +131,7 @@ def page_command(
 
 @study.command("index")
 def index_command(out: OutFolder = _DEFAULT) -> None:
-    """Write one page of every published number beside ours, from the studies that were run, and print where."""
+    """Write one page of every published number and ours, from the studies that were run, and print its path."""
     from shesha.studies import write_index
 
     typer.echo(str(write_index(out)))

@@ -80,7 +80,7 @@ def compare_all(
         one representation, of token sequences. 'guess': (rows, layers, features), or (layers, rows, features) if the
         first axis is at most a third as long as the second; a warning tells what was guessed.
     store : path, optional
-        A file that keeps every comparison. Started again, however it ended, a run goes on where it was; with more
+        A file that keeps every comparison. Run the same call again to resume; with more
         representations, only what is new is compared. Comparisons are kept under the contents of both sides, so that
         files may be renamed, and under a hash of the measure's code.
     scheduler : str, optional

@@ -28,7 +28,7 @@ class Exchange:
     group: Index | None = None
     """Code of the group that each row moves with; None: rows move alone."""
     shift: bool = False
-    """Whether the rows of a block are a series that is turned round, its end joined to its beginning."""
+    """Whether the rows of a block are a series, permuted by circular shifts."""
     block_length: int | None = None
     """Rows of a stretch, where groups are stretches of a series."""
     named: tuple[str, ...] = ()

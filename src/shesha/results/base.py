@@ -212,7 +212,7 @@ def require_card_metrics(found: Sequence[Metric]) -> Sequence[Metric]:
     """Refuse a card without a number that means something: a raw value without chance misleads where all can see it."""
     if not any(one.value == one.value and one.p_value == one.p_value for one in found):
         raise ValueError(
-            "a card must have a number beside its chance level, got none: calibrate a comparison, and audit with "
+            "a card must have a number with its chance level, got none: calibrate a comparison, and audit with "
             "permutations"
         )
     return found

@@ -221,7 +221,7 @@ class Audit(Result):
     def ranking(self) -> tuple[str, ...]:
         """Names from the most to the least stable (feature split); those without a score are left out.
 
-        More features are more stable by that alone: where representations differ in their number, the score of as many
+        More features alone raise stability: where representations differ in their number, the score of as many
         features each decides (`equal_width_scores`).
         """
         scored = [

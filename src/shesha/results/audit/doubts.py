@@ -22,7 +22,7 @@ class Doubt(Result):
 
     name: str
     effect: float
-    """How much of the headline hangs on it, from 0 to 1: in units of the score, or as a share of what is compared."""
+    """How much the score changes without it, from 0 to 1: in units of the score, or as a share of what is compared."""
     p_value: float | None
     """How often rows without this fault would look so; None where it is counted, not tested."""
     text: str

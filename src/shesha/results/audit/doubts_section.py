@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from shesha.results.audit.audit import Audit
     from shesha.results.audit.doubts import Doubt
 
-_EFFECT = "Effect: how much of the feature split, or what share of the data, hangs on it. First what could change most."
+_EFFECT = "Effect: how much the feature split changes without it, or what share of the data it has. Largest first."
 
 
 def doubts(audit: Audit, words: Callable[[str], str] = str) -> Section | None:
-    """What could be wrong, what could change the most first; what several representations share is told once."""
+    """What could be wrong, the largest effect first; a doubt that several representations share appears once."""
     with_it: dict[str, list[tuple[Doubt, str]]] = {}
     for one in audit.representations:
         for doubt in one.doubts or ():

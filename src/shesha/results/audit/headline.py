@@ -71,8 +71,8 @@ def _fitted_axes_sentence(audit: Audit, found: Sequence[RepresentationAudit]) ->
 
 def _no_scores_sentence(audit: Audit) -> str:
     if any(one.supervised for one in audit.representations):
-        return "Of distances between rows, agreement with labels can be told, but no stability."
-    return "Nothing could be scored; the reasons stand below."
+        return "A distance matrix allows label agreement only; stability needs the features."
+    return "Nothing could be scored; see the reasons below."
 
 
 def _values(found: Sequence[RepresentationAudit]) -> str:
@@ -113,14 +113,14 @@ def _width_order_sentence(audit: Audit, first: RepresentationAudit) -> str:
     """Warn of an order that widths alone make."""
     if first.same_width is None:
         if len({one.n_features for one in audit.representations if _has_value(one.feature_split)}) > 1:
-            return " Beware: features differ in number, and more of them are more stable by that alone."
+            return " Beware: numbers of features differ, and more features alone raise stability."
         return ""
     widest = max(audit.representations, key=lambda one: _number(one.feature_split))
     if widest.name == first.name:
         return ""
     return (
         f" With all {widest.n_features:,} features {widest.name} scores higher "
-        f"({_number(widest.feature_split):.2f}): more features are more stable by that alone."
+        f"({_number(widest.feature_split):.2f}): more features alone raise stability."
     )
 
 

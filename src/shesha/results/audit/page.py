@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from shesha.results.stability.estimate import Estimate
 
 _QUESTION = (
-    "Is the geometry of {these} stable, that is, do random halves of the features agree on which rows are near which? "
-    "Is that more than chance gives, and what could make it look better than it is?"
+    "Is the geometry of {these} stable: do random halves of the features give the same distances between rows? "
+    "Is it more stable than chance, and what could mislead?"
 )
-_NO_DOUBT = "Nothing was found that the stability hangs on. That says nothing of how the rows were chosen."
+_NO_DOUBT = "No problem was found that changes the stability. How the rows were chosen cannot be checked."
 _DRAWN = 24
 """More representations do not fit one picture."""
 _DESIGN = (
-    "No design was given: rows count as independent inputs. Rows that belong together (of a donor, a session, a "
-    "series) must be said, or p-values are too small."
+    "No design was given, so rows count as independent. If rows share a donor, session or time series, declare it with "
+    "groups, blocks or shift; otherwise p-values are too small."
 )
 
 

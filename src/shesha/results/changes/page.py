@@ -94,8 +94,8 @@ def _classes(found: Diff) -> Table:
 
 
 _CLASSES = (
-    "Mean distance between the rows of two classes (or within one) over the mean distance of all rows; p beside labels "
-    "that were shuffled."
+    "Mean distance between the rows of two classes (or within one), divided by the mean distance of all rows; p from "
+    "shuffled labels."
 )
 
 

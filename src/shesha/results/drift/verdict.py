@@ -203,8 +203,8 @@ def _rates(verdict: DriftVerdict) -> str:
     if verdict.basis == "row resamples":
         return (
             f"A score is beyond its threshold if, with {100 * (1 - verdict.level):g} % confidence, its drift is above "
-            f"{verdict.tolerance:g} whichever inputs of this kind are taken. Without re-encodings nobody knows what an "
-            "unchanged model shows."
+            f"{verdict.tolerance:g} whichever inputs of this kind are taken. Without re-encodings the noise floor is "
+            "unknown."
         )
     rate = f"On unchanged encodings each score is beyond its threshold in {verdict.level:.3g} of checks"
     return (

@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 _TIERS = {
     "primary": "Raises the alarm",
-    "confirm": "Tells how deep a change goes",
+    "confirm": "Measures how deep a change goes",
     "early": "Shows first signs",
     "local": "Shows changes among neighbours",
 }
-_BARE = "The canary rows stand for the inputs that matter: a change elsewhere leaves them alone."
+_BARE = "Only the canary rows are checked: a change that affects other inputs goes unnoticed."
 _NO_FLOOR = (
-    "No re-encodings were given, so nobody knows how much an unchanged model drifts by itself: only drift above the "
-    "tolerance, {:g}, is told. Give re-encodings of the same rows (`--nulls`) to see smaller changes."
+    "Without re-encodings the noise floor is unknown, so only drift above the tolerance, {:g}, counts as a change. "
+    "Give re-encodings of the same rows (`--nulls`) to see smaller changes."
 )
 _DRIFT = "Drift is 0 where nothing changed; for an unrelated geometry RDM drift is about 1."
 _QUESTION = (
-    "Do the same {} inputs, encoded again, lie among one another as they did when the reference was made, or has the "
-    "model changed?"
+    "Do the same {} inputs, encoded again, have the same distances between them as in the reference, or has the model "
+    "changed?"
 )
-_PICTURE = "Each drift (dot) beside its threshold (tick), on a logarithmic scale."
+_PICTURE = "Each drift (dot) with its threshold (tick), on a logarithmic scale."
 _TITLES = {
     "ok": "no change found",
     "watch": "a sign of change",

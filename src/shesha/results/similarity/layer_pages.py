@@ -71,7 +71,7 @@ def calibrated_layers_page(found: CalibratedLayers) -> Page:
         doubts=(
             *points(found.doubts),
             _BEST_OF_MANY,
-            Text(f"Exchanged under the null: {found.exchanged}. Rows that belong together must be said."),
+            Text(f"Permuted under the null: {found.exchanged}. Declare rows that depend on one another."),
         ),
         sections=(
             Section("The null", _null(found)),
