@@ -46,7 +46,7 @@ class Gathered:
 
     @cached_property
     def published_ranks(self) -> pd.DataFrame:
-        """Ranks beside the published ones; empty where there are none to compare."""
+        """Ranks compared with the published ones; empty where there are none to compare."""
         return self.scores.head(0) if self.scores.empty else compare_ranks(self.scores)
 
     @property

@@ -1,4 +1,4 @@
-"""Results as tables: in the layout of the paper, as Markdown, and beside the published values."""
+"""Results as tables: in the layout of the paper, as Markdown, and compared with the published values."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Shesha:
-    """Coherence of perturbations, beside its chance."""
+    """Coherence of perturbations, with its chance level."""
 
     def __init__(self, adata: AnnData) -> None:
         self._adata = adata

@@ -1,4 +1,4 @@
-"""Coherence of the perturbations of AnnData beside its chance: as a result, as a table, and in scanpy's manner."""
+"""Coherence of the perturbations of AnnData with its chance level: as a result, as a table, and in scanpy's manner."""
 
 from __future__ import annotations
 

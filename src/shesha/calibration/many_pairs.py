@@ -1,4 +1,4 @@
-"""Many pairs, each beside its null, corrected for their number."""
+"""Many pairs, each with its null, corrected for their number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doubts about a pair that stands beside its null, and the warnings that name the remedy."""
+"""Doubts about a pair that stands with its null, and the warnings that name the remedy."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def weigh_doubts(
     best: float | None,
     without: Callable[[Index], float] | None,
 ) -> Doubts:
-    """Weigh the doubts about a pair by what stands beside its null, and warn of them."""
+    """Weigh the doubts about a pair by what stands with its null, and warn of them."""
     if best is not None:
         doubts = add_saturation(doubts, {subject.name: (null_mean, _worst_bound(subject), best)}, subject.sides)
     if without is not None:

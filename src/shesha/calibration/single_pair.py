@@ -1,4 +1,4 @@
-"""One similarity beside its null."""
+"""One similarity with its null."""
 
 from __future__ import annotations
 

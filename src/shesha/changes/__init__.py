@@ -1,4 +1,4 @@
-"""What did changing a model change: layer by layer, beside the noise of encoding the same inputs again."""
+"""What did changing a model change: layer by layer, compared with the noise of encoding the same inputs again."""
 
 from shesha.changes.diff import diff
 

@@ -102,7 +102,7 @@ def diff(
         Also say whether an index of old vectors may be kept: what new queries find of the neighbours that they would
         find among new vectors (recall@k), as they are and after the best map that has not seen them. Of the last layer.
     max_loss : float
-        Loss of recall that is accepted, beside re-encodings of the unchanged model.
+        Loss of recall that is accepted, compared with re-encodings of the unchanged model.
     max_rows : int or None
         Changes and intervals are those of so many rows, drawn at random; None: all. Rows that moved are looked for
         among all, or 5,000 of them.

@@ -1,4 +1,4 @@
-"""Which classes moved apart or together, beside shuffled labels."""
+"""Which classes moved apart or together, compared with shuffled labels."""
 
 from __future__ import annotations
 

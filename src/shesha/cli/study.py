@@ -1,4 +1,4 @@
-"""`shesha study`: the papers' experiments, one command each, beside the published numbers."""
+"""`shesha study`: the papers' experiments, one command each, compared with the published numbers."""
 
 from __future__ import annotations
 

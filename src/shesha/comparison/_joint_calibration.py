@@ -104,7 +104,7 @@ def _warn_of_saturation(scores: Sequence[PairScore]) -> None:
         if score.measure not in told and saturated_measures({score.measure: (score.null_mean, far, best)}):
             told.add(score.measure)
             warn(
-                f"saturated: by chance {score.measure} reaches the best value for {one.first} and {one.second}: "
-                "whatever is compared looks alike. Use more rows, fewer features, or another measure",
+                f"saturated: {score.measure} saturates for {one.first} and {one.second}: unrelated data score the "
+                "best value. Use more rows, fewer features, or another measure",
                 CalibrationWarning,
             )

@@ -29,14 +29,14 @@ def covariate(subject: Subject) -> Doubt | None:
     if strongest is None:
         return None
     name = strongest.name
-    text = f"given {name}, {strongest.partial_score:.2f} is left of the {headline.name} of {headline.value:.2f}"
+    text = f"controlling for {name}, {headline.name} changes from {headline.value:.2f} to {strongest.partial_score:.2f}"
     remedy = "groups=" if name == "groups" else "covariates=, or for stability as keep= of chance"
     return Doubt("covariate", strongest.effect, p_value, text, f"Pass it as {remedy}")
 
 
 @doubt("confounded labels")
 def label_confounding(subject: Subject) -> Doubt | None:
-    """Classes go with something else: the order of the rows, a covariate, groups."""
+    """Classes are confounded with the order of the rows, a covariate or groups."""
     if subject.classes is None:
         return None
     both = {**subject.known, **subject.design}
@@ -44,21 +44,19 @@ def label_confounding(subject: Subject) -> Doubt | None:
     found = [one for one in found if one[1] <= _CONFOUNDED_LEVEL and one[0] >= _CONFOUNDED]
     if found:
         strength, p_value, name = max(found)
-        text = f"the classes go with {name} (association {strength:.2f} of 1): a score of the one is one of the other"
+        text = f"classes are confounded with {name} (association {strength:.2f}): no score separates the two"
         advice = (
-            f"Compare classes within {name}: pass it as blocks= or covariates=; where each class has its own, "
-            "permute whole ones (groups=), and nothing can tell the two apart"
+            f"Compare classes within {name}: pass it as blocks= or covariates=; if each class has its own {name}, "
+            "pass it as groups=, but no analysis can separate the two"
         )
         return Doubt("confounded labels", strength, p_value, text, advice)
     here = subject.classes_here
     if not subject.ordered or here is None or (p_value := classes_follow_order(subject, here)) > _CONFOUNDED_LEVEL:
         return None
-    text = (
-        "the classes follow the order of the rows: what changed along it (batches, drift) looks like a class difference"
-    )
+    text = "classes follow the order of the rows, so batches or drift along it look like class differences"
     advice = (
-        "Pass what the order stands for (batch, session, plate) as covariates=; where rows were only sorted by class, "
-        "shuffle them, or pass order=False"
+        "Pass the batch, session or plate as covariates=; if rows were only sorted by class, shuffle them or pass "
+        "order=False"
     )
     # All that the classes explain could be the order's.
     effect = Explained(subject.headline, here, "classes").effect

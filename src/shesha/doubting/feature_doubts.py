@@ -129,7 +129,7 @@ def duplicate_features(subject: Subject) -> Doubt | None:
     whole = subject.headline.value if len(looked_at) == d else subject.split(subject.sample[:, looked_at]).value
     text = (
         f"{100 * share:.0f} % of the features repeat another one (correlation beyond {_COPY:g}), and copies agree "
-        f"across any split of the features; with one of each, {left:.2f} is left of {whole:.2f}"
+        f"across any split of the features; with one of each, the score changes from {whole:.2f} to {left:.2f}"
     )
     if abs(whole - left) < _MOVED:
         return None

@@ -65,7 +65,7 @@ def width(
         f"rows matched at random reach a CKA of {chance:.2f} on average, for {n_rows:,} rows of {sizes} features; here "
         f"it is {value:.2f}, and unbiased CKA is {unbiased():.2f}"
     )
-    advice = "Report unbiased CKA, or CKA beside its chance level (calibrate=True), or use more rows"
+    advice = "Report unbiased CKA, or CKA with its chance level (calibrate=True), or use more rows"
     return Doubt("width", min(1.0, chance), None, text, advice)
 
 
@@ -75,8 +75,8 @@ def saturation(names: Sequence[str], n_rows: int, widths: tuple[int, ...]) -> Do
         return None
     sizes = " and ".join(f"{d:,}" for d in widths)
     text = (
-        f"by chance {', '.join(names)} reach{'es' if len(names) == 1 else ''} the best value for {n_rows:,} rows of "
-        f"{sizes} features: whatever is compared looks alike"
+        f"{', '.join(names)} saturate{'s' if len(names) == 1 else ''} for {n_rows:,} rows of {sizes} features: "
+        "unrelated data score the best value"
     )
     return Doubt("saturated", 1.0, None, text, "Use truncate= (leading components), more rows, or another measure")
 

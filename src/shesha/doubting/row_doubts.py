@@ -209,11 +209,11 @@ def row_scale(subject: Subject) -> Doubt | None:
         return None
     beside = "" if strongest.clusters is None else "clusters and "
     text = (
-        f"given {beside}the {strongest.name}, {strongest.partial_score:.2f} is left of the {headline.name} of "
-        f"{headline.value:.2f}"
+        f"controlling for {beside}the {strongest.name}, {headline.name} changes from {headline.value:.2f} to "
+        f"{strongest.partial_score:.2f}"
     )
     advice = (
-        "Compare with chance(X, keep='row scale'), or pass the scale (depth, length, loudness) as covariates=; where "
+        "Compare with chance(X, keep='row scale'), or pass the scale (depth, length, loudness) as covariates=; if "
         "it is technical, remove it first"
     )
     return Doubt("row scale", strongest.effect, p_value, text, advice)

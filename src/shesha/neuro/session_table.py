@@ -50,7 +50,7 @@ def session_table(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> SessionTable:
-    """Score every area of every session, each beside its chance level, and average over groups of areas.
+    """Score every area of every session, each with its chance level, and average over groups of areas.
 
     Areas of one session share its trials, and sessions of one animal share its brain: intervals of the means are over
     whole sessions or animals. Scores depend on how many neurons an area has: with `n_neurons` all are scored with as

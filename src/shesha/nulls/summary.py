@@ -1,4 +1,4 @@
-"""What a score is worth beside its null: threshold, p-value, calibrated score."""
+"""A score compared with its null: threshold, p-value, calibrated score."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ class Result:
         Raises
         ------
         ValueError
-            The result is of a kind that is no property of a model, or has no number beside its chance level.
+            The result is of a kind that is no property of a model, or has no number with its chance level.
         """
         place = Path(path)
         write_text(place, self.card(data=data, model=model, about=about))

@@ -1,4 +1,4 @@
-"""A number beside its null: the fields that every result of this kind has, under the same names."""
+"""A number with its null: the fields that every result of this kind has, under the same names."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class BesideNull(Result):
 
     @property
     def has_null(self) -> bool:
-        """Whether the number stands beside its chance level."""
+        """Whether the number has a chance level."""
         return self.p_value == self.p_value
 
 
 @dataclass(frozen=True, kw_only=True)
 class NullSummary(BesideNull):
-    """Everything that is said of a number beside its null, in the direction of the measure."""
+    """Everything that is said of a number with its null, in the direction of the measure."""
 
     percentile: float = NAN
     """Share of draws that are less close, in percent; ties count half."""

@@ -1,4 +1,4 @@
-"""Numbers of many probes become one number with its interval, beside its null."""
+"""Numbers of many probes become one number with its interval, with its null."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def interval(values: Vector) -> tuple[float, float]:
 def score_with_null(
     name: str, values: Matrix, closer: str, level: float, bounds: tuple[float, float] = (0.0, 1.0)
 ) -> SteeringScore:
-    """Put a number beside its null; the first line of values is that of the true labels, one column per probe."""
+    """Put a number with its null; the first line of values is that of the true labels, one column per probe."""
     means = mean(values)
     low, high = np.clip(interval(values[0]), *bounds)
     if np.isnan(means[0]):

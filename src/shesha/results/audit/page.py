@@ -59,7 +59,7 @@ def audit_metrics(audit: Audit) -> list[Metric]:
 
 
 def _numbers(audit: Audit) -> tuple[Part, ...]:
-    """The score that ranks, beside its chance; agreement with labels where there is no stability."""
+    """The score that ranks, with its chance level; agreement with labels where there is no stability."""
     known = [one for one in audit.representations if one.ranking_score is not None]
     if not known:
         rest = tables(audit)

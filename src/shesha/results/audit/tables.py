@@ -53,7 +53,7 @@ def _explain(name: str, meaning: Meaning) -> Explained:
 
 
 def _number(audit: Audit, name: str, scored: list[RepresentationAudit]) -> list[Column]:
-    """One number of all representations, beside its chance level where one was drawn."""
+    """One number of all representations, with its chance level where one was drawn."""
     title = audit.meanings[name].title
     if any(name in one.descriptors for one in scored):
         return [Column(title, tuple(_plain(one.descriptors.get(name)) for one in scored))]

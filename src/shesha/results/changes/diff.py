@@ -162,7 +162,7 @@ class Diff(Result):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the change of each layer over depth, beside the noise floor."""
+        """Draw the change of each layer over depth, with the noise floor."""
         from shesha.charts import depth_profile
 
         found = list(self)

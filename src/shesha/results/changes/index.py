@@ -35,7 +35,7 @@ class IndexChange(Result):
     n_rows: int
     advice: IndexAdvice
     loss: float
-    """Recall lost by following the advice, beside re-encodings of the unchanged model."""
+    """Recall lost by following the advice, compared with re-encodings of the unchanged model."""
     tolerance: float
     """Loss that is accepted."""
     best_map: str

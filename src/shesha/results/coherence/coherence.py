@@ -1,4 +1,4 @@
-"""Coherence of shifts beside its chance: of one group, of many."""
+"""Coherence of shifts with its chance level: of one group, of many."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Coherence(BesideNull):
         return reaches_level(self.p_value, self.alpha)
 
     def __str__(self) -> str:
-        """Print the score beside its chance, and the score that does not depend on the size."""
+        """Print the score with its chance level, and the score that does not depend on the size."""
         chance = f"no chance level ({self.reason})"
         if self.has_null:
             chance = f"chance {self.null_mean:.3f}, p = {self.p_value:.3g} ({self.n_draws} draws)"

@@ -1,4 +1,4 @@
-"""What changed between sessions: rates, tuning, or the geometry, each beside chance."""
+"""What changed between sessions: rates, tuning, or the geometry, each with its chance level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Areas of many sessions, each score beside chance, and what groups of them have in common."""
+"""Areas of many sessions, each score with its chance level, and what groups of them have in common."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _SIDES = {"higher": "above", "lower": "below", "either": "beyond"}
 
 @dataclass(frozen=True)
 class TrialScore(NullSummary):
-    """A score of trials beside its distribution over orders of the trials: `exchanged` says which orders."""
+    """A score of trials with its distribution over orders of the trials: `exchanged` says which orders."""
 
     name: str
     observed: float

@@ -1,4 +1,4 @@
-"""A similarity beside its permutation null."""
+"""A similarity with its permutation null."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Calibrated(NullSummary):
-    """A similarity beside its distribution when the rows are matched at random."""
+    """A similarity with its distribution when the rows are matched at random."""
 
     measure: str
     closer: str

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CalibratedMany(Result):
-    """Several pairs, each beside its null, with p-values corrected for the number of tests."""
+    """Several pairs, each with its null, with p-values corrected for the number of tests."""
 
     ALIGNED = (("pairs", "results", "holm", "benjamini_hochberg"),)
 

@@ -1,4 +1,4 @@
-"""All pairs of several representations beside chance: the tables, in text and on pages."""
+"""All pairs of several representations with its chance level: the tables, in text and on pages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def above_chance(found: PairwiseComparison, measure: str) -> str:
 
 
 def pair_metrics(found: PairwiseComparison) -> list[Metric]:
-    """Return the values beside their null, for the head of a card: those of the first of each pair."""
+    """Return the values with their null, for the head of a card: those of the first of each pair."""
     return [
         Metric(
             pair.first,

@@ -50,7 +50,7 @@ class Score(BesideNull, BesideRepeats):
 
     @property
     def observed(self) -> float:
-        """The value, by the name that every number beside a null has."""
+        """The value, by the name that every number with a null has."""
         return self.value
 
     @property

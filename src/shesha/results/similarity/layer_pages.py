@@ -1,4 +1,4 @@
-"""Layers with layers as pages: the grid, and the best of it beside chance."""
+"""Pages of layers compared with layers: the grid, and its best pair with the chance level."""
 
 from __future__ import annotations
 

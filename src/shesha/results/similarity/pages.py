@@ -84,7 +84,7 @@ def _all_measures_section(known: Sequence[Score]) -> Section:
 
 
 def comparison_metrics(found: Comparison) -> list[Metric]:
-    """Return the values that stand beside their null, for the head of a card: those of the first, with the second."""
+    """Return the values that stand with their null, for the head of a card: those of the first, with the second."""
     return [
         Metric(
             found.first,

@@ -190,7 +190,7 @@ class PairwiseComparison(_Tabled, Result):
         return pair_metrics(self)
 
     def __str__(self) -> str:
-        """Print the matrix of each measure, or beside chance a line per pair."""
+        """Print the matrix of each measure, or a line per pair with its chance level."""
         parts = []
         for measure in self.measures:
             score = self._pairs_for(measure)[0].score

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WithinClasses(Result):
-    """Comparisons beside their nulls: of the rows of each class, and of all rows, exchanged within classes only."""
+    """Comparisons with their nulls: of the rows of each class, and of all rows, exchanged within classes only."""
 
     first: str
     second: str

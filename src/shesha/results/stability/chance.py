@@ -1,4 +1,4 @@
-"""A score beside its null distribution."""
+"""A score with its null distribution."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shesha.results.base import Result, reaches_level
 
 @dataclass(frozen=True)
 class Chance(Result):
-    """A score beside its distribution when nothing links what it correlates: `exchanged` says what was permuted."""
+    """A score with its distribution when nothing links what it correlates: `exchanged` says what was permuted."""
 
     variant: str
     observed: float
@@ -36,17 +36,17 @@ class Chance(Result):
 
     @property
     def null_mean(self) -> float:
-        """The level, by the name that every number beside a null has."""
+        """The level, by the name that every number with a null has."""
         return self.level
 
     @property
     def null_sd(self) -> float:
-        """The spread, by the name that every number beside a null has."""
+        """The spread, by the name that every number with a null has."""
         return self.spread
 
     @property
     def score(self) -> float:
-        """The corrected score, by the name that every number beside a null has."""
+        """The corrected score, by the name that every number with a null has."""
         return self.corrected
 
     @property

@@ -130,7 +130,7 @@ class Steerability(Result):
         )
 
     def __str__(self) -> str:
-        """Print the numbers, each beside chance."""
+        """Print the numbers, each with its chance level."""
         span = f"{self.alphas[0]:g} to {self.alphas[-1]:g} {_UNITS[self.units]}"
         ratio = f" (the vector's is {self.random_ratio:.1f} times that)" if self.random_drop > 0 else ""
         return "\n".join(
@@ -182,7 +182,7 @@ class SteeringPredictors(Result):
         return pd.DataFrame([one.to_dict() for one in self.scores])
 
     def __str__(self) -> str:
-        """Print every predictor beside its chance level."""
+        """Print every predictor with its chance level."""
         return "\n".join(
             [
                 f"Predictors of steering, {self.n_rows:,} rows; chance: {self.exchanged} shuffled {self.n_draws} times",
