@@ -223,3 +223,33 @@ def test_no_matrix_and_no_anndata(adata):
         bio.coherence_test(adata, "gene", obsm=None)
     with pytest.raises(TypeError, match="adata must be AnnData, got DataFrame"):
         bio.coherence_test(adata.obs, "gene")
+
+
+@pytest.mark.parametrize("scale", [1e100, 1e160, 1e300])
+@pytest.mark.parametrize(
+    "options", [{}, {"metric": "euclidean"}, {"method": "whitened"}, {"method": "knn"}], ids=lambda one: str(one)
+)
+def test_coherence_and_effect_size_of_huge_numbers(scale, options):
+    rng = np.random.default_rng(0)
+    controls, cells = rng.standard_normal((2, 60, 10)) + np.array([0, 1])[:, None, None]
+    for of, chosen in ((bio.perturbation_coherence, options), (bio.perturbation_effect_size, {"metric": "cohen"})):
+        # A ridge of 1e-6 and a floor of 1e-12 are of no account beside huge numbers.
+        plain, huge = of(controls, cells, **chosen), of(controls * scale, cells * scale, **chosen)
+        assert huge == pytest.approx(plain, rel=1e-6)
+    length = bio.perturbation_effect_size(controls * scale, cells * scale)
+    assert length / scale == pytest.approx(bio.perturbation_effect_size(controls, cells), rel=1e-12)
+
+
+def test_numbers_up_to_the_largest_of_all():
+    rng = np.random.default_rng(0)
+    controls, cells = rng.uniform(-1, 1, (30, 4)), rng.uniform(0, 1, (30, 4))
+    controls[0, 0], largest = 1.0, np.finfo(np.float64).max
+    for method in ("standard", "knn"):
+        found = bio.perturbation_coherence(controls * largest, cells * largest, method=method)
+        assert found == pytest.approx(bio.perturbation_coherence(controls, cells, method=method), rel=1e-9)
+
+
+def test_an_array_for_an_option_is_refused():
+    X = np.random.default_rng(0).standard_normal((10, 3))
+    with pytest.raises(ValueError, match="n_bootstrap_ci must be None, got array"):
+        bio.perturbation_effect_size(X, X, n_bootstrap_ci=np.ones(3, dtype=bool))

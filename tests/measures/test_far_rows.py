@@ -50,3 +50,9 @@ def test_of_near_rows_nothing_is_told():
     uniformity_difference(*unit)
     uniformity_difference(unit[0], 1e3 * Y)
     assert shesha.compare(*unit, ["UnifDiff"])["UnifDiff"].note == ""
+
+
+def test_equal_rows_at_the_largest_number_of_all_have_no_nan():
+    X = np.random.default_rng(0).uniform(-1, 1, (8, 4))
+    X[0, 0], X[1] = 1.0, X[2]
+    assert uniformity_difference(X * np.finfo(np.float64).max, X * 1e200) == 0.0

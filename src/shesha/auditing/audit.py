@@ -142,7 +142,7 @@ def audit(
             "block_length": block_length,
         },
     )
-    if not (holds_paths(representations) or store or scheduler or (workers or 1) > 1):
+    if not (holds_paths(representations) or store is not None or scheduler or (workers or 1) > 1):
         return _audit_in_memory(representations, layer_axis, y, settings)
     # These import all measures, which arrays in memory do not need.
     from shesha.auditing._stored_runs import audit_with_store, fix_seed, settings_key

@@ -7,7 +7,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.bio._shifts import Method, Metric, explained_share, from_mean, from_neighbours, mean_cosine, whitened
+from shesha.bio._shifts import (
+    Method,
+    Metric,
+    explained_share,
+    from_mean,
+    from_neighbours,
+    huge_unit,
+    mean_cosine,
+    whitened,
+)
 from shesha.inputs import validation as check
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed
@@ -108,11 +117,13 @@ def checked_coherence(
         )
     if most is not None and len(cells) > most:
         cells = cells[generator(seed).choice(len(cells), most, replace=False)]
+    unit = huge_unit(controls, cells)
+    controls, cells = controls / unit, cells / unit
     if method == "standard":
         shifts = from_mean(controls, cells)
         return mean_cosine(shifts) if metric == "cosine" else explained_share(shifts)
     if method == "whitened":
-        return mean_cosine(whitened(controls, cells, ridge), fewest=_FEWEST)
+        return mean_cosine(whitened(controls, cells, ridge / unit / unit), fewest=_FEWEST)
     return mean_cosine(from_neighbours(controls, cells, k, metric), fewest=_FEWEST)
 
 
@@ -224,13 +235,15 @@ def perturbation_effect_size(
     check.choice(metric, ("euclidean", "cohen"), "metric")
     generator(seed)
     controls, cells = both(X_control, X_perturbed)
+    unit = huge_unit(controls, cells)
+    controls, cells = controls / unit, cells / unit
     distance = float(np.linalg.norm(cells.mean(axis=0) - controls.mean(axis=0)))
     if metric == "euclidean":
-        return distance
+        return distance * unit
     if min(len(controls), len(cells)) < 2:
         return check.not_estimable("the variance of a single cell is not defined")
     within = (controls.var(axis=0, ddof=1) + cells.var(axis=0, ddof=1)) / 2
-    return float(distance / (np.sqrt(within.mean()) + 1e-12))
+    return float(distance / (np.sqrt(within.mean()) + 1e-12 / unit))
 
 
 def both(X_control: ArrayLike, X_perturbed: ArrayLike) -> tuple[Matrix, Matrix]:
@@ -254,5 +267,5 @@ def _tell_shared(controls: Matrix, cells: Matrix) -> None:
 def refuse_other_types(n_bootstrap_ci: object, return_type: object) -> None:
     """Refuse the options that would change what a function returns, and say what does their work."""
     for name, value, only in (("n_bootstrap_ci", n_bootstrap_ci, None), ("return_type", return_type, "float")):
-        if value != only:
+        if not isinstance(value, type(only)) or value != only:
             raise ValueError(f"{name} must be {only!r}, got {value!r}: shesha.bio.perturbation_interval gives both")

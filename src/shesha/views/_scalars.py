@@ -76,14 +76,15 @@ class Uniformity(Scalar):
         """Sum panel by panel; the pairs of a row with itself give exp(0), which keeps the sum away from zero."""
         features = source.view(Features)
         rows = standard_rows(features.rows, "euclidean")
-        n, unit = len(rows), features.unit * length_unit(features.rows)
+        # An infinite unit would make NaN of rows that are equal.
+        n, unit = len(rows), min(features.unit * length_unit(features.rows), np.finfo(np.float64).max)
 
         def sum_upper_triangle(start: int) -> float:
             block = panel(rows, "euclidean", start)
             np.maximum(block, 0.0, out=block)
             np.sqrt(block, out=block)
-            block *= unit
             with np.errstate(over="ignore"):
+                block *= unit
                 block *= block
             block *= -2.0
             np.exp(block, out=block)
