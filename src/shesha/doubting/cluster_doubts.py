@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +55,8 @@ def shared_rare_cluster(subject: Subject) -> Doubt | None:
     rare = np.logical_and(*(rare_rows(one) for one in subject.clusters))
     if not rare.any():
         return None
-    whole, without = (linear_cka(*(side[kept] for side in subject.samples)) for kept in (rare | True, ~rare))
+    grams = [centred_gram(side) for side in subject.samples]
+    whole, without = (linear_cka(grams, np.flatnonzero(kept)) for kept in (rare | True, ~rare))
     carried = Carried("CKA", whole, without, min(1.0, abs(whole - without)))
     return _named(subject, rare, [carried] if carried.effect >= _MOVED else [])
 
@@ -66,12 +68,25 @@ def rare_rows(labels: Index) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     return np.asarray(outside & few)
 
 
-def linear_cka(X: Matrix, Y: Matrix) -> float:
-    """Linear CKA of few rows."""
-    centred = [side - side.mean(axis=0) for side in (X, Y)]
-    grams = [side @ side.T for side in centred]
-    length = float(np.linalg.norm(grams[0]) * np.linalg.norm(grams[1]))
-    return float(np.sum(grams[0] * grams[1])) / length if length > 0 else 0.0
+def centred_gram(rows: Matrix) -> Matrix:
+    """Inner products of rows less their mean."""
+    centred = rows - rows.mean(axis=0)
+    return np.asarray(centred @ centred.T)
+
+
+def linear_cka(grams: Sequence[Matrix], kept: Index) -> float:
+    """Linear CKA of some of the rows, from the inner products of all."""
+    first, second = (_centre(gram[np.ix_(kept, kept)]) for gram in grams)
+    length = float(np.linalg.norm(first) * np.linalg.norm(second))
+    return float(np.sum(first * second)) / length if length > 0 else 0.0
+
+
+def _centre(gram: Matrix) -> Matrix:
+    """Inner products of rows less the mean of these rows."""
+    means = gram.mean(axis=0)
+    gram -= means
+    gram -= (means - means.mean())[:, None]
+    return gram
 
 
 def _of_split(subject: Subject, others: Index) -> Carried | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from shesha.doubting._registry import doubt
-from shesha.doubting.cluster_doubts import linear_cka
+from shesha.doubting.cluster_doubts import centred_gram, linear_cka
 from shesha.doubting.row_doubts import far_rows_first
 from shesha.doubting.subject import Subject
 from shesha.results import Doubt
@@ -24,18 +24,16 @@ _SATURATED = 0.02
 def few_rows(subject: Subject) -> Doubt | None:
     """A few far rows decide the linear agreement of two representations."""
     rows, n_far = far_rows_first(subject)
-    sides = [subject.read(at, rows) for at in range(2)]
-    whole = linear_cka(*sides)
+    grams, every = [centred_gram(subject.read(at, rows)) for at in range(2)], np.arange(len(rows))
+    whole = linear_cka(grams, every)
     moved: dict[tuple[int, ...], float] = {}
     for place in range(n_far):
-        kept = np.delete(np.arange(len(rows)), place)
-        moved[subject.caller_rows(rows[place : place + 1])] = linear_cka(*(side[kept] for side in sides))
+        moved[subject.caller_rows(rows[place : place + 1])] = linear_cka(grams, np.delete(every, place))
     if not moved:
         return None
-    every = np.arange(n_far, len(rows))
     named = max(moved, key=lambda one: abs(moved[one] - whole))
     without = moved[named]
-    together = linear_cka(*(side[every] for side in sides))
+    together = linear_cka(grams, every[n_far:])
     if abs(without - whole) < _MOVED <= abs(together - whole):
         without, named = together, subject.caller_rows(rows[:n_far])
     if abs(without - whole) < _MOVED:

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.support.types import Matrix
+from shesha.support.types import Matrix, Vector
 
 FEWEST_PERIODS = 3
 """Periods that a series must hold before it is said to repeat."""
 _MOST_ROWS = 1024
 """Consecutive rows that are looked at."""
+_MOST_COLUMNS = 16
+"""Features that are looked at, or random combinations of them."""
 _PARTS = 8
 """Parts of a series whose phases must agree: a memory that dies out loses its phase from one to the next."""
 _AGREEMENT = 0.8
@@ -52,21 +54,28 @@ def find_period(*representations: NDArray[Any]) -> float:
 def _frequency(rows: Matrix) -> float:
     """Return the frequency of the strongest wave that keeps its phase, per row; 0 where there is none."""
     n = len(rows)
-    total = float((rows**2).sum())
-    if total == 0:
+    # The strongest frequency of noise alone holds about 2 log(n) / n.
+    least = max(_SHARE, 4 * np.log(n) / n) * float((rows**2).sum())
+    # Between two frequencies that the rows tell apart, a wave shows at least 0.4 of its power in both.
+    if least == 0 or 2 * _power(rows, 1).max() / n < 0.4 * least:
         return 0.0
-    power = np.zeros(_PADDING * n // 2 + 1)
-    for column in rows.T:
-        power += np.abs(np.fft.rfft(column, _PADDING * n)) ** 2
-    # Slow drifts are no period; neither is every other row, which is found as alternation.
-    power[: FEWEST_PERIODS * _PADDING] = 0.0
-    power[-_PADDING:] = 0.0
+    power = _power(rows, _PADDING)
     best = int(np.argmax(power))
     frequency = best / (_PADDING * n)
-    # The strongest frequency of noise alone holds about 2 log(n) / n.
-    if 2 * power[best] / n < max(_SHARE, 4 * np.log(n) / n) * total:
+    if 2 * power[best] / n < least:
         return 0.0
     return frequency if _phase_agreement(rows, frequency) >= _AGREEMENT else 0.0
+
+
+def _power(rows: Matrix, padding: int) -> Vector:
+    """Power at each frequency, but for slow drifts and changes from row to row, which are no periods."""
+    n = len(rows)
+    found = np.zeros(padding * n // 2 + 1)
+    for column in rows.T:
+        found += np.abs(np.fft.rfft(column, padding * n)) ** 2
+    found[: FEWEST_PERIODS * padding] = 0.0
+    found[-padding:] = 0.0
+    return found
 
 
 def _phase_agreement(rows: Matrix, frequency: float) -> float:
@@ -84,6 +93,9 @@ def _phase_agreement(rows: Matrix, frequency: float) -> float:
 def _standardise(side: NDArray[Any]) -> Matrix:
     rows: Matrix = np.array(side, dtype=np.float64).reshape(len(side), -1)
     rows /= np.abs(rows).max(initial=0.0) or 1.0
+    if rows.shape[1] > _MOST_COLUMNS:
+        # Random combinations of features hold the same share of a wave as the features do.
+        rows = rows @ np.random.default_rng(0).standard_normal((rows.shape[1], _MOST_COLUMNS))
     time = np.arange(len(rows)) - (len(rows) - 1) / 2
     rows -= rows.mean(axis=0)
     # A trend would leak into all frequencies.
