@@ -15,6 +15,8 @@ from shesha.support.types import Index, Labels, Matrix, Vector
 
 _ROWS = 2048
 """Rows whose distances to the class means of all resamples are computed together."""
+_SQUARES = 1e-100, 1e100
+"""Deviations between these have squares within range."""
 _FEW_DIGITS = 1e-9
 """Share of the squared length below which a variance may be rounding."""
 
@@ -29,12 +31,16 @@ def class_means(X: Matrix, codes: Labels) -> tuple[Matrix, Vector]:
 
 def class_variance_share(X: Matrix, codes: Labels) -> float:
     """Between-class share of the sum of squares; NaN if all rows are equal."""
-    if (X[0] == X).all():
+    if (X[0] == X[-1]).all() and (X[0] == X).all():
         return float("nan")
     centred = X - X.mean(axis=0)
-    # Relative to the largest deviation, squares of data of any scale stay within range.
-    centred /= np.abs(centred).max()
-    means, counts = class_means(centred, codes)
+    largest = max(float(centred.max()), -float(centred.min()))
+    if not _SQUARES[0] < largest < _SQUARES[1]:
+        centred /= largest
+    indicators = (codes == np.unique(codes)[:, None]).astype(np.float64)
+    counts = indicators.sum(axis=1)
+    with single_threaded_blas():
+        means = (indicators @ centred) / counts[:, None]
     between = float(counts @ np.einsum("ij,ij->i", means, means))
     return float(np.clip(between / float(np.einsum("ij,ij->", centred, centred)), 0.0, 1.0))
 

@@ -22,8 +22,8 @@ from shesha.views.rdm_input import Rdm
 
 FEWEST_FREE = 4
 """Rows that must be left once every covariate has taken one."""
-_ROWS_PER_TERM = 10
-"""A number is fitted by one smooth term for so many rows (Harrell 2015, section 4.4), and no more than four."""
+_ROWS_PER_TERM = 5
+"""A number is fitted by one smooth term for so many rows, and no more than four: every draw of a null takes as many."""
 _NOTHING = 1e-10
 """Share of a feature's length below which what is left of it is rounding."""
 

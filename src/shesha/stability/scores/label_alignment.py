@@ -67,10 +67,14 @@ def supervised_alignment(
     >>> round(supervised_alignment(rng.standard_normal((40, 6)) + 5 * np.eye(6)[y], y), 3)
     0.866
     """
-    value = ranks.spearman(rows.squared(), label_distances(y.codes), (rows.level, 0.0))
-    if np.isnan(value):
+    differ = label_distances(y.codes)
+    # Two values have two ranks: the correlation with them is that with the values themselves.
+    unit = ranks.unit_ranks(rows.squared(), rows.level)
+    differ -= differ.mean()
+    length = float(np.sqrt((differ**2).sum()))
+    if length == 0 or np.isnan(unit[0]):
         raise NotEstimable(NOTHING_TO_RANK)
-    return value
+    return float(np.clip((unit * differ).sum() / length, -1.0, 1.0))
 
 
 @stability(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels import ranks
 from shesha.kernels.distances import Metric
 from shesha.stability._registry import stability
 from shesha.support.seeds import generator
-from shesha.support.types import Seed
+from shesha.support.types import Matrix, Seed
 from shesha.support.warnings import NotEstimable, NotIdentifiableWarning, warn
 from shesha.views import Standard
 
@@ -165,23 +164,40 @@ def anchor_stability(
         raise NotEstimable(f"{anchors} anchors and two sets of {per_split} rows are needed, got {n} rows")
     anchor_ids = rng.choice(n, anchors, replace=False)
     others = np.setdiff1d(np.arange(n), anchor_ids)
+    drawn = np.array([rng.permutation(others)[: 2 * per_split] for _ in range(n_splits)])
+    used, places = np.unique(drawn, return_inverse=True)
+    i, j = (ids.ravel() for ids in np.meshgrid(anchor_ids, used, indexing="ij"))
+    distances = rows.squared_distances_between(i, j).reshape(len(anchor_ids), len(used))
     scores = []
-    for _ in range(n_splits):
-        order = rng.permutation(others)
-        sets = order[:per_split], order[per_split : 2 * per_split]
-        profiles = [_profiles(rows, anchor_ids, probes, rank_normalize) for probes in sets]
-        # Ranks are exact; only distances carry rounding.
-        level = 0.0 if rank_normalize else rows.level
-        scores.append(ranks.spearman(profiles[0], profiles[1], (level, level)))
+    for both in places.reshape(n_splits, 2, per_split):
+        profiles = [distances[:, probes] for probes in both]
+        if rank_normalize:
+            scores.append(_rank_correlation(*(_rank_rows(one, rows.level) for one in profiles)))
+        else:
+            scores.append(ranks.spearman(profiles[0].ravel(), profiles[1].ravel(), (rows.level, rows.level)))
     return _mean(scores)
 
 
-def _profiles(rows: Standard, anchors: NDArray[np.intp], probes: NDArray[np.intp], rank: bool) -> NDArray[np.float64]:
-    i, j = (ids.ravel() for ids in np.meshgrid(anchors, probes, indexing="ij"))
-    profiles = rows.squared_distances_between(i, j).reshape(len(anchors), len(probes))
-    if rank:
-        profiles = np.array([ranks.midranks(profile, rows.level)[0] for profile in profiles])
-    return np.asarray(profiles.ravel())
+def _rank_correlation(first: Matrix, second: Matrix) -> float:
+    """Rank correlation of the ranks within rows, all rows together."""
+    n = first.shape[1]
+    centred = [one - (n - 1) / 2 for one in (first, second)]
+    variance = len(first) * (n**3 - n) / 12
+    # Without ties each rank occurs once in each row, and ranking them again only scales them; ties shorten a row.
+    if all(np.vdot(one, one) == variance for one in centred):
+        return float(np.vdot(*centred) / variance)
+    return ranks.spearman(first.ravel(), second.ravel())
+
+
+def _rank_rows(values: Matrix, level: float) -> Matrix:
+    """Rank each row; values within the level share their mean rank."""
+    order = np.argsort(values, axis=1)
+    found = np.empty(values.shape)
+    np.put_along_axis(found, order, np.arange(values.shape[1], dtype=np.float64)[None], axis=1)
+    gaps = np.diff(np.take_along_axis(values, order, axis=1), axis=1)
+    for row in np.flatnonzero((gaps <= level).any(axis=1)):
+        found[row] = ranks.midranks(values[row].copy(), level)[0]
+    return found
 
 
 def _shrink_sizes(n: int, n_anchors: int, n_per_split: int) -> tuple[int, int]:
