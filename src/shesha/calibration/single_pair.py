@@ -70,8 +70,9 @@ def calibrate(
         Labels: whole groups take each other's place, their rows in order (trials of a subject); only equally large ones
         can (`shesha.nulls.equal_groups` makes them so).
     within : array of shape (n_samples,), optional
-        A covariate that both depend on (depth, length, norm), as numbers, which are cut into strata of about ten rows,
-        or as labels: rows are permuted within strata only.
+        A covariate that both depend on (depth, length, norm), as numbers, which are cut into strata of three to ten
+        rows, or as labels: rows are permuted within strata only. What it does inside a stratum counts as a relation:
+        `covariates` takes it out.
     shift : bool
         Rows are a series (each block one of its own): circular shifts are drawn. Where there
         are no more than K shifts, each is taken once, and p is exact.
@@ -85,11 +86,11 @@ def calibrate(
         and minutes with 1,024.
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), DataFrame, or Rdm, optional
         What both are known to depend on (batch, depth, length), to be taken out: numbers or labels, or distances
-        between rows. Measures of features look at what a linear fit leaves of them (partial CKA, ...), those of ranked
-        distances take out the ranks of the distances between covariates (partial RSA). The null exchanges rows of like
-        covariates (within `blocks`, if given; another design or `permutations` take the place of this) and takes the
-        covariates out again in every draw (Freedman and Lane), which costs a view per draw. `docs/calibration.md` has
-        false positives and power.
+        between rows. Measures look at the residuals of the features: of class means, and of smooth functions of numbers
+        (natural splines of up to four terms). Where only distances are known, RSA and RDM drift use the rank-partial
+        correlation. The null permutes rows of similar covariates (within `blocks`, if given; another design or
+        `permutations` takes the place of this) and takes the covariates out again in every draw (Freedman and Lane),
+        which costs a view per draw. `docs/calibration.md` has false positives and power.
     seed : int, Generator or None
         Draws the permutations.
     **options
