@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 import numpy as np
@@ -13,15 +12,7 @@ Method = Literal["standard", "whitened", "knn"]
 Metric = Literal["cosine", "euclidean"]
 NO_LENGTH = 1e-12
 """A shift that is shorter has no direction."""
-_HUGE = 2.0**450
-"""Beyond which sums of squares might overflow."""
 _PANEL = 512
-
-
-def huge_unit(*sides: Matrix) -> float:
-    """Return what brings numbers whose squares would overflow to about 1; 1 for all others, which stay as they are."""
-    largest = max(float(np.abs(side).max(initial=0.0)) for side in sides)
-    return math.ldexp(1.0, math.frexp(largest)[1] - 1) if largest > _HUGE else 1.0
 
 
 def from_mean(controls: Matrix, cells: Matrix) -> Matrix:

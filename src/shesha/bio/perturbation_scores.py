@@ -13,11 +13,11 @@ from shesha.bio._shifts import (
     explained_share,
     from_mean,
     from_neighbours,
-    huge_unit,
     mean_cosine,
     whitened,
 )
 from shesha.inputs import validation as check
+from shesha.kernels.precision import huge_unit
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn

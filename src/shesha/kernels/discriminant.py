@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.kernels.class_statistics import class_means
+from shesha.kernels.precision import huge_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.support.types import Labels, Matrix
 
@@ -17,6 +18,7 @@ def overlaps(X: Matrix, codes: Labels, n_bootstrap: int, share: float, rng: np.r
     members = [np.flatnonzero(codes == label) for label in np.unique(codes)]
     size = int(len(X) * share) // len(members)
     draws = [[rng.choice(rows, size, replace=True) for rows in members] for _ in range(n_bootstrap)]
+    X = X / huge_unit(X)
     centred = X - X.mean(axis=0)
     with single_threaded_blas():
         full = discriminant_basis(centred, codes)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
 import numpy as np
 
 from shesha.support.arrays import largest
+from shesha.support.types import Matrix
 
 ROUNDING = 2.0**-45
 """Rounding level of a distance, relative to the squared length of the rows: distances closer than this tie."""
 CLOSE = 1e-4
 """Squared distances below this share of the squared lengths lose digits in a Gram matrix and are recomputed."""
+_HUGE = 2.0**450
+"""Beyond which sums of squares might overflow."""
 MAX_SPAN = 4
 """A chain of near-ties longer than this many tolerances is data, not rounding noise."""
 
@@ -25,3 +29,9 @@ def length_unit(X: Any) -> float:
 def clip_rounding(value: float, low: float, high: float) -> float:
     """Move what rounding put beyond a bound back to it; arrays of values stay arrays."""
     return cast(float, np.clip(value, low, high))
+
+
+def huge_unit(*sides: Matrix) -> float:
+    """Return what brings numbers whose squares would overflow to about 1; 1 for all others, which stay as they are."""
+    top = max(float(np.abs(side).max(initial=0.0)) for side in sides)
+    return math.ldexp(1.0, math.frexp(top)[1] - 1) if top > _HUGE else 1.0
