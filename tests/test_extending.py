@@ -113,6 +113,8 @@ def test_no_diff_touches_more_than_two_files():
     for diff in DIFFS:
         files = re.findall(r"^\+\+\+ src/(shesha/\S+)$", diff, re.MULTILINE)
         assert len(files) == 2 and (SOURCE.parent / files[1]).is_file()
+        text = (SOURCE.parent / files[1]).read_text(encoding="utf-8")
+        assert applied(text, diff.split(f"+++ src/{files[1]}\n")[1]).count("\n") > text.count("\n")
 
 
 def test_a_measure_is_listed_and_compared(place, data):

@@ -45,18 +45,28 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-app.command("audit", epilog=EXAMPLES["audit"])(audit_command)
-app.add_typer(bench)
-app.command("compare", epilog=EXAMPLES["compare"])(compare_command)
-app.command("demo", epilog=EXAMPLES["demo"])(demo_command)
-app.command("diff", epilog=EXAMPLES["diff"])(diff_command)
-app.command("doctor", epilog=EXAMPLES["doctor"])(doctor_command)
-app.command("extract", epilog=EXAMPLES["extract"])(extract_command)
-app.command("layers", epilog=EXAMPLES["layers"])(layers_command)
-app.command("measures", epilog=EXAMPLES["measures"])(measures_command)
-app.add_typer(monitor)
-app.command("scores", epilog=EXAMPLES["scores"])(scores_command)
-app.add_typer(study)
+app.command("audit", short_help="Measure stability and look for what could be wrong.", epilog=EXAMPLES["audit"])(
+    audit_command
+)
+app.add_typer(bench, short_help="Rank similarity measures by tests with known answers.")
+app.command("compare", short_help="Measure how similar representations are.", epilog=EXAMPLES["compare"])(
+    compare_command
+)
+app.command("demo", short_help="Audit an example that ships with the library.", epilog=EXAMPLES["demo"])(demo_command)
+app.command("diff", short_help="Say which layers a change of a model changed.", epilog=EXAMPLES["diff"])(diff_command)
+app.command("doctor", short_help="Show what is installed and what is missing.", epilog=EXAMPLES["doctor"])(
+    doctor_command
+)
+app.command("extract", short_help="Write the layers of a model to a file.", epilog=EXAMPLES["extract"])(extract_command)
+app.command("layers", short_help="Compare all layers of two models.", epilog=EXAMPLES["layers"])(layers_command)
+app.command("measures", short_help="List similarity measures, or describe one.", epilog=EXAMPLES["measures"])(
+    measures_command
+)
+app.add_typer(monitor, short_help="Check whether a deployed model or its inputs changed.")
+app.command("scores", short_help="List scores of one representation, or describe one.", epilog=EXAMPLES["scores"])(
+    scores_command
+)
+app.add_typer(study, short_help="Repeat the experiments of the papers.")
 
 
 def _print_version(wanted: bool) -> None:

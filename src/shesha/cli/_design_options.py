@@ -28,9 +28,9 @@ Within = Annotated[
     str | None,
     typer.Option(metavar="FILE|COLUMN", help=f"Rows are permuted within strata of a covariate (depth): {_WHERE}."),
 ]
-Shift = Annotated[bool, typer.Option("--shift", help="Rows are a series: turn it round instead of permuting rows.")]
+Shift = Annotated[bool, typer.Option("--shift", help="Rows are a time series: use circular shifts.")]
 BlockLength = Annotated[
-    int | None, typer.Option(help="Rows are a series: exchange stretches of so many consecutive rows.")
+    int | None, typer.Option(help="Rows are a series: permute stretches of so many consecutive rows.")
 ]
 
 Labels = Annotated[

@@ -26,7 +26,7 @@ Json = Annotated[Path | None, typer.Option(help="Write all numbers to this file;
 """The option by which commands write every number."""
 Html = Annotated[
     Path | None,
-    typer.Option("--html", help="Write a page that answers first and shows every number, in one file to pass on."),
+    typer.Option("--html", help="Write a page that answers first and shows every number, in one file to share."),
 ]
 """The option by which commands write a page."""
 Card = Annotated[
