@@ -61,7 +61,7 @@ class Covariates:
             return cls(None, covariates)
         parts = {name: _code_column(column, name, n_rows) for name, column in _columns(covariates, n_rows)}
         numbers = {name: part[:, 0] for name, part in parts.items() if len(np.unique(part)) > len(part.T) + 1}
-        n_terms = _count_terms(n_rows, len(numbers))
+        n_terms = _count_terms(n_rows, int(np.linalg.matrix_rank(list(numbers.values()))) if numbers else 0)
         terms = [natural_spline(numbers[name], n_terms) if name in numbers else part for name, part in parts.items()]
         found = cls(np.concatenate(list(parts.values()), axis=1), terms=np.concatenate(terms, axis=1), numbers=numbers)
         if n_rows - found.n_taken < FEWEST_FREE:
