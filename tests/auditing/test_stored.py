@@ -315,6 +315,12 @@ BAD = {
     "no workers": (lambda p: p, {"workers": 0}, ValueError, "workers must be"),
     "both": (lambda p: p, {"workers": 2, "scheduler": "tcp://127.0.0.1:1"}, ValueError, "workers must not be given"),
     "no scheduler": (lambda p: p, {"scheduler": "here"}, ValueError, "scheduler must be an address such as"),
+    "no tcp": (
+        lambda p: p,
+        {"scheduler": "tls://127.0.0.1:1"},
+        ValueError,
+        "scheduler must be an address such as tcp://",
+    ),
     "labels of other rows": (lambda p: p, {"y": np.arange(50) % 2}, ValueError, "y must have shape|y must have one"),
     "row names": (lambda p: p, {"y": np.arange(60)}, ValueError, "y must hold classes, got 60 different labels"),
     "blocks of other rows": (lambda p: p, {"blocks": np.arange(50) % 2}, ValueError, "blocks must"),

@@ -234,3 +234,12 @@ def test_an_interrupted_audit_tells_what_is_finished(invoke_main, monkeypatch, t
     assert ended.out.startswith("Audit of layer1: 60 rows x 12 features\n")
     assert "Interrupted: the other representations were not audited." in ended.out
     assert ended.err.endswith("shesha: interrupted\n")
+
+
+def test_without_a_standard_output_files_are_written(tmp_path):
+    path = tmp_path / "two.npz"
+    np.savez(path, a=np.random.default_rng(0).standard_normal((20, 4)), b=np.ones((20, 4)) * np.arange(20)[:, None])
+    command = f"exec {sys.executable} -m shesha compare {path} --measures CKA --json {tmp_path / 'out.json'} >&-"
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "out.json").exists()

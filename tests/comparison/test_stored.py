@@ -338,6 +338,12 @@ BAD = {
     ),
     "no workers": (lambda p: p, {"workers": 0}, ValueError, "workers must be"),
     "no scheduler": (lambda p: p, {"scheduler": "here"}, ValueError, "scheduler must be an address such as"),
+    "no tcp": (
+        lambda p: p,
+        {"scheduler": "tls://127.0.0.1:1"},
+        ValueError,
+        "scheduler must be an address such as tcp://",
+    ),
     "a store in no folder": (lambda p: p, {"store": "/nowhere/a.sqlite"}, FileNotFoundError, "the folder of the store"),
     "a store that is a file": (lambda p: p, {"store": __file__}, ValueError, "store must be a file written by"),
     "names that print alike": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 
@@ -108,3 +109,8 @@ def test_a_setting_that_is_no_number_of_threads_is_refused(monkeypatch, setting)
     monkeypatch.setenv("SHESHA_THREADS", setting)
     with pytest.raises(ValueError, match=f"SHESHA_THREADS must be a whole number of threads, got '{setting}'"):
         n_threads()
+
+
+def test_far_more_threads_than_cores_are_not_taken(monkeypatch):
+    monkeypatch.setenv("SHESHA_THREADS", "100000")
+    assert n_threads() <= max(64, 2 * (os.cpu_count() or 1))

@@ -158,6 +158,8 @@ def _why_no_command(name: str, function: Any) -> str:
 
 def main() -> None:
     """Run the program: bad input ends with status 2 and a message (with SHESHA_DEBUG set, a traceback)."""
+    # Without a standard output (`>&-`) there is nothing to print to; files are still written.
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
     warnings.showwarning = _tell
     logging.getLogger("shesha").handlers = [_Notes()]
     _add_offered()

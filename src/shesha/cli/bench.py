@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -165,7 +166,7 @@ def table_command(
     published: Annotated[bool, typer.Option("--published", help="Show the published results instead.")] = False,
     suite: OwnSuite = None,
 ) -> None:
-    """Print the scores in the paper's layout, as Markdown."""
+    """Print the scores in the paper's layout: plain on a terminal, as Markdown in a file or pipe."""
     from shesha.benchmark import table, to_markdown
     from shesha.benchmark.suites import domain_name
     from shesha.benchmark.tables import stars
@@ -180,7 +181,11 @@ def table_command(
         raise typer.Exit(_NOTHING)
     for name in there:
         typer.echo(f"\n{name}\n")
-        typer.echo(to_markdown(table(frame, name, chosen), stars(frame, name, chosen)))
+        scores = table(frame, name, chosen)
+        if sys.stdout.isatty():
+            typer.echo(scores.to_string(float_format="{:.2f}".format, na_rep=""))
+        else:
+            typer.echo(to_markdown(scores, stars(frame, name, chosen)))
 
 
 @bench.command("rank")

@@ -19,18 +19,23 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _NAME = "shesha"
+_MOST_THREADS = 64
 _blas_lock = RLock()
 _blas_depth = 0
 
 
 def n_threads() -> int:
-    """Return the number of threads to use: SHESHA_THREADS, or the cores this process may use."""
+    """Return the number of threads to use: SHESHA_THREADS, or the cores this process may use.
+
+    Far more threads than cores only take memory, so a setting beyond that counts as the most that may help.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     setting = os.environ.get("SHESHA_THREADS", "")
     if setting:
         if not setting.isdigit() or int(setting) < 1:
             raise ValueError(f"SHESHA_THREADS must be a whole number of threads, got {setting!r}")
-        return int(setting)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+        return min(int(setting), max(_MOST_THREADS, 2 * cores))
+    return cores
 
 
 @lru_cache(maxsize=1)

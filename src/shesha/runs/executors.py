@@ -172,9 +172,8 @@ def require_workers(workers: int | None, scheduler: str | None) -> None:
 def _require_listener(address: str) -> None:
     """Refuse an address where nothing answers; a client that could not connect would linger."""
     host, _, port = kinds.text(address, "scheduler").removeprefix("tcp://").rpartition(":")
+    # Other protocols (tls, ucx, ws) need certificates or libraries that there is no option for.
     if not host or not port.isdigit() or "/" in host:
-        if "://" in address and not address.startswith("tcp://"):
-            return
         raise ValueError(f"scheduler must be an address such as tcp://127.0.0.1:8786, got {address!r}")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
