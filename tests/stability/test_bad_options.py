@@ -159,6 +159,13 @@ def test_options_of_split_scores_are_refused_for_the_others(options):
         shesha.estimate(X, Y, "variance_ratio", **options)
 
 
+@pytest.mark.parametrize("function", [shesha.estimate, shesha.chance])
+def test_repetitions_that_would_never_end_are_refused(function):
+    name = "n_bootstrap" if function is shesha.estimate else "n_permutations"
+    with pytest.raises(ValueError, match=f"{name} must be at most 10,000,000, since each takes .* got 1,000,000,000"):
+        function(X, **{name: 10**9})
+
+
 def test_a_target_error_must_be_a_positive_number():
     for value in (0, -1.0, float("inf"), float("nan")):
         with pytest.raises(ValueError, match=f"target_se must be positive and finite, got {value}"):

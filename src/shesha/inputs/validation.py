@@ -194,6 +194,9 @@ def changes(names: Collection[str]) -> frozenset[str]:
 
 _MOST = 2**31 - 1
 """No count is larger: it would overflow where NumPy counts, or never end."""
+_REPETITIONS = {"n_permutations", "n_bootstrap", "n_draws", "n_splits", "n_rotations"}
+_MOST_REPETITIONS = 10_000_000
+"""Repetitions that end: a permutation of few rows takes some microseconds at least."""
 
 
 def count(value: int, name: str, *, minimum: int = 1) -> int:
@@ -204,6 +207,11 @@ def count(value: int, name: str, *, minimum: int = 1) -> int:
         raise ValueError(f"{name} must be at least {minimum}, got {value}")
     if value > _MOST:
         raise ValueError(f"{name} must be at most {_MOST:,}, got {value}")
+    if name in _REPETITIONS and value > _MOST_REPETITIONS:
+        raise ValueError(
+            f"{name} must be at most {_MOST_REPETITIONS:,}, since each takes a computation of its own (10,000 reach "
+            f"p = 0.0001), got {value:,}"
+        )
     return int(value)
 
 
