@@ -118,3 +118,10 @@ def test_errors_that_are_not_bad_input_keep_their_traceback(folder, invoke_main,
     monkeypatch.setattr("shesha.auditing.audit", broken)
     with pytest.raises(AssertionError, match="a defect of the library"):
         invoke_main("audit", folder / "good.npy")
+
+
+def test_more_arrays_than_anybody_means_are_refused_at_once(invoke_main, tmp_path):
+    np.savez(tmp_path / "many.npz", **{f"a{at}": np.ones((4, 3)) for at in range(1_001)})
+    ended = invoke_main("audit", tmp_path / "many.npz")
+    assert ended.status == 2
+    assert "FILE must hold at most 1,000 arrays, got 1,001: name some with --key" in ended.err

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from shesha import io as files
+from shesha.io.paths import UnreadableFileError
 
 pytest.importorskip("pyarrow")
 
@@ -174,3 +175,10 @@ def test_csv_without_numbers(tmp_path, text):
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(files.UnreadableFileError, match=r"t.csv must hold numbers .*, got "):
         files.read(tmp_path / "t.csv")
+
+
+def test_more_columns_than_text_is_for_are_refused_at_once(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text("\n".join([",".join(["1"] * 100_001)] * 3))
+    with pytest.raises(UnreadableFileError, match=r"at most 100,000 columns as text, got 100,001: save .* as \.npy"):
+        files.open_file(path)

@@ -25,6 +25,9 @@ ByPosition = Annotated[
 Distances = Annotated[bool, typer.Option("--rdm", help="The arrays are distances between rows, not features.")]
 """The option by which commands read distances: square, condensed, or stacks of square ones."""
 
+_MOST_ARRAYS = 1_000
+"""More arrays than anybody means to look at together: each is a representation."""
+
 
 def read_representations(
     files: list[Path],
@@ -76,6 +79,8 @@ def read_representations(
         for name, split in contents.split.items():
             if split.doubtful:
                 typer.echo(f"{path}: {name} is {split.describe('--layer-axis ')}", err=True)
+    if keys is None and len(found) > _MOST_ARRAYS:
+        raise ValueError(f"FILE must hold at most {_MOST_ARRAYS:,} arrays, got {len(found):,}: name some with --key")
     return found
 
 

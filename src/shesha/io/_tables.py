@@ -29,6 +29,7 @@ _UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 _DECIMAL_COMMA = re.compile(r"(?:^|;)-?\d+,\d")
 _WIDTH = 8
 """Bytes of a number once it is read."""
+_MOST_COLUMNS = 100_000
 _LOOKED_AT = 20
 """So many lines tell how a file is written."""
 _NUMBERS_ROWS = "has no name and numbers the rows"
@@ -114,6 +115,7 @@ def csv_table(path: Path, separator: str) -> Table:
     """Read a table of text, with a line of column names or without."""
     with reading(path):
         separator, decimal, note = _as_written(path, separator)
+        _require_few_columns(path, separator)
         named = has_names(path, separator)
         frame = csv_frame(path, separator, named=named, decimal=decimal)
     _require_full_lines(path, separator, frame)
@@ -126,6 +128,16 @@ def csv_table(path: Path, separator: str) -> Table:
     if not named:
         note["(column names)"] = "are missing: the first line holds numbers and was read as a row"
     return Table(tuple(frame.columns), skipped | note, lambda names: frame[list(names)])
+
+
+def _require_few_columns(path: Path, separator: str) -> None:
+    """Refuse tables whose columns would take minutes to tell apart: pandas keeps an object for each."""
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        found = stream.readline().count(separator) + 1
+    if found > _MOST_COLUMNS:
+        raise UnreadableFileError(
+            f"{path} must have at most {_MOST_COLUMNS:,} columns as text, got {found:,}: save the matrix as .npy or .npz"
+        )
 
 
 def _as_written(path: Path, separator: str) -> tuple[str, str, dict[str, str]]:
