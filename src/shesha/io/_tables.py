@@ -136,7 +136,7 @@ def _require_few_columns(path: Path, separator: str) -> None:
         found = stream.readline().count(separator) + 1
     if found > _MOST_COLUMNS:
         raise UnreadableFileError(
-            f"{path} must have at most {_MOST_COLUMNS:,} columns as text, got {found:,}: save the matrix as .npy or .npz"
+            f"{path} must have at most {_MOST_COLUMNS:,} columns as text, got {found:,}: save it as .npy or .npz"
         )
 
 
