@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.steering import vector
+from shesha.steering import steerability, vector
 from shesha.steering._agreement import coherences
 
 
@@ -213,3 +213,11 @@ def test_bad_input_is_refused(two_classes):
         ValueError, match="X must have classes whose means differ, got a mean_difference vector of leng"
     ):
         vector(np.tile([[0.0], [1.0]], (10, 2)), np.repeat([0, 1], 10), method="mean_difference")
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-310])
+def test_rows_beyond_the_range_of_squares_are_refused(rng, scale):
+    rows, labels = scale * rng.standard_normal((20, 4)), np.repeat([0, 1], 10)
+    for function in (vector, steerability):
+        with pytest.raises(ValueError, match=r"X must have its largest entry between 1e-100 and 1e\+100 in size, got "):
+            function(rows, labels)
