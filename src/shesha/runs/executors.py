@@ -171,7 +171,9 @@ def require_workers(workers: int | None, scheduler: str | None) -> None:
 
 def _require_listener(address: str) -> None:
     """Refuse an address where nothing answers; a client that could not connect would linger."""
-    host, _, port = kinds.text(address, "scheduler").removeprefix("tcp://").rpartition(":")
+    if kinds.text(address, "scheduler").startswith("inproc://"):
+        return  # A scheduler in this process has no socket; a client sees at once whether it is there.
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
     # Other protocols (tls, ucx, ws) need certificates or libraries that there is no option for.
     if not host or not port.isdigit() or "/" in host:
         raise ValueError(f"scheduler must be an address such as tcp://127.0.0.1:8786, got {address!r}")
