@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
+import numpy as np
 import pytest
 
+import shesha
 from shesha.support.memory import MemoryBudgetError, memory_budget, readable, require
 
 WRITTEN = [
@@ -59,3 +63,65 @@ def test_what_just_fits_is_allowed(monkeypatch):
 def test_sizes_are_printed_as_people_read_them():
     assert readable(3 << 29) == "1.5 GiB"
     assert readable(5 << 20) == "5 MiB"
+
+
+_PEAK = """
+import re, sys, warnings
+import numpy as np
+import shesha
+
+warnings.simplefilter("ignore")
+name, n, d = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+rng = np.random.default_rng(0)
+X = rng.standard_normal((n, d))
+Y = X + rng.standard_normal((n, d))
+
+def call(X, Y):
+    if name == "audit":
+        shesha.audit(X, n_permutations=19)
+    elif name == "compare":
+        shesha.compare(X, Y, ["CKA", "RSA", "mutual kNN"])
+    else:
+        shesha.calibrate(X, Y, name, n_permutations=19)
+
+def kilobytes(field):
+    return int(re.search(field + r":\\s+(\\d+)", open("/proc/self/status").read())[1])
+
+call(X[:60, :20], Y[:60, :20])  # What is imported late is not the call's.
+open("/proc/self/clear_refs", "w").write("5")  # The highest mark starts anew.
+before = kilobytes("VmRSS")
+try:
+    call(X, Y)
+except ValueError:
+    print("refused", end=" ")
+print((kilobytes("VmHWM") - before) * 1024)
+"""
+PEAKS = [
+    ("CKA", "2000", "2000", "200M"),
+    ("CKA", "1000", "6000", "200M"),
+    ("mutual kNN", "2000", "2000", "150M"),
+    ("RSA", "3000", "100", "200M"),
+    ("DistCorr", "3000", "100", "150M"),
+    ("HardCorr", "2000", "1500", "230M"),
+    ("compare", "2000", "2000", "150M"),
+    ("audit", "6000", "200", "300M"),
+]
+
+
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="needs Linux's record of peaks")
+@pytest.mark.parametrize(("name", "n", "d", "budget"), PEAKS)
+def test_a_call_stays_within_a_quarter_of_its_budget(name, n, d, budget):
+    environment = {**os.environ, "SHESHA_MEMORY": budget}
+    command = [sys.executable, "-c", _PEAK, name, n, d]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
+    allowed = int(budget.removesuffix("M")) << 20
+    assert not done.stdout.startswith("refused")
+    assert int(done.stdout) <= 1.25 * allowed, f"{int(done.stdout) >> 20} MiB"
+
+
+@pytest.mark.parametrize("name", ["CKA", "RSA", "mutual kNN", "HardCorr"])
+def test_a_null_that_cannot_fit_is_refused_before_it_starts(monkeypatch, name):
+    rows = np.random.default_rng(0).standard_normal((600, 300))
+    monkeypatch.setenv("SHESHA_MEMORY", "1M")
+    with pytest.raises(MemoryBudgetError, match=f"the null of {name} for 600 rows must fit the memory budget"):
+        shesha.calibrate(rows, rows, name, n_permutations=19)

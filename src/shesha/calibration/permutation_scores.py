@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from shesha.inputs import validation as check
+from shesha.kernels.distances import n_pairs
 from shesha.kernels.permutation_products import permutation_grids
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
@@ -29,6 +30,10 @@ _AT_ONCE = 8
 """Draws that a thread takes at a time: some measures need less time for one than handing it over takes."""
 _SHORT = 2e-3
 """Seconds for so many draws below which threads only wait for each other: they share one interpreter."""
+
+
+_PER_DRAW = 4
+"""Memory that a draw takes, in sizes of the views that it relabels."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ def side_by_side(measures: Sequence[Measure], a: View, b: View, orders: Sequence
         moved = b.permute(order)
         return [_outcome(lambda m=measure: _score(m, a, moved)) for measure in measures]  # type: ignore[misc]
 
-    yield from _map_orders(scores, orders)
+    yield from _map_orders(scores, orders, _draws_at_once([b]))
 
 
 def _outcome(score: Callable[[], float]) -> Outcome:
@@ -92,6 +97,11 @@ def lighten(view: View) -> View:
     return view
 
 
+def light_bytes(kind: type[View], n: int, d: int, kept: int) -> int:
+    """Memory that a view of n x d features keeps once it is lightened, of what it keeps otherwise."""
+    return min(kept, 8 * n_pairs(n)) if kind is Gram and d * d >= _GATHER * n else kept
+
+
 def _gathers(a: View, b: View) -> bool:
     """Whether gathering triangles is the faster way: it is not for few features of many rows."""
     if isinstance(a, Gram) and isinstance(b, Gram) and a.factor is not None and b.factor is not None:
@@ -109,7 +119,8 @@ def null_view(measure: Measure, side: Representation, view: View) -> View:
 
 def _fits(rows: Sequence[View], columns: Sequence[View]) -> bool:
     n: int = rows[0].n_rows  # type: ignore[attr-defined]
-    return bool(8 * n * n * (len(rows) / 2 + len(columns)) <= memory.memory_budget())
+    # Triangles, and their copies: those of the columns are laid out as squares.
+    return bool(8 * n * n * (len(rows) + 1.5 * len(columns)) <= memory.memory_budget())
 
 
 def _products(rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]) -> Iterator[Matrix]:
@@ -148,10 +159,22 @@ def _score_each_pair(
         moved = [view.permute(order) for view in columns]
         return np.array([[_score(measure, a, b) for b in moved] for a in rows])
 
-    return _map_orders(grid, orders)
+    return _map_orders(grid, orders, _draws_at_once(columns))
 
 
-def _map_orders(work: Callable[[Index], Result], orders: Sequence[Index]) -> Iterator[Result]:
+def _draws_at_once(views: Sequence[View]) -> int:
+    """How many draws fit the memory budget together: each relabels the views, and works on them."""
+    arrays = [
+        part
+        for view in views
+        for value in vars(view).values()
+        for part in (value if isinstance(value, tuple) else (value,))
+    ]
+    per_draw = _PER_DRAW * sum(getattr(array, "nbytes", 0) for array in arrays)
+    return max(1, memory.memory_budget() // max(1, per_draw))
+
+
+def _map_orders(work: Callable[[Index], Result], orders: Sequence[Index], at_once: int) -> Iterator[Result]:
     """Do the work for each order, in order: in threads unless a draw is short."""
 
     def some(start: int) -> list[Result]:
@@ -163,7 +186,7 @@ def _map_orders(work: Callable[[Index], Result], orders: Sequence[Index]) -> Ite
         first = some(0)
         short = time.perf_counter() - start < _SHORT
         yield from first
-        for found in map(some, rest) if short else parallel(some, rest):
+        for found in map(some, rest) if short else parallel(some, rest, at_once=at_once):
             yield from found
 
 

@@ -18,6 +18,7 @@ from shesha.measures.user_functions import PlainMeasure
 from shesha.nulls.exchange import Exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.support.arrays import like_array
+from shesha.support.memory import memory_budget, require
 from shesha.support.types import Index, Matrix, Seed
 from shesha.support.warnings import MeasureWarning, warn
 from shesha.views import (
@@ -137,21 +138,47 @@ def prepare_measure(
 
 
 def make_views(measure: Measure, sides: list[Representation], *, keep: bool = True) -> list[View]:
-    """Make the views of all sides, once each: side by side where they are small. Keep what they were made of?"""
+    """Make the views of all sides, once each: side by side where they are small.
+
+    What they were made of is kept for others to use (`keep`) if all of it fits the memory budget.
+    """
+    needs = [_view_bytes(measure, side) for side in sides]
+    largest, working = max(map(sum, needs)), max(working for _, working in needs)
+    keeps = keep and sum(kept for kept, _ in needs) + working <= memory_budget()
+    if not keeps:
+        _require_memory(measure, sides, needs)
 
     def look(side: Representation) -> View:
         view = measure.look(side)
-        if keep:
+        if keeps:
             return view
         side.drop_views()
         return null_kernel.lighten(view)
 
-    kind, options = measure.view_key
-    working = max(sum(kind.memory(*side.size(kind.folding), **dict(options))) for side in sides)
-    if working < TOGETHER:
-        return list(parallel(look, sides))
+    if largest < TOGETHER:
+        return list(parallel(look, sides, at_once=max(1, memory_budget() // max(1, largest))))
     with single_threaded_blas():
         return [look(side) for side in sides]
+
+
+def _view_bytes(measure: Measure, side: Representation) -> tuple[int, int]:
+    """Memory that the view keeps, and that it takes besides while it is made."""
+    kind, options = measure.view_key
+    return kind.memory(*side.size(kind.folding), **dict(options))
+
+
+def _require_memory(measure: Measure, sides: Sequence[Representation], needs: Sequence[tuple[int, int]]) -> None:
+    """Refuse views that do not fit the memory budget even if nothing is kept of what they are made of."""
+    kind = measure.view_key[0]
+    light = [
+        null_kernel.light_bytes(kind, *side.size(kind.folding), kept)
+        for side, (kept, _) in zip(sides, needs, strict=True)
+    ]
+    # All are lightened, but the one that is being made.
+    making = max(kept + working - less for (kept, working), less in zip(needs, light, strict=True))
+    require(
+        sum(light) + making, f"the null of {measure.name} for {sides[0].n_rows:,} rows", "pass fewer rows or features"
+    )
 
 
 def _function_subject(

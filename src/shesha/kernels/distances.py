@@ -35,14 +35,20 @@ def standard_rows(X: Matrix, metric: Metric) -> Matrix:
         rows -= column_medians(rows)
         return rows
     # Scaling by the largest entry first keeps squares within range for rows of any size.
-    rows = X / _or_one(xp.max(xp.abs(X), axis=1, keepdims=True))
+    rows = X / _or_one(_largest_of_rows(X))
     if metric == "correlation":
         rows -= xp.mean(rows, axis=1, keepdims=True)
-        constant = xp.max(xp.abs(rows), axis=1, keepdims=True) <= 4 * float(np.finfo(float).eps)
+        constant = _largest_of_rows(rows) <= 4 * float(np.finfo(float).eps)
         if bool(xp.any(constant)):
             rows = xp.where(constant, xp.zeros_like(rows), rows)
     rows /= _or_one(xp.sqrt(squared_lengths(rows))[:, None])
     return cast(Matrix, rows)
+
+
+def _largest_of_rows(X: Matrix) -> Any:
+    """Largest absolute entry of each row, from both ends: absolute values would be a copy."""
+    xp: Any = namespace(X)
+    return xp.maximum(xp.max(X, axis=1, keepdims=True), -xp.min(X, axis=1, keepdims=True))
 
 
 def _or_one(sizes: Any) -> Any:

@@ -15,6 +15,8 @@ from shesha.support.types import Index, Matrix, Vector
 
 _NUMBERS = 1 << 16
 """Numbers that a thread gathers at a time: they stay in its cache until they are multiplied."""
+_TAKEN = 1 << 18
+"""Entries of a condensed matrix that are looked up at a time: their positions take more memory than they do."""
 _BAND = 8
 """Rows that a thread interleaves at a time."""
 _ORDERS = 8
@@ -26,8 +28,15 @@ _WIDE = 24
 @elsewhere(devices.take_condensed)
 def take_condensed(triangle: Vector, rows: Index, n: int) -> Vector:
     """Condensed form of the given rows, in their order: all of them (relabelling) or some."""
-    i, j = np.triu_indices(len(rows), k=1)
-    return np.asarray(triangle[condensed_index(rows[i], rows[j], n)])
+    m = len(rows)
+    out = np.empty(m * (m - 1) // 2, dtype=triangle.dtype)
+    step = max(1, _TAKEN // max(1, m))
+    for start in range(0, m - 1, step):
+        stop = min(start + step, m - 1)
+        i, j = np.triu_indices(stop - start, k=1, m=m - start)
+        places = condensed_index(rows[i + start], rows[j + start], n)
+        np.take(triangle, places, out=out[row_start(start, m) : row_start(stop, m)])
+    return out
 
 
 def permutation_products(first: Vector, second: Vector, n: int, orders: Sequence[Index]) -> Vector:

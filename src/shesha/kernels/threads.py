@@ -69,11 +69,16 @@ def single_threaded_blas() -> Iterator[None]:
 _limiter: Any = None
 
 
-def parallel(work: Callable[[Item], Result], items: Collection[Item]) -> Iterator[Result]:
-    """Yield the results of the work on each item, in order; at most two items per thread are under way."""
+def parallel(
+    work: Callable[[Item], Result], items: Collection[Item], *, at_once: int | None = None
+) -> Iterator[Result]:
+    """Yield the results of the work on each item, in order; at most two items per thread are under way.
+
+    `at_once` bounds the threads, where each item takes much memory.
+    """
     # Within a piece of parallel work the threads are all taken.
     nested = current_thread().name.startswith(_NAME)
-    workers = 1 if nested else min(n_threads(), len(items))
+    workers = 1 if nested else min(n_threads(), len(items), n_threads() if at_once is None else at_once)
     with single_threaded_blas():
         if workers <= 1:
             yield from map(work, items)

@@ -77,7 +77,7 @@ class Neighbours(View):
             search: Search = partial(kernel.nearest_by_product, k=k, include_self=include_self)
         else:
             rows, search = source.standard(metric), partial(kernel.nearest_by_distance, k=k)
-        if largest(rows - rows[:1, :]) <= 8 * np.finfo(float).eps * largest(rows):
+        if _all_equal(rows):
             raise NotEstimable("all rows are equal, so none is nearer than another")
         return cls._from_search(search(rows), rows, None, search)
 
@@ -97,7 +97,10 @@ class Neighbours(View):
         """Rows, neighbours and tables; panels of distances."""
         k = check.count(options["k"], "k")
         tables = n * n if n <= _TABLE_ROWS else 0
-        return 24 * n * d + 24 * n * k + 3 * tables, 24 * n * d + 64 * n * (k + 10) + 32 * PANEL * n
+        centred = bool(options.get("center", False))
+        copies = 2 if centred else 1
+        medians = 8 * n * d if centred or options.get("metric") == "euclidean" else 0
+        return 8 * n * d * copies + 24 * n * k + 3 * tables, medians + 64 * n * (k + 10) + 32 * PANEL * n
 
     @property
     def n_rows(self) -> int:
@@ -233,6 +236,13 @@ class Neighbours(View):
 
 _GATHERED = 1 << 21
 """Numbers gathered at once."""
+
+
+def _all_equal(rows: Matrix) -> bool:
+    """Whether no row differs from the first by more than rounding; the first panel that does decides."""
+    tolerance = 8 * np.finfo(float).eps * largest(rows)
+    first = rows[:1, :]
+    return all(largest(rows[at : at + PANEL, :] - first) <= tolerance for at in range(0, rows.shape[0], PANEL))
 
 
 @dataclass(frozen=True)

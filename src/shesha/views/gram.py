@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,6 +35,8 @@ KERNELS: tuple[Kernel, ...] = ("linear", "rbf", "distance")
 Bandwidth = float | Literal["median", "published"]
 _DEGENERATE = 1e-14
 """A centred kernel matrix below this share of its norm before centring is rounding."""
+_LARGE = 2**26
+"""Bytes of features above which their copies are not kept for other views: making them anew costs less than memory."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class Gram(View):
         if unbiased and source.n_rows < 4:
             raise NotEstimable(f"the unbiased estimator needs at least 4 rows, got {source.n_rows}")
         if kernel == "linear":
-            return _linear(source.view(Features), unbiased, sampled)
+            return _linear(source, unbiased, sampled)
         entries = (
             _gaussian(source, bandwidth)
             if kernel == "rbf"
@@ -109,8 +112,14 @@ class Gram(View):
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
         """The features, and the triangle unless a linear kernel of few features needs none."""
-        triangle = 0 if options["kernel"] == "linear" and d < n else 8 * n_pairs(n)
-        return 24 * n * d + triangle, 24 * n * d + triangle
+        linear = options["kernel"] == "linear"
+        triangle = 0 if linear and 2 * d <= n else 8 * n_pairs(n)
+        if not linear:
+            return 8 * n * d + triangle, 16 * n * d + triangle
+        if 8 * n * d <= _LARGE:
+            return 24 * n * d + triangle, 8 * n * d
+        # Copies of the features are gone before the triangle comes.
+        return 8 * n * min(n, d) + triangle, max(0, 8 * n * d - triangle)
 
     @cached_property
     def entries(self) -> tuple[Vector, Vector]:
@@ -186,12 +195,11 @@ def _diagonal_correction(a: Vector, b: Vector) -> float:
     return -n / (n - 2) * float((a * b).sum()) + float(a.sum() * b.sum()) / ((n - 1) * (n - 2))
 
 
-def _norm_of_all(features: Features, squared_norm: float) -> float:
-    """Squared norm from pairs of different features: what all features have, of which these are a sample."""
-    d = features.rows.shape[1]
+def _norm_of_all(squared_norm: float, own: float, d: int) -> float:
+    """Squared norm from pairs of different features (d of them): that of all features, of which these are a sample."""
     if d < 2:
         raise NotEstimable("a sample of features needs at least 2, got 1")
-    found = float((squared_norm - _self_products(features)) * d / (d - 1))
+    found = float((squared_norm - own) * d / (d - 1))
     if found <= _DEGENERATE * squared_norm:
         raise NotEstimable("different features do not agree, so that nothing is known of those not sampled")
     return found
@@ -205,14 +213,27 @@ def _self_products(features: Features) -> float:
     return total((1 + 1 / ((n - 1) * (n - 2))) * second**2 - n / (n - 2) * fourth)
 
 
-def _linear(features: Features, unbiased: bool, sampled: bool) -> Gram:
-    if features.centred_norm == 0:
+def _unit_rows(source: Representation, sampled: bool) -> tuple[Matrix, float, int]:
+    """Centred rows of unit norm, what their features give with themselves (if sampled), and the number of features."""
+    shared = 8 * math.prod(source.size(Gram.folding)) <= _LARGE
+    features = source.view(Features) if shared else Features.build(source)
+    norm = features.centred_norm
+    if norm == 0:
         raise NotEstimable("all rows are equal")
-    rows = features.compact / features.centred_norm
-    lengths = squared_lengths(rows)
-    wide = 2 * rows.shape[1] > features.n_rows
+    own, d = _self_products(features) if sampled else 0.0, features.rows.shape[1]
+    rows = features.compact
+    if shared:
+        return rows / norm, own, d
+    del features  # Its rows are memory that the triangle needs, and no one else has the centred ones.
+    rows /= norm
+    return rows, own, d
+
+
+def _linear(source: Representation, unbiased: bool, sampled: bool) -> Gram:
+    rows, self_products, n_features = _unit_rows(source, sampled)
+    n, lengths = rows.shape[0], squared_lengths(rows)
     # The norm comes from whichever is smaller, the matrix or the cross-product of the features.
-    triangle = inner_products(rows)[0] if wide else None
+    triangle = inner_products(rows)[0] if 2 * rows.shape[1] > n else None
     squared_norm = (
         total((rows.T @ rows) ** 2) if triangle is None else 2 * triangles.inner(triangle, triangle) + total(lengths**2)
     )
@@ -221,10 +242,9 @@ def _linear(features: Features, unbiased: bool, sampled: bool) -> Gram:
         squared_norm += _diagonal_correction(own, own)
         if squared_norm <= _DEGENERATE:
             raise NotEstimable("without its diagonal the kernel matrix does not vary beyond rounding")
-    size = 1.0
-    if sampled:
-        size = sqrt(squared_norm / _norm_of_all(features, squared_norm))
-    found = Gram(features.n_rows, unbiased, rows * (sqrt(size) * squared_norm**-0.25), size=size)
+    size = sqrt(squared_norm / _norm_of_all(squared_norm, self_products, n_features)) if sampled else 1.0
+    rows *= sqrt(size) * squared_norm**-0.25
+    found = Gram(n, unbiased, rows, size=size)
     if triangle is not None:
         scale = squared_norm**-0.5
         triangle *= scale
