@@ -280,3 +280,34 @@ def test_what_has_no_rows_to_adjust_is_refused(pair):
         calibrate(X, Y, covariates=known, truncate=3)
     with pytest.raises(ValueError, match="covariates must come with one row per input, got data of shape"):
         compare(np.ones((N, 2, 3)), np.ones((N, 2, 3)), "CKA", covariates=known)
+
+
+def test_a_mapping_is_a_table_of_named_covariates(rng):
+    n = 60
+    X, Y = rng.standard_normal((2, n, 5))
+    known = {"depth": rng.standard_normal(n), "batch": rng.integers(3, size=n).astype(str)}
+    found = calibrate(X, Y, "CKA", covariates=known, n_permutations=19, seed=0)
+    table = calibrate(X, Y, "CKA", covariates=pd.DataFrame(known), n_permutations=19, seed=0)
+    assert found.null == table.null
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ({}, "covariates must hold at least one covariate, got an empty mapping"),
+        ({"depth": np.ones((20, 2))}, r"covariates\['depth'\] must be of shape \(n,\), got shape \(20, 2\)"),
+        ({"depth": np.ones(3)}, r"covariates\['depth'\] must have one value for each of the 20 rows, got 3"),
+        ({"depth": "column"}, r"covariates\['depth'\] must be of shape \(n,\), got shape \(\)"),
+    ],
+)
+def test_a_mapping_of_no_columns_is_refused(rng, known, message):
+    X, Y = rng.standard_normal((2, 20, 5))
+    with pytest.raises(ValueError, match=message):
+        calibrate(X, Y, "CKA", covariates=known, n_permutations=19)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e160, 2.0**1000])
+def test_residuals_do_not_depend_on_the_scale_of_the_features(rng, scale):
+    rows = rng.standard_normal((40, 3))
+    known = Covariates.build(rng.standard_normal(40), 40)
+    np.testing.assert_allclose(known.residuals(rows * scale) / scale, known.residuals(rows), rtol=1e-12)

@@ -180,7 +180,8 @@ def score_layers(
     kinds.mapping(values, "values")
     parts: dict[str, list[Quality]] = {"conformity": [], "spearman": [], "spearman_pooled": []}
     for layers in kinds.iterable(models, "models", "models"):
-        kinds.iterable(layers, "models", "layers")
+        for name in kinds.iterable(layers, "models", "layers"):
+            kinds.text(name, "models")
         places = {name: place for place, name in enumerate(layers)}
         wanted = pairs_prediction(layers, measure.symmetric)
         own = {(places[a], places[b]): pair_value(values, (a, b), measure.symmetric) for a, b in wanted}

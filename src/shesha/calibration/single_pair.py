@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -39,7 +39,7 @@ def calibrate(
     block_length: int | None = None,
     permutations: ArrayLike | None = None,
     truncate: int | float | None = None,
-    covariates: ArrayLike | Rdm | None = None,
+    covariates: ArrayLike | Mapping[str, ArrayLike] | Rdm | None = None,
     seed: Seed = None,
     **options: Any,
 ) -> Calibrated:
@@ -84,7 +84,7 @@ def calibrate(
         Compare only the leading principal components of each: their number, or the share of the variance that they
         hold. Measures that decompose something in every draw (CCA, Procrustes) take seconds with 256 features
         and minutes with 1,024.
-    covariates : array of shape (n_samples,) or (n_samples, n_covariates), DataFrame, or Rdm, optional
+    covariates : array of shape (n_samples,) or (n_samples, n_covariates), DataFrame, mapping, or Rdm, optional
         What both are known to depend on (batch, depth, length), to be taken out: numbers or labels, or distances
         between rows. Measures look at the residuals of the features: of class means, and of smooth functions of numbers
         (natural splines of up to four terms). Where only distances are known, RSA and RDM drift use the rank-partial

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.charts._axes import PALETTE, axes_or_new, literal
+from shesha.support import argument_types as kinds
 from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
@@ -49,11 +50,13 @@ def similarity_map(
     if places.ndim != 2 or places.shape != (len(names), 2):
         raise ValueError(f"coordinates must have a row of two numbers per name ({len(names)}), got {places.shape}")
     ax = axes_or_new(ax, (5.0, 4.2))
-    kinds = ["" for _ in names] if groups is None else [str(one) for one in groups]
-    if len(kinds) != len(names):
-        raise ValueError(f"groups must have one entry per name ({len(names)}), got {len(kinds)}")
-    for number, kind in enumerate(dict.fromkeys(kinds)):
-        own = places[[one == kind for one in kinds]]
+    group_of = (
+        ["" for _ in names] if groups is None else [str(one) for one in kinds.iterable(groups, "groups", "names")]
+    )
+    if len(group_of) != len(names):
+        raise ValueError(f"groups must have one entry per name ({len(names)}), got {len(group_of)}")
+    for number, kind in enumerate(dict.fromkeys(group_of)):
+        own = places[[one == kind for one in group_of]]
         colour, mark = PALETTE[number % len(PALETTE)], _MARKS[number % len(_MARKS)]
         ax.scatter(own[:, 0], own[:, 1], s=36, label=literal(kind), color=colour, marker=mark)
     for (x, y), name in zip(places, names, strict=True):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from shesha.io._zarr_chunks import require_bounded_chunks
 from shesha.io.paths import UnreadableFileError, require_memory, require_plausible
 
 MOST_CHUNKS = 1 << 18
@@ -63,6 +64,8 @@ def _require_sound(path: Path, place: str, dataset: Any) -> None:
     shape, dtype = tuple(dataset.shape), np.dtype(dataset.dtype)
     require_memory(path, place, shape, dtype, "write fewer rows")
     require_chunks(path, place, shape, dataset.chunks, dtype)
+    if not hasattr(dataset, "file"):
+        require_bounded_chunks(path, place, path / dataset.path, tuple(dataset.chunks), dtype)
     stored = dataset.id.get_storage_size() if hasattr(dataset, "file") else dataset.nbytes_stored()
     require_plausible(path, place, math.prod(shape) * dtype.itemsize, stored)
 

@@ -171,7 +171,7 @@ def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[st
 
 
 def _check_names(keys: Iterable[str]) -> list[str]:
-    if isinstance(keys, str) or not isinstance(keys, Iterable):
+    if isinstance(keys, str) or not isinstance(keys, Iterable) or getattr(keys, "ndim", 1) == 0:
         raise TypeError(f"keys must be a sequence of names, got {keys!r}")
     names = list(keys)
     if not all(isinstance(name, str) for name in names):

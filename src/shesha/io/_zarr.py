@@ -17,6 +17,7 @@ from shesha.io._anndata import labels_of_anndata, open_anndata
 from shesha.io._labels import labels_of_arrays
 from shesha.io._safety import require_chunks
 from shesha.io._stored_array import Contents, Keys, StoredArray, contents, natural
+from shesha.io._zarr_chunks import require_bounded_chunks
 from shesha.io.paths import UnreadableFileError, optional, reading, require_memory, require_plausible
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
@@ -146,6 +147,7 @@ def _values(path: Path, name: str, folder: Path, array: Any) -> Array:
     # A store of a few bytes can declare any shape: what was never written is filled in on reading.
     require_memory(path, name, array.shape, np.dtype(array.dtype), "store fewer rows, or save it as .npy")
     require_chunks(path, name, tuple(array.shape), tuple(array.chunks), np.dtype(array.dtype))
+    require_bounded_chunks(path, name, folder, tuple(array.chunks), np.dtype(array.dtype))
     stored = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     require_plausible(path, name, math.prod(array.shape) * np.dtype(array.dtype).itemsize, stored)
     with reading(path):

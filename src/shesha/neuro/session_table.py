@@ -154,7 +154,7 @@ def session_table(
 
 def _options(given: Mapping[str, Any]) -> AreaOptions:
     """Check how areas are scored."""
-    if isinstance(given["scores"], str) or not len(given["scores"]):
+    if not isinstance(given["scores"], Sequence) or isinstance(given["scores"], str) or not given["scores"]:
         raise TypeError(f"scores must be a sequence of names, got {given['scores']!r}")
     scores = tuple(check.choice(name, tuple(ALL), "scores") for name in given["scores"])
     check.choice(given["how"], HOWS, "how")

@@ -39,8 +39,9 @@ class Halves:
         """Share out the trials."""
         check.choice(how, HOWS, "how")
         n_splits = check.count(n_splits, "n_splits")
-        check.count(n_blocks, "n_blocks", minimum=2)
-        if check.count(n_trials, "n_trials") < 4:
+        n_blocks = check.count(n_blocks, "n_blocks", minimum=2)
+        n_trials = check.count(n_trials, "n_trials")
+        if n_trials < 4:
             raise ValueError(f"n_trials must be at least 4, got {n_trials}")
         if how == "odd-even":
             return cls(how, np.arange(n_trials) % 2, np.array([[True, False]]), "odd and even trials")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
+from shesha.kernels.precision import length_unit
 from shesha.kernels.triangles import square
 from shesha.nulls.covariate_matching import match_by_distance
 from shesha.nulls.designs import STRATUM
@@ -46,7 +47,7 @@ class Covariates:
 
         Parameters
         ----------
-        covariates : array of shape (n_rows,) or (n_rows, n_covariates), DataFrame, or Rdm
+        covariates : array of shape (n_rows,) or (n_rows, n_covariates), DataFrame, mapping of names to columns, or Rdm
             Numbers, or labels: text, booleans, and whole numbers of so few values that about ten rows share each.
         n_rows : int
 
@@ -95,12 +96,14 @@ class Covariates:
 
     def residuals(self, rows: Matrix) -> Matrix:
         """Return the rows less what smooth functions of the covariates explain; means stay."""
+        unit = length_unit(rows)
+        rows = rows / unit
         mean = rows.mean(axis=0)
         centred = rows - mean
         found = centred - self.basis @ (self.basis.T @ centred)
         lengths, left = np.linalg.norm(centred, axis=0), np.linalg.norm(found, axis=0)
         found[:, left <= _NOTHING * lengths] = 0.0
-        return np.asarray(found + mean)
+        return np.asarray((found + mean) * unit)
 
     def take(self, rows: Index) -> Covariates:
         """The covariates of some rows."""
@@ -134,6 +137,9 @@ def _columns(covariates: Any, n_rows: int) -> Iterator[tuple[str, NDArray[Any]]]
     """Yield each covariate with what it is called."""
     if hasattr(covariates, "columns") and hasattr(covariates, "iloc"):
         found = [(f"covariates[{str(name)!r}]", np.asarray(covariates[name])) for name in covariates.columns]
+    elif isinstance(covariates, Mapping):
+        found = [(f"covariates[{str(name)!r}]", to_host(column, str(name))) for name, column in covariates.items()]
+        _require_vectors(found)
     else:
         array = to_host(covariates, "covariates")
         if array.ndim not in (1, 2) or 0 in array.shape:
@@ -146,6 +152,14 @@ def _columns(covariates: Any, n_rows: int) -> Iterator[tuple[str, NDArray[Any]]]
         if len(column) != n_rows:
             raise ValueError(f"{name} must have one value for each of the {n_rows} rows, got {len(column)}")
         yield name, column
+
+
+def _require_vectors(columns: list[tuple[str, NDArray[Any]]]) -> None:
+    if not columns:
+        raise ValueError("covariates must hold at least one covariate, got an empty mapping")
+    for name, column in columns:
+        if column.ndim != 1:
+            raise ValueError(f"{name} must be of shape (n,), got shape {column.shape}")
 
 
 def _code_column(column: NDArray[Any], name: str, n_rows: int) -> Matrix:

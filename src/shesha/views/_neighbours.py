@@ -21,7 +21,7 @@ from shesha.support.arrays import is_numpy, largest, take_rows, to_host
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views._features import Features
-from shesha.views.representation import Representation, Standard, View
+from shesha.views.representation import STANDARDS, Representation, Standard, View
 
 Search = Callable[[Matrix], kernel.Found]
 
@@ -66,6 +66,7 @@ class Neighbours(View):
             raise NotEstimable(f"{k} nearest neighbours need more than {k} rows, got {source.n_rows}")
         check.boolean(center, "center")
         check.boolean(include_self, "include_self")
+        check.choice(metric, STANDARDS, "metric")
         if source.has_distances_only:
             distances, _ = source.condensed_distances("euclidean")
             if np.ptp(distances) == 0:

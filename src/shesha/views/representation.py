@@ -35,6 +35,7 @@ V = TypeVar("V", bound="View")
 Result = TypeVar("Result")
 
 Standard = Literal["dot", "cosine", "correlation", "euclidean"]
+STANDARDS: tuple[Standard, ...] = ("dot", *METRICS)
 """How rows are compared: by inner product, or by a distance."""
 
 
@@ -217,7 +218,7 @@ class Representation:
         """Rows whose inner products or distances give the metric; rows without a direction are a reason to stop."""
         if metric == "dot":
             return self.rows
-        check.choice(metric, ("dot", *METRICS), "metric")
+        check.choice(metric, STANDARDS, "metric")
         bad = find_undirected_rows(self.rows, metric)
         if len(bad):
             raise UndirectedRowsError(bad, metric)

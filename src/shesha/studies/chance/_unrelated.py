@@ -121,10 +121,9 @@ def _number(rng: Rng, n: int, effect: float, design: str, shared: bool) -> Argum
     return {"X": X, "Y": Y} | ({"within": z} if design == "within" else {})
 
 
-def _known(rng: Rng, n: int, numbers: bool, shared: bool) -> Arguments:
-    """X and Y depend on a batch or a number that is given as a covariate."""
-    known = rng.standard_normal(n) if numbers else rng.integers(4, size=n)
-    effect = known[:, None] if numbers else np.eye(4)[known]
+def _known(rng: Rng, n: int, data: str, shared: bool) -> Arguments:
+    """X and Y depend on batches or numbers that are given as covariates."""
+    covariates, effect = _EFFECTS[data](rng, n)
     hidden = rng.standard_normal((n, 3)) * (0.7 if shared else 0.0)
     X, Y = (
         1.5 * effect @ rng.standard_normal((effect.shape[1], WIDTH))
@@ -132,7 +131,50 @@ def _known(rng: Rng, n: int, numbers: bool, shared: bool) -> Arguments:
         + rng.standard_normal((n, WIDTH))
         for _ in "XY"
     )
-    return {"X": X, "Y": Y, "covariates": known if numbers else known.astype(str)}
+    return {"X": X, "Y": Y, "covariates": covariates}
+
+
+def _batch(rng: Rng, n: int) -> tuple[Any, Matrix]:
+    batch = rng.integers(4, size=n)
+    return batch.astype(str), np.eye(4)[batch]
+
+
+def _number_and_batch(rng: Rng, n: int) -> tuple[Any, Matrix]:
+    number, (batch, effect) = rng.standard_normal(n), _batch(rng, n)
+    return {"number": number, "batch": batch}, np.column_stack([number, effect])
+
+
+def _numbers(count: int, curve: Callable[[Matrix], Matrix]) -> Callable[[Rng, int], tuple[Any, Matrix]]:
+    """Numbers of each row, and the curve that the features follow."""
+
+    def draw(rng: Rng, n: int) -> tuple[Any, Matrix]:
+        numbers = rng.standard_normal((n, count))
+        return (numbers[:, 0] if count == 1 else {f"number {k}": numbers[:, k] for k in range(count)}), curve(numbers)
+
+    return draw
+
+
+_EFFECTS: dict[str, Callable[[Rng, int], tuple[Any, Matrix]]] = {
+    "a known batch": _batch,
+    "a known number": _numbers(1, lambda z: z),
+    "a known number, quadratic": _numbers(1, lambda z: z**2),
+    "a known number, one wave": _numbers(1, lambda z: np.asarray(np.sin(np.pi * z / 2) * np.sqrt(2))),
+    "two known numbers": _numbers(2, lambda z: z),
+    "two known numbers, quadratic": _numbers(2, lambda z: z**2),
+    "a known number and a batch": _number_and_batch,
+}
+KNOWN = tuple(_EFFECTS)
+PERIOD = 24.3
+
+
+def _periodic(rng: Rng, n: int, design: str, shared: bool) -> Arguments:
+    """Two series with one period, which does not divide their length; phases of features are independent."""
+    angle = 2 * np.pi * np.arange(n)[:, None] / PERIOD
+    both = rng.standard_normal((n, WIDTH)) * shared
+    X, Y = (np.sin(angle + rng.uniform(0, 2 * np.pi, WIDTH)) + rng.standard_normal((n, WIDTH)) + both for _ in range(2))
+    if design == "phase covariates":
+        return {"X": X, "Y": Y, "covariates": {"sine": np.sin(angle[:, 0]), "cosine": np.cos(angle[:, 0])}}
+    return {"X": X, "Y": Y} | _exchanged(design, np.arange(n))
 
 
 def _exchanged(design: str, place: Index) -> Arguments:
@@ -155,4 +197,4 @@ def designed(rng: Rng, n: int, data: str, design: str, shared: bool) -> Argument
         return _subjects(rng, sizes[strength], design, shared)
     if kind == "a number":
         return _number(rng, n, float(strength), design, shared)
-    return _known(rng, n, data == "a known number", shared)
+    return _periodic(rng, n, design, shared) if kind == "a period" else _known(rng, n, data, shared)

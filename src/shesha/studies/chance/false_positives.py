@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from shesha.calibration import calibrate
 from shesha.stability import chance
 from shesha.studies._page import Page
 from shesha.studies._study import study
+from shesha.studies.chance import _doubtful as doubtful
 from shesha.studies.chance import _unrelated as unrelated
 from shesha.studies.chance._false_positives_page import SCALED, page_of
 
@@ -24,6 +25,7 @@ PERMUTATIONS = {"measures": 19, "scores": 39, "designs": 39}
 """The smallest numbers at which the level can be reached exactly, and twice that."""
 SPLIT, ROTATED = "feature_split", "basis_averaged_split"
 FEATURES = ("Gaussian", "unequal scales", "heavy tails", "sparse, 10 %", "spike counts, mean 0.06")
+KNOWN = ("a known batch", "a known number")
 NOTHING, SIGNAL = "nothing", "signal"
 
 
@@ -58,8 +60,9 @@ def _designs() -> Iterator[dict[str, Any]]:
     kinds = [
         (score, data, "covariates", n)
         for score in ("CKA", "RSA(metric=euclidean)", "mutual kNN(k=5)")
-        for data in ("a known batch", "a known number")
+        for data in unrelated.KNOWN
         for n in (20, 50, 200)
+        if data in KNOWN or not score.startswith("mutual")
     ]
     kinds += [
         (score, "series: 0.5", "shift", n) for score in ("RSA(metric=euclidean)", "mutual kNN(k=5)") for n in (50, 200)
@@ -73,12 +76,31 @@ def _designs() -> Iterator[dict[str, Any]]:
     kinds += [("CKA", "20 groups: of four sizes", one, 225) for one in ("free", "groups")]
     kinds += [("CKA", "20 groups: all different", "equal_groups", 290)]
     kinds += [("CKA", f"a number: {effect}", one, 400) for effect in ("0.3", "1") for one in ("free", "within")]
+    kinds += [("CKA", f"a number: {effect}", "within", n) for effect in ("1", "2") for n in (50, 200)]
+    kinds += [
+        (score, "a period", one, 200) for score in ("CKA", "mutual kNN(k=5)") for one in ("shift", "phase covariates")
+    ]
     for score, data, design, n in kinds:
         for truth in (NOTHING, SIGNAL):
             # No design that fails its level has a power worth knowing.
-            if truth == NOTHING or design in ("covariates", "shift"):
+            if truth == NOTHING or (design in ("covariates", "shift") and (data in KNOWN or "known" not in data)):
                 for batch in range(BATCHES):
                     yield _cell("designs", score, data, design, n, unrelated.WIDTH, truth, batch)
+
+
+def _groups() -> Iterator[dict[str, Any]]:
+    """Groups without an effect: a random part of controls of several kinds."""
+    for size in (150, 300, 450):
+        for batch in range(BATCHES):
+            yield _cell("groups", "coherence", f"{size} rows of", "-", doubtful.CONTROLS, 10, NOTHING, batch)
+
+
+def _doubts() -> Iterator[dict[str, Any]]:
+    """Data about which a doubt would be wrong, and data about which one should be raised."""
+    for truth, known in ((NOTHING, doubtful.WITHOUT_CAUSE), (SIGNAL, doubtful.WITH_CAUSE)):
+        for data in known:
+            for batch in range(BATCHES):
+                yield _cell("doubts", " or ".join(known[data][0]), data, "-", doubtful.ROWS, 0, truth, batch)
 
 
 def _cell(*values: Any) -> dict[str, Any]:
@@ -86,7 +108,7 @@ def _cell(*values: Any) -> dict[str, Any]:
     return dict(zip(names, values, strict=True))
 
 
-FULL = [*_measures(), *_scores(), *_designs()]
+FULL = [*_measures(), *_scores(), *_designs(), *_groups(), *_doubts()]
 QUICK = [
     one
     for one in FULL
@@ -105,7 +127,7 @@ def false_positives(
 
     A batch is twenty runs at level 0.05; no run counts where the data give every draw the same value.
     """
-    p_value = _of_matrix if part == "scores" else _of_pair
+    p_value = _P_VALUES.get(part, _of_pair)
     hits = runs = warned = 0
     for run in range(batch * RUNS, (batch + 1) * RUNS):
         rng = np.random.default_rng([71, n, d, run, len(data), len(score)])
@@ -140,6 +162,23 @@ def _of_matrix(
     X = unrelated.one_matrix(rng, n, data, shared)
     keep = None if design == "-" else design
     return chance(X, variant=score, n_permutations=PERMUTATIONS[part], n_draws=10, keep=keep, seed=0).p_value
+
+
+def _of_group(
+    rng: np.random.Generator, part: str, score: str, data: str, design: str, n: int, d: int, shared: bool
+) -> float:
+    """P-value of a group that is a random part of its controls."""
+    return doubtful.group_p_value(rng, int(data.split()[0]))
+
+
+def _of_doubt(
+    rng: np.random.Generator, part: str, score: str, data: str, design: str, n: int, d: int, shared: bool
+) -> float:
+    """Return 0 where the doubt is raised, and 1 where it is not: a rate of doubts, not of p-values."""
+    return 0.0 if doubtful.is_doubted(rng, data) else 1.0
+
+
+_P_VALUES: dict[str, Callable[..., float | None]] = {"scores": _of_matrix, "groups": _of_group, "doubts": _of_doubt}
 
 
 @false_positives.page

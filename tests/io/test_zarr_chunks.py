@@ -1,0 +1,72 @@
+"""Chunks of Zarr arrays that unpack to far more than they declare are refused before they are unpacked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shesha.io import _zarr_chunks, open_file
+from shesha.io.paths import UnreadableFileError
+
+zarr = pytest.importorskip("zarr")
+numcodecs = pytest.importorskip("numcodecs")
+
+CODECS = {
+    "zlib": lambda: numcodecs.Zlib(),
+    "gzip": lambda: numcodecs.GZip(),
+    "bz2": lambda: numcodecs.BZ2(),
+    "lzma": lambda: numcodecs.LZMA(),
+    "zstd": lambda: numcodecs.Zstd(),
+    "blosc": lambda: numcodecs.Blosc(),
+    "lz4": lambda: numcodecs.LZ4(),
+}
+
+
+@pytest.fixture(autouse=True)
+def small_limit(monkeypatch):
+    """So that a bomb of two megabytes is one."""
+    monkeypatch.setattr(_zarr_chunks, "_HARMLESS", 1 << 20)
+
+
+@pytest.fixture(params=CODECS)
+def stored(request, tmp_path, rng):
+    """A store of one array in the second format, and its codec."""
+    rows = rng.standard_normal((40, 8))
+    codec = CODECS[request.param]()
+    folder = tmp_path / "rows.zarr"
+    array = zarr.create_array(
+        str(folder), shape=rows.shape, chunks=(20, 8), dtype="f8", zarr_format=2, compressors=codec
+    )
+    array[...] = rows
+    return folder, rows, codec
+
+
+def test_chunks_of_the_declared_size_are_read(stored):
+    folder, rows, _ = stored
+    (found,) = open_file(folder).representations.values()
+    np.testing.assert_array_equal(found, rows)
+
+
+def test_a_chunk_that_unpacks_to_more_is_refused_and_named(stored):
+    folder, _, codec = stored
+    (folder / "1.0").write_bytes(bytes(codec.encode(bytes(2 << 20))))
+    with pytest.raises(UnreadableFileError, match=r"must unpack to chunks of \(20, 8\), got 1\.0, which unpacks to"):
+        open_file(folder)
+
+
+def test_a_chunk_of_format_three_is_refused_as_well(tmp_path, rng):
+    folder = tmp_path / "rows.zarr"
+    array = zarr.create_array(str(folder), shape=(40, 8), chunks=(20, 8), dtype="f8")
+    array[...] = rng.standard_normal((40, 8))
+    chunk = next(file for file in folder.rglob("*") if file.is_file() and file.name != "zarr.json")
+    chunk.write_bytes(bytes(numcodecs.Zstd().encode(bytes(2 << 20))))
+    with pytest.raises(UnreadableFileError, match="which unpacks to"):
+        open_file(folder)
+
+
+def test_a_header_of_zstandard_that_hides_its_size_is_seen_through(tmp_path):
+    # One frame without a content size: ten blocks of 128 KiB, each one byte repeated.
+    blocks = b"".join((131072 << 3 | 1 << 1 | (at == 9)).to_bytes(3, "little") + b"\0" for at in range(10))
+    file = tmp_path / "chunk"
+    file.write_bytes(b"\x28\xb5\x2f\xfd" + bytes([0x00, 0x58]) + blocks)
+    assert _zarr_chunks._zstd_size(file, 1 << 20) == 10 * 131072
