@@ -7,6 +7,7 @@ import pkgutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import shesha
@@ -194,6 +195,8 @@ def test_other_bad_input_is_refused(inputs):
         bio.compute_coherence(adata, "perturbation", layer="counts")
     with pytest.raises(ValueError, match="control_label must be one of JAK2, STAT1, control, few, got 'NT'"):
         bio.split_half_reproducibility(adata, control_label="NT")
+    with pytest.raises(ValueError, match="control_label must be one of JAK2, STAT1, control, few, got <NA>"):
+        bio.split_half_reproducibility(adata, control_label=pd.NA)
     with pytest.raises(ValueError, match=r"repro_df must hold at least 40 perturbations for 10 bins, got 39"):
         bio.magnitude_matched_comparison(inputs.table(4), n_bins=10)
     with pytest.raises(ValueError, match="df must have the columns Sp, size, got none called 'size'"):

@@ -342,3 +342,9 @@ def test_rows_among_their_own_controls_are_told():
         coherence(X[118:150], X[labels == "control"], n_draws=0)
     with pytest.raises(ValueError, match="controls must have as many features as X"):
         coherence(X, X[:, :3])
+
+
+def test_two_rows_have_one_pair_and_no_warning():
+    with np.errstate(all="raise"):
+        found = coherence_of_differences(np.random.default_rng(0).standard_normal((2, 5)))
+    assert found.unbiased == found.unbiased

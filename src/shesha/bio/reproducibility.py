@@ -77,7 +77,8 @@ def split_half_reproducibility(
     check.count(random_state, "random_state", minimum=0)
     values, matrix = labels(adata, perturbation_key, "perturbation_key"), data_matrix(adata, layer)
     known = sorted({one for one in values if one is not None})
-    if control_label not in known:
+    # Equality with a missing value is missing; a set asks for the hash first.
+    if kinds.label(control_label, "control_label") not in set(known):
         raise ValueError(f"control_label must be one of {check.join_items(known) or 'none'}, got {control_label!r}")
     centre = dense_rows(matrix, values == control_label, "the control cells").mean(axis=0)
     lines: list[dict[str, Any]] = []

@@ -49,7 +49,9 @@ def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray
     of_pair = np.where(there, (to_units - 1) / (directed - 1) - parts.spread_to_rows(shifts.pairwise), 0.0)
     variances, degrees = _variances(parts, np.stack([of_mean, of_pair]))
     # A pair has two rows; as the jackknife of a mean over pairs has it.
-    variances[1] *= 4 * ((shifts.directed - 1) / (shifts.directed - 2)) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Of two rows there is one pair, and so no error of their mean.
+        variances[1] *= 4 * ((shifts.directed - 1) / (shifts.directed - 2)) ** 2
     return variances, degrees, _slopes(parts, shifts, across, np.stack([cosine, to_units]))
 
 

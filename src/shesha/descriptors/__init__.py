@@ -2,6 +2,8 @@
 
 from shesha.descriptors._cards import card
 from shesha.descriptors._registry import Descriptor, descriptor, descriptors
+from shesha.descriptors.dimension import dimension_over_scale, intrinsic_dimension
+from shesha.descriptors.dimension_curve import DimensionCurve
 from shesha.descriptors.spectrum import (
     anisotropy,
     corrected_participation_ratio,
@@ -11,11 +13,14 @@ from shesha.descriptors.spectrum import (
 
 __all__ = [
     "Descriptor",
+    "DimensionCurve",
     "anisotropy",
     "card",
     "corrected_participation_ratio",
     "descriptor",
     "descriptors",
+    "dimension_over_scale",
     "effective_rank",
+    "intrinsic_dimension",
     "participation_ratio",
 ]

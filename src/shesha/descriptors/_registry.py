@@ -86,7 +86,7 @@ def descriptor(
     --------
     >>> import shesha
     >>> [name for name in shesha.descriptors.descriptors()]
-    ['effective_rank', 'participation_ratio', 'corrected_participation_ratio', 'anisotropy']
+    ['intrinsic_dimension', 'effective_rank', 'participation_ratio', 'corrected_participation_ratio', 'anisotropy']
     """
     fields = {**declared, "invariant": check.changes(declared.get("invariant", ()))}
 

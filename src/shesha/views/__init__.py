@@ -12,6 +12,7 @@ from shesha.views._features import Features
 from shesha.views._folds import Folds, Groups
 from shesha.views._heat_trace import HeatTrace
 from shesha.views._matrix import Plain
+from shesha.views._neighbour_distances import NeighbourDistances
 from shesha.views._neighbours import Neighbours
 from shesha.views._row_alignment import align_rows, layers_in_one_order, take_rows
 from shesha.views._rows import Rows, representation_from, rows_or_distances
@@ -47,6 +48,7 @@ __all__ = [
     "Groups",
     "HeatTrace",
     "Magnitude",
+    "NeighbourDistances",
     "Neighbours",
     "PartialRdm",
     "Plain",

@@ -1,0 +1,80 @@
+"""Intrinsic dimension over scale: a curve with its errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.report import columns
+from shesha.results.base import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+_BEWARE = (
+    "Estimators of intrinsic dimension do not agree with one another, and each depends on the number of rows and on "
+    "the scale. A single number is therefore not a property of the data. Compare curves of this one estimator, with "
+    "equal numbers of rows, and read them where they are flat."
+)
+
+
+@dataclass(frozen=True)
+class DimensionCurve(Result):
+    """Intrinsic dimension at growing distances between rows, by Gride."""
+
+    ALIGNED = (("ranks", "dimensions", "errors", "distances"),)
+
+    ranks: tuple[int, ...]
+    """The nearer of the two neighbours of each row; the other has twice the rank."""
+    dimensions: tuple[float, ...]
+    errors: tuple[float, ...]
+    """Standard errors over samples of rows, from random halves of these."""
+    distances: tuple[float, ...]
+    """Mean distance to the two neighbours: the scale."""
+    n_samples: int
+    """Number of distinct rows."""
+    n_repeated: int
+    """Rows left out because they repeat another."""
+    n_splits: int
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per scale."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {"rank": self.ranks, "distance": self.distances, "dimension": self.dimensions, "error": self.errors}
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the dimension against the distance, with a band of two standard errors.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; default: a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from shesha.charts import curves
+
+        labels = ("mean distance between neighbours", "intrinsic dimension")
+        ax = curves(self.distances, {"estimate, with two standard errors": self.dimensions}, labels=labels, ax=ax)
+        dimensions, errors = np.array(self.dimensions), np.array(self.errors)
+        ax.fill_between(self.distances, dimensions - 2 * errors, dimensions + 2 * errors, alpha=0.2, linewidth=0)
+        ax.set_xscale("log")
+        ax.set_ylim(bottom=0)
+        return ax
+
+    def __str__(self) -> str:
+        """Print one line per scale, and what must not be read into it."""
+        rows = [["neighbours", "distance", "dimension", "std. error"]]
+        for rank, distance, value, error in zip(self.ranks, self.distances, self.dimensions, self.errors, strict=True):
+            rows.append([f"{rank} and {2 * rank}", f"{distance:.4g}", f"{value:.2f}", f"{error:.2f}"])
+        left_out = f" ({self.n_repeated:,} rows that repeat another left out)" if self.n_repeated else ""
+        head = f"Intrinsic dimension over scale, {self.n_samples:,} rows{left_out}"
+        return "\n".join([head, *(f"  {line}" for line in columns(rows, "<>>>")), _BEWARE])

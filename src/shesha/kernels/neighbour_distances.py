@@ -1,0 +1,102 @@
+"""Distances to the neighbours of given ranks, of all rows or within random halves of them, in panels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels.distances import PANEL
+from shesha.kernels.precision import CLOSE
+from shesha.kernels.threads import parallel
+from shesha.support.types import Index, Matrix, Vector
+
+Halves = NDArray[np.bool_]
+"""One line per split: which of the rows are in the first half."""
+_SAME_POINT = 2.0**-40
+"""Rows nearer than this share of their lengths are one point: rotating equal rows moves them by less."""
+
+
+def neighbour_distances(rows: Matrix, ranks: Index, halves: Halves | None = None) -> NDArray[np.float64]:
+    """Euclidean distance of each row to its neighbours of the given ranks, of shape (1 + splits, rows, ranks).
+
+    The first table looks among all rows; each further one among the rows of the same half. NaN where a half has too
+    few rows near.
+    """
+    n, splits = len(rows), np.empty((0, len(rows)), dtype=bool) if halves is None else halves
+    lengths = np.einsum("ij,ij->i", rows, rows)
+    width = min(n - 1, _candidates(int(ranks[-1]), bool(len(splits))))
+    out = np.empty((1 + len(splits), n, len(ranks)))
+
+    def fill(start: int) -> None:
+        near, found = _nearest(rows, lengths, start, width)
+        out[0, start : start + len(near)] = near[:, ranks - 1]
+        for table, first in zip(out[1:], splits, strict=True):
+            same = first[found] == first[start : start + len(near), None]
+            table[start : start + len(near)] = _at_ranks(near, same, ranks)
+
+    for _ in parallel(fill, range(0, n, PANEL)):
+        pass
+    return np.sqrt(out, out=out)
+
+
+def _candidates(rank: int, halved: bool) -> int:
+    """How many of the nearest rows hold `rank` of the same half, but for one row in a billion."""
+    return int(2 * rank + 6 * np.sqrt(2 * rank) + 8) if halved else rank
+
+
+def _nearest(rows: Matrix, lengths: Vector, start: int, width: int) -> tuple[Matrix, Index]:
+    """Squared distances of a panel's rows to their nearest rows, in order, and who these are."""
+    own = rows[start : start + PANEL]
+    scale = lengths[start : start + len(own), None] + lengths
+    block = scale - 2.0 * (own @ rows.T)
+    at = np.arange(len(own))
+    block[at, start + at] = np.inf
+    found = np.argpartition(block, width - 1, axis=1)[:, :width]
+    near = np.take_along_axis(block, found, axis=1)
+    # Close rows lose their digits in inner products.
+    i, j = np.nonzero(near <= CLOSE * np.take_along_axis(scale, found, axis=1))
+    for some in np.array_split(np.arange(len(i)), 1 + i.size * rows.shape[1] // (1 << 22)):
+        difference = own[i[some]] - rows[found[i[some], j[some]]]
+        near[i[some], j[some]] = np.einsum("ij,ij->i", difference, difference)
+    order = np.argsort(near, axis=1, kind="stable")
+    return np.take_along_axis(near, order, axis=1), np.take_along_axis(found, order, axis=1)
+
+
+def _at_ranks(near: Matrix, same: NDArray[np.bool_], ranks: Index) -> Matrix:
+    """Distances to the neighbours of the given ranks among those of the same half."""
+    counts = np.cumsum(same, axis=1)
+    place = np.stack([np.argmax(counts == rank, axis=1) for rank in ranks], axis=1)
+    return np.where(counts[:, -1:] >= ranks, np.take_along_axis(near, place, axis=1), np.nan)
+
+
+def distinct_rows(rows: Matrix) -> Index:
+    """Return the rows that repeat no earlier one, up to rounding."""
+    nearest = neighbour_distances(rows, np.array([1]))[0, :, 0] ** 2
+    same_point = _SAME_POINT**2 * np.einsum("ij,ij->i", rows, rows)
+    # Of two rows at one place the shorter may lie outside the tolerance of its own length: both must be looked at.
+    repeated = np.flatnonzero(nearest <= 2 * same_point + np.finfo(float).tiny)
+    if not len(repeated):
+        return np.arange(len(rows))
+    some = rows[repeated]
+    lengths = np.einsum("ij,ij->i", some, some)
+    later = [
+        start + i
+        for start in range(0, len(some), PANEL)
+        for i in _repeats_of_earlier(some, lengths, start, 2 * same_point[repeated])
+    ]
+    return np.delete(np.arange(len(rows)), repeated[later])
+
+
+def _repeats_of_earlier(rows: Matrix, lengths: Vector, start: int, same_point: Vector) -> list[int]:
+    """Rows of a panel that lie where an earlier row lies."""
+    own = rows[start : start + PANEL]
+    scale = lengths[start : start + len(own), None] + lengths
+    close = scale - 2.0 * (own @ rows.T) <= CLOSE * scale
+    found = []
+    for i in range(len(own)):
+        before = np.flatnonzero(close[i, : start + i])
+        difference = rows[before] - own[i]
+        squared = np.einsum("ij,ij->i", difference, difference)
+        if bool((squared <= same_point[start + i] + np.finfo(float).tiny).any()):
+            found.append(i)
+    return found

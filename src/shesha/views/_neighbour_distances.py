@@ -1,0 +1,58 @@
+"""Distances to near and farther neighbours, from which a dimension follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shesha.kernels.neighbour_distances import distinct_rows, neighbour_distances
+from shesha.kernels.precision import length_unit
+from shesha.support.types import Index, Matrix
+from shesha.support.warnings import NotEstimable
+from shesha.views.representation import Representation, View
+
+MOST_RANKS = 64
+"""The farthest neighbour looked at; dependence between neighbourhoods grows with it."""
+
+
+@dataclass(frozen=True)
+class NeighbourDistances(View):
+    """Euclidean distances to the neighbours of ranks 1, 2, 4, ..., 64; rows that repeat another are left out."""
+
+    rows: Matrix
+    """The distinct rows, in units of `unit`."""
+    unit: float
+    n_repeated: int
+    distances: Matrix
+    """Of shape (distinct rows, ranks), in the same units."""
+
+    @classmethod
+    def build(cls, source: Representation) -> NeighbourDistances:
+        """Compare all rows with all, in panels."""
+        rows = source.to_numpy.standard("euclidean")
+        if not rows.any():
+            raise NotEstimable("all rows are equal")
+        distinct = distinct_rows(rows)
+        if len(distinct) < 3:
+            raise NotEstimable(
+                "all rows are equal" if len(distinct) == 1 else f"it needs 3 distinct rows, got {len(distinct)}"
+            )
+        kept = rows[distinct]
+        distances = neighbour_distances(kept, cls.ranks_among(len(kept) - 1))[0]
+        return cls(kept, length_unit(source.to_numpy.rows), len(rows) - len(kept), distances)
+
+    @staticmethod
+    def ranks_among(n_others: int) -> Index:
+        """Powers of two up to the number of others, and to the farthest that is looked at."""
+        return np.asarray(2 ** np.arange(int(np.log2(min(n_others, MOST_RANKS))) + 1), dtype=np.intp)
+
+    @classmethod
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """The rows, and panels of distances."""
+        return 16 * n * d + 56 * n, 8 * n * d + 64 * 256 * n
+
+    def permute(self, order: Index) -> NeighbourDistances:
+        """The order of the rows does not matter."""
+        return self
