@@ -281,6 +281,10 @@ OWN: dict[str, Made] = {
     "shesha.load": {"path": _saved},
     "shesha.label_conditioned_split": {"y": lambda good: np.arange(N) // 2 % 3},
     "shesha.compare_within": {"min_rows": lambda good: 6},
+    "shesha.rank_models": {
+        **{"data": lambda good: good.X, "groups": lambda good: np.arange(N) // 2},
+        **{"models": lambda good: {"a": good.X, "b": good.Y}, "n_resamples": lambda good: 20},
+    },
     "shesha.descriptors.card": {"descriptor": lambda good: "effective_rank"},
     "shesha.measures.card": {"measure": lambda good: _measure()},
     "shesha.measures.code_version": {"measure": lambda good: _measure()},

@@ -28,7 +28,7 @@ ORDER = [
     {"doubting"},
     {"calibration"},
     {"comparison"},
-    {"auditing", "coherence"},
+    {"auditing", "coherence", "ranking"},
     {"bio", "neuro", "steering", "drift"},
     {"changes"},
     {"benchmark"},

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from shesha.comparison.pairwise import compare_all
     from shesha.comparison.within_classes import compare_within
     from shesha.doubting.doubts import doubts
+    from shesha.ranking.rank_models import rank_models
     from shesha.results import (
         Audit,
         Calibrated,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         DriftPath,
         Estimate,
         LayerComparison,
+        ModelRanking,
         NoiseCeiling,
         PairwiseComparison,
         load,
@@ -115,6 +117,7 @@ __getattr__, __dir__ = lazy_names(
             "DriftPath",
             "Estimate",
             "LayerComparison",
+            "ModelRanking",
             "NoiseCeiling",
             "PairwiseComparison",
             "load",
@@ -150,6 +153,7 @@ __getattr__, __dir__ = lazy_names(
         "comparison.layers": ("compare_layers",),
         "comparison.pairwise": ("compare_all",),
         "comparison.within_classes": ("compare_within",),
+        "ranking.rank_models": ("rank_models",),
     },
     (
         "bio",
@@ -185,6 +189,7 @@ __all__ = [
     "GuessedLayersWarning",
     "LayerComparison",
     "MeasureWarning",
+    "ModelRanking",
     "NoiseCeiling",
     "NotEstimable",
     "NotEstimableWarning",
@@ -228,6 +233,7 @@ __all__ = [
     "neuro",
     "noise_ceiling",
     "plot",
+    "rank_models",
     "rdm_drift",
     "rdm_similarity",
     "replicate_stability",

@@ -13,6 +13,7 @@ from shesha.charts._heat_map import frame_cell, heat_map
 from shesha.charts._intervals import Series, intervals
 from shesha.charts._leaf_order import leaf_order
 from shesha.charts._map import similarity_map
+from shesha.charts._model_bars import model_bars
 from shesha.charts._null import null_distribution
 from shesha.charts._spectra import spectra
 
@@ -31,6 +32,7 @@ __all__ = [
     "intervals",
     "leaf_order",
     "legend_of_colours",
+    "model_bars",
     "null_distribution",
     "pyplot",
     "similarity_map",

@@ -26,6 +26,7 @@ from shesha.cli.extract import extract_command
 from shesha.cli.layers import layers_command
 from shesha.cli.measures import measures_command
 from shesha.cli.monitor import monitor
+from shesha.cli.rank import rank_command
 from shesha.cli.scores import scores_command
 from shesha.cli.study import study
 from shesha.support import progress
@@ -63,6 +64,7 @@ app.command("measures", short_help="List similarity measures, or describe one.",
     measures_command
 )
 app.add_typer(monitor, short_help="Check whether a deployed model or its inputs changed.")
+app.command("rank", short_help="Rank models by how well they explain data.", epilog=EXAMPLES["rank"])(rank_command)
 app.command("scores", short_help="List scores of one representation, or describe one.", epilog=EXAMPLES["scores"])(
     scores_command
 )

@@ -25,6 +25,10 @@ _LINES = {
     ),
     "layers": ("shesha layers first.npz second.npz --measure CKA --plot grid.png",),
     "measures": ("shesha measures", "shesha measures 'mutual kNN'"),
+    "rank": (
+        "shesha rank models.npz --data subjects.npz --html ranking.html",
+        "shesha rank rdms.npz --data subjects.npz --rdm --measure 'RSA(method=pearson)' --plot bars.png",
+    ),
     "scores": ("shesha scores feature_split",),
 }
 EXAMPLES = {name: "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines) for name, lines in _LINES.items()}

@@ -10,6 +10,7 @@ _OPTIONS = {
     "column": "--label-column",
     "n_permutations": "--permutations",
     "n_bootstrap": "--bootstrap",
+    "n_resamples": "--resamples",
     "domains": "--domain",
     "datasets": "--dataset",
     "architectures": "--architecture",

@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from shesha.results.similarity.calibrated_many import CalibratedMany
     from shesha.results.similarity.comparison import Comparison, Score
     from shesha.results.similarity.layer_ranking import LayerRanking, RankedLayer
+    from shesha.results.similarity.model_ranking import (
+        ModelCombination,
+        ModelDifference,
+        ModelRanking,
+        RankedModel,
+    )
     from shesha.results.similarity.noise_ceiling import BesideRepeats, NoiseCeiling
     from shesha.results.similarity.pairwise import LayerComparison, PairScore, PairwiseComparison
     from shesha.results.stability.chance import Chance
@@ -55,6 +61,7 @@ __getattr__, __dir__ = lazy_names(
         "stability.estimate": ("Estimate",),
         "audit.label_classes": ("LabelClasses",),
         "similarity.layer_ranking": ("LayerRanking", "RankedLayer"),
+        "similarity.model_ranking": ("ModelCombination", "ModelDifference", "ModelRanking", "RankedModel"),
         "drift.verdict": ("CheckSequence", "DriftScore", "DriftVerdict", "Moved"),
         "neuro.over_time": ("OverTime",),
         "similarity.pairwise": ("LayerComparison", "PairScore", "PairwiseComparison"),
@@ -103,6 +110,9 @@ __all__ = [
     "Link",
     "Meaning",
     "MeasureChange",
+    "ModelCombination",
+    "ModelDifference",
+    "ModelRanking",
     "Moved",
     "MovedRow",
     "NoiseCeiling",
@@ -113,6 +123,7 @@ __all__ = [
     "PartialCorrelation",
     "PartialCorrelations",
     "RankedLayer",
+    "RankedModel",
     "Recall",
     "RepresentationAudit",
     "Score",

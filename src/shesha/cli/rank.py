@@ -1,0 +1,65 @@
+"""`shesha rank`: which model explains data best?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shesha.cli import _design_options, _inputs, _outputs
+
+
+def rank_command(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="MODEL...", show_default=False, help="Files of models: each array in them is one."),
+    ],
+    data: Annotated[
+        list[Path],
+        typer.Option("--data", metavar="FILE", help="File of the data: each array is a subject (may be repeated)."),
+    ],
+    measure: Annotated[str, typer.Option(help="How close a model comes: a name of `shesha measures`.")] = "RSA",
+    key: Annotated[list[str] | None, typer.Option(help="Array of the models to rank (may be repeated).")] = None,
+    data_key: Annotated[
+        list[str] | None, typer.Option(help="Array of the data to take as a subject (may be repeated).")
+    ] = None,
+    rdm: _inputs.Distances = False,
+    blocks: _design_options.Blocks = None,
+    groups: _design_options.Groups = None,
+    resamples: Annotated[
+        int | None, typer.Option(help="Resamples of the rows; default: 1,000 for distances, else 200.")
+    ] = None,
+    permutations: Annotated[int, typer.Option(help="Permutations for p-values against chance.")] = 200,
+    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
+    layer_axis: _inputs.LayerAxis = "guess",
+    by_position: _inputs.ByPosition = False,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    json: _outputs.Json = None,
+    plot: Annotated[Path | None, typer.Option(help="Write bars with the noise ceiling to this file.")] = None,
+    html: _outputs.Html = None,
+) -> None:
+    """Rank models by how well they explain data: ties, intervals, noise ceiling, weights, shares of the variance."""
+    from shesha.ranking import rank_models
+
+    outputs = _outputs.Outputs(json, plot, html, None, (*files, *data, blocks, groups))
+    asked = _design_options.read_design(files, blocks, groups, None, False, None, by_position=by_position)
+    options: dict[str, Any] = {"by_position": by_position, "distances": rdm}
+    models = _inputs.read_representations(files, key, asked.columns, layer_axis, **options)
+    subjects = _inputs.read_representations(data, data_key, asked.columns, layer_axis, **options)
+    if not models:
+        raise ValueError(f"MODEL must hold a representation, got none in {', '.join(map(str, files))}")
+    if not subjects:
+        raise ValueError(f"--data must hold a representation, got none in {', '.join(map(str, data))}")
+    found = rank_models(
+        subjects,
+        models,
+        measure,
+        blocks=asked.design.get("blocks"),
+        groups=asked.design.get("groups"),
+        n_resamples=resamples,
+        n_permutations=permutations,
+        confidence=confidence,
+        seed=seed,
+    )
+    outputs.write(found, [*files, *data])

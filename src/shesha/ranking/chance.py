@@ -1,0 +1,48 @@
+"""Models against chance: their rows permuted, the same for all models and subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shesha.calibration.permutation_scores import grids
+from shesha.nulls.max_statistic import max_statistic_p_values
+from shesha.nulls.permutations import identity_first
+from shesha.ranking.evaluations import Problem
+from shesha.support.seeds import spawn
+from shesha.support.types import Index, Matrix, Seed
+
+_PERMUTING = 22
+
+
+def chance_p_values(
+    problem: Problem, n_permutations: int, alpha: float, seed: Seed, notes: list[str]
+) -> tuple[Matrix, str]:
+    """Return p-values of the models against permuted rows, and the same corrected for their number."""
+    empty = np.full((len(problem.models), 2), np.nan)
+    try:
+        problem.design.require_enough(n_permutations, alpha)
+    except ValueError as reason:
+        notes.append(f"No p-values against chance: {reason}.")
+        return empty, ""
+    orders = problem.design.draws(n_permutations, spawn(seed, _PERMUTING))
+    draws = _permuted_means(problem, orders)
+    closer = [problem.measure.closer] * len(draws)
+    if not np.isfinite(draws[:, 0]).all():
+        return empty, problem.design.text
+    alone = [max_statistic_p_values([one], closer[:1])[0] for one in draws]
+    return np.column_stack([alone, max_statistic_p_values(list(draws), closer)]), problem.design.text
+
+
+def _permuted_means(problem: Problem, orders: Sequence[Index]) -> Matrix:
+    """Mean over subjects of every model, as it is and with its rows permuted: a line per model."""
+    measure, models = problem.measure, list(problem.models.values())
+    if measure.symmetric:
+        rows = [measure.look(one) for one in problem.subjects]
+        columns = [measure.look(one) for one in models]
+        found = [grid.mean(axis=0) for grid in grids(measure, rows, columns, identity_first(orders))]
+        return np.stack(found, axis=1)
+    # The model is the first argument, so the subjects are permuted: the same pairing of rows.
+    rows, columns = [measure.look(one) for one in models], [measure.look(one) for one in problem.subjects]
+    return np.stack([grid.mean(axis=1) for grid in grids(measure, rows, columns, identity_first(orders))], axis=1)

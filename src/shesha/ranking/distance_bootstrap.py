@@ -1,0 +1,158 @@
+"""A bootstrap of the rows for measures of distances: pairs are weighted, and a row with its own copy is no pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shesha.kernels.weighted_ranks import SortedVectors, weighted_correlations
+from shesha.ranking.evaluations import Evaluations, Problem, known_resamples
+from shesha.ranking.two_factors import Cube, Resampled, RowResamples
+from shesha.support import memory as memory
+from shesha.support.progress import track
+from shesha.support.types import Index, Matrix, Vector
+from shesha.views import RankedRdm
+
+_SMALL = 0.05
+"""Share of a resample's change of weights that is tried for its first order."""
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Stands for two views whose inner products are known."""
+
+    value: Matrix | Vector
+
+    def inner(self, other: object) -> Matrix | Vector:
+        return self.value
+
+
+@dataclass(frozen=True)
+class DistanceVectors:
+    """Distances of models, of subjects, and of the mean of all subjects but each, one line each."""
+
+    problem: Problem
+    lines: SortedVectors
+    ranked: bool
+
+    @classmethod
+    def build(cls, problem: Problem) -> DistanceVectors:
+        """Look at every representation once."""
+        n, n_lines = problem.n_rows, len(problem.models) + 2 * len(problem.subjects)
+        memory.require(8 * 6 * n_lines * n * (n - 1) // 2, "ranking models by distances", "take fewer rows")
+        measure = problem.measure
+        subjects = [measure.look(one) for one in problem.subjects]
+        views = [*(measure.look(one) for one in problem.models.values()), *subjects, *_leave_one_out(measure, subjects)]
+        vectors = np.stack([view.ranks for view in views])  # type: ignore[attr-defined]
+        ranked = measure.parameters.get("method", "spearman") == "spearman"
+        return cls(problem, SortedVectors.build(vectors), ranked)
+
+    def correlations(self, weights: Vector) -> Matrix:
+        """Correlations of all lines where pair p counts weights[p] times."""
+        values = self.lines.ranks(weights) if self.ranked else self.lines.values
+        return weighted_correlations(values, weights)
+
+    def split(self, correlations: Matrix) -> tuple[Matrix, Matrix, Vector]:
+        """Part correlations: models with subjects, models with each other, subjects with the mean of the others."""
+        n_models, n_subjects = len(self.problem.models), len(self.problem.subjects)
+        own = slice(n_models, n_models + n_subjects)
+        with_others = np.diagonal(correlations[own, n_models + n_subjects :])
+        return correlations[own, :n_models], correlations[:n_models, :n_models], with_others
+
+    def score(self, correlations: Matrix | Vector) -> Matrix:
+        """The measure of correlations."""
+        both = _Known(correlations)
+        return np.asarray(self.problem.measure.function(both, both, **self.problem.measure.parameters))
+
+
+def _leave_one_out(measure: object, subjects: Sequence[object]) -> list[RankedRdm]:
+    if len(subjects) < 2:
+        return []
+    kind, options = measure.view_key  # type: ignore[attr-defined]
+    return [
+        kind.average([one for j, one in enumerate(subjects) if j != k], **dict(options)) for k in range(len(subjects))
+    ]
+
+
+def pair_weights(counts: Index) -> Vector:
+    """How often each pair i < j occurs where row i occurs counts[i] times; a row with its own copy is no pair."""
+    i, j = np.triu_indices(len(counts), k=1)
+    found: Vector = (counts[i] * counts[j]).astype(np.float64)
+    return found
+
+
+def _small_changes(counts: Index) -> Vector:
+    """Weights of pairs that differ little from 1, along the same resample: the first order of its change."""
+    i, j = np.triu_indices(len(counts), k=1)
+    return np.asarray(1.0 + _SMALL * (counts[i] + counts[j] - 2.0), dtype=np.float64)
+
+
+def evaluate_distances(problem: Problem, n_resamples: int, rng: np.random.Generator) -> Evaluations:
+    """Score every model and subject, as they are and in bootstrap resamples of the rows.
+
+    The noise of a pair of rows counts three times in the variance over resamples, and twice in that of their first
+    order, since the weight of a pair is a product of two that vary; the two together say what counts it once.
+
+    The mean of the other subjects is that of all rows: what is resampled is where it is tried.
+    """
+    vectors = DistanceVectors.build(problem)
+    observed = np.hstack(_values_and_shares(vectors, np.ones(problem.n_rows * (problem.n_rows - 1) // 2)))
+    first, second = [], []
+    for _ in track(range(n_resamples), n_resamples, "resamples"):
+        counts = problem.design.resample(rng)
+        second.append(np.hstack(_values_and_shares(vectors, pair_weights(counts))))
+        moved = np.hstack(_values_and_shares(vectors, _small_changes(counts)))
+        first.append(observed + (moved - observed) / _SMALL)
+    n = problem.n_units
+    kinds = (
+        RowResamples(known_resamples(first), n / (n - 1), 2.0),
+        RowResamples(known_resamples(second), n / (n - 1), 3.0),
+    )
+    found = Resampled(observed, kinds, n)
+    n_values = len(problem.models) + (len(problem.subjects) > 1)
+    columns = np.arange(observed.shape[1])
+    return Evaluations(found.take(columns[:n_values]), len(problem.subjects) > 1, found.take(columns[n_values:]))
+
+
+def _values_and_shares(vectors: DistanceVectors, weights: Vector) -> tuple[Matrix, Matrix]:
+    with_subjects, among_models, with_others = vectors.split(vectors.correlations(weights))
+    columns = [vectors.score(with_subjects)]
+    if len(with_others):
+        columns.append(vectors.score(with_others)[:, None])
+    return np.hstack(columns), variance_shares(with_subjects, among_models)
+
+
+def variance_shares(with_data: Matrix, among_models: Matrix) -> Cube:
+    """Shares of the variance that models explain: each alone, each uniquely, and all together.
+
+    Parameters
+    ----------
+    with_data : array of shape (n_subjects, n_models)
+        Correlations of models with data.
+    among_models : array of shape (n_models, n_models)
+
+    Returns
+    -------
+    array of shape (n_subjects, 2 n_models + 1)
+    """
+    n_models = with_data.shape[1]
+    if not (np.isfinite(with_data).all() and np.isfinite(among_models).all()):
+        return np.full((len(with_data), 2 * n_models + 1), np.nan)
+    whole = _explained(with_data, among_models)
+    without = [
+        _explained(np.delete(with_data, k, axis=1), np.delete(np.delete(among_models, k, axis=0), k, axis=1))
+        for k in range(n_models)
+    ]
+    unique = np.maximum(whole[:, None] - np.stack(without, axis=1), 0.0)
+    return np.column_stack([with_data**2, unique, whole])
+
+
+def _explained(with_data: Matrix, among_models: Matrix) -> Vector:
+    """Squared multiple correlation of each line of data with the models."""
+    if not with_data.shape[1]:
+        return np.zeros(len(with_data))
+    inverse = np.linalg.pinv(among_models, rcond=1e-9, hermitian=True)
+    found: Vector = np.clip(np.einsum("si,ij,sj->s", with_data, inverse, with_data), 0.0, 1.0)
+    return found

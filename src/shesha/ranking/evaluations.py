@@ -1,0 +1,78 @@
+"""Scores of every model for every subject, as they are and on resamples of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shesha.measures import Measure
+from shesha.nulls.exchange import Exchange
+from shesha.ranking.two_factors import Cube, Resampled
+from shesha.views import RankedRdm, Representation
+
+ENOUGH = 0.9
+"""Share of the resamples that must have all values: fewer are no fair sample."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is compared: models and subjects with the same rows, and which rows may be resampled together."""
+
+    measure: Measure
+    models: dict[str, Representation]
+    subjects: tuple[Representation, ...]
+    design: Exchange
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of each."""
+        return self.design.n_rows
+
+    @property
+    def n_units(self) -> int:
+        """Rows, or groups of rows, that are resampled."""
+        return len(np.unique(self.design.clusters))
+
+    @property
+    def by_distances(self) -> bool:
+        """Whether the measure is a function of correlated distances, which a bootstrap of rows can weight."""
+        return self.measure.view is RankedRdm and self.measure.inner_product
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the models."""
+        return tuple(self.models)
+
+
+@dataclass(frozen=True)
+class Evaluations:
+    """What the measure gives: a column per model, then one of each subject with the mean of the others, if any."""
+
+    values: Resampled
+    has_ceiling: bool
+    shares: Resampled | None = None
+    """Of each model what it explains alone, then what it explains uniquely; last what all explain together."""
+
+    @property
+    def n_models(self) -> int:
+        """Columns that belong to models."""
+        return int(self.values.observed.shape[1]) - self.has_ceiling
+
+    @property
+    def models(self) -> Resampled:
+        """The columns of the models."""
+        return self.values.take(np.arange(self.n_models))
+
+    @property
+    def below_ceiling(self) -> Resampled:
+        """Each model minus the lower ceiling."""
+        return self.models.minus(self.values.take(np.full(self.n_models, self.n_models)))
+
+
+def known_resamples(found: Sequence[Cube]) -> Cube:
+    """Return the resamples that have all values, or none where too many lack some."""
+    stacked = np.stack(found)
+    known: Cube = stacked[np.isfinite(stacked).all(axis=(1, 2))]
+    return known if len(known) >= ENOUGH * len(stacked) else known[:0]

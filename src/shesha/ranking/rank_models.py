@@ -1,0 +1,295 @@
+"""Which model explains the data better: the function that users call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.comparison import _replicates as replicates
+from shesha.inputs import labels_in_order
+from shesha.inputs import validation as check
+from shesha.measures import as_measure
+from shesha.measures.registry import Choice
+from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, holm
+from shesha.nulls.designs import exchange
+from shesha.ranking.chance import chance_p_values
+from shesha.ranking.distance_bootstrap import evaluate_distances
+from shesha.ranking.evaluations import Evaluations, Problem
+from shesha.ranking.row_subsets import evaluate_subsets
+from shesha.ranking.weighted_models import combine_models
+from shesha.results.base import reaches_level
+from shesha.results.similarity.model_ranking import ModelDifference, ModelRanking, RankedModel
+from shesha.support import argument_types as kinds
+from shesha.support.seeds import number, spawn
+from shesha.support.types import Matrix, Seed, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances
+
+_RESAMPLING, _FOLDING = 21, 23
+_MANY, _FEWER = 1000, 200
+_FEW = 5
+"""Subjects below which their variance is hardly known."""
+_CORRECT = {"holm": holm, "benjamini-hochberg": benjamini_hochberg}
+
+
+def rank_models(
+    data: ArrayLike | Rdm | Sequence[ArrayLike | Rdm] | Mapping[str, ArrayLike | Rdm],
+    models: Mapping[str, ArrayLike | Rdm],
+    measure: Choice = "RSA",
+    *,
+    groups: ArrayLike | None = None,
+    blocks: ArrayLike | None = None,
+    n_resamples: int | None = None,
+    n_permutations: int = 200,
+    correction: Correction = "holm",
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+    seed: Seed = 0,
+) -> ModelRanking:
+    """Rank models by how well they explain data, with ties, intervals and the noise ceiling.
+
+    Use it where several candidate models (representations or distances) stand against measured data, of one subject
+    or, better, of several. The value of a model is the mean of the measure over subjects.
+
+    Parameters
+    ----------
+    data : array of shape (n_samples, n_features), or Rdm, or several of them
+        What is to be explained. A sequence, a mapping, or an array of shape (k, n_samples, n_features) holds subjects
+        or repeats; widths may differ.
+    models : mapping of str to array of shape (n_samples, n_features), or Rdm
+        The candidates. Rows are those of the data, or have names and are matched by them.
+    measure : str, Measure or function
+        As for `shesha.calibrate`. With RSA (and other measures of correlated distances) there are also weights of
+        several models and shares of the variance.
+    groups : array of shape (n_samples,), optional
+        Rows of a group (an object, a document) are resampled and permuted together.
+    blocks : array of shape (n_samples,), optional
+        Rows are resampled and permuted within blocks.
+    n_resamples : int, optional
+        Resamples of the rows; default: 1,000 bootstrap resamples for measures of distances, where a row and its copy
+        are no pair; 200 subsets of four fifths of the rows for others, which repeated rows would mislead.
+    n_permutations : int
+        Permutations of the rows for p-values against chance.
+    correction : {'holm', 'benjamini-hochberg'}
+        Of the p-values of pairs of models.
+    alpha : float
+        Level at which corrected p-values tell models apart.
+    confidence : float
+        Of the intervals.
+    seed : int, Generator or None
+        For resamples, permutations and folds.
+
+    Returns
+    -------
+    ModelRanking
+        Prints the answer first. ``.models`` are sorted, each with its interval and the places it may have (`rank_low`
+        to `rank_high`); ``.pairs`` are the differences; ``.plot()`` draws bars with the noise ceiling.
+
+    Notes
+    -----
+    Intervals and p-values allow for new rows and, with several subjects, new subjects. Adding the variances of both
+    would count measurement noise twice; this is corrected as in the dual bootstrap of Schütt et al. (2023, eLife
+    12:e82566), in the limit of infinitely many resamples of the subjects.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.standard_normal((40, 8))
+    >>> subjects = truth + rng.standard_normal((6, 40, 8))
+    >>> models = {"near": truth + 0.5 * rng.standard_normal((40, 8)), "far": rng.standard_normal((40, 8))}
+    >>> found = rank_models(subjects, models, n_resamples=200)
+    >>> found.best
+    ('near',)
+    >>> found.pair("near", "far").corrected_p_value < 0.05
+    True
+    """
+    check.choice(correction, CORRECTIONS, "correction")
+    check.fraction(alpha, "alpha", closed=False)
+    check.fraction(confidence, "confidence", closed=False)
+    check.count(n_permutations, "n_permutations")
+    problem = _check_problem(data, models, measure, groups, blocks, seed)
+    evaluate = evaluate_distances if problem.by_distances else evaluate_subsets
+    wanted = check.optional_count(n_resamples, "n_resamples", minimum=20)
+    count = wanted or (_MANY if problem.by_distances else _FEWER)
+    try:
+        found = evaluate(problem, count, spawn(seed, _RESAMPLING))
+    except NotEstimable as reason:
+        raise ValueError(f"data and models must have a value by {problem.measure.name}, got none: {reason}") from reason
+    notes: list[str] = []
+    if found.values.n_resamples == 0:
+        notes.append(
+            "No intervals and no tests of pairs: fewer than nine tenths of the resamples have a value. Take more rows."
+        )
+    chance, exchanged = chance_p_values(problem, n_permutations, alpha, seed, notes)
+    combination = combine_models(problem, spawn(seed, _FOLDING)) if problem.by_distances else None
+    notes += _subject_doubts(len(problem.subjects))
+    pairs = _pairs(problem, found, correction, confidence)
+    upper = _upper_ceiling(problem) if found.has_ceiling else np.nan
+    return ModelRanking(
+        problem.measure.name,
+        problem.measure.closer,
+        _ranked(problem, found, pairs, chance, alpha, confidence),
+        pairs,
+        len(problem.subjects),
+        problem.n_rows,
+        "rows and subjects" if len(problem.subjects) > 1 else "rows",
+        ceiling_lower=float(found.values.means[-1]) if found.has_ceiling else np.nan,
+        ceiling_upper=upper,
+        combination=combination,
+        explained=float(found.shares.means[-1]) if found.shares is not None else np.nan,
+        alpha=alpha,
+        confidence=confidence,
+        correction=correction,
+        n_resamples=found.values.n_resamples,
+        exchanged=exchanged,
+        notes=tuple(notes),
+        seed=number(seed),
+    )
+
+
+def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks: Any, seed: Seed) -> Problem:
+    chosen = as_measure(measure).with_seed(seed)
+    candidates = check_named_arrays(kinds.mapping(models, "models"), "models", "models[{!r}]")
+    if not candidates:
+        raise ValueError("models must hold at least one model, got none")
+    given = _subjects(data)
+    hint_of_distances({**{f"models[{name!r}]": one for name, one in models.items()}, **given})
+    subjects = check_named_arrays(given, "data", "{}")
+    joint = {("model", name): one for name, one in candidates.items()}
+    joint |= {("data", name): one for name, one in subjects.items()}
+    aligned = align_rows({f"{kind} {name}": one for (kind, name), one in joint.items()})
+    sides = [one.to_numpy for one in aligned.values()]
+    n = sides[0].n_rows
+    for name, one in zip(aligned, sides, strict=True):
+        if len(one.shape) > 2:
+            raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {one.shape}")
+        if one.n_rows != n:
+            raise ValueError(f"{name} must have as many rows as {next(iter(aligned))} ({n}), got {one.n_rows}")
+    design = labels_in_order((one.names for one in joint.values()), {"groups": groups, "blocks": blocks})
+    own = dict(zip(candidates, sides, strict=False))
+    return Problem(chosen, own, tuple(sides[len(candidates) :]), exchange(n, **design))
+
+
+def _subjects(data: Any) -> dict[str, Any]:
+    """Return the data by subject: one, or several."""
+    if isinstance(data, Mapping):
+        if not data:
+            raise ValueError("data must hold at least one subject, got none")
+        return {str(name): one for name, one in data.items()}
+    several = isinstance(data, list | tuple) and len(data) and (hasattr(data[0], "shape") or isinstance(data[0], Rdm))
+    if several or getattr(data, "ndim", 2) == 3:
+        return {f"data[{place}]": one for place, one in enumerate(data)}
+    return {"data": data}
+
+
+def _pairs(
+    problem: Problem, found: Evaluations, correction: Correction, confidence: float
+) -> tuple[ModelDifference, ...]:
+    if len(problem.models) < 2:
+        return ()
+    differences = found.models.differences()
+    empty = np.full(differences.observed.shape[1], np.nan)
+    resampled = differences.n_resamples > 0
+    low, high = differences.intervals(confidence) if resampled else (empty, empty)
+    p_values = differences.p_values() if resampled else empty
+    corrected = _CORRECT[correction](p_values)
+    i, j = np.triu_indices(len(problem.models), k=1)
+    columns = (differences.means, low, high, p_values, corrected)
+    return tuple(
+        ModelDifference(problem.names[a], problem.names[b], *map(float, numbers))
+        for a, b, *numbers in zip(i, j, *columns, strict=True)
+    )
+
+
+def _ranked(
+    problem: Problem,
+    found: Evaluations,
+    pairs: Sequence[ModelDifference],
+    chance: Matrix,
+    alpha: float,
+    confidence: float,
+) -> tuple[RankedModel, ...]:
+    """Return the models, the closest first, each with the places that significant differences leave it."""
+    sign = 1.0 if problem.measure.higher_is_closer else -1.0
+    better, worse = _beaten(problem, pairs, sign, alpha)
+    n, values = len(problem.models), found.models
+    lines = _Lines.build(found, confidence)
+    listed = [
+        RankedModel(
+            name,
+            float(values.means[k]),
+            *(float(lines.low[k]), float(lines.high[k])),
+            *(1 + better[name], n - worse[name]),
+            *(float(one) for one in (*chance[k], lines.p_ceiling[k], *lines.shares[k])),
+        )
+        for k, name in enumerate(problem.names)
+    ]
+    return tuple(sorted(listed, key=lambda one: -sign * one.value if one.value == one.value else np.inf))
+
+
+def _beaten(
+    problem: Problem, pairs: Sequence[ModelDifference], sign: float, alpha: float
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Count for each model those that are significantly better, and those that are significantly worse."""
+    better, worse = dict.fromkeys(problem.names, 0), dict.fromkeys(problem.names, 0)
+    for one in pairs:
+        if reaches_level(one.corrected_p_value, alpha):
+            first, second = (one.first, one.second) if sign * one.difference > 0 else (one.second, one.first)
+            worse[first] += 1
+            better[second] += 1
+    return better, worse
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """What each model has beside its value."""
+
+    low: Vector
+    high: Vector
+    p_ceiling: Vector
+    shares: Matrix
+    """Alone, unique, and the ends of the interval of unique."""
+
+    @classmethod
+    def build(cls, found: Evaluations, confidence: float) -> _Lines:
+        n = found.n_models
+        empty, resampled = np.full(n, np.nan), found.values.n_resamples > 0
+        low, high = found.models.intervals(confidence) if resampled else (empty, empty)
+        p_ceiling = found.below_ceiling.p_values() if found.has_ceiling and resampled else empty
+        if found.shares is None:
+            return cls(low, high, p_ceiling, np.full((n, 4), np.nan))
+        means = found.shares.means
+        ends = found.shares.intervals(confidence) if found.shares.n_resamples else [np.full(2 * n + 1, np.nan)] * 2
+        unique_low, unique_high = (one[n : 2 * n] for one in ends)
+        return cls(
+            low,
+            high,
+            p_ceiling,
+            np.column_stack([means[:n], means[n : 2 * n], np.maximum(unique_low, 0), np.minimum(unique_high, 1)]),
+        )
+
+
+def _upper_ceiling(problem: Problem) -> float:
+    """Mean value of each subject with the mean of all."""
+    try:
+        return replicates.ceiling(problem.measure, replicates.Repeats(problem.subjects), second=True).upper
+    except NotEstimable:
+        return float("nan")
+
+
+def _subject_doubts(n_subjects: int) -> list[str]:
+    if n_subjects == 1:
+        return [
+            "One subject: intervals and p-values allow for other rows, not for other subjects, and there is no noise "
+            "ceiling. Pass several subjects or repeats as a sequence."
+        ]
+    if n_subjects < _FEW:
+        return [
+            f"{n_subjects} subjects: their variance is hardly known, so intervals are wide and real differences may "
+            "count as ties. Add subjects."
+        ]
+    return []

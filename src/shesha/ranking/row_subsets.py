@@ -1,0 +1,92 @@
+"""Any measure on random subsets of the rows: repeated rows would look alike to measures of neighbours and kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shesha.kernels.threads import single_threaded_blas
+from shesha.measures import Measure
+from shesha.ranking.evaluations import Evaluations, Problem, known_resamples
+from shesha.ranking.two_factors import Resampled, RowResamples
+from shesha.support.progress import track
+from shesha.support.types import Index, Matrix
+from shesha.support.warnings import NotEstimable
+from shesha.views import Representation, View, aligned
+
+_KEPT = (0.8, 0.5)
+"""Shares of the rows that subsets keep: values that are means over pairs of rows vary more with smaller subsets than
+means over rows do, and two sizes say by how much."""
+
+
+def evaluate_subsets(problem: Problem, n_resamples: int, rng: np.random.Generator) -> Evaluations:
+    """Score every model and subject, as they are and on subsets of the rows (or groups) of two sizes."""
+    values, has_ceiling = _values(problem, None)
+    first, second = (_on_subsets(problem, share, values.shape, n_resamples, rng) for share in _KEPT)
+    return Evaluations(Resampled(values, (first, second), problem.n_units), has_ceiling)
+
+
+def _on_subsets(
+    problem: Problem, share: float, shape: tuple[int, ...], n_resamples: int, rng: np.random.Generator
+) -> RowResamples:
+    """Score random subsets of a share of the rows; the finite population says how much more other rows would vary."""
+    clusters, n = problem.design.clusters, problem.n_units
+    n_kept = min(n - 1, max(2, round(share * n)))
+    found = []
+    for _ in track(range(n_resamples), n_resamples, f"subsets of {n_kept} of {n} rows"):
+        kept = rng.choice(n, n_kept, replace=False)
+        found.append(_values_or_nan(problem, np.flatnonzero(np.isin(clusters, kept)), shape))
+    return RowResamples(known_resamples(found), n_kept / (n - n_kept), 1 + n / n_kept)
+
+
+def _values_or_nan(problem: Problem, rows: Index, shape: tuple[int, ...]) -> Matrix:
+    try:
+        found = _values(problem, rows)[0]
+    except (NotEstimable, np.linalg.LinAlgError):
+        return np.full(shape, np.nan)
+    return found if found.shape == shape else np.full(shape, np.nan)
+
+
+def _values(problem: Problem, rows: Index | None) -> tuple[Matrix, bool]:
+    """Score the models, and each subject with the mean of the others where the measure has such a mean."""
+    measure = problem.measure
+    models = [one if rows is None else one.take_rows(rows) for one in problem.models.values()]
+    subjects = [one if rows is None else one.take_rows(rows) for one in problem.subjects]
+    with single_threaded_blas():
+        values = np.array([[compare_sides(measure, model, subject) for model in models] for subject in subjects])
+        ceiling = _with_the_others(measure, subjects)
+    return (values, False) if ceiling is None else (np.column_stack([values, ceiling]), True)
+
+
+def compare_sides(measure: Measure, model: Representation, subject: Representation) -> float:
+    """Compare a model with a subject; views stay with the representations."""
+    a, b = aligned(model, subject, measure.view.folding, anywhere=measure.anywhere)
+    measure.require_comparable(a, b)
+    return measure.compare_views(measure.look(a), measure.look(b))
+
+
+def _with_the_others(measure: Measure, subjects: Sequence[Representation]) -> list[float] | None:
+    """Score of the mean of all subjects but each with that subject; None where there is no such mean."""
+    if len(subjects) < 2:
+        return None
+    views = [measure.look(one) for one in subjects]
+    found = []
+    for k, own in enumerate(views):
+        mean = _mean(measure, subjects, views, k)
+        if mean is None:
+            return None
+        found.append(measure.compare_views(mean, own))
+    return found
+
+
+def _mean(measure: Measure, subjects: Sequence[Representation], views: Sequence[View], left_out: int) -> View | None:
+    others = [j for j in range(len(views)) if j != left_out]
+    kind, options = measure.view_key
+    mean = kind.average([views[j] for j in others], **dict(options))
+    if mean is not None:
+        return mean
+    if any(one.has_distances_only for one in subjects) or len({one.shape for one in subjects}) > 1:
+        return None
+    rows = np.mean([subjects[j].rows for j in others], axis=0)
+    return measure.look(Representation(rows, max(one.precision for one in subjects)))

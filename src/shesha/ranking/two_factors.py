@@ -1,0 +1,131 @@
+"""Variance of a mean over subjects whose rows and subjects are both samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t
+
+from shesha.support.types import Index, Matrix, Vector
+
+Cube = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RowResamples:
+    """Values on resamples of the rows of one kind."""
+
+    values: Cube
+    """Of shape (n_resamples, n_subjects, n_values)."""
+    scale: float
+    """Factor by which the variance over samples of rows is larger than that over these resamples."""
+    noise: float
+    """How many times the variance over resamples counts what pairs of rows add to that of single rows."""
+
+    def take(self, columns: Index) -> RowResamples:
+        """Return some of the values."""
+        return replace(self, values=self.values[:, :, columns])
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """Values of each subject, as they are and on resamples of the rows of two kinds."""
+
+    observed: Matrix
+    """Of shape (n_subjects, n_values)."""
+    on_rows: tuple[RowResamples, RowResamples]
+    """The second kind counts what pairs of rows add more often than the first."""
+    n_units: int
+    """Rows, or groups of rows, that are resampled."""
+
+    @property
+    def n_resamples(self) -> int:
+        """Resamples that have values; 0 where nothing is known of other rows."""
+        return min(len(one.values) for one in self.on_rows)
+
+    @property
+    def means(self) -> Vector:
+        """Mean over subjects."""
+        found: Vector = self.observed.mean(axis=0)
+        return found
+
+    def take(self, columns: Index) -> Resampled:
+        """Return some of the values."""
+        first, second = (one.take(columns) for one in self.on_rows)
+        return Resampled(self.observed[:, columns], (first, second), self.n_units)
+
+    def minus(self, other: Resampled) -> Resampled:
+        """Return the differences from other values of the same resamples."""
+        first, second = (
+            replace(one, values=one.values - two.values) for one, two in zip(self.on_rows, other.on_rows, strict=True)
+        )
+        return Resampled(self.observed - other.observed, (first, second), self.n_units)
+
+    def differences(self) -> Resampled:
+        """Return the differences of all pairs of values, the first minus the second."""
+        i, j = np.triu_indices(self.observed.shape[1], k=1)
+        return self.take(i).minus(self.take(j))
+
+    @property
+    def _row_variances(self) -> tuple[Vector, Vector]:
+        """Variance over new rows of the means over subjects, and the mean of those of single subjects."""
+        over_means = [one.scale * one.values.mean(axis=1).var(axis=0, ddof=1) for one in self.on_rows]
+        over_single = [one.scale * one.values.var(axis=0, ddof=1).mean(axis=0) for one in self.on_rows]
+        return self._count_noise_once(*over_means), self._count_noise_once(*over_single)
+
+    def _count_noise_once(self, first: Vector, second: Vector) -> Vector:
+        """Extrapolate from variances that count the noise of pairs of rows too often to one that counts it once."""
+        often, more_often = (one.noise for one in self.on_rows)
+        excess = np.maximum(second - first, 0.0) * (often - 1) / (more_often - often)
+        return np.maximum(first - excess, first / often)
+
+    @property
+    def _parts(self) -> tuple[Vector, Vector, Vector]:
+        """Variance over rows, that over subjects, and what both count."""
+        n = len(self.observed)
+        over_rows, single = self._row_variances
+        if n == 1:
+            return over_rows, np.zeros_like(over_rows), np.zeros_like(over_rows)
+        over_subjects: Vector = self.observed.var(axis=0, ddof=1) / n
+        return over_rows, over_subjects, np.maximum(single - over_rows, 0.0) / (n - 1)
+
+    @property
+    def variances(self) -> Vector:
+        """Variance of each mean over new rows and new subjects.
+
+        Measurement noise is part of the variance over rows and of that over subjects, so their sum counts it twice.
+        How much it is shows in the rows' variance of single subjects, which exceeds that of their mean (the limit, over
+        all resamples of subjects, of the dual bootstrap of Schütt et al. 2023).
+        """
+        over_rows, over_subjects, both = self._parts
+        found: Vector = np.maximum.reduce([over_rows + over_subjects - both, over_rows, over_subjects])
+        return found
+
+    @property
+    def freedom(self) -> Vector:
+        """Degrees of freedom of the variances, by Satterthwaite's rule: few subjects count if they are what varies.
+
+        Rows count half, since counting their noise once extrapolates.
+        """
+        over_rows, over_subjects, _ = self._parts
+        uncertain = 2 * over_rows**2 / (self.n_units - 1) + over_subjects**2 / max(len(self.observed) - 1, 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = self.variances**2 / uncertain
+        return np.where(np.isfinite(found), np.maximum(found, 1.0), 1.0)
+
+    def intervals(self, confidence: float) -> tuple[Vector, Vector]:
+        """Return the ends of the intervals of the means."""
+        half = t.ppf(0.5 + confidence / 2, self.freedom) * np.sqrt(self.variances)
+        return self.means - half, self.means + half
+
+    def p_values(self) -> Vector:
+        """Two-sided p-values of means that are zero; a mean without any variance differs, or is zero, for sure."""
+        errors = np.sqrt(self.variances)
+        scale = np.abs(self.observed).max(axis=0, initial=0.0)
+        flat = errors <= 1e-12 * np.maximum(scale, 1e-300)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = 2 * t.sf(np.abs(self.means) / errors, self.freedom)
+        # Without variance nothing is known of new rows: no test.
+        return np.where(flat, np.where(np.abs(self.means) > 0, np.nan, 1.0), found)

@@ -1,0 +1,217 @@
+"""Ranking models: values are those of the measure, resamples those of the data written out, places follow the tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.spatial.distance import pdist, squareform
+from scipy.stats import spearmanr
+
+import shesha
+from shesha import Rdm, noise_ceiling, rank_models
+from shesha.ranking.distance_bootstrap import DistanceVectors, pair_weights, variance_shares
+from shesha.ranking.rank_models import _check_problem
+from shesha.ranking.weighted_models import fit_weights
+
+N = 24
+DRAW = np.random.default_rng(3)
+TRUTH = DRAW.standard_normal((N, 6))
+SUBJECTS = TRUTH + 0.8 * DRAW.standard_normal((5, N, 6))
+MODELS = {
+    "near": TRUTH + 0.4 * DRAW.standard_normal((N, 6)),
+    "middle": TRUTH + 1.2 * DRAW.standard_normal((N, 6)),
+    "far": DRAW.standard_normal((N, 4)),
+}
+FEW = {"n_resamples": 60, "n_permutations": 19}
+
+
+@pytest.mark.parametrize("measure", ["RSA", "RSA(metric=euclidean, method=pearson)", "unbiased CKA", "LinReg"])
+def test_values_are_means_of_the_measure_over_subjects(measure):
+    found = rank_models(SUBJECTS, MODELS, measure, **FEW)
+    for name, X in MODELS.items():
+        expected = np.mean([shesha.compare(X, one, measure)[measure].value for one in SUBJECTS])
+        assert found[name].value == pytest.approx(expected, rel=1e-9)
+    if measure != "LinReg":
+        ceiling = noise_ceiling(SUBJECTS, measure)
+        assert (found.ceiling_lower, found.ceiling_upper) == pytest.approx((ceiling.lower, ceiling.upper))
+    assert [one.value for one in found] == sorted((one.value for one in found), reverse=True)
+
+
+def problem(data, models, measure="RSA"):
+    return _check_problem([Rdm(one) for one in data], {k: Rdm(v) for k, v in models.items()}, measure, None, None, 0)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_a_resample_is_the_data_written_out_without_pairs_of_one_row(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(6, 20))
+    data = [pdist(rng.standard_normal((n, 3))).round(seed % 4 or 9) for _ in range(3)]
+    models = {"a": pdist(rng.standard_normal((n, 3))), "b": pdist(rng.standard_normal((n, 2))).round(1)}
+    vectors = DistanceVectors.build(problem(data, models))
+    drawn = rng.integers(0, n, n)
+    found = vectors.split(vectors.correlations(pair_weights(np.bincount(drawn, minlength=n))))[0]
+    i, j = np.triu_indices(n, k=1)
+    apart = drawn[i] != drawn[j]
+    for k, one in enumerate(data):
+        for m, other in enumerate(models.values()):
+            both = [squareform(each)[np.ix_(drawn, drawn)][i, j][apart] for each in (one, other)]
+            assert found[k, m] == pytest.approx(spearmanr(*both).statistic, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", ["spearman", "pearson"])
+@pytest.mark.parametrize("seed", range(50))
+def test_values_and_ceilings_are_those_of_rsatoolbox(seed, method):
+    """Distances without ties: with many, its mean of ranks weights repeats that tie less (ours are of unit length)."""
+    rsatoolbox = pytest.importorskip("rsatoolbox")
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(6, 20))
+    data = [pdist(rng.standard_normal((n, 3))) for _ in range(int(rng.integers(2, 7)))]
+    models = {name: pdist(rng.standard_normal((n, 3))) for name in "ab"}
+    theirs = {"spearman": "spearman", "pearson": "corr"}[method]
+    rdms, candidates = (rsatoolbox.rdm.RDMs(np.array(list(one))) for one in (data, models.values()))
+    given = problem(data, models, f"RSA(method={method})")
+    vectors = DistanceVectors.build(given)
+    drawn = rng.integers(0, n, n)
+    expected = rsatoolbox.rdm.compare(*(one.subsample_pattern("index", drawn) for one in (candidates, rdms)), theirs)
+    found = vectors.split(vectors.correlations(pair_weights(np.bincount(drawn, minlength=n))))[0]
+    np.testing.assert_allclose(found.T, expected, atol=1e-9)
+    ceiling = rsatoolbox.inference.boot_noise_ceiling(rdms, method=theirs)
+    ours = noise_ceiling([Rdm(one) for one in data], f"RSA(method={method})")
+    assert (ours.lower, ours.upper) == pytest.approx(ceiling, abs=1e-9)
+
+
+def test_places_are_those_that_significant_differences_leave():
+    subjects = TRUTH + 0.8 * np.random.default_rng(1).standard_normal((12, N, 6))
+    found = rank_models(subjects, MODELS, "RSA(metric=euclidean)", n_resamples=200, n_permutations=99)
+    assert found.best == ("near",)
+    assert (found["near"].rank_low, found["near"].rank_high) == (1, 1)
+    assert found["far"].rank_high == 3
+    assert found["near"].p_value < 0.05 < found["far"].p_value
+    assert found.pair("far", "near").difference == -found.pair("near", "far").difference
+    assert found.headline.startswith("near explains the data best")
+
+
+def test_equal_models_share_their_place():
+    found = rank_models(SUBJECTS, {"one": MODELS["near"], "same": 3 * MODELS["near"]}, **FEW)
+    assert {(one.rank_low, one.rank_high) for one in found} == {(1, 2)}
+    assert "ties with" in found.headline
+    assert found["one"].unique == pytest.approx(0, abs=1e-9)
+    assert found["one"].alone == pytest.approx(found.explained)
+
+
+def test_lower_is_closer_for_distances():
+    found = rank_models(SUBJECTS, MODELS, "RDM drift", **FEW)
+    assert found.models[0].name == "near"
+    assert found.models[0].value == min(one.value for one in found)
+    assert found.ceiling_lower > found.ceiling_upper  # The mean of the others is farther off.
+
+
+def test_shares_are_those_of_regression():
+    rng = np.random.default_rng(0)
+    models, data = rng.standard_normal((3, 200)), rng.standard_normal(200)
+    data += models.sum(axis=0)
+
+    def explained(chosen):
+        design = np.column_stack([np.ones(200), *models[chosen]])
+        left = data - design @ np.linalg.lstsq(design, data, rcond=None)[0]
+        return 1 - left.var() / data.var()
+
+    correlations = np.corrcoef([*models, data])
+    found = variance_shares(correlations[3:, :3], correlations[:3, :3])[0]
+    assert found[6] == pytest.approx(explained([0, 1, 2]))
+    for k in range(3):
+        others = [m for m in range(3) if m != k]
+        assert found[k] == pytest.approx(explained([k]))
+        assert found[3 + k] == pytest.approx(explained([0, 1, 2]) - explained(others))
+
+
+def test_weights_find_a_mixture_and_are_never_negative():
+    rng = np.random.default_rng(0)
+    models = rng.random((3, 400))
+    data = 3 * models[0] + models[1] - 0.5 * models[2]
+    weights = fit_weights(models, data[None])
+    assert weights.sum() == pytest.approx(1)
+    assert weights[2] == 0
+    assert weights[0] / weights[1] == pytest.approx(3, rel=0.15)
+    mixed = [Rdm(pdist(MODELS["near"]) + pdist(MODELS["far"]) + 0.1 * rng.random(N * (N - 1) // 2)) for _ in range(4)]
+    found = rank_models(mixed, {k: Rdm(pdist(v)) for k, v in MODELS.items()}, "RSA(method=pearson)", **FEW)
+    assert found.combination.value > found.combination.best_single_value + 0.05
+    assert found.combination.weights["middle"] < 0.1
+
+
+def test_groups_are_resampled_whole():
+    """Every row three times, nearly: the rows say three times what they know, the groups once."""
+    rng, groups = np.random.default_rng(0), np.repeat(np.arange(8), 3)
+    data, *models = (X[::3].repeat(3, axis=0) + 0.3 * rng.standard_normal(X.shape) for X in (TRUTH, *MODELS.values()))
+    candidates = dict(zip(MODELS, models, strict=True))
+    alone = rank_models(data, candidates, "RSA(metric=euclidean)", **FEW)
+    together = rank_models(data, candidates, "RSA(metric=euclidean)", groups=groups, **FEW)
+    width = [sum(line.high - line.low for line in one) for one in (alone, together)]
+    assert width[1] > 1.3 * width[0]
+    assert together.exchanged == "whole groups"
+
+
+def test_rows_are_matched_by_their_names():
+    names = [f"row {k}" for k in range(N)]
+    shuffled = DRAW.permutation(N)
+    data = [pd.DataFrame(one, index=names) for one in SUBJECTS]
+    models = {name: pd.DataFrame(X, index=names).iloc[shuffled] for name, X in MODELS.items()}
+    with pytest.warns(shesha.RowNamesWarning):
+        found = rank_models(data, models, **FEW)
+    assert found["near"].value == pytest.approx(rank_models(SUBJECTS, MODELS, **FEW)["near"].value)
+
+
+def test_one_subject_says_what_its_intervals_do_not_know():
+    found = rank_models(SUBJECTS[0], MODELS, **FEW)
+    assert not found.has_ceiling
+    assert found.resampled == "rows"
+    assert "One subject" in str(found).replace("\n  ", " ")
+
+
+def test_a_single_model_has_no_rank():
+    found = rank_models(SUBJECTS, {"near": MODELS["near"]}, **FEW)
+    assert "a single model has no rank" in found.headline
+    assert found.combination is None
+    assert found.pairs == ()
+
+
+def test_few_rows_are_said_and_do_not_fail():
+    found = rank_models(SUBJECTS[:, :4], {k: v[:4] for k, v in MODELS.items()}, alpha=0.2, **FEW)
+    assert "No intervals" in str(found)
+    assert np.isnan(found.pairs[0].p_value)
+    assert {one.rank_high for one in found} == {3}
+
+
+def test_results_come_back_from_files(tmp_path):
+    found = rank_models(SUBJECTS, MODELS, **FEW)
+    assert shesha.load(found.save(tmp_path / "ranking.json")) == found
+    assert list(found.to_frame()["name"]) == [one.name for one in found]
+    assert rank_models(SUBJECTS, MODELS, **FEW) == found
+    found.plot()
+    found.save_html(tmp_path / "ranking.html")
+
+
+@pytest.mark.parametrize(
+    ("data", "models", "options", "error", "message"),
+    [
+        (SUBJECTS, {}, {}, ValueError, "models must hold at least one model"),
+        (SUBJECTS, [TRUTH], {}, TypeError, "models must be"),
+        (SUBJECTS, {"a": TRUTH[:9]}, {}, ValueError, "must have as many rows as"),
+        ({}, {"a": TRUTH}, {}, ValueError, "data must hold at least one subject"),
+        (SUBJECTS, MODELS, {"correction": "none"}, ValueError, "correction must be one of"),
+        (SUBJECTS, MODELS, {"n_resamples": 3}, ValueError, "n_resamples must be at least 20"),
+        (SUBJECTS, MODELS, {"groups": [1, 2]}, ValueError, "groups"),
+        (SUBJECTS, {"a": TRUTH[:, :, None]}, {}, ValueError, "must be 2-D"),
+        (SUBJECTS * np.nan, MODELS, {}, ValueError, "finite"),
+        (SUBJECTS, MODELS, {"measure": "no such"}, ValueError, "no such"),
+    ],
+)
+def test_bad_input_is_refused_by_name(data, models, options, error, message):
+    with pytest.raises(error, match=message):
+        rank_models(data, models, **options)
+
+
+def test_constant_data_give_a_reason():
+    with pytest.raises(ValueError, match="must have a value by RSA, got none: all distances between rows are equal"):
+        rank_models(Rdm(np.ones(N * (N - 1) // 2)), MODELS, **FEW)
