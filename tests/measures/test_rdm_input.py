@@ -27,6 +27,9 @@ FROM_DISTANCES = {
     "2nd-Cos": {"k": 4},
     "IMD": {"k": 4},
     "RTD": {},
+    "TSI": {},
+    "QSI": {},
+    "information imbalance": {"k": 2},
 }
 """Options under which the features give what their Euclidean distances give."""
 

@@ -9,6 +9,7 @@ from shesha.measures.kernels import cka, distance_correlation, pwcka, rv, sample
 from shesha.measures.local_alignment import cknna
 from shesha.measures.matching import hard_correlation_match, permutation_procrustes, soft_correlation_match
 from shesha.measures.neighbours import cycle_knn, jaccard, mutual_knn, rank_similarity, second_order_cosine
+from shesha.measures.ordinal import information_imbalance, quadruplet_similarity, triplet_similarity
 from shesha.measures.prediction import linear_predictivity
 from shesha.measures.rdm import rsa, rsm_norm_difference
 from shesha.measures.rdm_drift import rdm_drift
@@ -54,6 +55,7 @@ __all__ = [
     "gulp",
     "hard_correlation_match",
     "imd",
+    "information_imbalance",
     "jaccard",
     "linear_predictivity",
     "linear_regression",
@@ -70,6 +72,7 @@ __all__ = [
     "procrustes_size_and_shape",
     "pwcca",
     "pwcka",
+    "quadruplet_similarity",
     "rank_similarity",
     "rdm_drift",
     "rsa",
@@ -84,6 +87,7 @@ __all__ = [
     "subspace_overlap",
     "svcca",
     "table",
+    "triplet_similarity",
     "unbiased_cka",
     "uniformity_difference",
 ]

@@ -5,6 +5,7 @@ Every view can be permuted: relabelling the rows is gathering, so null distribut
 
 from shesha.kernels.halves import UndirectedHalfError
 from shesha.views._basis import Basis
+from shesha.views._comparisons import Comparisons
 from shesha.views._covariates import Covariates
 from shesha.views._distance_subsets import DistanceSubsets
 from shesha.views._distribution import Projections, Spectrum
@@ -15,6 +16,7 @@ from shesha.views._matrix import Plain
 from shesha.views._neighbour_distances import NeighbourDistances
 from shesha.views._neighbours import Neighbours
 from shesha.views._row_alignment import align_rows, layers_in_one_order, take_rows
+from shesha.views._row_ranks import RowRanks
 from shesha.views._rows import Rows, representation_from, rows_or_distances
 from shesha.views._scalars import Concentricity, Magnitude, Scalar, SplitStability, Uniformity
 from shesha.views._standard_rows import Standard
@@ -38,6 +40,7 @@ from shesha.views.split_halves import SplitHalves
 __all__ = [
     "Adjusted",
     "Basis",
+    "Comparisons",
     "Concentricity",
     "Covariates",
     "DistanceSubsets",
@@ -57,6 +60,7 @@ __all__ = [
     "Rdm",
     "Refitted",
     "Representation",
+    "RowRanks",
     "Rows",
     "SampledHalves",
     "Scalar",

@@ -1,0 +1,151 @@
+"""Orders of distances: do two representations agree on which rows are nearer than which?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shesha.kernels.distances import Metric
+from shesha.measures.registry import measure
+from shesha.support.types import Seed
+from shesha.views import Comparisons, RowRanks
+
+FAMILY = "ordinal"
+_LARGE_ERROR = 0.005
+"""Monte-Carlo standard error above which it is said."""
+
+
+def _agreement(a: Comparisons, b: Comparisons) -> float:
+    return float((a.signs == b.signs).mean())
+
+
+def _monte_carlo_error(a: Comparisons, b: Comparisons) -> str:
+    """Say how far the sample leaves the value open, where that is more than the third decimal."""
+    share, n = _agreement(a, b), a.tuples.shape[1]
+    error = float(np.sqrt(share * (1 - share) / n))
+    if not a.sampled or error <= _LARGE_ERROR:
+        return ""
+    return f"{n:,} sampled comparisons leave a Monte-Carlo standard error of {error:.3f}; pass more n_samples"
+
+
+_CAVEATS = (
+    "Chance is 1/2, not 0, where no distances tie; pairs that tie in both count as agreement and raise it.",
+    "Of more rows a sample of comparisons is taken, with a standard error of at most 0.5 / sqrt(n_samples).",
+)
+
+
+@measure(
+    "TSI",
+    view=Comparisons,
+    closer="higher",
+    bounds=(0, 1),
+    symmetric=True,
+    invariant=("orthogonal", "scaling", "translation"),
+    family=FAMILY,
+    cost="n^2 d",
+    formula="share of triplets i, j, k with sign(d_X(i, j) - d_X(i, k)) = sign(d_Y(i, j) - d_Y(i, k))",
+    reference="Soares et al. 2026 (arXiv 2606.16379)",
+    caveats=_CAVEATS,
+    self_value=1.0,
+    view_options={"shape": "triplets"},
+    remark=_monte_carlo_error,
+)
+def triplet_similarity(
+    a: Comparisons, b: Comparisons, *, metric: Metric = "euclidean", n_samples: int = 200_000, seed: Seed = None
+) -> float:
+    """Share of triplets of rows for which both agree which of two rows is nearer to the third.
+
+    Distances of different rows are never compared, so that a representation in which some rows are in denser places
+    than in the other can still score 1. All triplets count up to 74 rows, of more a sample.
+
+    Parameters
+    ----------
+    metric : {'euclidean', 'cosine', 'correlation'}
+        Distance between rows. Distances that are given are taken as they are.
+    n_samples : int
+        Triplets that are compared; all of them where there are no more.
+    seed : int, Generator or None
+        Draws the triplets, the same for all representations.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> triplet_similarity(X, 3 * X[:, ::-1] + 1)
+    1.0
+    """
+    return _agreement(a, b)
+
+
+@measure(
+    "QSI",
+    view=Comparisons,
+    closer="higher",
+    bounds=(0, 1),
+    symmetric=True,
+    invariant=("orthogonal", "scaling", "translation"),
+    family=FAMILY,
+    cost="n^2 d",
+    formula="share of quadruplets i, j, k, l with sign(d_X(i, j) - d_X(k, l)) = sign(d_Y(i, j) - d_Y(k, l))",
+    reference="Soares et al. 2026 (arXiv 2606.16379)",
+    caveats=_CAVEATS,
+    self_value=1.0,
+    view_options={"shape": "quadruplets"},
+    remark=_monte_carlo_error,
+)
+def quadruplet_similarity(
+    a: Comparisons, b: Comparisons, *, metric: Metric = "euclidean", n_samples: int = 200_000, seed: Seed = None
+) -> float:
+    """Share of pairs of distances, between four different rows, that both put in the same order.
+
+    Without ties it is (1 + Kendall's tau) / 2 of the distances, over pairs that share no row. All quadruplets count up
+    to 37 rows, of more a sample.
+
+    Parameters
+    ----------
+    metric, n_samples, seed
+        As for `triplet_similarity`.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> quadruplet_similarity(X, 3 * X[:, ::-1] + 1)
+    1.0
+    """
+    return _agreement(a, b)
+
+
+@measure(
+    "information imbalance",
+    view=RowRanks,
+    closer="lower",
+    bounds=(0, 2),
+    symmetric=False,
+    invariant=("orthogonal", "scaling", "translation"),
+    family=FAMILY,
+    cost="n^2 d",
+    formula="2 / n times the mean rank in Y of the k nearest neighbours in X",
+    reference="Glielmo et al. 2022",
+    caveats=(
+        "Directed: low from X to Y and high from Y to X means that X holds what is in Y, and more. Read both.",
+        "Chance is 1. The lowest value is (k + 1) / n, not 0: compare equal numbers of rows only.",
+    ),
+)
+def information_imbalance(a: RowRanks, b: RowRanks, *, k: int = 1, metric: Metric = "euclidean") -> float:
+    """How badly the nearest neighbours in the first predict who is near in the second: 0 perfectly, 1 not at all.
+
+    Rows that compete for the last place among the nearest have a share of it each, and equally far ones their mean
+    rank.
+
+    Parameters
+    ----------
+    k : int
+        Number of neighbours, below the number of rows.
+    metric : {'euclidean', 'cosine', 'correlation'}
+        Distance between rows. Distances that are given are taken as they are.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((200, 6))
+    >>> round(information_imbalance(X, X[:, :1]), 2), round(information_imbalance(X[:, :1], X), 2)
+    (0.44, 0.87)
+    """
+    return 2.0 * a.mean_rank_of_nearest(b) / a.n_rows
