@@ -145,7 +145,7 @@ def chance(
     candidates = [request] if keep is None else _conditional_requests(request, align_labels(X, keep, "keep"), design)
     for one in candidates:
         if one.design is not None:
-            one.design.require_enough(n_permutations, alpha)
+            one.permuted.require_enough(n_permutations, alpha)
     return _strictest([as_chance(one, evaluate(one), alpha) for one in candidates])
 
 
@@ -170,7 +170,7 @@ def _conditional_requests(request: Request, keep: str | ArrayLike, design: Desig
 
 def _describe_null(request: Request) -> str:
     """Say what the null permutes."""
-    rows = "all rows" if request.design is None else request.design.text
+    rows = "all rows" if request.design is None else request.permuted.text
     return f"each feature on its own, {rows}" if request.variant.view_options.get("rotated") else rows
 
 

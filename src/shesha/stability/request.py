@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shesha.kernels import bootstrap_correlations
 from shesha.nulls.designs import exchange
 from shesha.nulls.exchange import Exchange
+from shesha.nulls.group_halves import group_kinds
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.views import Rdm, Rows
@@ -86,9 +87,24 @@ class Request:
         """Which rows may take each other's place."""
         return exchange(self.n_rows) if self.design is None else self.design
 
+    @property
+    def permuted(self) -> Exchange:
+        """What the null permutes: as the design says, but within groups where labels are shuffled that all groups mix.
+
+        Exchanging whole groups would then leave most labels as they are, or mix them by the order of the rows alone.
+        """
+        design = self.exchange
+        if design.group is None or design.block_length or self.classes is None or not self.variant.needs_labels:
+            return design
+        n_classes = self.classes.n_classes
+        if (group_kinds(self.classes.codes, design.clusters, n_classes) < n_classes).any():
+            return design
+        blocks = np.unique(np.stack([design.block, design.clusters]), axis=1, return_inverse=True)[1]
+        return Exchange(self.n_rows, blocks.reshape(-1), named=("rows within groups",))
+
     def orders(self) -> list[Index]:
         """Random matchings of the rows, the same whenever they are asked for with a seed that is a number."""
-        return self.exchange.draws(self.n_permutations, spawn(self.seed, MATCHING)) if self.n_permutations else []
+        return self.permuted.draws(self.n_permutations, spawn(self.seed, MATCHING)) if self.n_permutations else []
 
     def resamples(self) -> Matrix:
         """How often each row counts in each resample: an array of shape (n_rows, n_bootstrap)."""

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
+from shesha.nulls.group_halves import draw_group_half
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Labels, Mask, Seed
 
@@ -53,24 +54,13 @@ class Labelled:
     def halves(self, codes: Labels, rng: np.random.Generator) -> Mask:
         """Draw one half of the rows: whole groups, classes shared out evenly; every class is in both halves."""
         for _ in range(_TRIES):
-            first = self._draw_half(codes, rng)
+            first = draw_group_half(self.group, self._kinds(codes), rng)
             if all(len(np.unique(codes[side])) == self.n_classes for side in (first, ~first)):
                 return first
         raise ValueError(
             f"groups must leave every class in both of two halves, got {len(self.members)} groups that did not in "
             f"{_TRIES} draws: use more groups"
         )
-
-    def _draw_half(self, codes: Labels, rng: np.random.Generator) -> Mask:
-        kind = self._kinds(codes)
-        chosen = np.zeros(len(self.members), dtype=bool)
-        extra = bool(rng.integers(2))
-        for one in np.unique(kind):
-            units = rng.permutation(np.flatnonzero(kind == one))
-            chosen[units[: (len(units) + extra) // 2]] = True
-            # Of odd numbers the larger part goes to either half in turn.
-            extra ^= bool(len(units) % 2)
-        return np.asarray(chosen[self.group])
 
     def shuffle(self, rng: np.random.Generator) -> Labels:
         """Shuffle the labels: within each group of several classes, and whole among the groups of one class."""

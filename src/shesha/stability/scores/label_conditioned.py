@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.centroid_splits import agreements, half_counts, random_halves
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.nulls.group_halves import draw_class_halves
 from shesha.stability._registry import stability
 from shesha.stability.estimators.label_scores import mean_score
 from shesha.stability.nulls import label_permutations
@@ -34,8 +35,9 @@ _NOTHING = "the centroids have equal distances, or a class has one row"
 def estimate_label_conditioned(request: Request) -> Evidence:
     """Estimate 'label_conditioned_split': rows are resampled with their labels, and null labels are shuffled."""
     data: Plain = request.variant.look(request.source, request.options)
-    splits = _Splits(data.rows, request.options["n_draws"], request.options["metric"])
+    splits = _Splits(data.rows, request.options["n_draws"], request.options["metric"], _groups(request))
     y = request.labels
+    splits.require_groups(y)
     draws = splits.scores(y, [np.arange(len(own)) for own in y.members], generator(request.seed))
     if np.isnan(draws).all():
         return Evidence(float("nan"), draws, null=np.full(request.n_permutations, np.nan), reason=_NOTHING)
@@ -50,6 +52,12 @@ def estimate_label_conditioned(request: Request) -> Evidence:
         null=splits.null(labels, generator(request.seed)) if len(labels.codes) else np.empty(0),
         notes=labels.notes,
     )
+
+
+def _groups(request: Request) -> Index | None:
+    """Code of what must not be cut in two: groups, or stretches of a series; None where rows stand alone."""
+    clusters = request.exchange.clusters
+    return clusters if int(clusters.max()) + 1 < len(clusters) else None
 
 
 def _places(request: Request, rng: np.random.Generator) -> list[Index]:
@@ -87,7 +95,9 @@ def label_conditioned_split(
     """Do class-balanced halves of the rows agree on the geometry of the class centroids?
 
     Each class's rows are cut at random into two halves (the second has one more if odd), the
-    distances between the class centroids are computed in each half and rank-correlated.
+    distances between the class centroids are computed in each half and rank-correlated. With
+    `groups=` (`estimate`, `chance`, `audit`) halves take whole groups, so that what a donor or a
+    session does to its classes does not count as stability.
 
     Parameters
     ----------
@@ -125,17 +135,18 @@ def label_conditioned_split(
     return float(np.nanmean(scores))
 
 
-def _centroids(rows: Matrix, masks: list[Matrix]) -> tuple[Matrix, Matrix]:
+def _centroids(rows: Matrix, masks: Sequence[Mask | Matrix]) -> tuple[Matrix, Matrix]:
     """Centroids of both halves of rows that stand class by class: arrays of shape (n_splits, n_classes, n_features)."""
     shape = len(masks[0]), len(masks), rows.shape[1]
     first, second, at = np.empty(shape), np.empty(shape), 0
     for label, mask in enumerate(masks):
         size = mask.shape[1]
         own = rows[at : at + size]
-        first[:, label] = mask @ own
+        first[:, label] = mask.astype(np.float64, copy=False) @ own
         second[:, label] = own.sum(axis=0) - first[:, label]
-        first[:, label] /= size // 2
-        second[:, label] /= size - size // 2
+        in_first = mask.sum(axis=1, keepdims=True)
+        first[:, label] /= in_first
+        second[:, label] /= size - in_first
         at += size
     return first, second
 
@@ -147,18 +158,33 @@ _Drawn = tuple[list[Index], list[Mask]]
 class _Splits:
     """Random class-balanced splits of the rows, or of resamples of them."""
 
-    def __init__(self, X: Matrix, n_splits: int, metric: Metric) -> None:
-        self._X, self._n_splits, self._metric = X, n_splits, metric
+    def __init__(self, X: Matrix, n_splits: int, metric: Metric, groups: Index | None = None) -> None:
+        self._X, self._n_splits, self._metric, self._groups = X, n_splits, metric, groups
 
-    def draw(self, places: list[Index], rng: np.random.Generator) -> _Drawn | None:
+    def require_groups(self, y: Classes) -> None:
+        """Refuse groups that leave a class in one of them: its halves would cut the group in two."""
+        if self._groups is None:
+            return
+        alone = [len(np.unique(self._groups[own])) < _FEWEST for own in y.members]
+        if any(alone):
+            raise ValueError(
+                f"groups must leave every class in at least 2 groups, so that either half has it, got 1 for "
+                f"{check.join_items(y.names[alone])}"
+            )
+
+    def draw(self, y: Classes, places: list[Index], rng: np.random.Generator) -> _Drawn | None:
         """Draw the halves; None where a class cannot be cut in two."""
         if min(map(len, places)) < _FEWEST:
             return None
-        return places, random_halves([len(own) for own in places], self._n_splits, rng)
+        if self._groups is None:
+            return places, random_halves([len(own) for own in places], self._n_splits, rng)
+        rows = [own[here] for own, here in zip(y.members, places, strict=True)]
+        halves = draw_class_halves(rows, self._groups, self._n_splits, rng)
+        return None if halves is None else (places, halves)
 
     def scores(self, y: Classes, places: list[Index], rng: np.random.Generator) -> Vector:
         """Agreement of the centroids in each split; `places` says which row of a class stands at each of its places."""
-        return self.build(self.members(y), self.draw(places, rng))
+        return self.build(self.members(y), self.draw(y, places, rng))
 
     def members(self, y: Classes) -> list[Matrix]:
         """Rows of each class."""
@@ -172,32 +198,48 @@ class _Splits:
         first, second = np.empty(shape), np.empty(shape)
         for label, (rows, places, mask) in enumerate(zip(members, *drawn, strict=True)):
             counts = half_counts(mask, places, len(rows))
-            sizes = len(places) // 2, len(places) - len(places) // 2
-            for out, count, size in zip((first, second), counts, sizes, strict=True):
+            for out, count in zip((first, second), counts, strict=True):
                 with single_threaded_blas():
                     out[:, label] = count @ rows
-                out[:, label] /= size
+                out[:, label] /= count.sum(axis=1, keepdims=True)
         return agreements(first, second, self._metric)
 
     def null(self, labels: label_permutations.Shuffled, rng: np.random.Generator) -> Vector:
         """Mean agreement under each shuffle of the labels: the same splits of the places within classes for all."""
         X = self._X if labels.rows is None else self._X[labels.rows]
         sizes = [len(own) for own in labels.classes.members]
-        drawn = self.draw([np.arange(size) for size in sizes], rng)
-        if drawn is None:
+        orders = np.argsort(labels.codes, axis=1, kind="stable")
+        masks = self._null_masks(labels, orders, rng)
+        if masks is None:
             return np.full(len(labels.codes), np.nan)
-        masks = [mask.astype(np.float64) for mask in drawn[1]]
         together = max(1, _ENTRIES // (self._n_splits * len(sizes) * X.shape[1]))
 
         def some(start: int) -> list[float]:
-            orders = np.argsort(labels.codes[start : start + together], axis=1, kind="stable")
-            halves = [np.concatenate(side) for side in zip(*(_centroids(X[one], masks) for one in orders), strict=True)]
+            chosen = range(start, min(start + together, len(orders)))
+            centroids = [_centroids(X[orders[at]], masks[at % len(masks)]) for at in chosen]
+            halves = [np.concatenate(side) for side in zip(*centroids, strict=True)]
             found = agreements(halves[0], halves[1], self._metric)
-            return [mean_score(one) for one in found.reshape(len(orders), -1)]
+            return [mean_score(one) for one in found.reshape(len(chosen), -1)]
 
         starts = range(0, len(labels.codes), together)
         parts = track(parallel(some, starts), len(starts), "matchings")
         return np.array([score for part in parts for score in part])
+
+    def _null_masks(
+        self, labels: label_permutations.Shuffled, orders: Index, rng: np.random.Generator
+    ) -> Sequence[Sequence[Mask | Matrix]] | None:
+        """Halves for all shuffles, or for each: where groups stay whole, these depend on which class they have."""
+        sizes = [len(own) for own in labels.classes.members]
+        if self._groups is None:
+            return [[mask.astype(np.float64) for mask in random_halves(sizes, self._n_splits, rng)]]
+        groups = self._groups if labels.rows is None else self._groups[labels.rows]
+        found: list[list[Mask]] = []
+        for order in orders:
+            halves = draw_class_halves(np.split(order, np.cumsum(sizes)[:-1]), groups, self._n_splits, rng)
+            if halves is None:
+                return None
+            found.append(halves)
+        return found
 
     def score_resamples(
         self, y: Classes, draw: Callable[[], list[Index]], count: int, rng: np.random.Generator
@@ -206,6 +248,6 @@ class _Splits:
         members = self.members(y)
         found: list[float] = []
         for start in track(range(0, count, _TOGETHER), -(-count // _TOGETHER), "resamples"):
-            drawn = [self.draw(draw(), rng) for _ in range(min(_TOGETHER, count - start))]
+            drawn = [self.draw(y, draw(), rng) for _ in range(min(_TOGETHER, count - start))]
             found += list(parallel(lambda one: mean_score(self.build(members, one)), drawn))
         return np.array(found)

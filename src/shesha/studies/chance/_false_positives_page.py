@@ -40,6 +40,8 @@ NOTES = (
     "covariates rank 3), and says nothing of weaker ones: see the study `power`.",
     "Scores: one seed for all runs, as users have it. Rotations that favour agreement whatever the data would show "
     "here, if the null were not made of the same ones.",
+    "Doubts: rates of 200 runs, not of p-values. Student's t, exact rank and sparse features were once called few "
+    "rows, copies and ties; a cluster of 6 % of the rows is a finding, not a scale of rows.",
     "What would fool a reader: rows that depend on one another in an order that nothing tells. No warning finds "
     "subjects that take turns; only the design does.",
 )
@@ -49,14 +51,20 @@ def page_of(rows: pd.DataFrame, level: float) -> Page:
     """Make the page of all batches."""
     nothing, signal = rows[rows.truth == "nothing"], rows[rows.truth != "nothing"]
     measures = _measures(nothing[nothing.part == "measures"])
-    scores, designs = (_lines(nothing[nothing.part == part], level) for part in ("scores", "designs"))
+    scores, designs, groups = (_lines(nothing[nothing.part == part], level) for part in ("scores", "designs", "groups"))
+    tested = nothing[nothing.part != "doubts"]
     tables = (
         ("Measures", _measures_table(rows[rows.part == "measures"])),
         ("Scores of one representation", _readable(scores, signal[signal.part == "scores"])),
         ("Rows that depend on one another", _readable(designs, signal[signal.part == "designs"])),
+        ("Groups without an effect", _readable(groups, signal[:0])),
+        ("Doubts", _doubts_table(rows[rows.part == "doubts"])),
     )
     return Page(
-        _answer(measures, scores, designs, nothing, level), tables, _pictures(measures, scores, designs, level), NOTES
+        _answer(measures, scores, designs, tested, level) + _answer_of_doubts(rows, groups),
+        tables,
+        _pictures(measures, scores, designs, level),
+        NOTES,
     )
 
 
@@ -117,9 +125,9 @@ def _answer(
     of = nothing[(nothing.part == "measures") & (nothing.data != "clusters of rows")]
     hits, runs = int(of.hits.sum()), int(of.runs.sum())
     low, high = exact_limits(hits, runs)
-    told = designs[~designs.design.isin(TOO_FREE)]
+    adequate = designs[~designs.design.isin(TOO_FREE)]
     free = designs[designs.design == "free"]
-    failing = told[told.above]
+    failing = adequate[adequate.above]
     named = "; ".join(
         f"{one.data}, {one.n} rows, `{one.design}` {100 * one.rate:.0f} %" for _, one in failing.iterrows()
     )
@@ -132,10 +140,36 @@ def _answer(
         f"({100 * low:.1f} to {100 * high:.1f}) of {runs:,} unrelated pairs reach p <= {level:g}, and "
         f"{int(outside(measures, level).sum())} of {len(measures)} lines (measures) miss it. Rows that depend on one "
         f"another and are permuted freely do not: {both[0]} of unrelated clusters are called related (in `blocks`: "
-        f"{both[1]}) and {_range(free)} of unrelated series, groups or covariates, over lines; of {len(told)} lines "
-        f"with a design for them {len(failing)} stay above the level{' (' + named + ')' if named else ''}. Features "
-        f'that share a scale of rows alone are called stable in {scale[0]} of runs, with `keep="row scale"` in '
-        f"{scale[1]}.{_others_above(scores)}"
+        f"{both[1]}) and {_range(free)} of unrelated series, groups or covariates, over lines. Of {len(adequate)} "
+        f"lines with a design for them {len(failing)} stay above the level{' (' + named + ')' if named else ''}. "
+        f"Features that share a scale of rows alone are called stable in {scale[0]} of runs, with "
+        f'`keep="row scale"` in {scale[1]}.{_others_above(scores)}'
+    )
+
+
+def _doubts_table(own: pd.DataFrame) -> pd.DataFrame:
+    """How often each doubt is raised about data that give no cause, and about data that do."""
+    found = pooled(own, ["truth", "data", "score"])
+    return found[["data", "score"]].assign(
+        **{
+            "the doubt would be": ["wrong" if one == "nothing" else "right" for one in found.truth],
+            "raised": _cells(found),
+        }
+    )
+
+
+def _answer_of_doubts(rows: pd.DataFrame, groups: pd.DataFrame) -> str:
+    """Say how often groups without an effect are called coherent, and how often doubts are wrong or missing."""
+    doubts = rows[rows.part == "doubts"]
+    if not len(doubts) or not len(groups):
+        return ""
+    wrong, right = (pooled(doubts[doubts.truth == one], ["data"]) for one in ("nothing", "signal"))
+    rare = right[right.rate == right.rate.min()].iloc[0]
+    often = wrong[wrong.rate == wrong.rate.max()].iloc[0]
+    return (
+        f" Groups that are a random part of their controls are called coherent in {_range(groups)} of runs. Doubts are "
+        f"raised without a cause in at most {100 * often.rate:.0f} % of runs ({often.data}), and where there is one in "
+        f"at least {100 * rare.rate:.0f} % ({rare.data})."
     )
 
 

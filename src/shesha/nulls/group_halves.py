@@ -1,0 +1,71 @@
+"""Random halves of the rows that keep groups whole, with the groups of each class shared out evenly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shesha.support.types import Index, Labels, Mask
+
+_TRIES = 200
+
+
+def group_kinds(codes: Labels, group: Index, n_classes: int) -> Labels:
+    """Class of each group; `n_classes` for the groups of several classes.
+
+    Parameters
+    ----------
+    codes : array of shape (n_rows,)
+        Class of each row.
+    group : array of shape (n_rows,)
+        Group of each row, from 0 to the number of groups less one.
+    n_classes : int
+    """
+    firsts = np.zeros(int(group.max()) + 1, dtype=np.intp)
+    firsts[group[::-1]] = np.arange(len(group))[::-1]
+    mixed = np.bincount(group[codes != codes[firsts][group]], minlength=len(firsts)) > 0
+    return np.where(mixed, n_classes, codes[firsts])
+
+
+def draw_group_half(group: Index, kinds: Labels, rng: np.random.Generator) -> Mask:
+    """Draw which rows are in the first half: whole groups, those of each kind shared out evenly."""
+    chosen = np.zeros(len(kinds), dtype=bool)
+    extra = bool(rng.integers(2))
+    for one in np.unique(kinds):
+        units = rng.permutation(np.flatnonzero(kinds == one))
+        chosen[units[: (len(units) + extra) // 2]] = True
+        # Of odd numbers the larger part goes to either half in turn.
+        extra ^= bool(len(units) % 2)
+    return np.asarray(chosen[group])
+
+
+def draw_class_halves(members: Sequence[Index], group: Index, n: int, rng: np.random.Generator) -> list[Mask] | None:
+    """Draw halves that keep groups whole and leave every class in both.
+
+    Parameters
+    ----------
+    members : sequence of arrays of row numbers
+        Rows of each class; a resample names rows several times, and all copies are in one half.
+    group : array of shape (n_rows,)
+        Code of the group of each row.
+    n : int
+        Number of halves.
+    rng : Generator
+
+    Returns
+    -------
+    list of arrays of shape (n, rows of the class), or None
+        For each class, which of its rows are in the first half; None where the groups do not allow it.
+    """
+    codes = np.repeat(np.arange(len(members)), [len(own) for own in members])
+    present = np.unique(group[np.concatenate(members)], return_inverse=True)[1]
+    kinds, ends = group_kinds(codes, present, len(members)), np.cumsum([len(own) for own in members])[:-1]
+    found: list[list[Mask]] = []
+    for _ in range(_TRIES + n):
+        halves = np.split(draw_group_half(present, kinds, rng), ends)
+        if all(0 < half.sum() < len(half) for half in halves):
+            found.append(halves)
+            if len(found) == n:
+                return [np.array(of_class) for of_class in zip(*found, strict=True)]
+    return None
