@@ -128,9 +128,7 @@ def _answer(
     adequate = designs[~designs.design.isin(TOO_FREE)]
     free = designs[designs.design == "free"]
     failing = adequate[adequate.above]
-    named = "; ".join(
-        f"{one.data}, {one.n} rows, `{one.design}` {100 * one.rate:.0f} %" for _, one in failing.iterrows()
-    )
+    named = "; ".join(_rates_by_rows(failing))
     clustered = nothing[nothing.data == "clusters of rows"]
     both = [_share(clustered[clustered.design == one]) for one in ("free", "blocks")]
     scaled = nothing[nothing.data.isin(SCALED)]
@@ -145,6 +143,15 @@ def _answer(
         f"Features that share a scale of rows alone are called stable in {scale[0]} of runs, with "
         f'`keep="row scale"` in {scale[1]}.{_others_above(scores)}'
     )
+
+
+def _rates_by_rows(lines: pd.DataFrame) -> list[str]:
+    """Name each score, kind of data and design once, with its rate for each number of rows."""
+    return [
+        f"{str(score).split('(')[0]}, {data}, `{design}`: "
+        + ", ".join(f"{100 * one.rate:.0f} % of {one.n} rows" for _, one in own.sort_values("n").iterrows())
+        for (score, data, design), own in lines.groupby(["score", "data", "design"], sort=False)
+    ]
 
 
 def _doubts_table(own: pd.DataFrame) -> pd.DataFrame:
