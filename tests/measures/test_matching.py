@@ -79,3 +79,24 @@ def test_an_offset_of_columns_without_a_partner_counts(rng):
     kept = measures.permutation_procrustes(*with_offset)
     shifted = [np.pad(with_offset[0], ((0, 0), (0, 2))) - with_offset[1][:, list(p)] for p in permutations(range(5))]
     assert kept == pytest.approx(min(map(np.linalg.norm, shifted)), rel=1e-12)
+
+
+def test_units_of_noise_are_left_out():
+    rng = np.random.default_rng(5)
+    shared = rng.standard_normal((80, 8))
+    one, other = (np.hstack([shared, rng.standard_normal((80, 2))])[:, rng.permutation(10)] for _ in range(2))
+    assert measures.soft_matching(one, other, mass=0.8) == pytest.approx(1)
+    assert measures.soft_matching(one, other) < 0.9
+
+
+def test_all_mass_and_equal_widths_are_a_one_to_one_matching():
+    assert measures.soft_matching(X, Y) == pytest.approx(measures.hard_correlation_match(X, Y), rel=1e-12)
+
+
+def test_a_mass_is_a_share():
+    for mass in (0.0, -1.0, 1.01, np.nan):
+        with pytest.raises(ValueError, match="mass must be above 0 and at most 1, got"):
+            measures.soft_matching(X, Y, mass=mass)
+    wide = np.random.default_rng(0).standard_normal((4, 1001))
+    with pytest.warns(shesha.NotEstimableWarning, match="the transport between 1,000 and 1,001 units takes too long"):
+        assert np.isnan(measures.soft_matching(wide[:, :1000], wide))

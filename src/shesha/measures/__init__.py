@@ -7,7 +7,12 @@ from shesha.measures.cca import cca, pwcca, svcca
 from shesha.measures.distributions import mmd, sliced_wasserstein
 from shesha.measures.kernels import cka, distance_correlation, pwcka, rv, sampled_cka, unbiased_cka
 from shesha.measures.local_alignment import cknna
-from shesha.measures.matching import hard_correlation_match, permutation_procrustes, soft_correlation_match
+from shesha.measures.matching import (
+    hard_correlation_match,
+    permutation_procrustes,
+    soft_correlation_match,
+    soft_matching,
+)
 from shesha.measures.neighbours import cycle_knn, jaccard, mutual_knn, rank_similarity, second_order_cosine
 from shesha.measures.ordinal import information_imbalance, quadruplet_similarity, triplet_similarity
 from shesha.measures.prediction import linear_predictivity
@@ -83,6 +88,7 @@ __all__ = [
     "second_order_cosine",
     "sliced_wasserstein",
     "soft_correlation_match",
+    "soft_matching",
     "stability_difference",
     "subspace_overlap",
     "svcca",

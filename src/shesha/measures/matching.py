@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shesha.inputs import validation as check
+from shesha.kernels import transport
 from shesha.measures.registry import measure
 from shesha.support.types import Matrix
 from shesha.support.warnings import NotEstimable
@@ -155,3 +156,55 @@ def soft_correlation_match(a: Features, b: Features) -> float:
     """
     correlations = _correlations(a, b)
     return float(correlations.max(axis=1).mean() + correlations.max(axis=0).mean()) / 2
+
+
+@measure(
+    "soft matching",
+    view=Features,
+    closer="higher",
+    bounds=(-1, 1),
+    symmetric=True,
+    invariant=("permutation", "scaling", "translation"),
+    family=FAMILY,
+    cost="more",
+    formula="max_P sum_jk P_jk corr(x_j, y_k) / mass; P >= 0, rows sum to 1/p at most, columns to 1/q, all to mass",
+    reference="Khosla and Williams 2024 (arXiv 2311.09466); for mass < 1 arXiv 2602.19331",
+    caveats=(
+        "The best of many matchings: independent data score well above 0 when n is small. Calibrate it.",
+        "A smaller mass leaves out the units that match worst, and so raises the score of noise as well.",
+        "With equal widths and all mass it is HardCorr.",
+        "A constant feature, such as a unit that never fires, counts as 0: with one, itself is below 1.",
+    ),
+    self_value=1.0,
+    remark=_constant,
+)
+def soft_matching(a: Features, b: Features, *, mass: float = 1.0) -> float:
+    """Mean correlation of tuning curves that optimal transport matches: a unit may match parts of several.
+
+    Unlike a one-to-one matching it leaves no unit of the wider side out. With `mass` below 1 it leaves out the share
+    of units that match worst, such as units of noise.
+
+    Parameters
+    ----------
+    mass : float
+        Share of the units of either side that is matched: above 0, at most 1.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((50, 4))
+    >>> round(soft_matching(X, np.repeat(X[:, ::-1], 2, axis=1)), 6)
+    1.0
+    >>> noisy = np.hstack([X, rng.standard_normal((50, 1))])
+    >>> round(soft_matching(noisy, np.hstack([X, rng.standard_normal((50, 1))]), mass=0.8), 6)
+    1.0
+    """
+    if not 0 < check.real_number(mass, "mass") <= 1:
+        raise ValueError(f"mass must be above 0 and at most 1, got {mass}")
+    gain = _correlations(a, b)
+    if not transport.is_feasible(*gain.shape):
+        raise NotEstimable(
+            f"the transport between {gain.shape[0]:,} and {gain.shape[1]:,} units takes too long; give both equal "
+            "widths, or take SoftCorr"
+        )
+    return float((transport.best_transport(gain, mass) * gain).sum() / mass)

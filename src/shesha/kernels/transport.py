@@ -1,0 +1,69 @@
+"""Optimal transport between units that weigh the same, all of their mass or part of it."""
+
+from __future__ import annotations
+
+from math import ceil, floor, lcm
+from typing import Any
+
+import numpy as np
+
+from shesha.support.types import Matrix
+
+_MOST_COPIES = 2048
+"""Up to this many copies of the units a transport is an assignment of copies, which is solved much faster."""
+MOST_PAIRS = 250_000
+"""Pairs of units up to which a linear program is solved in seconds."""
+
+
+def is_feasible(p: int, q: int) -> bool:
+    """Whether the transport between so many units is solved in reasonable time."""
+    return p == q or lcm(p, q) <= _MOST_COPIES or p * q <= MOST_PAIRS
+
+
+def best_transport(gain: Matrix, mass: float = 1.0) -> Matrix:
+    """Return the plan of this mass with the largest total gain; each row holds 1/p and each column 1/q at most."""
+    p, q = gain.shape
+    copies = p if p == q else lcm(p, q)
+    if p != q and copies > _MOST_COPIES:
+        return _linear_program(gain, mass)
+    wide = np.repeat(np.repeat(gain, copies // p, axis=0), copies // q, axis=1)
+    # The largest gain is concave in the mass and straight between whole numbers of copies.
+    low, high = floor(mass * copies + 1e-9), ceil(mass * copies - 1e-9)
+    share = mass * copies - low if high > low else 0.0
+    plan = _assignment(wide, high) * (share if high > low else 1.0)
+    if high > low:
+        plan += (1 - share) * _assignment(wide, low)
+    return np.asarray(plan.reshape(p, copies // p, q, copies // q).sum(axis=(1, 3)) / copies)
+
+
+def _assignment(gain: Matrix, n_pairs: int) -> Matrix:
+    """The best matching of exactly this many pairs, as ones: all others are matched with partners of no gain."""
+    from scipy.optimize import linear_sum_assignment
+
+    n, spare = len(gain), len(gain) - n_pairs
+    padded = np.zeros((n + spare, n + spare))
+    padded[:n, :n] = gain
+    # Spare partners must not be matched among themselves.
+    padded[n:, n:] = -4.0 * (n + spare) * (1.0 + np.abs(gain).max(initial=0.0))
+    rows, columns = linear_sum_assignment(padded, maximize=True)
+    real = (rows < n) & (columns < n)
+    plan = np.zeros((n, n))
+    plan[rows[real], columns[real]] = 1.0
+    return plan
+
+
+def _linear_program(gain: Matrix, mass: float) -> Matrix:
+    from scipy import sparse
+    from scipy.optimize import linprog
+
+    p, q = gain.shape
+    sums: Any = sparse.vstack(
+        [sparse.kron(sparse.eye(p), np.ones((1, q))), sparse.kron(np.ones((1, p)), sparse.eye(q))]
+    )
+    most = np.concatenate([np.full(p, 1 / p), np.full(q, 1 / q)])
+    found = linprog(
+        -gain.ravel(), A_ub=sums.tocsr(), b_ub=most, A_eq=np.ones((1, p * q)), b_eq=[min(mass, 1.0)], method="highs"
+    )
+    if found.x is None:
+        raise RuntimeError(f"the transport between {p} and {q} units was not solved: {found.message}")
+    return np.asarray(found.x.reshape(p, q))
