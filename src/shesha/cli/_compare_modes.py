@@ -47,7 +47,7 @@ class Comparing:
     seed: int
     outputs: Outputs
 
-    def pair(self, arrays: dict[str, Any], *, calibrate: bool) -> None:
+    def pair(self, arrays: dict[str, Any], *, calibrate: bool, folds: int | None = None) -> None:
         """Compare two representations by every measure."""
         from shesha.comparison import compare
 
@@ -62,6 +62,7 @@ class Comparing:
             n_permutations=self.permutations,
             **self.exchanged.design,
             covariates=self.exchanged.covariates,
+            folds=folds,
             seed=self.seed,
         )
         self._write(found, arrays, self.permutations if calibrate else 0)

@@ -10,6 +10,7 @@ _LINES = {
     ),
     "compare": (
         "shesha compare before.npy after.npy --calibrate",
+        "shesha compare before.npy after.npy --measures CCA,LinReg,OrthProc --folds 5",
         "shesha compare models/*.npy --measures 'CKA,mutual kNN(k=20)' --store pairs.sqlite",
     ),
     "demo": ("shesha demo --untrained",),

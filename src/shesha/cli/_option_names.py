@@ -38,6 +38,7 @@ _OPTIONS = {
                 "dataset",
                 "domain",
                 "false_alarm",
+                "folds",
                 "groups",
                 "keep_rows",
                 "key",

@@ -41,6 +41,12 @@ def compare_command(
     ] = False,
     permutations: Annotated[int, typer.Option(help="Random matchings of the rows, for --calibrate.")] = 200,
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals, for --calibrate.")] = 0.95,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            help="Add held-out values of measures that fit a map (CCA, LinReg, OrthProc), from so many folds."
+        ),
+    ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Processes, for several representations; default: 1, of many threads.")
     ] = None,
@@ -91,7 +97,7 @@ def compare_command(
     if models is not None:
         models.require_alone(store=store, scheduler=scheduler, key=key, rdm=rdm)
     elif store is not None or scheduler is not None or _inputs.hold_directories(files):
-        _refuse_beside_many_files(covariates=covariates, labels=labels)
+        _refuse_beside_many_files(covariates=covariates, labels=labels, folds=folds)
         _refuse_columns({"blocks": blocks, "groups": groups, "within": within})
         exchanged = _design_options.read_design(
             files, blocks, groups, within, shift, block_length, by_position=by_position
@@ -118,10 +124,12 @@ def compare_command(
         source = "FILE must hold" if models is None else "--model must give"
         raise ValueError(f"{source} at least two representations together, got {', '.join(arrays) or 'none'}")
     comparing = Comparing(chosen, files, model, exchanged, permutations, confidence, seed, outputs)
+    if folds is not None and (labels is not None or len(arrays) != 2):
+        raise ValueError(f"--folds needs exactly two representations, and no --labels, got {len(arrays)}")
     if labels is not None:
         comparing.compare_within(arrays, classes, standard=not measures)
     elif len(arrays) == 2:
-        comparing.pair(arrays, calibrate=calibrate)
+        comparing.pair(arrays, calibrate=calibrate, folds=folds)
     elif covariates:
         raise ValueError(f"--covariates needs exactly two representations, got {len(arrays)}: choose them with --key")
     else:

@@ -15,6 +15,7 @@ from shesha.comparison import engine as engine
 from shesha.comparison._replicates import Both
 from shesha.comparison._stored_runs import require_same_counts
 from shesha.comparison.evidence import Evidence, correct_p_values
+from shesha.comparison.held_out import add_held_out, draw_folds
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
@@ -48,6 +49,7 @@ def compare(
     permutations: ArrayLike | None = None,
     repeats: tuple[Any, Any] | None = None,
     covariates: ArrayLike | Rdm | None = None,
+    folds: int | None = None,
     seed: Seed = 0,
 ) -> Comparison:
     """Compare two representations of the same inputs by several measures.
@@ -81,8 +83,8 @@ def compare(
         measure's bounds. It assumes rows that are independent of one another, and is too narrow where a few far rows
         decide the value or rows hardly outnumber features; `docs/intervals.md` has the measured coverage.
     n_permutations, alpha, blocks, groups, within, shift, block_length, permutations
-        As for `shesha.calibrate`; only with `calibrate`. Intervals leave out whole groups, or stretches of a series,
-        if they are given.
+        As for `shesha.calibrate`; only with `calibrate`, except `groups`, which also serve `folds`. Intervals leave
+        out whole groups, or stretches of a series, if they are given.
     repeats : pair of (array of shape (k, n_samples, n_features), or sequence of k matrices or Rdm), optional
         Repeated measurements of X and of Y; (repeats of X, None) where only X is noisy. Adds to every line its mean
         value over the repeats, the noise ceiling of `shesha.noise_ceiling` (the product of both where both are noisy),
@@ -92,8 +94,13 @@ def compare(
     covariates
         What both are known to depend on, to be taken out of both: as for `shesha.calibrate`, and also without
         `calibrate`. Intervals take them out of every subset.
+    folds : int, optional
+        Add `held_out` to measures that fit a map (OrthProc, AngShape, ProcDist, Procrustes similarity, AlignCos, CCA,
+        SVCCA, LinReg): it is fitted on the rows outside of each fold and judged on those inside, all folds together.
+        With as many features as rows the value of all rows is near its best for any data; the held-out value is not.
+        Rows of a group stay in one fold.
     seed : int, Generator or None
-        For measures that draw at random, and for permutations and subsets of the rows.
+        For measures that draw at random, and for permutations, subsets of the rows and folds.
 
     Returns
     -------
@@ -122,6 +129,8 @@ def compare(
     both, known = adjust_for_covariates(list(sources.values()), covariates)
     sources = dict(zip(sources, both, strict=True))
     chosen = seed_measures(choose(measures), seed)
+    if folds is not None and covariates is not None:
+        raise ValueError("folds must be left out with covariates, got both")
     work = engine.group_by_view(chosen, {measure.name: [(first, second)] for measure in chosen})
     skipped = engine.too_large(work, sources)
     design: Design = {
@@ -132,6 +141,7 @@ def compare(
         "block_length": block_length,
     }
     design = cast(Design, labels_in_order((side.names for side in sources.values()), design))
+    fold = draw_folds(chosen, both[0].n_rows, folds, design["groups"], seed)
     if calibrate:
         evidence = Evidence.draw(
             sources[first].n_rows,
@@ -149,9 +159,11 @@ def compare(
         # A later score of a measure replaces the earlier one.
         found = correct_p_values({one.score.measure: one for one in found}.values(), nulls)
     else:
-        require_calibrate(design, permutations)
+        require_calibrate(design if fold is None else {**design, "groups": None}, permutations)
         found, interrupted = collect(engine.run(work, sources, skipped), len(chosen))
     scores = {pair.score.measure: pair.score for pair in found}
+    if fold is not None and not interrupted:
+        scores = add_held_out(scores, chosen, both, fold)
     few = len(chosen) < _MANY and not calibrate
     doubts = doubts_of_pair(list(sources.values()), design, dependence if calibrate else None, only_cheap=few)
     if calibrate:
@@ -170,6 +182,7 @@ def compare(
         interrupted,
         evidence.exchanged if calibrate else "",
         doubts,
+        folds,
     )
 
 

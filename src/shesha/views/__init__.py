@@ -10,7 +10,7 @@ from shesha.views._covariates import Covariates
 from shesha.views._distance_subsets import DistanceSubsets
 from shesha.views._distribution import Projections, Spectrum
 from shesha.views._features import Features
-from shesha.views._folds import Folds, Groups
+from shesha.views._folds import Folds, Groups, deal_folds
 from shesha.views._heat_trace import HeatTrace
 from shesha.views._matrix import Plain
 from shesha.views._neighbour_distances import NeighbourDistances
@@ -79,6 +79,7 @@ __all__ = [
     "aligned",
     "check_named_arrays",
     "choose_folding",
+    "deal_folds",
     "hint_of_distances",
     "layers_in_one_order",
     "looks_like_distances",

@@ -67,7 +67,7 @@ class Folds(View):
         features = source.view(Features)
         if features.centred_norm == 0:
             raise NotEstimable("all rows are equal")
-        fold = _dealt(source.n_rows, count, groups, seed)
+        fold = deal_folds(source.n_rows, count, groups, seed)
         # Errors are sums over all features, which an orthogonal map to fewer coordinates leaves alone.
         return cls(features.compact / features.centred_norm, fold, count)
 
@@ -100,7 +100,8 @@ class Folds(View):
         return Folds(self.rows[order], self.fold, self.n_folds)
 
 
-def _dealt(n: int, n_folds: int, groups: Groups | None, seed: Seed) -> Index:
+def deal_folds(n: int, n_folds: int, groups: Groups | None, seed: Seed) -> Index:
+    """Return the fold of each row; groups stay together."""
     if groups is None:
         if n < 2 * n_folds:
             raise NotEstimable(f"{n_folds} folds need at least {2 * n_folds} rows, got {n}")

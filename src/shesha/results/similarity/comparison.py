@@ -10,6 +10,7 @@ from shesha.report import Metric, Page, page_width, wrap
 from shesha.results.audit.doubts import Doubts
 from shesha.results.base import Result
 from shesha.results.null_summary import BesideNull
+from shesha.results.similarity.held_out import held_out_lines
 from shesha.results.similarity.noise_ceiling import BesideRepeats
 from shesha.support import argument_types as kinds
 
@@ -46,6 +47,8 @@ class Score(BesideNull, BesideRepeats):
     """What could not be added to the value."""
     corrected_p_value: float = field(default=float("nan"), kw_only=True)
     """The p-value, corrected for the other measures of a pair, or for the other pairs of a measure."""
+    held_out: float | None = field(default=None, kw_only=True)
+    """The value on rows that did not fit the measure's map; None where it fits none, or nobody asked."""
     aliases: ClassVar[tuple[str, ...]] = ("calibrated",)
 
     @property
@@ -99,6 +102,8 @@ class Comparison(Result):
     """Which rows take each other's place under the null; empty where nothing is calibrated."""
     doubts: Doubts | None = None
     """What could be wrong with the conclusion; of fewer than five measures, what sums over rows can tell."""
+    folds: int | None = None
+    """Folds of the held-out values, if any."""
 
     def __getitem__(self, measure: str) -> Score:
         """Return the score of the measure of this name."""
@@ -148,6 +153,7 @@ class Comparison(Result):
         repeated = [score for score in found if score.over_repeats is not None]
         if repeated:
             lines += ["", "Beside repeats", *_repeats_table(repeated), "", *_REPEATS_NOTE]
+        lines += held_out_lines(found, self.folds)
         notes = [(score.measure, score.note) for score in found if score.note]
         if notes:
             lines += ["", "Notes", *_remark_lines(notes)]

@@ -21,6 +21,7 @@ from shesha.report import (
 )
 from shesha.results.generic_page import what_was_run
 from shesha.results.similarity.calibrated_pairs import CALIBRATED_PAIRS_NOTE, above_chance, measure_table
+from shesha.results.similarity.held_out import held_out_sections
 
 if TYPE_CHECKING:
     from shesha.results.audit.doubts import Doubts
@@ -73,6 +74,7 @@ def comparison_page(found: Comparison) -> Page:
                 if known
                 else ()
             ),
+            *held_out_sections(known, found.folds),
             *((Section("Notes", remarks),) if remarks else ()),
         ),
         ran=(("data", f"{sizes} (rows x features)"), *what_was_run(found)),

@@ -1,0 +1,63 @@
+"""Held-out values beside the values of all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from numpy.typing import ArrayLike
+
+from shesha.comparison.engine import failure
+from shesha.comparison.evidence import add_note
+from shesha.inputs import validation as check
+from shesha.kernels.threads import single_threaded_blas
+from shesha.measures import Measure
+from shesha.measures.held_out import has_held_out, held_out_score, measures_held_out
+from shesha.results import Score
+from shesha.support.seeds import spawn
+from shesha.support.types import Index, Seed
+from shesha.support.warnings import NotEstimable
+from shesha.views import Groups, Representation, aligned, deal_folds
+
+_FOLDING = 13
+
+
+def draw_folds(
+    chosen: Sequence[Measure], n_rows: int, folds: int | None, groups: ArrayLike | None, seed: Seed
+) -> Index | None:
+    """Deal the rows, or whole groups, into folds; None without folds."""
+    if folds is None:
+        return None
+    count = check.count(folds, "folds", minimum=2)
+    if not any(map(has_held_out, chosen)):
+        raise ValueError(
+            f"measures must hold one that fits a map with folds ({', '.join(measures_held_out())}), got "
+            f"{', '.join(one.name for one in chosen)}"
+        )
+    try:
+        return deal_folds(n_rows, count, None if groups is None else Groups(groups), spawn(seed, _FOLDING))
+    except NotEstimable as reason:
+        raise ValueError(f"folds must leave rows in each: {reason}") from reason
+
+
+def add_held_out(
+    scores: Mapping[str, Score], chosen: Sequence[Measure], sides: Sequence[Representation], fold: Index
+) -> dict[str, Score]:
+    """Return the scores, with held-out values where the measure fits a map."""
+    found = dict(scores)
+    for measure in filter(has_held_out, chosen):
+        score = found.get(measure.name)
+        if score is not None and score.has_value:
+            found[measure.name] = _held_out(measure, score, sides, fold)
+    return found
+
+
+def _held_out(measure: Measure, score: Score, sides: Sequence[Representation], fold: Index) -> Score:
+    try:
+        a, b = aligned(sides[0].to_numpy, sides[1].to_numpy, "columns")
+        with single_threaded_blas():
+            return replace(score, held_out=held_out_score(measure, a.rows, b.rows, fold))
+    except NotEstimable as reason:
+        return add_note(score, f"no held-out value: {reason}")
+    except Exception as error:  # One measure's failure must not stop the others.
+        return add_note(score, f"no held-out value: {failure(error)}")

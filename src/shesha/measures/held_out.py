@@ -1,0 +1,170 @@
+"""Held-out values of measures that fit a map: it is fitted on some rows and judged on others.
+
+Each measure has a function of training rows and test rows that returns sums over the test rows, and one that makes a
+value of the sums over all folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shesha.measures.cca import _n_components, _require_freedom
+from shesha.measures.registry import Measure
+from shesha.support.types import Index, Matrix, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import Basis, Representation
+
+_FEWEST = 3
+"""Test rows whose correlation is not 1 or -1 whatever they are."""
+_UNDETERMINED = 1e-10
+
+
+@dataclass(frozen=True)
+class Split:
+    """Two representations, fitted on some of their rows and judged on the others."""
+
+    x: Matrix
+    y: Matrix
+    x_test: Matrix
+    y_test: Matrix
+
+    def centred(self) -> Split:
+        """All rows less the means of the training rows."""
+        x, y = self.x.mean(axis=0), self.y.mean(axis=0)
+        return Split(self.x - x, self.y - y, self.x_test - x, self.y_test - y)
+
+
+@dataclass(frozen=True)
+class _HeldOut:
+    """How a measure is held out."""
+
+    sums: Callable[[Split, Mapping[str, Any]], Vector]
+    value: Callable[[Vector], float]
+
+
+def has_held_out(measure: Measure) -> bool:
+    """Whether the measure fits a map that other rows can judge."""
+    return _form(measure) is not None
+
+
+def measures_held_out() -> tuple[str, ...]:
+    """Names of the measures that have held-out values."""
+    return tuple(_FORMS)
+
+
+def held_out_score(measure: Measure, x: Matrix, y: Matrix, fold: Index) -> float:
+    """Fit on the rows outside of each fold, and judge on those inside, all folds together."""
+    form = _form(measure)
+    assert form is not None
+    totals = [
+        form.sums(Split(x[fold != one], y[fold != one], x[fold == one], y[fold == one]), measure.parameters)
+        for one in range(int(fold.max()) + 1)
+    ]
+    return form.value(np.sum(totals, axis=0))
+
+
+def _form(measure: Measure) -> _HeldOut | None:
+    options = dict(measure.options)
+    if measure.name.split("(")[0] == "Procrustes similarity" and any(
+        options.get(name, usual) != usual for name, usual in _USUAL.items()
+    ):
+        return None
+    return _FORMS.get(measure.name.split("(")[0])
+
+
+_USUAL = {"center": True, "scale": True, "published": False}
+
+
+def _rotation(x: Matrix, y: Matrix) -> tuple[Matrix, Matrix]:
+    """Maps of both into the common space of the best rotation; what training rows leave undetermined is left out."""
+    # Fewer rows than columns: the rows' own space is enough.
+    left, right = (np.linalg.qr(one.T) if one.shape[1] > len(one) else (None, one.T) for one in (x, y))
+    u, values, vt = np.linalg.svd(left[1] @ right[1].T, full_matrices=False)
+    known = values > _UNDETERMINED * values.max(initial=0.0)
+    maps = u[:, known], vt[known].T
+    first, second = (one if q is None else q @ one for (q, _), one in zip((left, right), maps, strict=True))
+    return first, second
+
+
+def _shape_sums(split: Split, options: Mapping[str, Any]) -> Vector:
+    """Inner product after the rotation, and the two squared norms."""
+    own = split.centred()
+    to_x, to_y = _rotation(own.x, own.y)
+    inner = float(np.sum((own.x_test @ to_x) * (own.y_test @ to_y)))
+    return np.array([inner, np.sum(own.x_test**2), np.sum(own.y_test**2)])
+
+
+def _shape_cosine(sums: Vector) -> float:
+    if sums[1] == 0 or sums[2] == 0:
+        raise NotEstimable("all rows are equal")
+    return float(np.clip(sums[0] / np.sqrt(sums[1] * sums[2]), -1.0, 1.0))
+
+
+def _cosine_sums(split: Split, options: Mapping[str, Any]) -> Vector:
+    """Sum of the cosines of test rows after the rotation, without centring, and their number."""
+    to_x, to_y = _rotation(split.x, split.y)
+    lengths = np.linalg.norm(split.x_test, axis=1) * np.linalg.norm(split.y_test, axis=1)
+    products = np.sum((split.x_test @ to_x) * (split.y_test @ to_y), axis=1)
+    return np.array([np.sum(products[lengths > 0] / lengths[lengths > 0]), np.count_nonzero(lengths)], dtype=np.float64)
+
+
+def _bases(split: Split) -> tuple[Basis, Basis]:
+    x, y = (Representation(one, np.finfo(float).eps).view(Basis) for one in (split.x, split.y))
+    return x, y
+
+
+def _coordinates(basis: Basis, rows: Matrix) -> Matrix:
+    """Rows in the directions of a basis, as the training rows have them: of unit length over these."""
+    return np.asarray((rows / basis.unit) @ basis.loadings.T / basis.singular_values)
+
+
+def _canonical_sums(split: Split, options: Mapping[str, Any]) -> Vector:
+    """Mean correlation of the training rows' canonical variates over the test rows, times the number of these."""
+    a, b = _bases(split)
+    if "components" in options:
+        a, b = (side.truncated(_n_components(side, options["components"])) for side in (a, b))
+    _require_freedom(a, b)
+    if len(split.x_test) < _FEWEST:
+        raise NotEstimable(f"folds of at least {_FEWEST} rows are needed, got one of {len(split.x_test)}")
+    u, _, vt = np.linalg.svd(a.overlap(b), full_matrices=False)
+    own = split.centred()
+    variates = _coordinates(a, own.x_test) @ u, _coordinates(b, own.y_test) @ vt.T
+    first, second = (one - one.mean(axis=0) for one in variates)
+    lengths = np.linalg.norm(first, axis=0) * np.linalg.norm(second, axis=0)
+    correlations = np.sum(first * second, axis=0) / np.where(lengths > 0, lengths, 1.0)
+    return np.array([correlations.mean() * len(first), len(first)])
+
+
+def _regression_sums(split: Split, options: Mapping[str, Any]) -> Vector:
+    """Squared errors of X, predicted from Y, and squared distances of X from the training mean."""
+    own, (_, basis) = split.centred(), _bases(split)
+    predicted = _coordinates(basis, own.y_test) @ (basis.directions.T @ own.x)
+    return np.array([np.sum((own.x_test - predicted) ** 2), np.sum(own.x_test**2)])
+
+
+def _unexplained(sums: Vector) -> float:
+    if sums[1] == 0:
+        raise NotEstimable("all rows are equal")
+    return float(1.0 - sums[0] / sums[1])
+
+
+def _mean(sums: Vector) -> float:
+    if sums[1] == 0:
+        raise NotEstimable("every row is zero in one of the two")
+    return float(sums[0] / sums[1])
+
+
+_FORMS: Mapping[str, _HeldOut] = {
+    "AlignCos": _HeldOut(_cosine_sums, _mean),
+    "AngShape": _HeldOut(_shape_sums, lambda sums: float(np.arccos(_shape_cosine(sums)))),
+    "OrthProc": _HeldOut(_shape_sums, lambda sums: float(np.sqrt(2.0 - 2.0 * _shape_cosine(sums)))),
+    "ProcDist": _HeldOut(_shape_sums, lambda sums: float(np.sqrt(max(0.0, sums[1] + sums[2] - 2.0 * sums[0])))),
+    "Procrustes similarity": _HeldOut(_shape_sums, _shape_cosine),
+    "CCA": _HeldOut(_canonical_sums, _mean),
+    "SVCCA": _HeldOut(_canonical_sums, _mean),
+    "LinReg": _HeldOut(_regression_sums, _unexplained),
+}

@@ -1,0 +1,39 @@
+"""Held-out values beside those of all rows, as lines and as a section of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from shesha.report import Column, Section, Table, columns, page_width, wrap
+
+if TYPE_CHECKING:
+    from shesha.results.similarity.comparison import Score
+
+_NOTE = (
+    "Held out: the map is fitted on the rows outside of each fold and judged on those inside. All rows: it is judged "
+    "on the rows that fitted it, so it looks closer than it is."
+)
+
+
+def held_out_lines(scores: Sequence[Score], folds: int | None) -> list[str]:
+    """Return a table of values on all rows and held out; nothing where nobody asked."""
+    found = [one for one in scores if one.held_out is not None]
+    if not found:
+        return []
+    rows = [["measure", "all rows", "held out"]]
+    rows += [[one.measure, f"{one.value:.4g}", f"{one.held_out:.4g}"] for one in found]
+    return ["", f"Held out, {folds} folds", *columns(rows, "<>>", indent="  "), *wrap(_NOTE, page_width(), hanging="")]
+
+
+def held_out_sections(scores: Sequence[Score], folds: int | None) -> tuple[Section, ...]:
+    """Return the section of a page; nothing where nobody asked."""
+    found = [one for one in scores if one.held_out is not None]
+    if not found:
+        return ()
+    cells = (
+        Column("all rows", tuple(f"{one.value:.4g}" for one in found)),
+        Column("held out", tuple(f"{one.held_out:.4g}" for one in found)),
+    )
+    table = Table(tuple(one.measure for one in found), (cells,), f"{folds} folds", "measure")
+    return (Section("Held out", (table,), _NOTE),)
