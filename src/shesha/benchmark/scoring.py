@@ -123,6 +123,8 @@ def score_prediction(
     """
     _require_measure(measure)
     kinds.mapping(values, "values")
+    for name in kinds.iterable(names, "names"):
+        kinds.text(name, "names")
     pairs = pairs_prediction(names, measure.symmetric)
     places = {name: place for place, name in enumerate(names)}
     sign = -1.0 if measure.closer == "higher" else 1.0

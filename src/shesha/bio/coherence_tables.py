@@ -12,6 +12,7 @@ from shesha.bio.design import CellDesign, cell_design
 from shesha.coherence.group_table import Method, Null, coherence_by_group
 from shesha.inputs import validation as check
 from shesha.results import CoherenceTable
+from shesha.support import argument_types as kinds
 from shesha.support.types import Seed
 
 if TYPE_CHECKING:
@@ -217,6 +218,7 @@ def coherence(
     """
     if check.boolean(copy, "copy") and getattr(adata, "isbacked", False):
         raise ValueError("copy must be False for backed AnnData, got True: call adata.to_memory() first")
+    kinds.text(key_added, "key_added")
     changed = adata.copy() if copy else adata
     asked = {"control": control, "obsm": obsm, "layer": layer, "per": per, "blocks": blocks, "groups": groups}
     design = cell_design(changed, groupby, **asked)  # type: ignore[arg-type]

@@ -22,6 +22,7 @@ from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.nulls.permutations import Design
 from shesha.results.changes.diff import Diff, LayerChange
+from shesha.support import argument_types as kinds
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.progress import track
 from shesha.support.seeds import number
@@ -192,7 +193,7 @@ def _check_texts(texts: Any) -> list[str] | None:
         return None
     if isinstance(texts, str | os.PathLike):
         raise TypeError(f"texts must be a list of texts, got {texts!r}")
-    return [str(text) for text in texts]
+    return [str(text) for text in kinds.iterable(texts, "texts", "texts")]
 
 
 def _n_neighbours(k: int | None, n_rows: int) -> int:

@@ -66,7 +66,7 @@ def coherence_of_differences(
     """
     check.fraction(alpha, "alpha", closed=False)
     check.fraction(confidence, "confidence", closed=False)
-    v = check.matrix(differences, "differences", min_rows=2)
+    v = check.squarable(check.matrix(differences, "differences", min_rows=2), "differences")
     n = len(v)
     groups = align_labels(differences, groups, "groups", "differences")
     unit = np.arange(n) if groups is None else check.labels(groups, n, "groups", min_classes=2)[0]

@@ -58,9 +58,11 @@ class RowPieces:
             values = block.data
         else:
             block = values = np.asarray(split_names(block, self._name)[0], dtype=np.float64)
-        if not self._seen and not np.isfinite(values).all():
-            dense = block.toarray() if hasattr(block, "toarray") else block
-            check.finite(dense, self._name, first_row=start)
+        if not self._seen:
+            if not np.isfinite(values).all():
+                dense = block.toarray() if hasattr(block, "toarray") else block
+                check.finite(dense, self._name, first_row=start)
+            check.squarable(values, self._name)
         return block
 
     def pieces(self) -> Iterator[tuple[int, Any]]:

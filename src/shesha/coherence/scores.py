@@ -127,7 +127,7 @@ def snr(shifts: ArrayLike) -> float:
 
 
 def _shifts(shifts: ArrayLike) -> Matrix:
-    return check.matrix(shifts, "shifts", min_rows=2)
+    return check.squarable(check.matrix(shifts, "shifts", min_rows=2), "shifts")
 
 
 def _unit_shifts(shifts: ArrayLike) -> tuple[Matrix, Matrix]:

@@ -48,8 +48,8 @@ def coherence(
     group: coherence 0.506 [0.454, 0.557] of 20 rows against 200 controls, chance 0.228, p = 0.005 (199 draws); unbiased
     0.217, magnitude 3.06
     """
-    own = check.matrix(X, "X", min_rows=2)
-    others = check.matrix(controls, "controls", min_rows=1)
+    own = check.squarable(check.matrix(X, "X", min_rows=2))
+    others = check.squarable(check.matrix(controls, "controls", min_rows=1), "controls")
     if own.shape[1] != others.shape[1]:
         raise ValueError(f"controls must have as many features as X ({own.shape[1]}), got {others.shape[1]}")
     known = {row.tobytes() for row in others}

@@ -69,7 +69,9 @@ def two_sample(
     check.choice(test, TESTS, "test")
     check.fraction(alpha, "alpha", closed=False)
     check.count(n_permutations, "n_permutations")
-    x, y = check.matrix(reference, "reference"), check.matrix(window, "window")
+    x, y = (
+        check.squarable(check.matrix(side, name), name) for side, name in ((reference, "reference"), (window, "window"))
+    )
     if x.shape[1] != y.shape[1]:
         raise ValueError(
             f"window must have the {x.shape[1]} features of the reference, got {y.shape[1]}: two samples of another "
@@ -89,7 +91,8 @@ def two_sample(
         reason = "all rows are equal"
         return TwoSample(test, np.nan, np.nan, len(x), n_window, n_permutations, alpha, np.nan, np.nan, reason=reason)
     # Equal sums in another order are the same value.
-    null = np.where(np.isclose(values[1:], values[0], rtol=1e-10, atol=1e-13), values[0], values[1:])
+    tolerance = 1e-13 * float(np.abs(values).max())
+    null = np.where(np.isclose(values[1:], values[0], rtol=1e-10, atol=tolerance), values[0], values[1:])
     sure = (p_value(float(values[0]), null), len(x), n_window, n_permutations, alpha, threshold(null, alpha))
     return TwoSample(test, float(values[0]), *sure, float(null.mean()), tuple(null.tolist()))
 

@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from shesha.inputs import NamedRows
+from shesha.inputs import validation as check
 from shesha.io._anndata import labels_of_h5ad, open_h5ad
 from shesha.io._arrays import npy_arrays, npz_arrays
 from shesha.io._format import Format, array_format, registered_formats, table_format
@@ -113,7 +114,7 @@ def open_file(
     known = formats()
     found, one = _locate(path, known, _folders(known))
     axis = normalise_axis(layer_axis)
-    if distances and one.distances is not None:
+    if check.boolean(distances, "distances") and one.distances is not None:
         return one.distances(found, keys)
     return one.contents(found, keys, labels_column, axis)
 

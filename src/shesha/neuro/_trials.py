@@ -101,6 +101,8 @@ def condition_codes(X: Any, conditions: Conditions, n_trials: int, name: str = "
     if columns.ndim == 2:
         if len(columns) != n_trials:
             raise ValueError(f"conditions must have one line for each of the {n_trials} trials, got {len(columns)}")
+        if not columns.shape[1]:
+            raise ValueError("conditions must have at least one column, got none")
         parts = [check.labels(column, n_trials, "conditions", min_classes=1) for column in columns.T]
         codes, seen = np.unique(np.stack([code for code, _ in parts]), axis=1, return_inverse=True)[::-1]
         names = [" ".join(str(part[1][at]) for part, at in zip(parts, line, strict=True)) for line in seen.T]

@@ -49,7 +49,8 @@ def spike_counts(
     if end <= start:
         raise ValueError(f"window must end after it begins, got {start:g} to {end:g}")
     kinds.instance(spikes, Iterable, "spikes", "spike times, one array per neuron")
-    trains = list(spikes.values()) if isinstance(spikes, Mapping) or hasattr(spikes, "keys") else list(spikes)
+    named = isinstance(spikes, Mapping) or hasattr(spikes, "keys")
+    trains = [spikes[name] for name in spikes] if named else list(spikes)
     if not trains:
         raise ValueError("spikes must be those of at least one neuron, got none")
     begins = _times(onsets, "onsets")

@@ -34,19 +34,9 @@ class Coordinates:
         return np.asarray(np.maximum(found, 0.0))
 
 
-_RANGE = 1e-100, 1e100
-"""Squares of products of numbers between these stay within the range of floats."""
-
-
 def coordinates(X: ArrayLike, name: str = "X") -> Coordinates:
     """Check the rows and turn them."""
-    rows = check.matrix(X, name, min_rows=8)
-    largest = float(np.abs(rows).max())
-    if not _RANGE[0] <= largest <= _RANGE[1] and largest > 0:
-        raise ValueError(
-            f"{name} must have its largest entry between {_RANGE[0]:g} and {_RANGE[1]:g} in size, got {largest:.3g}: "
-            "rescale it, and the strengths with it"
-        )
+    rows = check.squarable(check.matrix(X, name, min_rows=8), name)
     norm = float(np.linalg.norm(rows, axis=1).mean())
     mean = rows.mean(axis=0)
     centred = rows - mean

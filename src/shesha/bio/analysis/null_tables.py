@@ -136,7 +136,8 @@ def beside_fakes(
     kinds.function(statistic, "statistic")
     if not isinstance(fakes, list | tuple) or not fakes:
         raise ValueError("fakes must hold at least one table, got none")
-    value, drawn = float(statistic(table)), np.array([statistic(one) for one in fakes], dtype=np.float64)
+    value = check.real_number(statistic(table), "statistic")
+    drawn = np.array([check.real_number(statistic(one), "statistic") for one in fakes])
     low, high = np.nanquantile(drawn, [0.025, 0.975])
     # A fake without a value counts as one that is as large: it must not make the p-value smaller.
     larger = int((~(drawn < value - 1e-12)).sum())
