@@ -16,6 +16,7 @@ from shesha.coherence.row_chunks import RowPieces
 from shesha.coherence.scores import NO_DIRECTION
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
+from shesha.inputs.number_range import require_squarable
 from shesha.results import Coherence
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed
@@ -66,7 +67,7 @@ def coherence_of_differences(
     """
     check.fraction(alpha, "alpha", closed=False)
     check.fraction(confidence, "confidence", closed=False)
-    v = check.squarable(check.matrix(differences, "differences", min_rows=2), "differences")
+    v = require_squarable(check.matrix(differences, "differences", min_rows=2), "differences")
     n = len(v)
     groups = align_labels(differences, groups, "groups", "differences")
     unit = np.arange(n) if groups is None else check.labels(groups, n, "groups", min_classes=2)[0]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from shesha.inputs import split_names
 from shesha.inputs import validation as check
+from shesha.inputs.number_range import require_squarable
 from shesha.support.arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
 
@@ -62,7 +63,7 @@ class RowPieces:
             if not np.isfinite(values).all():
                 dense = block.toarray() if hasattr(block, "toarray") else block
                 check.finite(dense, self._name, first_row=start)
-            check.squarable(values, self._name)
+            require_squarable(values, self._name)
         return block
 
     def pieces(self) -> Iterator[tuple[int, Any]]:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
+from shesha.inputs.number_range import require_squarable
 from shesha.support.types import Matrix, Vector
 
 NO_DIRECTION = 1e-9
@@ -127,7 +128,7 @@ def snr(shifts: ArrayLike) -> float:
 
 
 def _shifts(shifts: ArrayLike) -> Matrix:
-    return check.squarable(check.matrix(shifts, "shifts", min_rows=2), "shifts")
+    return require_squarable(check.matrix(shifts, "shifts", min_rows=2), "shifts")
 
 
 def _unit_shifts(shifts: ArrayLike) -> tuple[Matrix, Matrix]:

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from shesha.coherence.group_table import Method, Null, coherence_by_group
 from shesha.inputs import validation as check
+from shesha.inputs.number_range import require_squarable
 from shesha.results import Coherence
 from shesha.support.types import Seed
 from shesha.support.warnings import CalibrationWarning, warn
@@ -48,8 +49,8 @@ def coherence(
     group: coherence 0.506 [0.454, 0.557] of 20 rows against 200 controls, chance 0.228, p = 0.005 (199 draws); unbiased
     0.217, magnitude 3.06
     """
-    own = check.squarable(check.matrix(X, "X", min_rows=2))
-    others = check.squarable(check.matrix(controls, "controls", min_rows=1), "controls")
+    own = require_squarable(check.matrix(X, "X", min_rows=2))
+    others = require_squarable(check.matrix(controls, "controls", min_rows=1), "controls")
     if own.shape[1] != others.shape[1]:
         raise ValueError(f"controls must have as many features as X ({own.shape[1]}), got {others.shape[1]}")
     known = {row.tobytes() for row in others}

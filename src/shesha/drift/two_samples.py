@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from shesha.drift.rank_levels import p_value, threshold
 from shesha.inputs import validation as check
+from shesha.inputs.number_range import require_squarable
 from shesha.kernels.threads import single_threaded_blas
 from shesha.results import TwoSample
 from shesha.support import memory as memory
@@ -70,7 +71,8 @@ def two_sample(
     check.fraction(alpha, "alpha", closed=False)
     check.count(n_permutations, "n_permutations")
     x, y = (
-        check.squarable(check.matrix(side, name), name) for side, name in ((reference, "reference"), (window, "window"))
+        require_squarable(check.matrix(side, name), name)
+        for side, name in ((reference, "reference"), (window, "window"))
     )
     if x.shape[1] != y.shape[1]:
         raise ValueError(

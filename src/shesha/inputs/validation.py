@@ -77,27 +77,6 @@ def matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int
     return finite(raw_matrix(X, name, min_rows=min_rows, min_columns=min_columns), name)
 
 
-SQUARABLE = 1e-100, 1e100
-"""Sums of squares of products of numbers between these stay within the range of floats."""
-
-
-def squarable(rows: NDArray[np.float64], name: str = "X") -> NDArray[np.float64]:
-    """Refuse rows whose largest entry is so large or small that squares leave the range of floats.
-
-    Raises
-    ------
-    ValueError
-        With the largest entry.
-    """
-    top = max(abs(float(rows.max(initial=0.0))), abs(float(rows.min(initial=0.0))))
-    if not SQUARABLE[0] <= top <= SQUARABLE[1] and top > 0:
-        raise ValueError(
-            f"{name} must have its largest entry between {SQUARABLE[0]:g} and {SQUARABLE[1]:g} in size, got {top:.3g}: "
-            "rescale it, and what is measured in its unit"
-        )
-    return rows
-
-
 def representation(X: ArrayLike, name: str = "X") -> Matrix:
     """Return a finite float64 matrix, or token sequences (n, tokens, d), or feature maps (n, channels, h, w).
 

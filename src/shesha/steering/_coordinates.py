@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
+from shesha.inputs.number_range import require_squarable
 from shesha.kernels.threads import single_threaded_blas
 from shesha.support.types import Matrix, Vector
 
@@ -36,7 +37,7 @@ class Coordinates:
 
 def coordinates(X: ArrayLike, name: str = "X") -> Coordinates:
     """Check the rows and turn them."""
-    rows = check.squarable(check.matrix(X, name, min_rows=8), name)
+    rows = require_squarable(check.matrix(X, name, min_rows=8), name)
     norm = float(np.linalg.norm(rows, axis=1).mean())
     mean = rows.mean(axis=0)
     centred = rows - mean
