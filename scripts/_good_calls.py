@@ -268,6 +268,8 @@ _NAMED: Made = {"measure": lambda good: _measure()}
 _NAMED_GROUPS: Made = {"groups": lambda good: {"a": ["a", "b"], "b": ["c", "d"]}, **_NAMED}
 _NAMED_MODELS: Made = {"models": lambda good: [["a", "b", "c"], ["b", "c", "d"]], **_NAMED}
 
+_THREE: Made = {"representations": lambda good: {"a": good.X, "b": good.Y, "c": good.X**2}}
+
 
 def _four(good: Arguments) -> Any:
     return (np.arange(N) // 2 % 4).astype(str)
@@ -281,6 +283,8 @@ OWN: dict[str, Made] = {
     "shesha.load": {"path": _saved},
     "shesha.label_conditioned_split": {"y": lambda good: np.arange(N) // 2 % 3},
     "shesha.compare_within": {"min_rows": lambda good: 6},
+    "shesha.consensus": _THREE | {"groups": lambda good: np.arange(N) // 2},
+    "shesha.mean_shape": _THREE,
     "shesha.rank_models": {
         **{"data": lambda good: good.X, "groups": lambda good: np.arange(N) // 2},
         **{"models": lambda good: {"a": good.X, "b": good.Y}, "n_resamples": lambda good: 20},

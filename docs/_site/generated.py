@@ -24,7 +24,7 @@ SECTIONS = {
     "use": (
         "Guide",
         "One page per capability: what it answers, how, and what would fool it.",
-        "../which_measure ../which_model ../calibration ../files ../activations ../single_cells "
+        "../which_measure ../which_model ../consensus ../calibration ../files ../activations ../single_cells "
         "../neural_recordings ../steering ../monitoring ../benchmark ../benchmark/cora "
         "../benchmark/language ../benchmark/vision ../extending ../how_to/* ../command_line ../report gallery/index",
     ),

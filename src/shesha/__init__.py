@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from shesha.changes.diff import diff
     from shesha.comparison.ceiling import noise_ceiling
     from shesha.comparison.compare import compare
+    from shesha.comparison.consensus import consensus, mean_shape
     from shesha.comparison.layers import compare_layers
     from shesha.comparison.pairwise import compare_all
     from shesha.comparison.within_classes import compare_within
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
         Coherence,
         CoherenceTable,
         Comparison,
+        Consensus,
         Diff,
         Doubt,
         Doubts,
@@ -111,6 +113,7 @@ __getattr__, __dir__ = lazy_names(
             "Coherence",
             "CoherenceTable",
             "Comparison",
+            "Consensus",
             "Diff",
             "Doubt",
             "Doubts",
@@ -150,6 +153,7 @@ __getattr__, __dir__ = lazy_names(
         "changes.diff": ("diff",),
         "comparison.ceiling": ("noise_ceiling",),
         "comparison.compare": ("compare",),
+        "comparison.consensus": ("consensus", "mean_shape"),
         "comparison.layers": ("compare_layers",),
         "comparison.pairwise": ("compare_all",),
         "comparison.within_classes": ("compare_within",),
@@ -181,6 +185,7 @@ __all__ = [
     "Coherence",
     "CoherenceTable",
     "Comparison",
+    "Consensus",
     "Diff",
     "Doubt",
     "Doubts",
@@ -215,6 +220,7 @@ __all__ = [
     "compare_layers",
     "compare_within",
     "compute_rdm",
+    "consensus",
     "descriptors",
     "diff",
     "doubts",
@@ -229,6 +235,7 @@ __all__ = [
     "lda_stability",
     "lda_subspace_stability",
     "load",
+    "mean_shape",
     "measures",
     "neuro",
     "noise_ceiling",

@@ -19,6 +19,7 @@ from shesha.cli._outputs import INTERRUPTED
 from shesha.cli.audit import audit_command
 from shesha.cli.bench import bench
 from shesha.cli.compare import compare_command
+from shesha.cli.consensus import consensus_command
 from shesha.cli.demo import demo_command
 from shesha.cli.diff import diff_command
 from shesha.cli.doctor import doctor_command, version_line
@@ -52,6 +53,9 @@ app.command("audit", short_help="Measure stability and look for what could be wr
 app.add_typer(bench, short_help="Rank similarity measures by tests with known answers.")
 app.command("compare", short_help="Measure how similar representations are.", epilog=EXAMPLES["compare"])(
     compare_command
+)
+app.command("consensus", short_help="Find the shape that representations share.", epilog=EXAMPLES["consensus"])(
+    consensus_command
 )
 app.command("demo", short_help="Audit an example that ships with the library.", epilog=EXAMPLES["demo"])(demo_command)
 app.command("diff", short_help="Say which layers a change of a model changed.", epilog=EXAMPLES["diff"])(diff_command)

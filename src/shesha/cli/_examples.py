@@ -13,6 +13,7 @@ _LINES = {
         "shesha compare before.npy after.npy --measures CCA,LinReg,OrthProc --folds 5",
         "shesha compare models/*.npy --measures 'CKA,mutual kNN(k=20)' --store pairs.sqlite",
     ),
+    "consensus": ("shesha consensus seeds.npz --html consensus.html", "shesha consensus seed_*.npy --plot bars.png"),
     "demo": ("shesha demo --untrained",),
     "diff": (
         "shesha diff before.npz after.npz --html diff.html",

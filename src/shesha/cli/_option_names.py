@@ -17,6 +17,7 @@ _OPTIONS = {
     "tests": "--test",
     "keys": "--key",
     "path": "FILE",
+    "representations": "FILE",
     "reference": "REF",
     "current": "CURRENT",
     "batch": "BATCH",

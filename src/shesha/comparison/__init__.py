@@ -2,8 +2,9 @@
 
 from shesha.comparison.ceiling import noise_ceiling
 from shesha.comparison.compare import compare
+from shesha.comparison.consensus import consensus, mean_shape
 from shesha.comparison.layers import compare_layers
 from shesha.comparison.pairwise import compare_all
 from shesha.comparison.within_classes import compare_within
 
-__all__ = ["compare", "compare_all", "compare_layers", "compare_within", "noise_ceiling"]
+__all__ = ["compare", "compare_all", "compare_layers", "compare_within", "consensus", "mean_shape", "noise_ceiling"]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from shesha.results.similarity.calibrated_layers import CalibratedLayers
     from shesha.results.similarity.calibrated_many import CalibratedMany
     from shesha.results.similarity.comparison import Comparison, Score
+    from shesha.results.similarity.consensus import Consensus, Member
     from shesha.results.similarity.layer_ranking import LayerRanking, RankedLayer
     from shesha.results.similarity.model_ranking import (
         ModelCombination,
@@ -55,6 +56,7 @@ __getattr__, __dir__ = lazy_names(
         "changes.diff": ("Diff", "LayerChange", "MeasureChange", "MovedRow"),
         "coherence.coherence": ("Coherence", "CoherenceTable", "Link"),
         "similarity.comparison": ("Comparison", "Score"),
+        "similarity.consensus": ("Consensus", "Member"),
         "audit.dependence": ("Dependence",),
         "audit.doubts": ("Doubt", "Doubts"),
         "stability.drift_path": ("DriftPath",),
@@ -91,6 +93,7 @@ __all__ = [
     "Coherence",
     "CoherenceTable",
     "Comparison",
+    "Consensus",
     "Dependence",
     "Diff",
     "Doubt",
@@ -110,6 +113,7 @@ __all__ = [
     "Link",
     "Meaning",
     "MeasureChange",
+    "Member",
     "ModelCombination",
     "ModelDifference",
     "ModelRanking",

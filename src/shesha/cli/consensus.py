@@ -1,0 +1,40 @@
+"""`shesha consensus`: which shape do representations share, and which lie apart?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shesha.cli import _design_options, _inputs, _outputs
+
+
+def consensus_command(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", show_default=False, help="Files of representations: each array is one."),
+    ],
+    key: Annotated[list[str] | None, typer.Option(help="Array to take (may be repeated).")] = None,
+    scale: Annotated[
+        bool, typer.Option("--scale/--no-scale", help="Give all one size before the mean is taken.")
+    ] = True,
+    groups: _design_options.Groups = None,
+    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
+    layer_axis: _inputs.LayerAxis = "guess",
+    by_position: _inputs.ByPosition = False,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    json: _outputs.Json = None,
+    plot: Annotated[Path | None, typer.Option(help="Write the distances as a picture to this file.")] = None,
+    html: _outputs.Html = None,
+) -> None:
+    """Say how far representations (seeds, checkpoints, subjects) lie from the shape they share, and which lie apart."""
+    from shesha.comparison import consensus
+
+    outputs = _outputs.Outputs(json, plot, html, None, (*files, groups))
+    asked = _design_options.read_design(files, None, groups, None, False, None, by_position=by_position)
+    arrays: dict[str, Any] = _inputs.read_representations(
+        files, key, asked.columns, layer_axis, by_position=by_position
+    )
+    found = consensus(arrays, scale=scale, groups=asked.design.get("groups"), confidence=confidence, seed=seed)
+    outputs.write(found, files)

@@ -1,0 +1,247 @@
+"""The shape that several representations share, and how far each lies from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import t
+
+from shesha.comparison._intervals import FEWEST_CLUSTERS, interval, n_kept
+from shesha.comparison.evidence import Evidence
+from shesha.inputs import labels_in_order
+from shesha.inputs import validation as check
+from shesha.kernels import mean_shape as kernel
+from shesha.kernels.threads import single_threaded_blas
+from shesha.nulls.corrections import holm
+from shesha.nulls.designs import exchange
+from shesha.results.similarity.consensus import Consensus, Member
+from shesha.support import argument_types as kinds
+from shesha.support.progress import track
+from shesha.support.seeds import number
+from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.views import align_rows, check_named_arrays, hint_of_distances
+
+_FEWEST = 3
+_FEW = 5
+_LARGEST = float(np.sqrt(2))
+_SMALLEST = 1e-6
+"""Distances below this are rounding."""
+
+
+def consensus(
+    representations: Mapping[str, ArrayLike],
+    *,
+    scale: bool = True,
+    groups: ArrayLike | None = None,
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+    seed: Seed = 0,
+) -> Consensus:
+    """Say how far each of several representations lies from the shape that the others share, and which lie apart.
+
+    Use it to see whether seeds, checkpoints or subjects agree, and which one does not. The shared shape is the Fréchet
+    mean of the shapes under rotations and reflections (generalised Procrustes analysis); `shesha.mean_shape` returns
+    it.
+
+    Parameters
+    ----------
+    representations : mapping of str to array of shape (n_samples, n_features)
+        At least 3, of the same rows; widths may differ (the narrower count as padded with zeros).
+    scale : bool
+        Give all representations one size before the mean is taken; if not, large ones weigh more in it. Distances
+        compare shapes of one size in any case.
+    groups : array of shape (n_samples,), optional
+        Rows of a group (a donor, a document) are left out together for the intervals.
+    alpha : float
+        Level at which corrected p-values call a representation outlying.
+    confidence : float
+        Of the intervals, over other rows of the same kind.
+    seed : int, Generator or None
+        For the subsets of the rows.
+
+    Returns
+    -------
+    Consensus
+        Prints the answer first; ``.outlying`` names the representations that lie apart, ``["name"].distance`` is one
+        distance to the mean shape of the others.
+
+    Notes
+    -----
+    A representation is outlying if its distance is farther from the mean of the other distances than these are from
+    each other: a one-sided Grubbs test of their logarithms, corrected by Holm. Two that lie apart in the same way hide
+    each other.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.standard_normal((60, 5))
+    >>> seeds = {f"seed {k}": truth + 0.3 * rng.standard_normal((60, 5)) for k in range(6)}
+    >>> found = consensus({**seeds, "broken": rng.standard_normal((60, 5))})
+    >>> found.outlying
+    ('broken',)
+    """
+    check.boolean(scale, "scale")
+    check.fraction(alpha, "alpha", closed=False)
+    configurations, width, design = _configurations(representations, groups)
+    evidence = Evidence.draw_subsets(
+        exchange(len(next(iter(configurations.values()))), **design), alpha, confidence, seed
+    )
+    names, shapes = list(configurations), list(configurations.values())
+    sized = [_unit(one) if scale else one for one in shapes]
+    with single_threaded_blas():
+        mean, n_steps, converged = kernel.mean_shape(sized)
+        distances, ends = _distances_to_others(shapes, sized, mean, evidence)
+        to_all = [_distance(one, mean) for one in shapes]
+    # Distances are skewed to the right, which would call too many outlying; their logarithms hardly are.
+    p_values = outlier_p_values(np.log(np.maximum(distances, _SMALLEST)))
+    corrected = holm(p_values)
+    columns = (distances, *zip(*ends, strict=True), to_all, p_values, corrected)
+    members = [Member(name, *map(float, values)) for name, *values in zip(names, *columns, strict=True)]
+    return Consensus(
+        tuple(sorted(members, key=lambda one: one.distance)),
+        float(np.sqrt(np.mean(np.square(to_all)))),
+        len(mean),
+        width,
+        scale,
+        alpha,
+        confidence,
+        n_steps,
+        converged,
+        _notes(len(members), converged, evidence),
+        number(seed),
+    )
+
+
+def mean_shape(representations: Mapping[str, ArrayLike], *, scale: bool = True) -> Matrix:
+    """Mean shape of several representations of the same rows, up to rotation (generalised Procrustes analysis).
+
+    Parameters
+    ----------
+    representations, scale
+        As for `shesha.consensus`.
+
+    Returns
+    -------
+    array of shape (n_samples, n_features)
+        Centred, along its principal axes; as wide as the widest, or as there are rows.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((30, 4))
+    >>> found = mean_shape({"a": X, "b": X[:, ::-1], "c": -X})
+    >>> round(float(np.linalg.norm(found)), 6), found.shape
+    (1.0, (30, 4))
+    """
+    check.boolean(scale, "scale")
+    configurations, _, _ = _configurations(representations, None)
+    with single_threaded_blas():
+        mean, _, _ = kernel.mean_shape([_unit(one) if scale else one for one in configurations.values()])
+        left, values, _ = np.linalg.svd(mean, full_matrices=False)
+    found: Matrix = left * values
+    return found
+
+
+def outlier_p_values(distances: Vector) -> Vector:
+    """One-sided p-values that each distance is of the kind of the others (Grubbs 1950)."""
+    n = len(distances)
+    found = np.empty(n)
+    for k, own in enumerate(distances):
+        others = np.delete(distances, k)
+        # Distances that agree to rounding say nothing of how far one may lie.
+        spread = max(float(others.std(ddof=1)), 1e-9)
+        found[k] = t.sf((own - others.mean()) / (spread * np.sqrt(1 + 1 / (n - 1))), n - 2)
+    return found
+
+
+def _configurations(
+    representations: Mapping[str, ArrayLike], groups: ArrayLike | None
+) -> tuple[dict[str, Matrix], int, Any]:
+    """Return centred rows of one width; columns beyond the number of rows are turned away."""
+    hint_of_distances(kinds.mapping(representations, "representations"))
+    named = check_named_arrays(representations, "representations", "representations[{!r}]")
+    if len(named) < _FEWEST:
+        raise ValueError(f"representations must be at least {_FEWEST}, got {len(named)}")
+    design = labels_in_order((one.names for one in named.values()), {"groups": groups})
+    aligned = {name: one.to_numpy for name, one in align_rows(named).items()}
+    first = next(iter(aligned.values()))
+    for name, one in aligned.items():
+        if one.has_distances_only or len(one.shape) > 2:
+            raise ValueError(f"representations[{name!r}] must be features of shape (n_samples, n_features)")
+        if one.n_rows != first.n_rows:
+            raise ValueError(f"representations[{name!r}] must have {first.n_rows} rows, got {one.n_rows}")
+    rows = {name: one.rows - one.rows.mean(axis=0) for name, one in aligned.items()}
+    for name, one in rows.items():
+        if not np.linalg.norm(one) > 1e-12 * np.abs(aligned[name].rows).max():
+            raise ValueError(f"representations[{name!r}] must have rows that differ, got equal ones")
+    short = {name: _compress(one) for name, one in rows.items()}
+    width = max(one.shape[1] for one in short.values())
+    padded = {name: np.pad(one, ((0, 0), (0, width - one.shape[1]))) for name, one in short.items()}
+    return padded, max(one.shape[1] for one in rows.values()), design
+
+
+def _compress(rows: Matrix) -> Matrix:
+    if rows.shape[1] <= len(rows):
+        return rows
+    upper: Matrix = np.asarray(np.linalg.qr(rows.T, mode="r"), dtype=np.float64)
+    return np.ascontiguousarray(upper.T)
+
+
+def _unit(rows: Matrix) -> Matrix:
+    found: Matrix = rows / np.linalg.norm(rows)
+    return found
+
+
+def _distance(rows: Matrix, target: Matrix) -> float:
+    """Procrustes distance of two shapes of unit size."""
+    first, second = (one - one.mean(axis=0) for one in (rows, target))
+    lengths = float(np.linalg.norm(first) * np.linalg.norm(second))
+    if not lengths > 0:
+        return float("nan")
+    return float(np.sqrt(max(0.0, 2.0 - 2.0 * min(1.0, kernel.closeness(first, second) / lengths))))
+
+
+def _distances_to_others(
+    shapes: Sequence[Matrix], sized: Sequence[Matrix], mean: Matrix, evidence: Evidence
+) -> tuple[list[float], list[tuple[float, float]]]:
+    """Return the distance of each to the mean shape of the others, and the ends of its interval."""
+    distances, ends = [], []
+    for k in track(range(len(shapes)), len(shapes), "representations"):
+        others = [one for j, one in enumerate(sized) if j != k]
+        target, _, _ = kernel.mean_shape(others, start=mean)
+        distances.append(_distance(shapes[k], target))
+        ends.append(_interval(shapes[k], target, distances[-1], evidence))
+    return distances, ends
+
+
+def _interval(rows: Matrix, target: Matrix, value: float, evidence: Evidence) -> tuple[float, float]:
+    """Return the interval from subsets of the rows; the mean shape of the others stays."""
+    n = evidence.n_clusters or evidence.n_rows
+    if evidence.n_clusters is not None and evidence.n_clusters < FEWEST_CLUSTERS:
+        return float("nan"), float("nan")
+
+    def score(subset: Index) -> float:
+        return _distance(rows[subset], target[subset])
+
+    found = np.array([score(subset) for subset in evidence.subsets])
+    if not np.isfinite(found).all():
+        return float("nan"), float("nan")
+    clustered = evidence.n_clusters is not None
+    return interval(value, found, (n_kept(n), n), evidence.confidence, (0.0, _LARGEST), clustered=clustered)
+
+
+def _notes(n_members: int, converged: bool, evidence: Evidence) -> tuple[str, ...]:
+    found = []
+    if n_members < _FEW:
+        found.append(
+            f"{n_members} representations: one that lies apart can hardly be told from the spread of so few. Add seeds "
+            "or models."
+        )
+    if not converged:
+        found.append("The mean shape did not settle: distances may be a little too large. Use fewer features.")
+    if evidence.n_clusters is not None and evidence.n_clusters < FEWEST_CLUSTERS:
+        found.append(f"No intervals: they take at least {FEWEST_CLUSTERS} groups, got {evidence.n_clusters}.")
+    return tuple(found)

@@ -1,0 +1,58 @@
+"""The mean shape of several configurations: generalised Procrustes analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shesha.support.types import Matrix
+
+_STEPS = 500
+_TOLERANCE = 1e-10
+
+
+def rotate_onto(rows: Matrix, target: Matrix) -> Matrix:
+    """Return rows after the rotation (or reflection) that brings them nearest to the target."""
+    left, _, right = np.linalg.svd(rows.T @ target)
+    found: Matrix = rows @ (left @ right)
+    return found
+
+
+def closeness(rows: Matrix, target: Matrix) -> float:
+    """Largest inner product of the two over all rotations."""
+    return float(np.linalg.svd(rows.T @ target, compute_uv=False).sum())
+
+
+def mean_shape(configurations: Sequence[Matrix], start: Matrix | None = None) -> tuple[Matrix, int, bool]:
+    """Return the mean of configurations after rotations that make it as long as can be (Gower 1975).
+
+    Parameters
+    ----------
+    configurations : sequence of arrays of shape (n, d)
+        Centred, all of one shape.
+    start : array of shape (n, d), optional
+        Where the search begins; default: the configuration that is closest to all others.
+
+    Returns
+    -------
+    array of shape (n, d), int and bool
+        The mean, the number of steps, and whether they converged.
+    """
+    mean = _most_central(configurations) if start is None else start
+    length = -np.inf
+    for step in range(1, _STEPS + 1):
+        mean = np.mean([rotate_onto(one, mean) for one in configurations], axis=0)
+        before, length = length, float(np.linalg.norm(mean))
+        if length - before <= _TOLERANCE * length:
+            return mean, step, True
+    return mean, _STEPS, False
+
+
+def _most_central(configurations: Sequence[Matrix]) -> Matrix:
+    totals = np.zeros(len(configurations))
+    for i, one in enumerate(configurations):
+        for j in range(i):
+            value = closeness(one, configurations[j])
+            totals[[i, j]] += value
+    return configurations[int(np.argmax(totals))]

@@ -1,0 +1,154 @@
+"""Several representations around their mean shape: how far each lies, and which lie apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shesha.report import Column, Drawing, Item, Page, Section, Table, columns, page_width, wrap
+from shesha.results.base import Result, reaches_level
+from shesha.results.draw_docs import draws_axes
+from shesha.results.generic_page import what_was_run
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Member(Result):
+    """One of several representations."""
+
+    name: str
+    distance: float
+    """Procrustes distance to the mean shape of the others, 0 to the root of 2."""
+    low: float
+    """Lower end of the interval: where other rows of the same kind could have put the distance."""
+    high: float
+    distance_to_all: float
+    """To the mean shape of all, of which it is part: never farther than it should be."""
+    p_value: float
+    """That the distance is one of the others' kind (one-sided Grubbs test)."""
+    corrected_p_value: float
+    """Corrected for the number of representations (Holm)."""
+
+
+@dataclass(frozen=True)
+class Consensus(Result):
+    """Several representations of the same rows around their mean shape."""
+
+    members: tuple[Member, ...]
+    """The nearest first."""
+    spread: float
+    """Root of the mean squared distance to the mean shape of all."""
+    n_rows: int
+    n_features: int
+    """Columns of the mean shape: those of the widest."""
+    scale: bool
+    """Whether sizes were removed."""
+    alpha: float = 0.05
+    confidence: float = 0.95
+    n_iterations: int = 0
+    converged: bool = True
+    notes: tuple[str, ...] = ()
+    seed: int | None = None
+
+    def __iter__(self) -> Iterator[Member]:
+        """Go through the representations, the nearest first."""
+        return iter(self.members)
+
+    def __getitem__(self, name: str) -> Member:
+        """Return a representation."""
+        for one in self.members:
+            if one.name == name:
+                return one
+        raise KeyError(f"name must be one of {', '.join(one.name for one in self.members)}, got {name!r}")
+
+    @property
+    def outlying(self) -> tuple[str, ...]:
+        """Representations that lie significantly farther from the others than these from each other."""
+        return tuple(one.name for one in self.members if reaches_level(one.corrected_p_value, self.alpha))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a line per representation, the nearest first."""
+        import pandas as pd
+
+        return pd.DataFrame([{**one.to_dict(), "outlying": one.name in self.outlying} for one in self.members])
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the distance of each representation to the mean shape of the others, with its interval."""
+        from shesha.charts import model_bars
+
+        outlying = self.outlying
+        return model_bars(
+            [f"{one.name} (outlying)" if one.name in outlying else one.name for one in self.members],
+            [one.distance for one in self.members],
+            [(one.low, one.high) for one in self.members],
+            label="distance to the mean of the others",
+            ax=ax,
+        )
+
+    @property
+    def headline(self) -> str:
+        """Which representations lie apart, and which is nearest to all others."""
+        first, outlying = self.members[0], self.outlying
+        near = f"{first.name} is nearest to the others ({first.distance:.3f})"
+        if not outlying:
+            return f"No representation lies apart: {near}."
+        verb = "lies" if len(outlying) == 1 else "lie"
+        return f"{', '.join(outlying)} {verb} apart from the other shapes; {near}."
+
+    def _page(self) -> Page:
+        cells = (
+            Column("distance", tuple(f"{one.distance:.3f}" for one in self.members)),
+            Column("interval", tuple(_interval(one) for one in self.members), "<"),
+            Column("to the mean of all", tuple(f"{one.distance_to_all:.3f}" for one in self.members)),
+            Column("corrected p", tuple(_known(one.corrected_p_value) for one in self.members)),
+        )
+        names = tuple(one.name for one in self.members)
+        return Page(
+            title="Consensus of representations",
+            question="Which shape do the representations share, how far is each from it, and which lie apart?",
+            answer=(self.headline, f"Spread around the mean shape: {self.spread:.3f}."),
+            numbers=(Table(names, (cells,), "Distance to the mean shape of the others", "representation"),),
+            doubts=tuple(Item(note) for note in self.notes),
+            sections=(Section("Around the mean shape", (Drawing(_PICTURE, self.plot, wide=True),)),),
+            ran=(("rows", f"{self.n_rows:,}"), *what_was_run(self)),
+        )
+
+    def __str__(self) -> str:
+        """Print the answer and a line per representation."""
+        width = page_width()
+        rows = [["representation", "distance", "interval", "to all", "corrected p"]]
+        rows += [
+            [
+                *(one.name, f"{one.distance:.3f}", _interval(one), f"{one.distance_to_all:.3f}"),
+                _known(one.corrected_p_value),
+            ]
+            for one in self.members
+        ]
+        text = [*wrap(self.headline, width, hanging=""), "", *columns(rows, "<><>>", indent="  "), ""]
+        text += wrap(
+            f"Distance: to the mean shape of the others, 0 (equal up to rotation) to 1.414; intervals at "
+            f"{self.confidence:.0%}. Spread around the mean of all {self.spread:.3f}. {self.n_rows:,} rows.",
+            width,
+            hanging="",
+        )
+        for note in self.notes:
+            text += wrap(f"! {note}", width)
+        return "\n".join(text)
+
+
+def _interval(one: Member) -> str:
+    return "" if one.low != one.low else f"[{one.low:.3f}, {one.high:.3f}]"
+
+
+def _known(value: float) -> str:
+    return "" if value != value else f"{value:.3g}"
+
+
+_PICTURE = "Distance of each representation to the mean shape of the others, with its interval."

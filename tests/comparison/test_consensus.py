@@ -1,0 +1,171 @@
+"""The shape that representations share: laws of the mean, netrep as oracle, and who lies apart."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.spatial import procrustes
+
+import shesha
+from shesha import compare, consensus, mean_shape
+from shesha.comparison.consensus import outlier_p_values
+from shesha.kernels import mean_shape as kernel
+
+
+def rotation(rng, d):
+    return np.linalg.qr(rng.standard_normal((d, d)))[0]
+
+
+def seeds(seed=0, n_members=6, n=40, d=5, noise=0.4):
+    rng = np.random.default_rng(seed)
+    truth = rng.standard_normal((n, d))
+    return {f"s{k}": (truth + noise * rng.standard_normal((n, d))) @ rotation(rng, d) for k in range(n_members)}
+
+
+def centred(members):
+    rows = [one - one.mean(axis=0) for one in members.values()]
+    return [one / np.linalg.norm(one) for one in rows]
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_the_mean_is_that_of_netrep(seed):
+    multiset = pytest.importorskip("netrep.multiset")
+    shapes = centred(seeds(seed, n_members=3 + seed % 4, d=2 + seed % 5))
+    theirs = multiset.frechet_mean(
+        shapes, method="full_batch", tol=1e-12, max_iter=2000, random_state=seed, warmstart=shapes[0]
+    )
+    ours, _, converged = kernel.mean_shape(shapes)
+    assert converged
+
+    def spread(mean):
+        return sum(np.linalg.norm(kernel.rotate_onto(one, mean) - mean) ** 2 for one in shapes)
+
+    # The search may end in another valley: ours is no worse.
+    assert spread(ours) <= spread(theirs) * (1 + 1e-6)
+
+
+def test_of_two_the_distance_is_that_of_scipy():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((2, 30, 4))
+    found = consensus({"a": X, "b": X @ rotation(rng, 4), "c": Y})
+    # Of c the others are one shape.
+    assert found["c"].distance == pytest.approx(compare(X, Y, "OrthProc")["OrthProc"].value, abs=1e-9)
+    disparity = procrustes(X, Y)[2]
+    assert (1 - found["c"].distance ** 2 / 2) ** 2 == pytest.approx(1 - disparity)
+
+
+def test_nothing_nearer_is_around_the_mean():
+    shapes = centred(seeds())
+    mean, _, _ = kernel.mean_shape(shapes)
+    best = np.linalg.norm(mean)
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        start = np.mean([one @ rotation(rng, 5) for one in shapes], axis=0)
+        other, _, _ = kernel.mean_shape(shapes, start=start)
+        assert np.linalg.norm(other) <= best + 1e-6
+
+
+def test_rotations_sizes_shifts_and_the_order_change_nothing():
+    members = seeds()
+    rng = np.random.default_rng(2)
+    moved = {name: 3 * X @ rotation(rng, 5) + rng.standard_normal(5) for name, X in reversed(members.items())}
+    moved["s2"] = np.pad(moved["s2"], ((0, 0), (0, 4)))
+    found, again = consensus(members), consensus(moved)
+    for one in found:
+        assert again[one.name].distance == pytest.approx(one.distance, abs=1e-6)
+        assert again[one.name].corrected_p_value == pytest.approx(one.corrected_p_value, abs=1e-4)
+
+
+def test_who_lies_apart_is_named():
+    rng = np.random.default_rng(0)
+    found = consensus({**seeds(), "broken": rng.standard_normal((40, 7))})
+    assert found.outlying == ("broken",)
+    assert found.headline.startswith("broken lies apart")
+    assert found.members[-1].name == "broken"
+    assert consensus(seeds()).outlying == ()
+
+
+def test_the_distance_to_the_others_is_never_smaller():
+    found = consensus(seeds())
+    assert all(one.distance > one.distance_to_all for one in found)
+    assert all(one.low < one.distance < one.high for one in found)
+    assert found.spread == pytest.approx(np.sqrt(np.mean([one.distance_to_all**2 for one in found])))
+
+
+def test_grubbs_by_hand():
+    """Of 4 equal neighbours and one at 2: t = (2 - mean) / (sd sqrt(1 + 1/4)) = 10.95, 3 degrees of freedom."""
+    p = outlier_p_values(np.array([0.9, 1.0, 1.1, 1.0, 2.0]))
+    assert p[4] == pytest.approx(0.00081, rel=0.02)
+    assert p[0] > 0.5
+
+
+def test_more_columns_than_rows_are_turned_away():
+    rng = np.random.default_rng(0)
+    wide = {f"w{k}": rng.standard_normal((12, 50)) for k in range(3)}
+    short = {name: np.linalg.qr(X.T)[1].T for name, X in wide.items()}
+    assert consensus(wide)["w0"].distance == pytest.approx(consensus(short)["w0"].distance, abs=1e-6)
+    assert mean_shape(wide).shape == (12, 12)
+
+
+def test_groups_widen_intervals():
+    groups = np.repeat(np.arange(10), 4)
+    rng = np.random.default_rng(0)
+    members = {name: X[::4].repeat(4, axis=0) + 0.05 * rng.standard_normal(X.shape) for name, X in seeds().items()}
+    alone, together = consensus(members), consensus(members, groups=groups)
+    assert sum(one.high - one.low for one in together) > 1.5 * sum(one.high - one.low for one in alone)
+    few = consensus(members, groups=groups // 3)
+    assert np.isnan(few["s0"].low)
+    assert "No intervals" in str(few)
+
+
+def test_results_come_back_and_draw(tmp_path):
+    found = consensus(seeds())
+    assert shesha.load(found.save(tmp_path / "found.json")) == found
+    assert list(found.to_frame()["name"]) == [one.name for one in found]
+    found.plot()
+    found.save_html(tmp_path / "page.html")
+    assert "at least" not in str(found)
+    assert "3 representations" in str(consensus(seeds(n_members=3)))
+
+
+def test_rows_are_matched_by_their_names():
+    names = [f"row {k}" for k in range(40)]
+    frames = {name: pd.DataFrame(X, index=names) for name, X in seeds().items()}
+    frames["s1"] = frames["s1"].iloc[::-1]
+    with pytest.warns(shesha.RowNamesWarning):
+        assert consensus(frames)["s1"].distance == pytest.approx(consensus(seeds())["s1"].distance)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"a": np.eye(9), "b": np.eye(9)}, ValueError, "representations must be at least 3"),
+        ([np.eye(9)] * 3, TypeError, "representations must be"),
+        (seeds() | {"short": np.ones((7, 3))}, ValueError, "must have 40 rows, got 7"),
+        (seeds() | {"flat": np.ones((40, 3))}, ValueError, "must have rows that differ"),
+        (seeds() | {"d": shesha.Rdm(np.zeros(780))}, ValueError, "must be features"),
+    ],
+)
+def test_bad_input_is_refused_by_name(given, error, message):
+    with pytest.raises(error, match=message):
+        consensus(given)
+
+
+def test_the_command(invoke_consensus, tmp_path):
+    np.savez(tmp_path / "seeds.npz", **seeds(), broken=np.random.default_rng(0).standard_normal((40, 7)))
+    ended = invoke_consensus(tmp_path / "seeds.npz", "--json", tmp_path / "f.json", "--html", tmp_path / "f.html")
+    assert ended.exit_code == 0, ended.output
+    assert ended.stdout.startswith("broken lies apart")
+    assert json.loads((tmp_path / "f.json").read_text())["n_rows"] == 40
+
+
+@pytest.fixture
+def invoke_consensus():
+    from typer.testing import CliRunner
+
+    from shesha.cli._app import app
+
+    return lambda *args: CliRunner().invoke(app, ["consensus", *map(str, args)], catch_exceptions=False)
