@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from shesha.comparison.consensus import consensus, mean_shape
     from shesha.comparison.layers import compare_layers
     from shesha.comparison.pairwise import compare_all
+    from shesha.comparison.unit_matching import match_units
     from shesha.comparison.within_classes import compare_within
     from shesha.doubting.doubts import doubts
     from shesha.ranking.rank_models import rank_models
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         ModelRanking,
         NoiseCeiling,
         PairwiseComparison,
+        UnitMatching,
         load,
     )
     from shesha.stability import (
@@ -123,6 +125,7 @@ __getattr__, __dir__ = lazy_names(
             "ModelRanking",
             "NoiseCeiling",
             "PairwiseComparison",
+            "UnitMatching",
             "load",
         ),
         "stability": (
@@ -156,6 +159,7 @@ __getattr__, __dir__ = lazy_names(
         "comparison.consensus": ("consensus", "mean_shape"),
         "comparison.layers": ("compare_layers",),
         "comparison.pairwise": ("compare_all",),
+        "comparison.unit_matching": ("match_units",),
         "comparison.within_classes": ("compare_within",),
         "ranking.rank_models": ("rank_models",),
     },
@@ -203,6 +207,7 @@ __all__ = [
     "PoolingWarning",
     "Rdm",
     "RowNamesWarning",
+    "UnitMatching",
     "anchor_profile_stability",
     "anchor_stability",
     "audit",
@@ -235,6 +240,7 @@ __all__ = [
     "lda_stability",
     "lda_subspace_stability",
     "load",
+    "match_units",
     "mean_shape",
     "measures",
     "neuro",

@@ -216,6 +216,7 @@ def coherence(
     >>> bool(np.isclose(adata.obs["coherence_cosine"].mean(), adata.uns["coherence"]["table"].coherence["STAT1"]))
     True
     """
+    kinds.text(key_added, "key_added")
     if check.boolean(copy, "copy") and getattr(adata, "isbacked", False):
         raise ValueError("copy must be False for backed AnnData, got True: call adata.to_memory() first")
     kinds.text(key_added, "key_added")

@@ -5,6 +5,16 @@ from shesha.comparison.compare import compare
 from shesha.comparison.consensus import consensus, mean_shape
 from shesha.comparison.layers import compare_layers
 from shesha.comparison.pairwise import compare_all
+from shesha.comparison.unit_matching import match_units
 from shesha.comparison.within_classes import compare_within
 
-__all__ = ["compare", "compare_all", "compare_layers", "compare_within", "consensus", "mean_shape", "noise_ceiling"]
+__all__ = [
+    "compare",
+    "compare_all",
+    "compare_layers",
+    "compare_within",
+    "consensus",
+    "match_units",
+    "mean_shape",
+    "noise_ceiling",
+]

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from shesha.results.similarity.noise_ceiling import BesideRepeats, NoiseCeiling
     from shesha.results.similarity.pairwise import LayerComparison, PairScore, PairwiseComparison
+    from shesha.results.similarity.unit_matching import UnitMatching
     from shesha.results.stability.chance import Chance
     from shesha.results.stability.drift_path import DriftPath
     from shesha.results.stability.estimate import Estimate
@@ -50,6 +51,7 @@ __getattr__, __dir__ = lazy_names(
         "similarity.calibrated_layers": ("CalibratedLayers",),
         "similarity.calibrated_many": ("CalibratedMany",),
         "similarity.noise_ceiling": ("BesideRepeats", "NoiseCeiling"),
+        "similarity.unit_matching": ("UnitMatching",),
         "stability.chance": ("Chance",),
         "changes.index": ("IndexChange", "Recall"),
         "changes.structure": ("ClassChange", "SeparationChange", "StructureChange"),
@@ -144,5 +146,6 @@ __all__ = [
     "Tertiles",
     "TrialScore",
     "TwoSample",
+    "UnitMatching",
     "load",
 ]

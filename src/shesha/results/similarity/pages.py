@@ -35,6 +35,7 @@ _SEES = {
     "kernels": "Whether both have the same inner products between rows.",
     "matching": "Whether features have a counterpart on the other side, one by one.",
     "neighbours": "Whether rows have the same nearest neighbours.",
+    "ordinal": "Whether both agree on which rows are nearer than which.",
     "regression": "How well the features of one give those of the other, by a linear map.",
     "shape": "How far apart the rows stay after the best rotation.",
     "spectra": "Whether variance lies along the same directions, or is spread alike over them.",

@@ -1,0 +1,159 @@
+"""Which unit of one representation is which of another? For neurons, channels and features of sparse autoencoders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.inputs import validation as check
+from shesha.kernels.unit_candidates import Edges, match_candidates
+from shesha.nulls import benjamini_hochberg, draw_permutations, summarise
+from shesha.results.similarity.unit_matching import UnitMatching
+from shesha.support.progress import track
+from shesha.support.seeds import number
+from shesha.support.types import Index, Seed, Vector
+
+_SPARSE = 0.1
+"""Share of entries that are not zero up to which dense data are worked on as sparse."""
+_CLASSES, _UNITS = 20, 50
+"""Most classes of activity in which matched units are compared with those that chance matches, and units in each."""
+
+
+def match_units(
+    X: ArrayLike,
+    Y: ArrayLike,
+    *,
+    n_candidates: int = 5,
+    n_permutations: int = 19,
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    shift: bool = False,
+    alpha: float = 0.05,
+    seed: Seed = 0,
+) -> UnitMatching:
+    """Match the units of two representations one to one by their correlations over rows, and say which beat chance.
+
+    It finds the same features in sparse autoencoders of several seeds, neurons that were recorded twice, or channels of
+    two networks. Each unit has its best-correlated few as candidates, found without a table of all pairs: 10,000 x
+    10,000 sparse units on 20,000 rows take about 6 s per permutation. Each matched unit is compared with those of about
+    the same activity that are matched when rows are permuted, since units that are rarely active are correlated by
+    chance.
+
+    Parameters
+    ----------
+    X, Y : arrays or sparse matrices of shape (n_samples, n_units)
+        Row i of both is the same input. Numbers of units may differ.
+    n_candidates : int
+        Best partners of each unit that may become its match.
+    n_permutations : int
+        Of the rows; below 19 no score can reach the level 0.05.
+    blocks, groups, shift
+        Which rows may take each other's place, as for `shesha.calibrate`. Tokens of one text depend on one another:
+        pass the texts as `groups`.
+    alpha : float
+        Level of the score, and largest expected share of false pairs among those that are called matched.
+    seed : int, Generator or None
+
+    Returns
+    -------
+    UnitMatching
+        The score, its chance, and a table of the matched units (`to_frame`).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.maximum(rng.standard_normal((300, 12)), 0)
+    >>> Y = np.hstack([X[:, [7, 2, 4]], np.maximum(rng.standard_normal((300, 6)), 0)])
+    >>> found = match_units(X, Y)
+    >>> found.n_matched, list(zip(found.first, found.second))[:3]
+    (3, [(2, 1), (4, 2), (7, 0)])
+    """
+    sides = [_prepare(side, name) for side, name in ((X, "X"), (Y, "Y"))]
+    if sides[0].shape[0] != sides[1].shape[0]:
+        raise ValueError(f"Y must have as many rows as X ({sides[0].shape[0]}), got {sides[1].shape[0]}")
+    k = check.count(n_candidates, "n_candidates")
+    one, other = _same_kind(*sides)
+    n = one.shape[0]
+    orders, text = draw_permutations(
+        n, n_permutations, alpha, design={"blocks": blocks, "groups": groups, "shift": shift}, seed=seed
+    )
+    observed = match_candidates(one, other, k)
+    drawn = [match_candidates(one, other[order], k) for order in track(orders, len(orders), "permutations")]
+    narrower = min(one.shape[1], other.shape[1])
+    scores = np.array([values.sum() / narrower for _, _, values in drawn])
+    score = float(observed[2].sum() / narrower)
+    p_values = _p_values(observed, drawn, _activity_classes(one))
+    # Correlations that rounding alone tells apart stand in the order of the units.
+    order = np.lexsort((observed[0], -np.round(observed[2], 12)))
+    return UnitMatching(
+        **vars(summarise(score, scores, "higher", alpha, 1.0)),
+        observed=score,
+        first=tuple(observed[0][order].tolist()),
+        second=tuple(observed[1][order].tolist()),
+        correlations=tuple(observed[2][order].tolist()),
+        p_values=tuple(p_values[order].tolist()),
+        adjusted_p_values=tuple(_adjust(p_values[order], one.shape[1]).tolist()),
+        widths=(one.shape[1], other.shape[1]),
+        n_rows=n,
+        n_candidates=k,
+        n_permutations=len(orders),
+        alpha=alpha,
+        exchanged=text,
+        null=tuple(scores.tolist()),
+        seed=number(seed),
+    )
+
+
+def _prepare(X: Any, name: str) -> Any:
+    """Check the numbers; what is mostly zeros becomes sparse."""
+    from scipy import sparse
+
+    if not hasattr(X, "tocsr"):
+        rows = check.matrix(X, name)
+        return sparse.csr_array(rows) if np.count_nonzero(rows) < _SPARSE * rows.size else rows
+    check.shape(X.shape, name, 4, 1)
+    found = X.tocsr().astype(np.float64)
+    if not np.isfinite(found.data).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity")
+    return found
+
+
+def _same_kind(one: Any, other: Any) -> tuple[Any, Any]:
+    """Make both dense unless both are sparse."""
+    kinds = [hasattr(side, "tocsr") for side in (one, other)]
+    if all(kinds) or not any(kinds):
+        return one, other
+    dense = [side.toarray() if is_sparse else side for side, is_sparse in zip((one, other), kinds, strict=True)]
+    return dense[0], dense[1]
+
+
+def _activity_classes(X: Any) -> Index:
+    """Class of each unit by the number of rows in which it is active."""
+    active = (X != 0).sum(axis=0)
+    counts = np.asarray(active).ravel()
+    n_classes = int(np.clip(len(counts) // _UNITS, 1, _CLASSES))
+    edges = np.unique(np.quantile(counts, np.linspace(0, 1, n_classes + 1)[1:-1]))
+    return np.searchsorted(edges, counts, side="right")
+
+
+def _adjust(p_values: Vector, n_units: int) -> Vector:
+    """Correct for all units: those that stay alone were tested as well."""
+    alone = np.ones(n_units - len(p_values))
+    return benjamini_hochberg(np.concatenate([p_values, alone]))[: len(p_values)]
+
+
+def _p_values(observed: Edges, drawn: list[Edges], classes: Index) -> Vector:
+    """Share of the correlations that chance gives matched units of the same class, the unit's own included."""
+    own, chance = classes[observed[0]], np.concatenate([classes[i] for i, _, _ in drawn])
+    values = np.concatenate([found for _, _, found in drawn])
+    # Units that stay alone under a permutation have no correlation there: they count as zero.
+    sizes = np.bincount(classes, minlength=classes.max() + 1) * len(drawn)
+    out = np.empty(len(own))
+    for one in np.unique(own):
+        null = np.sort(values[chance == one])
+        here = own == one
+        above = len(null) - np.searchsorted(null, observed[2][here] * (1 - 1e-12))
+        out[here] = (1 + above) / (1 + sizes[one])
+    return out

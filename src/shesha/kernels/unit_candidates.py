@@ -1,0 +1,128 @@
+"""The best-correlated partners of each of many units, and the best matching among them; no table of all pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shesha.support.types import Index, Vector
+
+_ENTRIES = 1 << 22
+"""Correlations held at once."""
+_NONE = 1e-9
+"""What a unit without a partner counts for: less than any partner."""
+
+Edges = tuple[Index, Index, Vector]
+"""Pairs of a unit of the first and one of the second, and their correlations."""
+
+
+def column_spreads(X: Any) -> tuple[Vector, Vector]:
+    """Means of the columns, sparse or dense, and the lengths of the centred ones; 0 for constant columns."""
+    n = X.shape[0]
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    squares = X.multiply(X).sum(axis=0) if hasattr(X, "tocsr") else np.einsum("ij,ij->j", X, X)
+    squares = np.asarray(squares).ravel()
+    left = squares - n * mean**2
+    return mean, np.sqrt(np.where(left > 1e-12 * squares, left, 0.0))
+
+
+def best_partners(X: Any, Y: Any, k: int) -> Edges:
+    """For each column of X its k best-correlated columns of Y, where the correlation is positive.
+
+    Of sparse columns, those that are never active together are passed over: their correlation is not positive.
+    """
+    n, sparse = X.shape[0], hasattr(X, "tocsr")
+    (mean_x, spread_x), (mean_y, spread_y) = column_spreads(X), column_spreads(Y)
+    left = X.T.tocsr() if sparse else np.ascontiguousarray(X.T)
+    step = max(1, _ENTRIES // Y.shape[1])
+    parts = []
+    for start in range(0, X.shape[1], step):
+        block = left[start : start + step] @ Y
+        i, j, products = (
+            _entries(block) if sparse else _largest(block, n * mean_x[start : start + step], mean_y, spread_y, k)
+        )
+        i = i + start
+        lengths = spread_x[i] * spread_y[j]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.where(lengths > 0, (products - n * mean_x[i] * mean_y[j]) / lengths, 0.0)
+        parts.append(_first_of_each(i, j, np.minimum(found, 1.0), k))
+    i, j, found = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return i, j, found
+
+
+def _entries(block: Any) -> tuple[Index, Index, Vector]:
+    block = block.tocsr().tocoo()
+    return block.row.astype(np.intp), block.col.astype(np.intp), block.data
+
+
+def _largest(block: Any, mean: Vector, others: Vector, spread: Vector, k: int) -> tuple[Index, Index, Vector]:
+    """The k entries of each row whose correlation is largest; the length of the row's own column changes no order."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        order = np.where(spread > 0, (block - np.outer(mean, others)) / spread, -np.inf)
+    width = min(k, block.shape[1])
+    j = np.argpartition(order, -width, axis=1)[:, -width:]
+    i = np.broadcast_to(np.arange(len(block))[:, None], j.shape)
+    return i.ravel(), j.ravel(), np.take_along_axis(block, j, axis=1).ravel()
+
+
+def _first_of_each(i: Index, j: Index, values: Vector, k: int) -> Edges:
+    """The k largest positive values of each i; equal i stand together."""
+    left, parts = values.copy(), []
+    starts = np.flatnonzero(np.diff(i, prepend=-1))
+    counts = np.diff(starts, append=len(i))
+    for _ in range(k if len(i) else 0):
+        best = np.maximum.reduceat(left, starts)
+        at = np.flatnonzero((left == np.repeat(best, counts)) & (left > 0))
+        # Of equal ones the first.
+        at = at[np.flatnonzero(np.diff(i[at], prepend=-1))]
+        if not len(at):
+            break
+        parts.append(at)
+        left[at] = -1.0
+    chosen = np.sort(np.concatenate(parts)) if parts else np.empty(0, dtype=np.intp)
+    return i[chosen], j[chosen], values[chosen]
+
+
+def _scale(X: Any) -> Any:
+    """Columns of largest entry 1, so that squares stay within range; dense ones centred, constant ones zero."""
+    if hasattr(X, "tocsr"):
+        largest = np.asarray(abs(X).max(axis=0).todense()).ravel()
+        return (X @ _diagonal(1 / np.where(largest > 0, largest, 1.0))).tocsr()
+    largest = np.abs(X).max(axis=0)
+    scaled = X / np.where(largest > 0, largest, 1.0)
+    scaled -= np.median(scaled, axis=0)
+    scaled -= scaled.mean(axis=0)
+    scaled[:, np.abs(scaled).max(axis=0) <= 4 * np.finfo(float).eps] = 0.0
+    return scaled
+
+
+def _diagonal(values: Vector) -> Any:
+    from scipy.sparse import diags_array
+
+    return diags_array(values, format="csr")
+
+
+def match_candidates(X: Any, Y: Any, k: int) -> Edges:
+    """Match columns one to one so that the sum of correlations is largest, each among its k best partners."""
+    X, Y = _scale(X), _scale(Y)
+    i, j, found = best_partners(X, Y, k)
+    back_j, back_i, back = best_partners(Y, X, k)
+    return _match(np.concatenate([i, back_i]), np.concatenate([j, back_j]), np.concatenate([found, back]), X, Y)
+
+
+def _match(i: Index, j: Index, values: Vector, X: Any, Y: Any) -> Edges:
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
+    p, q = X.shape[1], Y.shape[1]
+    code, first = np.unique(i * q + j, return_index=True)
+    i, j, values = code // q, code % q, values[first]
+    # Every unit may stay alone: it then has a partner of its own that nobody else wants.
+    alone = np.arange(p)
+    cost = np.concatenate([1 + 2 * _NONE - values, np.full(p, 1 + _NONE)])
+    graph = coo_array((cost, (np.concatenate([i, alone]), np.concatenate([j, q + alone]))), shape=(p, q + p))
+    rows, columns = min_weight_full_bipartite_matching(graph.tocsr())
+    real = columns < q
+    rows, columns = rows[real].astype(np.intp), columns[real].astype(np.intp)
+    return rows, columns, values[np.searchsorted(code, rows * q + columns)]

@@ -1,0 +1,85 @@
+"""Units of two representations, matched one to one, beside chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shesha.report import columns
+from shesha.results.base import reaches_level
+from shesha.results.draw_docs import draws_axes
+from shesha.results.null_summary import NullSummary
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class UnitMatching(NullSummary):
+    """Which unit of one representation is which of another, best first, and how many are matched beyond chance."""
+
+    ALIGNED = (("first", "second", "correlations", "p_values", "adjusted_p_values"),)
+
+    observed: float
+    """Sum of the correlations of matched units over the number of units of the narrower side."""
+    first: tuple[int, ...]
+    """Columns of X, those with the largest correlation first."""
+    second: tuple[int, ...]
+    """Their partners, columns of Y."""
+    correlations: tuple[float, ...]
+    p_values: tuple[float, ...]
+    """Share of matched units of about the same activity that are correlated as much when rows are permuted."""
+    adjusted_p_values: tuple[float, ...]
+    """P-values after Benjamini and Hochberg's correction for the number of units."""
+    widths: tuple[int, int]
+    n_rows: int
+    n_candidates: int
+    n_permutations: int
+    alpha: float
+    exchanged: str
+    null: tuple[float, ...]
+    seed: int | None = None
+
+    @property
+    def n_matched(self) -> int:
+        """Number of pairs that are correlated beyond chance; the share of false ones among them is at most alpha."""
+        return sum(reaches_level(p, self.alpha) for p in self.adjusted_p_values)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per matched pair of units."""
+        import pandas as pd
+
+        names = ("first", "second", "correlation", "p_value", "p_adjusted")
+        values = (self.first, self.second, self.correlations, self.p_values, self.adjusted_p_values)
+        return pd.DataFrame(dict(zip(names, values, strict=True)))
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the null with the observed value and the threshold."""
+        from shesha.charts import null_distribution
+
+        label = "mean correlation of matched units"
+        return null_distribution(self.null, self.observed, self.threshold, label=label, ax=ax)
+
+    def __str__(self) -> str:
+        """Print the score, the number of units beyond chance and the best pairs."""
+        narrower = min(self.widths)
+        rows = [["X", "Y", "correlation", "adjusted p"]]
+        for i, j, value, p in list(
+            zip(self.first, self.second, self.correlations, self.adjusted_p_values, strict=True)
+        )[:_SHOWN]:
+            rows.append([str(i), str(j), f"{value:.3f}", f"{p:.3g}"])
+        more = len(self.first) - len(rows) + 1
+        return "\n".join(
+            [
+                f"{self.n_matched:,} of {narrower:,} units matched beyond chance "
+                f"(about {self.alpha:.0%} of these may be false)",
+                f"  mean correlation {self.observed:.4g}, chance {self.null_mean:.4g} +- {self.null_sd:.2g}, "
+                f"p = {self.p_value:.3g} ({self.n_permutations} permutations, {self.exchanged})",
+                *(f"  {line}" for line in columns(rows, ">>>>")),
+                *([f"  {more:,} more pairs: `to_frame()` has them all"] if more > 0 else []),
+            ]
+        )

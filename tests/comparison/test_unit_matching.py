@@ -1,0 +1,105 @@
+"""Units matched one to one: beside an assignment of all pairs, planted matches, noise, and sparse beside dense."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+
+import shesha
+from shesha.kernels import unit_candidates as kernel
+
+
+def random_pair(seed):
+    """Units of any number: related, rectified, constant, repeated, far from zero, or of one row each."""
+    rng = np.random.default_rng([16, seed])
+    n, p, q = int(rng.integers(5, 40)), int(rng.integers(1, 12)), int(rng.integers(1, 12))
+    X, Y = rng.standard_normal((n, p)), rng.standard_normal((n, q))
+    Y[:, 0] += X[:, 0]
+    changes = (
+        lambda: (X, Y),
+        lambda: (np.maximum(X - 0.7, 0), np.maximum(Y - 0.7, 0)),
+        lambda: (X * np.arange(p), Y),
+        lambda: (X[:, rng.integers(0, p, p)], Y),
+        lambda: (X + 1e4, Y * 1e-100),
+        lambda: (np.eye(n)[:, : min(n, p)], np.eye(n)[::-1, : min(n, q)]),
+    )
+    return changes[seed % len(changes)]()
+
+
+def best_sum(X, Y):
+    varying = [np.ptp(side, axis=0) > 0 for side in (X, Y)]
+    table = np.zeros((X.shape[1], Y.shape[1]))
+    for i, j in np.argwhere(np.outer(*varying)):
+        table[i, j] = max(np.corrcoef(X[:, i], Y[:, j])[0, 1], 0)
+    return table[linear_sum_assignment(table, maximize=True)].sum()
+
+
+@pytest.mark.parametrize("seed", range(54))
+def test_with_all_candidates_the_matching_is_the_best(seed):
+    X, Y = random_pair(seed)
+    for form in (np.asarray, sparse.csr_array):
+        i, j, values = kernel.match_candidates(form(X), form(Y), 20)
+        assert len(set(i)) == len(set(j)) == len(values)
+        assert values.sum() == pytest.approx(best_sum(X, Y), rel=1e-6, abs=1e-9)
+
+
+def test_planted_features_are_found_and_noise_is_not(rng):
+    n, p = 4000, 600
+    X = np.maximum(rng.standard_normal((n, p)) - rng.uniform(1.3, 2.8, p), 0)
+    other = np.maximum(rng.standard_normal((n, 300)) - 1.8, 0)
+    order = rng.permutation(p)
+    Y = np.hstack([X[:, :300] * (rng.random((n, 300)) < 0.7), other])[:, order]
+    found = shesha.match_units(X, sparse.coo_matrix(Y), seed=1)
+    table = found.to_frame().query("p_adjusted <= 0.05")
+    right = order[table["second"]] == table["first"]
+    assert found.n_matched == len(table) >= 295 and right.sum() >= 290
+    assert np.count_nonzero(table["first"] >= 300) <= 0.1 * len(table)
+    assert found.p_value == 0.05 and found.score > 0.2
+
+
+def test_noise_keeps_its_level(rng):
+    """200 runs of the score, and the units of all: rare ones, which chance matches best, among them."""
+    significant, rejected, units = 0, 0, []
+    for seed in range(200):
+        sides = np.random.default_rng([3, seed]).standard_normal((2, 60, 12))
+        X, Y = np.maximum(sides - np.linspace(-1, 1.8, 12), 0)
+        found = shesha.match_units(X, Y, seed=seed)
+        significant += found.p_value <= 0.05
+        rejected += found.n_matched > 0
+        units.append(np.mean(np.array(found.p_values) <= 0.05) * len(found.p_values) / 12)
+    assert significant <= 20
+    assert rejected <= 20
+    assert np.mean(units) == pytest.approx(0.05, abs=0.015)
+
+
+def test_forms_of_the_same_numbers_match_alike(rng):
+    X, Y = np.maximum(rng.standard_normal((2, 80, 30)) - 1.6, 0)
+    expected = shesha.match_units(X, Y)
+    for form in (sparse.csc_matrix, sparse.csr_array, np.asarray, np.asfortranarray):
+        found = shesha.match_units(form(X), Y)
+        assert (found.first, found.second) == (expected.first, expected.second)
+        assert found.correlations == pytest.approx(expected.correlations)
+
+
+def test_the_result_prints_and_draws_itself(rng):
+    pytest.importorskip("matplotlib").use("Agg")
+    X = rng.standard_normal((50, 14))
+    found = shesha.match_units(X, X[:, ::-1])
+    text = str(found)
+    assert "14 of 14 units matched beyond chance (about 5% of these may be false)" in text
+    assert "4 more pairs: `to_frame()` has them all" in text
+    assert found.plot().get_xlabel()
+
+
+def test_bad_input_is_refused(rng):
+    X = rng.standard_normal((20, 4))
+    with pytest.raises(ValueError, match=r"Y must have as many rows as X \(20\), got 19"):
+        shesha.match_units(X, X[1:])
+    with pytest.raises(ValueError, match="Y must be finite, got NaN or infinity"):
+        shesha.match_units(X, sparse.csr_array(np.where(X > 1, np.nan, 0)))
+    with pytest.raises(ValueError, match="n_candidates must be"):
+        shesha.match_units(X, X, n_candidates=0)
+    with pytest.raises(ValueError, match="n_permutations"):
+        shesha.match_units(X, X, n_permutations=5)
