@@ -219,7 +219,6 @@ def coherence(
     kinds.text(key_added, "key_added")
     if check.boolean(copy, "copy") and getattr(adata, "isbacked", False):
         raise ValueError("copy must be False for backed AnnData, got True: call adata.to_memory() first")
-    kinds.text(key_added, "key_added")
     changed = adata.copy() if copy else adata
     asked = {"control": control, "obsm": obsm, "layer": layer, "per": per, "blocks": blocks, "groups": groups}
     design = cell_design(changed, groupby, **asked)  # type: ignore[arg-type]
