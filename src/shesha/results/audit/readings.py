@@ -78,7 +78,7 @@ def _geometry_without_axes(one: RepresentationAudit) -> bool:
 
 
 def _stable_on_given_axes(one: RepresentationAudit) -> bool:
-    return _is_clearly_above(one.feature_split, one.basis_averaged_split)
+    return not _noisy(one) and _is_clearly_above(one.feature_split, one.basis_averaged_split)
 
 
 def _noisy(one: RepresentationAudit) -> bool:
