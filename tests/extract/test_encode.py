@@ -66,6 +66,7 @@ def test_a_folder_is_loaded_and_its_blocks_are_those_of_the_model(folder, tokeni
     assert found.info["pool"] == "mean"
     assert found.info["model"] == str(folder)
     assert found.info["max_tokens"] == 24
+    assert found.n_tokens == tuple(len(tokenizer(text)["input_ids"]) for text in TEXTS)
     assert "pool mean" in found.describe()
     assert "order longest first" in found.describe()
 

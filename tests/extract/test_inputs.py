@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 
 from shesha.extract import activations, layers  # noqa: E402
-from shesha.extract._input_rows import make_rows  # noqa: E402
+from shesha.extract._input_rows import make_rows, token_counts  # noqa: E402
 
 X = np.random.default_rng(0).standard_normal((7, 4))
 
@@ -225,3 +225,10 @@ def test_token_lists_of_one_tokenizer_call_per_text_are_padded_alike():
 def test_token_lists_that_cannot_be_stacked_are_refused_by_name(inputs, message):
     with pytest.raises((ValueError, TypeError), match=message):
         make_rows(inputs).batch(np.arange(2), torch.device("cpu"), torch.float32)
+
+
+def test_tokens_are_counted_without_padding():
+    padded = {"x": np.zeros((2, 3, 4)), "attention_mask": np.array([[1, 1, 0], [1, 0, 0]])}
+    assert token_counts(make_rows(padded)) == [2, 1]
+    assert token_counts(make_rows({"input_ids": [[1, 2, 3], [4]]})) == [3, 1]
+    assert token_counts(make_rows(np.zeros((3, 4)))) is None

@@ -135,6 +135,7 @@ def settings_key(y: ArrayLike | None, settings: Settings) -> str:
         name: getattr(settings, name)
         for name in ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs", "seed")
     }
+    design |= {name: _text(quantity) for name, quantity in settings.known.items()}
     return json.dumps([plain, design, None if y is None else _text(y), _version()], sort_keys=True)
 
 

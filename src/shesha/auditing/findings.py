@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -24,7 +24,7 @@ from shesha.stability.chance import as_chance
 from shesha.stability.estimate import as_estimate
 from shesha.stability.evaluation import build_request, evaluate, resolve_design
 from shesha.support.memory import MemoryBudgetError
-from shesha.support.types import Index
+from shesha.support.types import Index, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Rdm, Rows
 
@@ -48,6 +48,8 @@ class Settings:
     seed: int | np.random.Generator | None
     design: Design
     """Which rows may take each other's place, as it was asked for."""
+    known: Mapping[str, Vector] = field(default_factory=dict)
+    """What the source of the rows tells of each, such as its number of tokens: asked whether it explains the score."""
     exchange: Exchange | None = None
     """The same for the rows of one representation that are scored."""
 
@@ -116,6 +118,7 @@ def _add_doubts(
         used,
         settings.metric,
         classes=classes,
+        known={name: quantity[kept] for name, quantity in settings.known.items() if len(quantity) == n},
         design=design,
         order=not nonempty_arguments(settings.design),
         numbers=kept,

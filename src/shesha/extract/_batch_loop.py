@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from shesha._version import __version__
 from shesha.extract._attention_sinks import FirstTokens
 from shesha.extract._fingerprints import model_fingerprint
-from shesha.extract._input_rows import Batch, Rows
+from shesha.extract._input_rows import Batch, Rows, token_counts
 from shesha.extract._result import Activations
 from shesha.extract._resumable_files import open_draft, read_finished, require_same
 from shesha.extract.hooks import REPEAT, record_outputs, to_numpy_precision
@@ -204,6 +204,8 @@ def _about(work: Work, device: torch.device, *, to_file: bool) -> dict[str, Any]
         "versions": {"shesha": __version__, "torch": torch.__version__},
         **work.told,
     }
+    if (n_tokens := token_counts(work.rows)) is not None:
+        about["inputs"]["n_tokens"] = n_tokens
     if to_file:
         # Hashing takes a moment, which only what is kept needs.
         about["weights"] = model_fingerprint(model)

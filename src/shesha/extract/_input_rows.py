@@ -90,6 +90,10 @@ class FieldRows:
         """Padding that was given stays as it is."""
         return None
 
+    def mask(self) -> NDArray[np.bool_] | None:
+        """Where there are tokens, if that was given."""
+        return np.asarray(to_host(self._fields[MASK])) != 0 if MASK in self._fields else None
+
     def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
         """Return some rows of every field."""
         named = {name: _tensor(values, chosen, device, dtype) for name, values in self._fields.items()}
@@ -176,6 +180,13 @@ class ItemRows:
     def _item(self, row: int) -> Any:
         item = self._items[row]
         return item[0] if isinstance(item, tuple) else item
+
+
+def token_counts(rows: Rows) -> list[int] | None:
+    """Return the number of tokens of each input, padding left out; None where nothing says it."""
+    mask = rows.mask() if isinstance(rows, FieldRows) else None
+    found = rows.lengths() if mask is None else mask.sum(axis=1)
+    return None if found is None else [int(one) for one in found]
 
 
 def make_rows(inputs: Any, pad: int = 0) -> Rows:

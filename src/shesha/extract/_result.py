@@ -34,6 +34,12 @@ class Activations(dict[str, Array]):
         shapes = ", ".join(f"{name} {array.shape}" for name, array in self.items())
         return f"Activations of {n_rows:,} inputs: {shapes}"
 
+    @property
+    def n_tokens(self) -> tuple[int, ...] | None:
+        """Number of tokens of each input, where there are tokens: an audit looks at it as a covariate by itself."""
+        found = self.info.get("inputs", {}).get("n_tokens")
+        return None if found is None else tuple(found)
+
     def describe(self) -> str:
         """Tell in a line how they were made."""
         return "; ".join(f"{name.replace('_', ' ')} {self.info[name]}" for name in _TOLD if self.info.get(name))

@@ -74,7 +74,11 @@ def cca(a: Basis, b: Basis) -> float:
     cost="n d^2",
     formula="mean canonical correlation of the principal components that hold 99 % of each variance",
     reference="Raghu et al. 2017",
-    caveats=("One direction of large variance may be all that is compared.",),
+    caveats=(
+        "One direction of large variance may be all that is compared.",
+        "Few recorded units lower it: two populations with the same latent signals score 0.48 with 10 units of each "
+        "and 0.98 with 1,000 (300 rows; arXiv 2502.19648). Compare equal numbers of units.",
+    ),
     self_value=1.0,
     groups=("ReSi",),
     anywhere=True,

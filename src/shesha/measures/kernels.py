@@ -8,6 +8,7 @@ import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.kernels.precision import clip_rounding
+from shesha.measures._caveats import FEW_UNITS, SUPERPOSITION
 from shesha.measures.registry import measure
 from shesha.views import Basis, Gram
 from shesha.views.gram import Bandwidth, Kernel
@@ -32,6 +33,8 @@ _ROTATIONS_AND_SCALE = ("orthogonal", "scaling", "translation")
         "about sqrt(p q / ((n + p)(n + q))) for p and q independent features of equal variance, near 1 for d >> n. "
         "Calibrate it, or use unbiased CKA.",
         "A few directions of large variance decide it.",
+        FEW_UNITS,
+        SUPERPOSITION.format(score=0.2),
     ),
     inner_product=True,
     self_value=1.0,
@@ -71,7 +74,12 @@ def cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "
     cost="n d^2",
     formula="HSIC_u(K, L) / sqrt(HSIC_u(K, K) HSIC_u(L, L)), diagonals left out",
     reference="Song et al. 2012; Kornblith et al. 2019",
-    caveats=("Slightly negative values mean no agreement.", "A few directions of large variance decide it."),
+    caveats=(
+        "Slightly negative values mean no agreement.",
+        "A few directions of large variance decide it.",
+        FEW_UNITS,
+        SUPERPOSITION.format(score=0.2),
+    ),
     inner_product=True,
     self_value=1.0,
     view_options={"unbiased": True},

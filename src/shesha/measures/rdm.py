@@ -10,6 +10,7 @@ from shesha.inputs import validation as check
 from shesha.kernels import triangles
 from shesha.kernels.distances import Metric
 from shesha.kernels.precision import clip_rounding
+from shesha.measures._caveats import SUPERPOSITION, SYMMETRIC_INPUTS, TEXT_LENGTH
 from shesha.measures.registry import measure
 from shesha.views import Distances, RankedRdm
 from shesha.views.rdm import Method
@@ -31,6 +32,9 @@ FAMILY = "distances"
     caveats=(
         "Correlation between rows depends on the axes: a rotation changes it (not so 'euclidean' and 'cosine').",
         "Pairs that share a row are not independent: take p-values from permuted rows only.",
+        SYMMETRIC_INPUTS,
+        SUPERPOSITION.format(score=0.13),
+        TEXT_LENGTH,
     ),
     inner_product=True,
     self_value=1.0,
