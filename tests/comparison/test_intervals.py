@@ -88,6 +88,10 @@ def test_every_measure_has_an_interval_around_its_value_within_its_bounds(names)
     X, _ = sample(3)
     found = compare(X, 2 * X, names, calibrate=True, n_permutations=19)
     for score in found.scores:
+        if "on every random subset" in score.note:
+            # Equal geometries have the least imbalance, which depends on the number of rows alone.
+            assert score.measure == "information imbalance"
+            continue
         assert score.interval_low <= score.value <= score.interval_high, score.measure
         assert min(score.low, score.value) <= score.interval_low
         assert score.interval_high <= max(score.high, score.value)

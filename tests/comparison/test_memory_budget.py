@@ -126,3 +126,18 @@ def test_a_grid_is_made_in_turns_where_it_does_not_fit(layers, monkeypatch, coun
     monkeypatch.setenv("SHESHA_MEMORY", str(need("RSA", layers["early"], layers["early"]) + 1))
     assert compare_layers(layers, layers, "RSA").matrix().equals(whole)
     assert len(made) > 2 * len(layers)
+
+
+def test_where_nothing_fits_no_row_is_read_and_what_fits_is_named(pair, monkeypatch, tmp_path):
+    between_both(monkeypatch, "CKA", "RSA", *pair)
+
+    class Unreadable:
+        """Rows that tell their shape, and must not be looked at."""
+
+        shape = pair[0].shape
+
+        def __array__(self, *args, **kwargs):
+            raise AssertionError("a row was read")
+
+    with pytest.raises(ValueError, match=r"^RSA of .* must fit the memory budget of .*: these fit: .*CKA"):
+        compare(Unreadable(), Unreadable(), "RSA")

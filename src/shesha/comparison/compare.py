@@ -13,6 +13,7 @@ from shesha.calibration.subject import covariate_design
 from shesha.comparison import _calibrated as calibrated
 from shesha.comparison import engine as engine
 from shesha.comparison._replicates import Both
+from shesha.comparison._sizes import require_one_that_fits
 from shesha.comparison._stored_runs import require_same_counts
 from shesha.comparison.evidence import Evidence, correct_p_values
 from shesha.comparison.held_out import add_held_out, draw_folds
@@ -121,6 +122,8 @@ def compare(
     check.fraction(alpha, "alpha", closed=False)
     check.count(n_permutations, "n_permutations")
     hint_of_distances({first: X, second: Y})
+    chosen = seed_measures(choose(measures), seed)
+    require_one_that_fits(X, Y, chosen)
     sources = align_rows({first: Representation.build(X, first), second: Representation.build(Y, second)})
     require_same_rows(sources)
     if repeats is not None and covariates is not None:
@@ -128,7 +131,6 @@ def compare(
     repeated = None if repeats is None else Both.build(repeats, (first, second), (sources[first], sources[second]))
     both, known = adjust_for_covariates(list(sources.values()), covariates)
     sources = dict(zip(sources, both, strict=True))
-    chosen = seed_measures(choose(measures), seed)
     if folds is not None and covariates is not None:
         raise ValueError("folds must be left out with covariates, got both")
     work = engine.group_by_view(chosen, {measure.name: [(first, second)] for measure in chosen})

@@ -1,0 +1,60 @@
+"""Whether anything that is asked for fits the memory, found from shapes before a row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shesha.comparison import engine as engine
+from shesha.measures import Measure, choose
+from shesha.support import memory as memory
+from shesha.views import Representation
+
+_NAMED = 8
+"""Measures that a refusal names as the way out, at most."""
+
+
+def require_one_that_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> None:
+    """Refuse matrices for which every measure asked for needs more than the memory budget.
+
+    Raises
+    ------
+    MemoryBudgetError
+        With what the least demanding of them needs, and measures that fit.
+    """
+    shapes = _shape(X), _shape(Y)
+    if shapes[0] is None or shapes[1] is None or not measures:
+        return
+    needs = _bytes_needed(measures, shapes[0], shapes[1])
+    budget, least = memory.memory_budget(), min(needs.values())
+    if least <= budget:
+        return
+    fitting = [name for name, need in _bytes_needed(choose("all"), shapes[0], shapes[1]).items() if need <= budget]
+    others = ", ".join(fitting[:_NAMED]) + (" and others" if len(fitting) > _NAMED else "")
+    sizes = " and ".join(f"{n:,} x {d:,}" for n, d in (shapes[0], shapes[1]))
+    raise memory.MemoryBudgetError(
+        f"{', '.join(needs)} of {sizes} must fit the memory budget of {memory.readable(budget)}, got a need of "
+        f"{memory.readable(least)}: {f'these fit: {others}; or ' if fitting else ''}pass fewer rows, or raise "
+        "SHESHA_MEMORY"
+    )
+
+
+def _shape(X: Any) -> tuple[int, int] | None:
+    """Return rows and columns of a matrix, if it tells them without being read."""
+    shape = getattr(X, "shape", None)
+    if not isinstance(shape, tuple) or len(shape) != 2:
+        return None
+    return (int(shape[0]), int(shape[1])) if all(isinstance(one, int) and one > 0 for one in shape) else None
+
+
+def _bytes_needed(measures: Sequence[Measure], a: tuple[int, int], b: tuple[int, int]) -> dict[str, int]:
+    """Memory that each measure's views take."""
+    sides = [Representation(np.broadcast_to(np.float64(0), shape), 0.0) for shape in (a, b)]
+    found: dict[str, int] = {}
+    for group in engine.group_by_view(measures, {measure.name: [] for measure in measures}):
+        views = [group.view_bytes(*sides), group.view_bytes(*sides[::-1])]
+        need = sum(kept for kept, _ in views) + max(working for _, working in views)
+        found |= {measure.name: need for measure in group.measures}
+    return found
