@@ -25,7 +25,7 @@ SECTIONS = {
         "Guide",
         "One page per capability: what it answers, how, and what would fool it.",
         "../which_measure ../which_model ../consensus ../calibration ../files ../activations ../single_cells "
-        "../neural_recordings ../steering ../monitoring ../benchmark ../benchmark/cora "
+        "../neural_recordings ../steering ../monitoring ../benchmark ../benchmark/leaderboard ../benchmark/cora "
         "../benchmark/language ../benchmark/vision ../extending ../how_to/* ../command_line ../report gallery/index",
     ),
     "look_up": (
@@ -48,6 +48,7 @@ SECTIONS = {
 """Pages of the bar at the top: title, what they hold, the pages below."""
 CALLED = {
     "readme": "Overview",
+    "../benchmark/leaderboard": "Leaderboard",
     "../benchmark/cora": "Results of the benchmark: Cora",
     "../benchmark/language": "Results of the benchmark: language",
     "../benchmark/vision": "Results of the benchmark: vision",

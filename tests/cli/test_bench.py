@@ -81,7 +81,8 @@ def test_failures_are_counted_beside_the_result(toys, invoke, tmp_path, monkeypa
     command = ("bench", "run", "toy", "--measure", "CKA", "--test", "shortcut", "--store", path)
     ended = invoke(*command)
     assert ended.status == 0
-    failed, rest = ended.err.splitlines()
+    failed, alone, rest = ended.err.splitlines()
+    assert "stands alone" in alone
     assert failed == "1 models failed, 8 comparisons have no value: `shesha bench status` counts them"
     assert rest.startswith("shesha: these ranks rest on 1 of 6 tests, on D;")
     told = invoke("bench", "status", "--store", path).out
@@ -89,7 +90,7 @@ def test_failures_are_counted_beside_the_result(toys, invoke, tmp_path, monkeypa
     assert "- A on D: no model: RuntimeError: the loss is not finite: CKA (8)" in told
     monkeypatch.delenv("TOY_FAULTS")
     assert invoke(*command).err != ""
-    assert invoke(*command, "--retry-failed").err == f"{rest}\n"
+    assert invoke(*command, "--retry-failed").err == f"{alone}\n{rest}\n"
     assert "without value:\n" not in invoke("bench", "status", "--store", path).out
 
 
@@ -198,9 +199,9 @@ def test_a_run_writes_its_page_or_refuses_before_it_starts(toys, invoke, invoke_
     ended = invoke(*run, tmp_path / "a.html")
     assert ended.status == 0
     text = (tmp_path / "a.html").read_text()
-    # What is printed is what the page answers: the only measure comes first.
-    assert ended.out.splitlines()[1].split()[1:] == ["CKA", "1.00", "1.00", "1", "1", "0"]
-    assert "Best mean ranks over the domains: CKA" in text
+    # What is printed is what the page answers: a single measure has no rank.
+    assert ended.out.splitlines()[1].split()[1:] == ["CKA", "-", "-", "-", "1", "0"]
+    assert "CKA was run alone: a single measure has no rank" in text
     assert "toy_domain" in text
 
 
@@ -314,3 +315,28 @@ def test_every_command_has_help(invoke):
     for command in ("run", "status", "table", "rank", "export", "report"):
         assert command in told
         assert "--store" in invoke("bench", command, "--help").out
+
+
+def test_submissions_say_what_made_them_and_stand_in_a_table(store, invoke, tmp_path):
+    ended = invoke("bench", "submit", tmp_path / "board", "--store", store)
+    assert ended.out.startswith("3 files in")
+    one = json.loads((tmp_path / "board" / "toy" / "CKA.json").read_text())
+    assert {"code", "versions", "seeds", "scores", "closer", "suite"} <= set(one)
+    frame = results(store)
+    own = frame[frame["measure"] == "CKA"]
+    assert sorted(score["value"] for score in one["scores"]) == pytest.approx(sorted(own["value"]))
+    table = invoke("bench", "leaderboard", tmp_path / "board")
+    assert table.status == 0, table
+    assert "| place |" in table.out
+    assert invoke("bench", "submit", tmp_path / "few", "--store", store, "--measure", "CKA").out.startswith("1 files")
+
+
+def test_a_measure_alone_is_never_first_of_one(toys, invoke, tmp_path):
+    ended = invoke("bench", "run", "toy", "--measure", "MagDiff", "--store", tmp_path / "a.sqlite")
+    assert "stands alone" in ended.err
+    row = ended.out.splitlines()[1].split()
+    assert row[2:5] == ["-", "-", "-"]
+    page = tmp_path / "page.html"
+    invoke("bench", "report", tmp_path / "r.md", "--store", tmp_path / "a.sqlite", "--html", page)
+    assert "run alone" in page.read_text()
+    assert "of 1 measures" not in page.read_text()

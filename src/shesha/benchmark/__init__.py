@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from shesha.benchmark._report import report
     from shesha.benchmark.api import run
     from shesha.benchmark.data_sources import MissingDataError
+    from shesha.benchmark.leaderboard import leaderboard, leaderboard_page
     from shesha.benchmark.models import Model, Outcome, Setting
     from shesha.benchmark.pictures import plot_agreement, plot_ranks
     from shesha.benchmark.published_comparison import add_published, compare_ranks
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from shesha.benchmark.run_status import status
     from shesha.benchmark.store import Store, StoreError
     from shesha.benchmark.store_results import accuracies, results, runtimes
+    from shesha.benchmark.submissions import read_submissions, submit
     from shesha.benchmark.suites import Suite, Task, suite, task
     from shesha.benchmark.tables import agreement, table, to_markdown
 
@@ -33,6 +35,8 @@ __getattr__, __dir__ = lazy_names(
         "run_status": ("status",),
         "api": ("run",),
         "published_comparison": ("compare_ranks", "add_published"),
+        "leaderboard": ("leaderboard", "leaderboard_page"),
+        "submissions": ("read_submissions", "submit"),
         "models": ("Model", "Outcome", "Setting"),
         "pictures": ("plot_agreement", "plot_ranks"),
         "ranks": ("rank", "rank_table"),
@@ -57,17 +61,21 @@ __all__ = [
     "add_published",
     "agreement",
     "compare_ranks",
+    "leaderboard",
+    "leaderboard_page",
     "plot_agreement",
     "plot_ranks",
     "published",
     "published_runtimes",
     "rank",
     "rank_table",
+    "read_submissions",
     "report",
     "results",
     "run",
     "runtimes",
     "status",
+    "submit",
     "suite",
     "table",
     "task",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from shesha.benchmark._published import published
 from shesha.benchmark._run_data import Gathered, gather
+from shesha.benchmark.ranks import blank_single_places
 from shesha.benchmark.store import Store
 from shesha.benchmark.suites import Suite
 from shesha.benchmark.tables import agreement, stars, to_markdown
@@ -95,7 +96,8 @@ def _agreement(of: Gathered) -> list[str]:
 def _ranks(found: pd.DataFrame) -> str:
     return (
         "Each test counts once: AUPRC where groups are told apart, Spearman where predictions are followed "
-        "(disagreement for outputs), conformity for layers; ties share their mean rank.\n\n" + _plain(found)
+        "(disagreement for outputs), conformity for layers; ties share their mean rank.\n\n"
+        + _plain(blank_single_places(found))
     )
 
 

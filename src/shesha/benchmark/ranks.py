@@ -74,6 +74,19 @@ def rank(
     return pd.concat(ordered, ignore_index=True)[columns]
 
 
+def blank_single_places(ranks: pd.DataFrame) -> pd.DataFrame:
+    """Return ranks as they are shown: a measure that stands alone in its domain has no rank and no place.
+
+    Parameters
+    ----------
+    ranks : DataFrame
+        As `rank` returns it.
+    """
+    alone = ranks.groupby("domain")["measure"].transform("size") == 1
+    names = ("mean", "median", "position")
+    return ranks.assign(**{name: ranks[name].astype(object).where(~alone, "-") for name in names})
+
+
 def rank_table(
     results: pd.DataFrame,
     *,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shesha.benchmark._run_data import Gathered, gather
+from shesha.benchmark.ranks import blank_single_places
 from shesha.benchmark.suites import Suite
 from shesha.report import Explained, Item, Lines, Page, Section, Text
 from shesha.results.generic_page import as_table, what_was_run
@@ -64,7 +65,9 @@ def report_page(
         answer=(_answer(found.ranks),),
         numbers=()
         if found.ranks is None
-        else (as_table(_measure_first(found.ranks).rename(columns=_HEADS), "Mean ranks, 1 is best"),),
+        else (
+            as_table(_measure_first(blank_single_places(found.ranks)).rename(columns=_HEADS), "Mean ranks, 1 is best"),
+        ),
         doubts=(Text(_FEW), *(Item(f"Not run or not complete: {test.title}") for test in found.missing_tests)),
         sections=(
             *_tests(found),
@@ -87,6 +90,8 @@ def _answer(ranks: pd.DataFrame | None) -> str:
     if ranks is None:
         return "No test is complete yet."
     overall = ranks.groupby("measure")["mean"].mean().sort_values()
+    if len(overall) == 1:
+        return f"{overall.index[0]} was run alone: a single measure has no rank. Run others on the same models."
     best = ", ".join(f"{name} ({value:.2f})" for name, value in overall.head(3).items())
     chance = (len(overall) + 1) / 2
     return (

@@ -83,11 +83,11 @@ def _rows(store: Store, of: Suite) -> Iterator[dict[str, Any]]:
     chosen, keys = list_trials(store, of)
     depths, outputs, models = layer_counts(store), read_differences(store), store.models()
     failed = {key for key, one in models.items() if one.accuracy is None}
-    asked = [(trial, _differences(trial, keys, outputs, failed)) for trial in chosen]
+    asked = [(trial, trial_differences(trial, keys, outputs, failed)) for trial in chosen]
     for entry in store.entries():
         cells = store.cells(entry.name, entry.version)
         for trial, known in asked:
-            values = _values(trial, entry, cells, keys, depths)
+            values = trial_values(trial, entry, cells, keys, depths)
             if values is None or known is None:
                 continue
             cast = trial.cast(keys, count_layers(trial, keys, depths))
@@ -122,7 +122,7 @@ def find_cell(cells: Mapping[tuple[str, str], Cell], first: str, second: str, en
     return cells.get((first, second)) or (cells.get((second, first)) if entry.symmetric else None)
 
 
-def _values(
+def trial_values(
     trial: Trial,
     entry: Entry,
     cells: Mapping[tuple[str, str], Cell],
@@ -140,7 +140,7 @@ def _values(
     return values or None
 
 
-def _differences(
+def trial_differences(
     trial: Trial, keys: Keys, known: Known, failed: Collection[str]
 ) -> dict[str, dict[tuple[str, str], float]] | None:
     """Return the differences that a trial's test asks for, NaN where a model failed; None while some are to come."""

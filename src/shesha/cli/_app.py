@@ -17,7 +17,6 @@ from shesha.cli._examples import EXAMPLES
 from shesha.cli._option_names import name_options
 from shesha.cli._outputs import INTERRUPTED
 from shesha.cli.audit import audit_command
-from shesha.cli.bench import bench
 from shesha.cli.compare import compare_command
 from shesha.cli.consensus import consensus_command
 from shesha.cli.demo import demo_command
@@ -25,6 +24,7 @@ from shesha.cli.diff import diff_command
 from shesha.cli.doctor import doctor_command, version_line
 from shesha.cli.extract import extract_command
 from shesha.cli.layers import layers_command
+from shesha.cli.leaderboard import bench
 from shesha.cli.measures import measures_command
 from shesha.cli.monitor import monitor
 from shesha.cli.rank import rank_command

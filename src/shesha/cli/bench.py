@@ -97,7 +97,7 @@ def run_command(
             retry_failed=retry_failed,
             wait=not no_wait,
         )
-    far = status(store, _suite(suite))
+    far = status(store, named_suite(suite))
     failed, without = int(far["models failed"].sum()), int(far["without value"].sum())
     if failed or without:
         typer.echo(
@@ -106,9 +106,9 @@ def run_command(
     if found.empty:
         typer.echo("shesha: no test is complete", err=True)
     else:
-        typer.echo(_format_frame(rank(found)))
+        _show_ranks(rank(found))
         _tell_what_is_not_known(found)
-    _outputs.save_page(html, lambda about: report_page(store, of=_suite(suite), about=about), [])
+    _outputs.save_page(html, lambda about: report_page(store, of=named_suite(suite), about=about), [])
     if found.empty:
         raise typer.Exit(_NOTHING)
 
@@ -145,7 +145,7 @@ def status_command(store: StoreFile = _DEFAULT, suite: OwnSuite = None) -> None:
     from shesha.benchmark.run_status import describe_missing_rows, failures
 
     with Store(store, create=False) as opened:
-        far = status(opened, _suite(suite))
+        far = status(opened, named_suite(suite))
         failed = opened.query("SELECT description, reason FROM model WHERE accuracy IS NULL")
         without, fewer = failures(opened), describe_missing_rows(opened)
     known = far["comparisons"].notna()
@@ -206,7 +206,7 @@ def rank_command(
     if not published and len(beside := add_published(frame)) > len(frame):
         frame = beside
         typer.echo("shesha: published scores stand for the measures that were not run", err=True)
-    typer.echo(_format_frame(rank(frame, pooling=pooling)))
+    _show_ranks(rank(frame, pooling=pooling))
     if not published:
         _tell_what_is_not_known(own)
     _outputs.save_picture(plot, lambda: plot_ranks(frame, pooling=pooling).flat[0])
@@ -225,7 +225,7 @@ def export_command(
 
     _outputs.require_writable(output)
     _outputs.require_separate({"OUTPUT": output}, [store])
-    frame = every_comparison(store) if comparisons else results(store, _suite(suite))
+    frame = every_comparison(store) if comparisons else results(store, named_suite(suite))
     _outputs.write(output, frame.to_csv(index=False))
 
 
@@ -244,21 +244,34 @@ def report_command(
     _outputs.require_writable(output)
     _outputs.require_page(html)
     _outputs.require_separate({"OUTPUT": output, "--html": html}, [store])
-    _outputs.write(output, report(store, title=title, of=_suite(suite)))
-    _outputs.save_page(html, lambda about: report_page(store, title=title, of=_suite(suite), about=about), [])
+    _outputs.write(output, report(store, title=title, of=named_suite(suite)))
+    _outputs.save_page(html, lambda about: report_page(store, title=title, of=named_suite(suite), about=about), [])
+
+
+def _show_ranks(ranks: pd.DataFrame) -> None:
+    """Print ranks; a measure that stands alone has none."""
+    from shesha.benchmark.ranks import blank_single_places
+
+    shown = blank_single_places(ranks)
+    typer.echo(_format_frame(shown))
+    if (shown["position"] == "-").any():
+        typer.echo(
+            "shesha: a measure that stands alone has no place: run others on the same models (--measure ReSi)", err=True
+        )
 
 
 def _results(store: Path, from_paper: bool, suite: str | None) -> pd.DataFrame:
     from shesha.benchmark import published, results
 
-    frame = published() if from_paper else results(store, _suite(suite))
+    frame = published() if from_paper else results(store, named_suite(suite))
     if frame.empty:
         typer.echo("shesha: no test is complete", err=True)
         raise typer.Exit(_NOTHING)
     return frame
 
 
-def _suite(name: str | None) -> Suite | None:
+def named_suite(name: str | None) -> Suite | None:
+    """Return the suite of a name, or None without one."""
     from shesha.benchmark import suite
 
     return None if name is None else suite(name)

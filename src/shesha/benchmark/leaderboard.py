@@ -1,0 +1,300 @@
+"""A table of submissions: ranks with intervals, ties that are ties, raw beside calibrated, published rows marked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.benchmark._published import published
+from shesha.benchmark.ranks import CELL
+from shesha.benchmark.submissions import read_submissions, training_influences
+from shesha.benchmark.tables import base_name
+from shesha.benchmark.tests._registry import main_qualities, ranking_scores
+from shesha.inputs import validation as check
+from shesha.report import markdown_table
+from shesha.support.seeds import generator
+from shesha.support.types import Seed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_CALIBRATED = "calibrated "
+PUBLISHED = " (published)"
+"""What follows the name of a measure whose scores are those of the paper."""
+_LEVEL = 0.05
+_WHOLE_RANKS = 0.83
+"""Least standard deviation of a difference of two ranks, which are whole numbers: that few tasks agree is no sign that
+the next one will. Of two measures alone, one is ahead from seven tasks that agree on."""
+Cube = NDArray[np.float64]
+
+
+def leaderboard(
+    folder: str | Path, *, suite: str | None = None, n_resamples: int = 2000, seed: Seed = 0
+) -> pd.DataFrame:
+    """Rank the measures of submissions, with places that other trainings and tasks could give them.
+
+    Parameters
+    ----------
+    folder : path
+        What `submit` wrote to.
+    suite : str, optional
+        Only submissions of this suite; needed where there are several.
+    n_resamples : int
+        Resamples of the trainings and of the tasks.
+    seed : int, Generator or None
+        For the resamples.
+
+    Returns
+    -------
+    DataFrame
+        domain, measure (published ones are marked), score and calibrated (mean scores over the tasks; NaN without a
+        calibrated submission), mean_rank, place_low and place_high (places with equal ends tie; NaN for a
+        measure that is alone), n_tasks, source ('own' or 'published'). The best mean rank first.
+
+    Notes
+    -----
+    A measure is ahead of another if the difference of their mean ranks exceeds its 95 % interval: the spread over
+    resamples times a quantile of Student's t for the number of tasks (with one task, of trainings). Trainings are
+    resampled by the jackknife's first order, tasks (networks on data sets) with replacement. Published scores have no
+    trainings of their own, so only their tasks are resampled.
+    """
+    import pandas as pd
+
+    check.count(n_resamples, "n_resamples", minimum=100)
+    frame = _counting_scores(folder, suite)
+    boards = [
+        _board(str(domain), rows, n_resamples, generator(seed)) for domain, rows in frame.groupby("domain", sort=True)
+    ]
+    return pd.concat(boards, ignore_index=True)
+
+
+def leaderboard_page(folder: str | Path, *, suite: str | None = None, seed: Seed = 0) -> str:
+    """Return the table as Markdown, with what the places rest on.
+
+    Parameters
+    ----------
+    folder, suite, seed
+        As for `leaderboard`.
+    """
+    board, scores = leaderboard(folder, suite=suite, seed=seed), _counting_scores(folder, suite)
+    lines = [f"# Leaderboard: suite {scores['suite'].iloc[0]}", "", _HEAD, ""]
+    for domain, rows in board.groupby("domain", sort=False):
+        lines += [f"## {str(domain).capitalize()}", "", _basis(rows, scores[scores["domain"] == domain]), ""]
+        head = ["measure", "place", "mean rank", "score", "calibrated"]
+        cells = [
+            [
+                one["measure"].replace("_", r"\_"),
+                _places(one),
+                *(_number(one[key]) for key in ("mean_rank", "score", "calibrated")),
+            ]
+            for one in rows.to_dict("records")
+        ]
+        lines += [markdown_table(head, cells, numbers=3), ""]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+_HEAD = (
+    "One line per measure. *Place* is the range that other trainings and tasks could give (95 %). Measures whose "
+    "ranges overlap tie. *Score* is the mean over tasks and tests (AUPRC or rank correlation, 1 is best), and "
+    "*calibrated* that of the calibrated measure. Rows marked (published) are the paper's scores of its own trainings. "
+    "A dash: no place, since the measure stands alone or lacks a test that most have."
+)
+
+
+def _basis(rows: pd.DataFrame, scores: pd.DataFrame) -> str:
+    """Say which tasks and tests the places rest on."""
+    used = _complete(scores)[0]
+    tasks = sorted({f"{a} on {b}" for a, b in zip(used["architecture"], used["dataset"], strict=True)})
+    tests = ", ".join(sorted(set(used["test"])))
+    said = f"{len(tasks)} {'task' if len(tasks) == 1 else 'tasks'} ({', '.join(tasks)}); tests: {tests}."
+    if len(tasks) == 1:
+        said += " With one task, places know of other trainings and nothing of other tasks."
+    if len(rows) == 1:
+        said += " A measure that stands alone has no place: submit others of the same suite."
+    return said
+
+
+def _places(one: Mapping[Any, Any]) -> str:
+    low, high = one["place_low"], one["place_high"]
+    if low != low:
+        return "-"
+    return f"{low:.0f}" if low == high else f"{low:.0f} to {high:.0f}"
+
+
+def _number(value: float) -> str:
+    return "" if value != value else f"{value:.2f}"
+
+
+def _counting_scores(folder: str | Path, suite: str | None) -> pd.DataFrame:
+    """Return the scores of one suite that count in ranks: each test by one of its scores."""
+    frame = _one_suite(read_submissions(folder), suite)
+    frame = frame[frame["test"].isin(list(ranking_scores()))]
+    frame = frame[frame["quality"] == frame["test"].map(main_qualities())]
+    if frame.empty:
+        raise ValueError("folder must hold submissions with scores that count in ranks, got none")
+    return frame
+
+
+def _one_suite(frame: pd.DataFrame, suite: str | None) -> pd.DataFrame:
+    known = sorted(set(frame["suite"]))
+    if suite is None and len(known) > 1:
+        raise ValueError(f"suite must be one of {', '.join(known)}, got none")
+    if suite is not None:
+        check.choice(suite, known, "suite")
+        return frame[frame["suite"] == suite]
+    return frame
+
+
+def _board(domain: str, rows: pd.DataFrame, n_resamples: int, rng: np.random.Generator) -> pd.DataFrame:
+    import pandas as pd
+
+    calibrated = rows[rows["measure"].str.startswith(_CALIBRATED)]
+    beside = {
+        str(name).removeprefix(_CALIBRATED): float(part["value"].mean()) for name, part in calibrated.groupby("measure")
+    }
+    complete, partial = _complete(_add_published(rows))
+    cells, measures, values = _table(complete)
+    ranks = _mean_ranks(values[None], np.arange(len(cells))[None])[0]
+    n_tasks = len({cell[1:3] for cell in cells})
+    low = high = np.full(len(measures), np.nan)
+    if len(measures) > 1:
+        drawn = _resampled_ranks(complete, cells, measures, values, n_resamples, rng)
+        low, high = _place_ranges(ranks, drawn, n_tasks, max(map(len, complete["left"])))
+    found = pd.DataFrame(
+        {
+            "domain": domain,
+            "measure": measures,
+            "score": np.nanmean(values, axis=0),
+            "calibrated": [beside.get(name, np.nan) for name in measures],
+            "mean_rank": ranks,
+            "place_low": low,
+            "place_high": high,
+            "n_tasks": n_tasks,
+            "source": ["published" if name.endswith(PUBLISHED) else "own" for name in measures],
+        }
+    )
+    left_out = pd.DataFrame(
+        {
+            "domain": domain,
+            "measure": partial,
+            "score": np.nan,
+            "calibrated": np.nan,
+            "mean_rank": np.nan,
+            "place_low": np.nan,
+            "place_high": np.nan,
+            "n_tasks": 0,
+            "source": "own",
+        }
+    )
+    ordered = found.sort_values(["mean_rank", "measure"], ignore_index=True)
+    return pd.concat([ordered, left_out], ignore_index=True) if partial else ordered
+
+
+def _complete(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Return the scores in cells that most measures have, of measures that have all of these, and the other names.
+
+    A measure that was not run on a task is not the worst there, and must not be ranked on the easy tasks alone.
+    """
+    import pandas as pd
+
+    keys = pd.MultiIndex.from_frame(rows[list(CELL)])
+    n_measures = rows["measure"].nunique()
+    counted = keys.value_counts()
+    shared = keys.isin(counted.index[2 * counted.to_numpy() >= n_measures])
+    kept = rows[shared]
+    counts = kept.groupby("measure").size().reindex(rows["measure"].unique(), fill_value=0)
+    partial = sorted(str(name) for name in counts.index[counts < counts.max()])
+    return kept[~kept["measure"].isin(partial)], [name for name in partial if not name.endswith(PUBLISHED)]
+
+
+def _add_published(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the published scores of measures that nobody submitted, for the same networks and tests, and mark them."""
+    import pandas as pd
+
+    paper = published()
+    wanted = set(rows[list(CELL)].itertuples(index=False, name=None))
+    there = {base_name(name) for name in rows["measure"]}
+    places = paper[list(CELL)].itertuples(index=False, name=None)
+    kept = pd.Series([place in wanted for place in places], index=paper.index) & ~paper["measure"].isin(there)
+    if not kept.any():
+        return rows
+    chosen = paper[kept]
+    marked = chosen.assign(measure=[f"{name}{PUBLISHED}" for name in chosen["measure"]], left=[""] * len(chosen))
+    return pd.concat([rows, marked[[*CELL, "measure", "value", "left"]]], ignore_index=True)
+
+
+def _table(rows: pd.DataFrame) -> tuple[list[tuple[Any, ...]], list[str], Cube]:
+    """Return the cells, the measures, and the scores of shape (n_cells, n_measures)."""
+    found = rows.pivot(index=list(CELL), columns="measure", values="value")
+    return list(found.index), [str(name) for name in found.columns], found.to_numpy(dtype=np.float64)
+
+
+def _resampled_ranks(
+    rows: pd.DataFrame,
+    cells: Sequence[tuple[Any, ...]],
+    measures: Sequence[str],
+    values: Cube,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> Cube:
+    """Mean ranks on resamples of trainings and tasks, of shape (n_resamples, n_measures)."""
+    moved: Cube = np.repeat(values[None], n_resamples, axis=0)
+    place = {cell: at for at, cell in enumerate(cells)}
+    columns = {name: at for at, name in enumerate(measures)}
+    draws: dict[tuple[int, int], NDArray[np.float64]] = {}
+    for one in rows.itertuples(index=False):
+        at = place[tuple(getattr(one, name) for name in CELL)]
+        influence = training_influences(float(one.value), one.left)  # type: ignore[arg-type]
+        if len(influence):
+            # All measures of a cell meet the same trainings.
+            key = at, len(influence)
+            if key not in draws:
+                drawn = rng.multinomial(key[1], np.full(key[1], 1 / key[1]), n_resamples)
+                draws[key] = np.asarray(drawn - 1, dtype=np.float64)
+            column = columns[str(one.measure)]
+            moved[:, at, column] += draws[key] @ influence / key[1]
+    return _mean_ranks(moved, _resampled_cells(cells, n_resamples, rng))
+
+
+def _resampled_cells(cells: Sequence[tuple[Any, ...]], n_resamples: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Draw whole tasks, all their cells together, padded to one length with cells drawn before."""
+    tasks: dict[tuple[Any, ...], list[int]] = {}
+    for at, cell in enumerate(cells):
+        tasks.setdefault(cell[1:3], []).append(at)
+    groups = list(tasks.values())
+    length = len(groups) * max(map(len, groups))
+    drawn = np.empty((n_resamples, length), dtype=np.intp)
+    for line in drawn:
+        chosen = [at for one in rng.integers(len(groups), size=len(groups)) for at in groups[one]]
+        line[:] = np.resize(np.array(chosen, dtype=np.intp), length)
+    return drawn
+
+
+def _mean_ranks(values: Cube, cells: NDArray[np.intp]) -> Cube:
+    """Mean rank of each measure over some cells of each draw; 1 is best, equal scores share, none is last."""
+    from scipy.stats import rankdata
+
+    known = np.where(np.isfinite(values), np.round(values, 10), -np.inf)
+    ranks = rankdata(-known, axis=2)
+    found: Cube = np.stack([one[chosen].mean(axis=0) for one, chosen in zip(ranks, cells, strict=True)])
+    return found
+
+
+def _place_ranges(ranks: Cube, drawn: Cube, n_tasks: int, n_trainings: int) -> tuple[Cube, Cube]:
+    """One more than the measures that are surely ahead, and all less those that are surely behind."""
+    from scipy.stats import t
+
+    n_units = n_tasks if n_tasks > 1 else max(2, n_trainings)
+    lead = ranks[None, :] - ranks[:, None]
+    spread = (drawn[:, None, :] - drawn[:, :, None]).std(axis=0) * np.sqrt(n_units / (n_units - 1))
+    if n_tasks > 1:
+        spread = np.maximum(spread, _WHOLE_RANKS / np.sqrt(n_tasks))
+        # The usual correction for continuity.
+        lead = np.sign(lead) * np.maximum(np.abs(lead) - 1 / n_tasks, 0.0)
+    # Of measure i, entry j: whether j has the better mean rank beyond what resamples do to it.
+    ahead = lead < -np.maximum(t.ppf(1 - _LEVEL / 2, n_units - 1) * spread, 1e-9)
+    return 1.0 + ahead.sum(axis=1), len(ranks) - ahead.sum(axis=0).astype(np.float64)

@@ -1,0 +1,211 @@
+"""Results of one measure in one suite as a file: scores, the code behind them, versions and seeds."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+from collections.abc import Collection, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha._version import __version__
+from shesha.benchmark.output_difference_store import read_differences
+from shesha.benchmark.plan import Trial
+from shesha.benchmark.store import Entry, Store
+from shesha.benchmark.store_results import (
+    Depths,
+    count_layers,
+    find_suite,
+    layer_counts,
+    list_trials,
+    open_store,
+    trial_differences,
+    trial_values,
+)
+from shesha.benchmark.suites import Suite
+from shesha.benchmark.tests import Cast
+from shesha.inputs import validation as check
+from shesha.results.base import standard
+from shesha.support.atomic_files import write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT = 1
+_FEWEST = 3
+"""Trainings of a group that leaving one out leaves a score of."""
+_PLACE = ("domain", "dataset", "architecture", "pooling")
+
+
+def submit(
+    store: str | Path | Store,
+    folder: str | Path,
+    *,
+    measures: Collection[str] = (),
+    of: Suite | None = None,
+) -> list[Path]:
+    """Write one JSON file per measure of a store: its scores, code hash, versions and seeds.
+
+    Every score stands with those that leaving out one training after the other gives, which say how much it depends on
+    the trainings.
+
+    Parameters
+    ----------
+    store : path or Store
+        What `run` wrote.
+    folder : path
+        Files go to a folder of the suite's name below it; what is there of the same measure is replaced.
+    measures : collection of str
+        Only these; default: all that have a score.
+    of : Suite, optional
+        The suite that was run, where it is one of your own.
+
+    Returns
+    -------
+    list of Path
+
+    Raises
+    ------
+    ValueError
+        If the store lacks one of the measures, or holds no complete test.
+    """
+    with open_store(store) as found:
+        planned = find_suite(found, of)
+        known = {entry.name: entry for entry in found.entries()}
+        if unknown := sorted(set(measures) - set(known)):
+            raise ValueError(f"measures must be among those of the store, got {check.join_items(unknown)}")
+        chosen = [entry for name, entry in known.items() if not measures or name in measures]
+        submissions = [one for entry in chosen if (one := _submission(found, planned, entry))["scores"]]
+    if not submissions:
+        raise ValueError("store must hold a test that is complete, got none")
+    place = Path(folder) / _file_name(planned.name)
+    place.mkdir(parents=True, exist_ok=True)
+    written = []
+    for one in submissions:
+        path = place / f"{_file_name(one['measure'])}.json"
+        write_text(path, json.dumps(standard(one), indent=1, allow_nan=False) + "\n")
+        written.append(path)
+    return written
+
+
+def read_submissions(folder: str | Path) -> pd.DataFrame:
+    """Return the scores of all submissions in a folder and below.
+
+    Parameters
+    ----------
+    folder : path
+        What `submit` wrote to.
+
+    Returns
+    -------
+    DataFrame
+        suite, the columns of `results` up to value, code, closer, and without_training: the scores that leaving out
+        each training gives.
+    """
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    for path in sorted(Path(folder).rglob("*.json")):
+        rows += _rows(path)
+    if not rows:
+        raise ValueError(f"folder must hold submissions (shesha bench submit), got none in {folder}")
+    return pd.DataFrame(rows)
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        one = json.loads(path.read_text(encoding="utf-8"))
+        told = {name: one[name] for name in ("suite", "measure", "code", "closer")}
+        if one["format"] != FORMAT:
+            raise ValueError(f"format {one['format']}")
+        for score in one["scores"]:
+            value = float("nan") if score["value"] is None else float(score["value"])
+            left = tuple(float("nan") if v is None else float(v) for v in score["without_training"])
+            yield {**told, **{n: score[n] for n in (*_PLACE, "test", "quality")}, "value": value, "left": left}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"{path} must be a submission of format {FORMAT}, got another file: {error}") from error
+
+
+def _file_name(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")
+
+
+def _submission(store: Store, of: Suite, entry: Entry) -> dict[str, Any]:
+    trials, keys = list_trials(store, of)
+    depths, outputs = layer_counts(store), read_differences(store)
+    failed = {key for key, one in store.models().items() if one.accuracy is None}
+    cells = store.cells(entry.name, entry.version)
+    scores: list[dict[str, Any]] = []
+    seeds: dict[str, list[int]] = {}
+    for trial in trials:
+        values = trial_values(trial, entry, cells, keys, depths)
+        differences = trial_differences(trial, keys, outputs, failed)
+        if values is None or differences is None:
+            continue
+        found = _scores(trial, entry, values, differences, keys, depths)
+        scores += found
+        if found:
+            name = f"{trial.task} ({trial.test})"
+            seeds[name] = sorted({model.seed for model in trial.models})
+    return {
+        "format": FORMAT,
+        "measure": entry.name,
+        "suite": of.name,
+        "code": entry.version,
+        "closer": entry.closer,
+        "versions": _versions(store),
+        "seeds": seeds,
+        "scores": scores,
+    }
+
+
+def _versions(store: Store) -> dict[str, str]:
+    """Versions that decide numbers; of the library that of the run."""
+    libraries = {name: version(name) for name in ("numpy", "scipy")}
+    return {"shesha": store.about().get("shesha", __version__), "python": platform.python_version(), **libraries}
+
+
+def _scores(
+    trial: Trial, entry: Entry, values: Any, differences: Any, keys: Any, depths: Depths
+) -> list[dict[str, Any]]:
+    cast = trial.cast(keys, count_layers(trial, keys, depths))
+    place = {
+        **{name: getattr(trial.task, name) for name in ("domain", "dataset", "architecture")},
+        "pooling": trial.pooling,
+    }
+    reduced = [trial.of.score(entry, values, one, differences) for one in _without_each(cast)]
+    return [
+        {
+            **place,
+            **{name: getattr(row, name) for name in ("test", "quality", "value", "n", "dropped", "reason")},
+            "without_training": [rows[k].value for rows in reduced],
+        }
+        for k, row in enumerate(trial.of.score(entry, values, cast, differences))
+    ]
+
+
+def _without_each(cast: Cast) -> Iterator[Cast]:
+    """Yield the models without the first training of each group, without the second, and so on."""
+    sizes = [len(models) for models in cast.groups.values()]
+    if min(sizes, default=0) < _FEWEST:
+        return
+    for left_out in range(max(sizes)):
+        yield Cast(
+            {
+                group: tuple(one for at, one in enumerate(models) if at != left_out)
+                for group, models in cast.groups.items()
+            }
+        )
+
+
+def training_influences(value: float, left: Collection[float]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """How far each training moves a score, by the jackknife; empty where it cannot be said."""
+    without = np.array([float(one) for one in left], dtype=np.float64)
+    if not len(without) or not np.isfinite(without).all() or not np.isfinite(value):
+        return np.empty(0)
+    found: np.ndarray[Any, np.dtype[np.float64]] = (len(without) - 1) * (without.mean() - without)
+    return found

@@ -1,0 +1,47 @@
+"""`shesha bench submit` and `shesha bench leaderboard`: results to share, and the table of all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shesha.cli import _outputs
+from shesha.cli.bench import OwnSuite, StoreFile, named_suite
+from shesha.cli.bench import bench as bench
+
+_DEFAULT = Path("resi.sqlite")
+
+
+@bench.command("submit")
+def submit_command(
+    folder: Annotated[Path, typer.Argument(help="Folder to write to; files go to a folder of the suite's name.")],
+    store: StoreFile = _DEFAULT,
+    measure: Annotated[
+        list[str] | None, typer.Option(help="Only this measure of the store (may be repeated); default: all.")
+    ] = None,
+    suite: OwnSuite = None,
+) -> None:
+    """Write one JSON file per measure: its scores, the hash of its code, versions and seeds."""
+    from shesha.benchmark import submit
+
+    written = submit(store, folder, measures=measure or (), of=named_suite(suite))
+    typer.echo(f"{len(written)} files in {written[0].parent}")
+
+
+@bench.command("leaderboard")
+def leaderboard_command(
+    folder: Annotated[Path, typer.Argument(help="Folder of submissions.")],
+    output: Annotated[Path, typer.Option("--out", help="The Markdown file to write; - for standard output.")] = Path(
+        "-"
+    ),
+    only: Annotated[
+        str | None, typer.Option("--only", help="Only submissions of this suite, where there are several.")
+    ] = None,
+) -> None:
+    """Show the table of submissions: places with their range, ties, raw beside calibrated, published rows marked."""
+    from shesha.benchmark import leaderboard_page
+
+    _outputs.require_writable(output)
+    _outputs.write(output, leaderboard_page(folder, suite=only))

@@ -1,0 +1,145 @@
+"""The table of submissions: places follow resampled trainings and tasks, ties are ties, nobody stands alone at 1."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shesha.benchmark import leaderboard, leaderboard_page, read_submissions
+from shesha.benchmark.submissions import training_influences
+
+TASKS = tuple(f"net {k}" for k in range(8))
+
+
+def write(folder, measure, values, left=None, *, suite="small", tests=("label_randomization",), tasks=TASKS, **changes):
+    """A submission with one score per task, and what leaving out each of 5 trainings gives."""
+    scores = [
+        {
+            **{"domain": "graph", "dataset": "Toy", "architecture": task, "pooling": "", "test": test},
+            **{"quality": "auprc", "value": value, "without_training": [value] * 5 if left is None else left[k]},
+        }
+        for test in tests
+        for k, (task, value) in enumerate(zip(tasks, values, strict=True))
+    ]
+    told = {"format": 1, "measure": measure, "suite": suite, "code": "abc", "closer": "higher", "scores": scores}
+    place = folder / suite
+    place.mkdir(exist_ok=True, parents=True)
+    (place / f"{measure}.json").write_text(json.dumps(told | changes))
+
+
+def test_a_clear_winner_has_the_first_place_and_equals_tie(tmp_path):
+    rng = np.random.default_rng(0)
+    write(tmp_path, "best", 0.9 + 0.01 * rng.random(8))
+    for name in ("one", "two"):
+        write(tmp_path, name, 0.5 + 0.1 * rng.random(8))
+    board = leaderboard(tmp_path).set_index("measure")
+    assert board.loc["best", ["place_low", "place_high"]].tolist() == [1, 1]
+    assert board.loc["one", ["place_low", "place_high"]].tolist() == [2, 3]
+    assert board.loc["two", ["place_low", "place_high"]].tolist() == [2, 3]
+    assert "| best | 1 |" in leaderboard_page(tmp_path)
+    assert "| one | 2 to 3 |" in leaderboard_page(tmp_path)
+
+
+def test_equal_scores_share_their_place_whatever_is_drawn(tmp_path):
+    for name in ("one", "two", "three"):
+        write(tmp_path, name, np.linspace(0.2, 0.9, 8))
+    board = leaderboard(tmp_path)
+    assert set(board["mean_rank"]) == {2.0}
+    assert set(board["place_low"]) == {1}
+    assert set(board["place_high"]) == {3}
+
+
+def test_trainings_alone_can_make_a_tie(tmp_path):
+    """One task: whoever depends on which training was drawn is not ahead."""
+    steady, shaky = [[0.6] * 5], [[0.75, 0.45, 0.75, 0.45, 0.35]]
+    write(tmp_path, "steady", [0.6], steady, tasks=("net",))
+    write(tmp_path, "shaky", [0.62], shaky, tasks=("net",))
+    board = leaderboard(tmp_path).set_index("measure")
+    assert board.loc["shaky", ["place_low", "place_high"]].tolist() == [1, 2]
+    assert "nothing of other tasks" in leaderboard_page(tmp_path)
+    write(tmp_path, "shaky", [0.62], [[0.62] * 5], tasks=("net",))
+    assert leaderboard(tmp_path)["place_high"].tolist() == [1, 2]
+
+
+def test_influences_of_a_mean_are_deviations_from_it():
+    values = np.array([0.1, 0.5, 0.9, 0.3])
+    without = [np.delete(values, k).mean() for k in range(4)]
+    np.testing.assert_allclose(training_influences(values.mean(), without), values - values.mean())
+    assert len(training_influences(0.5, [])) == 0
+    assert len(training_influences(0.5, [0.1, float("nan")])) == 0
+
+
+def test_a_measure_alone_has_no_place(tmp_path):
+    write(tmp_path, "mine", [0.5] * 8)
+    board = leaderboard(tmp_path)
+    assert np.isnan(board["place_low"]).all()
+    page = leaderboard_page(tmp_path)
+    assert "| mine | - |" in page
+    assert "stands alone" in page
+    assert "1 of 1" not in page
+
+
+def test_a_measure_that_lacks_tasks_is_listed_and_not_ranked(tmp_path):
+    for name in ("one", "two"):
+        write(tmp_path, name, np.linspace(0.2, 0.9, 8))
+    write(tmp_path, "easy", [0.99], tasks=TASKS[:1])
+    board = leaderboard(tmp_path).set_index("measure")
+    assert np.isnan(board.loc["easy", "place_low"])
+    assert board.loc["one", "place_high"] == 2
+
+
+def test_raw_stands_beside_calibrated(tmp_path):
+    write(tmp_path, "CKA", [0.5] * 8)
+    write(tmp_path, "calibrated CKA", [0.7] * 8)
+    board = leaderboard(tmp_path).set_index("measure")
+    assert (board.loc["CKA", "score"], board.loc["CKA", "calibrated"]) == (0.5, pytest.approx(0.7))
+
+
+def test_published_rows_are_marked(tmp_path):
+    write(tmp_path, "mine", [0.5], tasks=("GCN",))
+    path = tmp_path / "small" / "mine.json"
+    path.write_text(path.read_text().replace('"Toy"', '"Cora"'))
+    board = leaderboard(tmp_path).set_index("measure")
+    assert board.loc["CKA (published)", "source"] == "published"
+    assert len(board) == 25
+    assert board.loc["mine", "place_high"] <= 25
+
+
+def test_equal_measures_are_rarely_told_apart(tmp_path):
+    """Two measures of the same kind over 8 tasks: one is called ahead in few of 60 tables."""
+    apart = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        for name in ("one", "two"):
+            write(tmp_path, name, rng.random(8))
+        apart += leaderboard(tmp_path, n_resamples=300)["place_high"].min() == 1
+    assert apart <= 8
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("{}", "must be a submission of format 1"), ("[1]", "must be a submission"), ("no json", "must be a submission")],
+)
+def test_other_files_are_refused_by_name(tmp_path, content, message):
+    (tmp_path / "other.json").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        read_submissions(tmp_path)
+
+
+def test_empty_folders_and_several_suites_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="folder must hold submissions"):
+        leaderboard(tmp_path)
+    for suite in ("small", "paper"):
+        write(tmp_path, "one", [0.5] * 8, suite=suite)
+    with pytest.raises(ValueError, match="suite must be one of paper, small"):
+        leaderboard(tmp_path)
+    assert len(leaderboard(tmp_path, suite="paper")) == 1
+
+
+def test_the_page_is_that_of_the_files_beside_it():
+    """`shesha bench leaderboard docs/benchmark/leaderboard --out docs/benchmark/leaderboard.md` writes it."""
+    place = Path(__file__).parents[3] / "docs" / "benchmark"
+    assert (place / "leaderboard.md").read_text(encoding="utf-8") == leaderboard_page(place / "leaderboard")
