@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from shesha.benchmark._report import report
     from shesha.benchmark.api import run
     from shesha.benchmark.data_sources import MissingDataError
-    from shesha.benchmark.leaderboard import leaderboard, leaderboard_page
+    from shesha.benchmark.leaderboard_table import leaderboard, leaderboard_page
     from shesha.benchmark.models import Model, Outcome, Setting
     from shesha.benchmark.pictures import plot_agreement, plot_ranks
     from shesha.benchmark.published_comparison import add_published, compare_ranks
@@ -35,7 +35,7 @@ __getattr__, __dir__ = lazy_names(
         "run_status": ("status",),
         "api": ("run",),
         "published_comparison": ("compare_ranks", "add_published"),
-        "leaderboard": ("leaderboard", "leaderboard_page"),
+        "leaderboard_table": ("leaderboard", "leaderboard_page"),
         "submissions": ("read_submissions", "submit"),
         "models": ("Model", "Outcome", "Setting"),
         "pictures": ("plot_agreement", "plot_ranks"),
