@@ -4,6 +4,7 @@ from shesha.neuro.associations import association
 from shesha.neuro.behaviour import behaviour_coupling
 from shesha.neuro.brain_regions import allen_areas, brain_division, brain_region
 from shesha.neuro.centroid_drift import centroid_drift, permutation_null, tertiles
+from shesha.neuro.crossnobis_pairs import CrossnobisPairs, crossnobis_test
 from shesha.neuro.crossvalidated_distances import crossnobis, discriminability
 from shesha.neuro.noise_ceiling import noise_ceiling
 from shesha.neuro.over_time import over_time
@@ -18,6 +19,7 @@ from shesha.neuro.trial_split import trial_split
 from shesha.neuro.whitened_cosine import wuc
 
 __all__ = [
+    "CrossnobisPairs",
     "Session",
     "allen_areas",
     "association",
@@ -27,6 +29,7 @@ __all__ = [
     "centroid_drift",
     "check_tracked",
     "crossnobis",
+    "crossnobis_test",
     "discriminability",
     "from_rsatoolbox",
     "noise_ceiling",

@@ -133,7 +133,7 @@ def crossnobis(
     """
     trials = Trials.build(X, conditions, min_trials=1)
     with single_threaded_blas():
-        found = Crossed.build(trials, _runs(X, trials, runs), noise).distances(trials.codes)
+        found = Crossed.build(trials, run_codes(X, trials, runs), noise).distances(trials.codes)
     missing = np.flatnonzero(np.isnan(found).any(axis=1))
     if len(missing):
         n_pairs = int(np.isnan(found[np.triu_indices(len(found), k=1)]).sum())
@@ -185,7 +185,7 @@ def discriminability(
     (0.62, True)
     """
     trials = Trials.build(X, conditions, min_trials=1)
-    crossed = Crossed.build(trials, _runs(X, trials, runs), noise)
+    crossed = Crossed.build(trials, run_codes(X, trials, runs), noise)
     orders = Orders.build(
         trials.n_trials, n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
     )
@@ -230,7 +230,8 @@ def _asymmetry(matrix: Matrix) -> float:
     return gap / largest if largest > 0 else 0.0
 
 
-def _runs(X: Any, trials: Trials, runs: Conditions | None) -> Labels | None:
+def run_codes(X: Any, trials: Trials, runs: Conditions | None) -> Labels | None:
+    """Number the run of each trial; None where every trial is one."""
     if runs is None:
         return None
     return condition_codes(X if trials.source is None else trials.source, runs, trials.n_trials)[0]

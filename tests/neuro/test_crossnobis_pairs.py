@@ -1,0 +1,76 @@
+"""Tests of pairs of conditions: level for unrelated pairs beside others that differ, power, and all exchanges."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import shesha
+from shesha.neuro import crossnobis, crossnobis_test
+from shesha.neuro import crossnobis_pairs as module
+
+
+def recording(seed, difference=3.0):
+    """Three conditions in four runs with offsets; the third differs. Noise is correlated and heavy-tailed."""
+    rng = np.random.default_rng([77, seed])
+    shown, runs = rng.integers(0, 3, 36), np.repeat(np.arange(4), 9)
+    mixed = rng.standard_normal((8, 8))
+    X = rng.standard_t(4, (36, 8)) @ mixed + np.array([0, 0, difference])[shown, None] * mixed[0]
+    return X + rng.standard_normal((4, 8))[runs], shown, runs
+
+
+def test_equal_conditions_keep_the_level_beside_one_that_differs():
+    found = [crossnobis_test(*recording(seed), n_permutations=39, seed=seed + 1000).p_values for seed in range(200)]
+    rejected = (np.array(found) <= 0.05).sum(axis=0)
+    # 5 % of 200 is 10; the other two pairs differ.
+    assert 2 <= rejected[0] <= 20
+    assert rejected[1:].min() > 100
+
+
+def test_distances_are_those_of_crossnobis():
+    X, shown, runs = recording(3)
+    found = crossnobis_test(X, shown, runs, n_permutations=19)
+    expected = crossnobis(X, shown, runs)[np.triu_indices(3, k=1)]
+    assert found.distances == pytest.approx(expected)
+    assert list(zip(found.first, found.second, strict=True)) == list(combinations(("0", "1", "2"), 2))
+
+
+def test_p_values_are_those_of_all_exchanges():
+    """Four trials in each of two runs: 36 exchanges in all, counted one by one."""
+    rng = np.random.default_rng(1)
+    shown, runs = np.tile([0, 0, 1, 1], 2), np.repeat([0, 1], 4)
+    X = rng.standard_normal((8, 3)) + np.where(shown, 0.8, 0.0)[:, None]
+    observed = crossnobis(X, shown, runs, noise=None)[0, 1]
+    every = []
+    for first in combinations(range(4), 2):
+        for second in combinations(range(4, 8), 2):
+            labels = np.zeros(8, dtype=int)
+            labels[list(first + second)] = 1
+            every.append(crossnobis(X, labels, runs, noise=None)[0, 1])
+    exact = np.mean(np.array(every) >= observed * (1 - 1e-12))
+    found = crossnobis_test(X, shown, runs, noise=None, n_permutations=4000).p_values[0]
+    assert found == pytest.approx(exact, abs=0.03)
+
+
+def test_exchanges_stay_within_runs_and_the_pair():
+    codes, runs = np.random.default_rng(0).integers(0, 3, 60), np.repeat(np.arange(5), 12)
+    own = np.flatnonzero(codes < 2)
+    for labels in module._exchanges(codes, runs, own, 20, np.random.default_rng(1)):
+        assert (labels[codes == 2] == 2).all()
+        for run in range(5):
+            assert sorted(labels[runs == run]) == sorted(codes[runs == run])
+
+
+def test_pairs_without_a_distance_have_no_p_value(tmp_path):
+    X, shown, runs = recording(5)
+    found = crossnobis_test(X, np.where((shown == 2) & (runs > 0), 1, shown), runs, n_permutations=19)
+    assert np.isnan(found.p_values[1]) and found.p_values[0] == found.p_values[0]
+    assert "of 3 pairs of conditions differ (Holm, 5 %)" in str(found)
+    assert shesha.load(found.save(tmp_path / "pairs.json")) == found
+
+
+def test_too_few_permutations_are_refused():
+    with pytest.raises(ValueError, match=r"n_permutations must be at least 19, or no p-value reaches 0\.05, got 9"):
+        crossnobis_test(*recording(0), n_permutations=9)
