@@ -257,6 +257,7 @@ COMMON: Made = {
     "test": lambda good: "augmentation",
     "frame": lambda good: pd.DataFrame({"a": [1.0, 2.0]}),
     "store": lambda good: good.file("none.sqlite"),
+    "folder": lambda good: good.file("none"),
     "domain": lambda good: "graph",
     "dataset": lambda good: "Cora",
     "architecture": lambda good: "GCN",

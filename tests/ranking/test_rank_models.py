@@ -162,6 +162,17 @@ def test_rows_are_matched_by_their_names():
     assert found["near"].value == pytest.approx(rank_models(SUBJECTS, MODELS, **FEW)["near"].value)
 
 
+def test_intervals_stay_within_the_bounds_of_the_measure():
+    found = rank_models(SUBJECTS, MODELS, "MagDiff", **FEW)
+    assert all(one.low >= 0 for one in found)
+
+
+def test_measures_that_ignore_which_row_is_which_have_no_chance():
+    found = rank_models(SUBJECTS, {"near": MODELS["near"], "middle": MODELS["middle"]}, "MMD", **FEW)
+    assert all(np.isnan(one.p_value) for one in found)
+    assert "does not look at which row is which" in str(found).replace("\n  ", " ")
+
+
 def test_one_subject_says_what_its_intervals_do_not_know():
     found = rank_models(SUBJECTS[0], MODELS, **FEW)
     assert not found.has_ceiling

@@ -30,6 +30,7 @@ from shesha.benchmark.suites import Suite
 from shesha.benchmark.tests import Cast
 from shesha.inputs import validation as check
 from shesha.results.base import standard
+from shesha.support import argument_types as kinds
 from shesha.support.atomic_files import write_text
 
 if TYPE_CHECKING:
@@ -73,16 +74,17 @@ def submit(
     ValueError
         If the store lacks one of the measures, or holds no complete test.
     """
+    target = kinds.path(folder, "folder")
     with open_store(store) as found:
         planned = find_suite(found, of)
         known = {entry.name: entry for entry in found.entries()}
-        if unknown := sorted(set(measures) - set(known)):
+        if unknown := sorted(set(kinds.names(measures, "measures")) - set(known)):
             raise ValueError(f"measures must be among those of the store, got {check.join_items(unknown)}")
         chosen = [entry for name, entry in known.items() if not measures or name in measures]
         submissions = [one for entry in chosen if (one := _submission(found, planned, entry))["scores"]]
     if not submissions:
         raise ValueError("store must hold a test that is complete, got none")
-    place = Path(folder) / _file_name(planned.name)
+    place = target / _file_name(planned.name)
     place.mkdir(parents=True, exist_ok=True)
     written = []
     for one in submissions:
@@ -109,7 +111,8 @@ def read_submissions(folder: str | Path) -> pd.DataFrame:
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
-    for path in sorted(Path(folder).rglob("*.json")):
+    place = kinds.path(folder, "folder")
+    for path in sorted(place.rglob("*.json")):
         rows += _rows(path)
     if not rows:
         raise ValueError(f"folder must hold submissions (shesha bench submit), got none in {folder}")

@@ -21,6 +21,12 @@ def chance_p_values(
 ) -> tuple[Matrix, str]:
     """Return p-values of the models against permuted rows, and the same corrected for their number."""
     empty = np.full((len(problem.models), 2), np.nan)
+    if not problem.measure.paired:
+        notes.append(
+            f"No p-values against chance: {problem.measure.name} does not look at which row is which, so permuted rows "
+            "change nothing."
+        )
+        return empty, ""
     try:
         problem.design.require_enough(n_permutations, alpha)
     except ValueError as reason:

@@ -215,6 +215,7 @@ def _ranked(
 ) -> tuple[RankedModel, ...]:
     """Return the models, the closest first, each with the places that significant differences leave it."""
     sign = 1.0 if problem.measure.higher_is_closer else -1.0
+    low, high = problem.measure.bounds
     better, worse = _beaten(problem, pairs, sign, alpha)
     n, values = len(problem.models), found.models
     lines = _Lines.build(found, confidence)
@@ -222,7 +223,7 @@ def _ranked(
         RankedModel(
             name,
             float(values.means[k]),
-            *(float(lines.low[k]), float(lines.high[k])),
+            *(float(np.clip(lines.low[k], low, high)), float(np.clip(lines.high[k], low, high))),
             *(1 + better[name], n - worse[name]),
             *(float(one) for one in (*chance[k], lines.p_ceiling[k], *lines.shares[k])),
         )
