@@ -98,8 +98,8 @@ def leaderboard_page(folder: str | Path, *, suite: str | None = None, seed: Seed
 
 
 _HEAD = (
-    "One line per measure. *Place* is the range that other trainings and tasks could give (95 %). Measures whose "
-    "ranges overlap tie. *Score* is the mean over tasks and tests (AUPRC or rank correlation, 1 is best), and "
+    "One line per measure. *Place* is the range that other trainings and tasks could give (95 %). Measures with "
+    "equal ranges tie. *Score* is the mean over tasks and tests (AUPRC or rank correlation, 1 is best), and "
     "*calibrated* that of the calibrated measure. Rows marked (published) are the paper's scores of its own trainings. "
     "A dash: no place, since the measure stands alone or lacks a test that most have."
 )
