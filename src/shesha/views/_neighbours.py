@@ -243,7 +243,9 @@ def _all_equal(rows: Matrix) -> bool:
     """Whether no row differs from the first by more than rounding; the first panel that does decides."""
     tolerance = 8 * np.finfo(float).eps * largest(rows)
     first = rows[:1, :]
-    return all(largest(rows[at : at + PANEL, :] - first) <= tolerance for at in range(0, rows.shape[0], PANEL))
+    # The standard of arrays allows no slice beyond the end.
+    n = rows.shape[0]
+    return all(largest(rows[at : min(at + PANEL, n), :] - first) <= tolerance for at in range(0, n, PANEL))
 
 
 @dataclass(frozen=True)
