@@ -17,7 +17,6 @@ _OPTIONS = {
     "tests": "--test",
     "keys": "--key",
     "path": "FILE",
-    "representations": "FILE",
     "reference": "REF",
     "current": "CURRENT",
     "batch": "BATCH",
