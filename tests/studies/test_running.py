@@ -217,7 +217,7 @@ def test_the_index_gathers_every_check(tmp_path):
     for part in (
         "**4 published numbers and claims: 1 agree, 1 differ, 1 do not hold, 1 are not reachable here.**",
         "| Squares, Table 1 | the square of 2 | 5 | 4 | five is odd | [mine](mine/page.md) |",
-        "| Table 2 | | | | 1 | |",
+        "| Table 2 | | | | | | 1 | |",
         "Of those that agree, 1 are found again by the paper's recipe or on its data, 0 on other models or data",
         "| [mine](mine/page.md) | Does it run? | ",
         "Not run: ",

@@ -13,13 +13,17 @@ if TYPE_CHECKING:
 AGREES = "agrees"
 DIFFERS = "differs"
 HOLDS_NOT = "does not hold"
+NOT_FOUND = "not found on stand-ins"
+INCONCLUSIVE = "inconclusive"
 UNREACHABLE = "not reachable"
 NOT_RUN = "not run"
-VERDICTS = (AGREES, DIFFERS, HOLDS_NOT, UNREACHABLE, NOT_RUN)
+VERDICTS = (AGREES, DIFFERS, HOLDS_NOT, NOT_FOUND, INCONCLUSIVE, UNREACHABLE, NOT_RUN)
 SAID = {
     AGREES: ("agrees", "agree"),
     DIFFERS: ("differs", "differ"),
     HOLDS_NOT: ("does not hold", "do not hold"),
+    NOT_FOUND: ("is not found on stand-ins", "are not found on stand-ins"),
+    INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
     UNREACHABLE: ("is not reachable here", "are not reachable here"),
     NOT_RUN: ("was not run", "were not run"),
 }
@@ -42,8 +46,10 @@ class Check:
         Which row and column, or the claim in words.
     published, ours : float, str or None
         Numbers, or words; ours is None where there is none.
-    verdict : {"agrees", "differs", "does not hold", "not reachable", "not run"}
-        "does not hold" is a claim that a control takes away, even where its numbers are found again.
+    verdict : {"agrees", "differs", "does not hold", "inconclusive", "not reachable", "not run"}
+        "does not hold" is a claim that a control takes away, even where its numbers are found again; on stand-ins it
+        becomes "not found on stand-ins", as other models and data cannot take a claim away. "inconclusive" is
+        one that our interval neither supports nor rules out: no p-value above 0.05 is read as support or refutation.
     why : str
         Reason for every verdict but the first: what differs, which control, which data or weights are missing. Of the
         first: that it is loose.
@@ -66,9 +72,12 @@ class Check:
     basis: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse other verdicts, which no table would count."""
+        """Refuse other verdicts, which no table would count; on stand-ins nothing stronger than "not found" is said."""
         if self.verdict not in VERDICTS:
             raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, got {self.verdict!r}")
+        if self.basis == STAND_IN and self.verdict == HOLDS_NOT:
+            # Other models can fail to show a claim; they cannot take it away.
+            object.__setattr__(self, "verdict", NOT_FOUND)
 
     @property
     def loose(self) -> bool:

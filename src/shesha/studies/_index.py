@@ -14,7 +14,9 @@ from shesha.studies._checks import (
     AGREES,
     DIFFERS,
     HOLDS_NOT,
+    INCONCLUSIVE,
     LOOSE,
+    NOT_FOUND,
     NOT_RUN,
     OWN_NUMBERS,
     SAID,
@@ -30,17 +32,27 @@ from shesha.support.atomic_files import write_text
 if TYPE_CHECKING:
     import pandas as pd
 
-_MARKS = {AGREES: "✓", DIFFERS: "≠", HOLDS_NOT: "✗", UNREACHABLE: "○", NOT_RUN: "…"}
+_MARKS = {AGREES: "✓", DIFFERS: "≠", HOLDS_NOT: "✗", NOT_FOUND: "✗", INCONCLUSIVE: "?", UNREACHABLE: "○", NOT_RUN: "…"}
 _MEANINGS = {
     AGREES: "within three standard errors of both, or up to rounding; a claim that holds. Found again by the paper's "
     "recipe or on its data unless it says: *stand-ins*, other models or data in place of the published ones; *the "
     "paper's own numbers*, arithmetic on what the paper prints, no experiment; *loose*, within errors of more than "
     "half of the number",
     DIFFERS: "more than that, with the reason found",
-    HOLDS_NOT: "a claim that a control takes away, even where its numbers are found again (on stand-ins: there)",
+    HOLDS_NOT: "a claim that a control takes away, on the paper's data, by its recipe or by its own numbers",
+    NOT_FOUND: "a claim that other models or data do not show, or that a control takes away there",
+    INCONCLUSIVE: "our interval neither supports the claim nor rules it out: a p-value above 0.05 decides nothing",
     UNREACHABLE: "data or weights are not to be had here; said which",
     NOT_RUN: "the cell is not in the rows at hand",
 }
+
+
+_LISTED = (
+    (HOLDS_NOT, "Claims that do not hold"),
+    (NOT_FOUND, "Claims not found on stand-ins"),
+    (INCONCLUSIVE, "Inconclusive claims"),
+    (DIFFERS, "Where numbers differ"),
+)
 
 
 def write_index(out: str | os.PathLike[str] = "studies") -> Path:
@@ -89,8 +101,9 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
     yield _counted(checks)
     yield (
         "[The main claims](#the-papers-main-claims-what-survives) · [the studies](#the-studies) · "
-        "[claims that do not hold](#claims-that-do-not-hold) · [where numbers differ](#where-numbers-differ) · "
-        "[table by table](#table-by-table)"
+        "[claims that do not hold](#claims-that-do-not-hold) · "
+        "[not found on stand-ins](#claims-not-found-on-stand-ins) · [inconclusive](#inconclusive-claims) · "
+        "[where numbers differ](#where-numbers-differ) · [table by table](#table-by-table)"
     )
     yield markdown_table(
         ["verdict", "what it means"], [[f"{_MARKS[name]} {name}", _MEANINGS[name]] for name in VERDICTS]
@@ -109,7 +122,7 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
     absent = [one.name for one in studies() if one.name not in {line["name"] for line in summaries}]
     if absent:
         yield f"Not run: {', '.join(absent)}."
-    for verdict, title in ((HOLDS_NOT, "Claims that do not hold"), (DIFFERS, "Where numbers differ")):
+    for verdict, title in _LISTED:
         yield f"## {title}"
         yield _table(checks[checks.verdict == verdict], ("where", "what", "published", "ours", "why", "study"))
     yield "## Table by table"
@@ -163,7 +176,7 @@ def _because(line: Any) -> tuple[str, str]:
 
 def _verdict(line: Any) -> str:
     """Mark, word, and what it rests on."""
-    rests = f" ({line.basis})" if line.basis else ""
+    rests = f" ({line.basis})" if line.basis and line.verdict != NOT_FOUND else ""
     return f"{_MARKS[line.verdict]} {line.verdict}{rests}"
 
 

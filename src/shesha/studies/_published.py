@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from shesha.studies._checks import AGREES, HOLDS_NOT, NOT_RUN, UNREACHABLE, Check, judged
+from shesha.studies._checks import AGREES, HOLDS_NOT, INCONCLUSIVE, NOT_RUN, UNREACHABLE, Check, judged
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,6 +74,33 @@ def claim(
     if holds is None:
         return Found(None, why=ABSENT, verdict=NOT_RUN)
     return Found(ours, why=why, verdict=AGREES if holds else otherwise, note=note)
+
+
+SMALL = 0.3
+"""Correlations within this of zero are small (Cohen 1988: medium from here on): an interval within shows absence."""
+
+
+def unrelated(found: Mapping[str, float], ours: str, why: str, *, small: float = SMALL) -> Found:
+    """Judge the claim that two quantities do not go together by an interval, never by a p-value above 0.05.
+
+    Parameters
+    ----------
+    found : mapping with 'low' and 'high'
+        Limits of the correlation, or of another number that is zero where nothing is there.
+    ours : str
+        What is printed.
+    why : str
+        What speaks against the claim where the interval leaves out zero.
+    small : float
+        Up to this in size it counts as none.
+    """
+    low, high = found["low"], found["high"]
+    if low > 0 or high < 0:
+        return Found(ours, why=why, verdict=HOLDS_NOT)
+    if -small <= low and high <= small:
+        return Found(ours, verdict=AGREES)
+    wide = f"the interval holds zero, and values beyond {small:g} as well"
+    return Found(ours, why=wide, verdict=INCONCLUSIVE)
 
 
 def unreachable(why: str, ours: float | str | None = None) -> Found:

@@ -6,8 +6,10 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from shesha import runs
@@ -108,9 +110,7 @@ def found_of(name: str | Study, out: str | os.PathLike[str], *, quick: bool | No
     """
     study = name if isinstance(name, Study) else find(name)
     none = f"out must hold rows of {study.name}, got none in {out}: `shesha study run {study.name} --out {out}`"
-    if not (Path(out) / STORE).exists():
-        raise ValueError(none)
-    with ResultStore(Path(out) / STORE, create=False) as store:
+    with _store_with_rows(study, Path(out)) as store:
         if quick is None:
             known = dict(store.items(study.kind))
             # A full grid that is not complete says more than a quick one that is.
@@ -120,6 +120,19 @@ def found_of(name: str | Study, out: str | os.PathLike[str], *, quick: bool | No
     if not len(found.rows):
         raise ValueError(none)
     return found
+
+
+@contextmanager
+def _store_with_rows(study: Study, folder: Path) -> Iterator[ResultStore]:
+    """Open the folder's store, or one of the study's table where only that is there."""
+    if (folder / STORE).exists():
+        with ResultStore(folder / STORE, create=False) as store:
+            if next(iter(store.items(study.kind)), None) is not None:
+                yield store
+                return
+    with TemporaryDirectory() as made, runs.open_for_writing(Path(made) / STORE) as store:
+        adopt(study, store, folder / study.name, _key)
+        yield store
 
 
 class _Cells(Kept):

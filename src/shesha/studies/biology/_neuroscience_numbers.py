@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from scipy.stats import spearmanr, ttest_rel
 
-from shesha.studies._checks import AGREES, DIFFERS, LOOSE, UNREACHABLE, Check, judged
+from shesha.studies._checks import AGREES, DIFFERS, INCONCLUSIVE, LOOSE, UNREACHABLE, Check, judged
 from shesha.studies.biology._recordings import associated, over_sessions
 
 if TYPE_CHECKING:
@@ -171,6 +171,9 @@ def _p_value(line: Any, ours: float) -> Check:
         return judged(line.where, line.what, line.published, None, why=_HAND)
     same = (ours <= 0.05) == (line.published <= 0.05)
     near = abs(np.log10(ours / line.published)) < np.log10(3) if ours > 0 and line.published > 0 else False
+    if same and ours > 0.05 and not near:
+        undecided = "p-values above 0.05 of different numbers of observations say nothing of one another"
+        return Check(line.where, line.what, line.published, ours, INCONCLUSIVE, undecided)
     agrees = "" if near else f"{LOOSE} any p-value on the same side of 0.05 would agree"
     why = agrees if same else f"{_why(line.key)}; areas taken as independent, as the paper does"
     return Check(line.where, line.what, line.published, ours, AGREES if same else DIFFERS, why)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shesha.charts import PALETTE
+from shesha.studies._checks import HOLDS_NOT, NOT_FOUND
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, logarithmic
 from shesha.studies._published import against
@@ -71,7 +72,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     told = {
         name: models.set_index("representation")[[c for c in part if c in columns]] for name, part in _PARTS.items()
     }
-    held = sum(one.verdict == "does not hold" for one in checks)
+    held = sum(one.verdict in (HOLDS_NOT, NOT_FOUND) for one in checks)
     random = models.feature_split_pca.mean(), models.feature_split_pca_turned.mean()
     answer = (
         "Repeatability holds: bit for bit the same, valid at any scale, and seeds differ by "
