@@ -54,7 +54,7 @@ def test_arrays_of_one_file_are_chosen_by_key(invoke, folder, arrays):
 def test_the_standard_measures_say_what_to_read_first_and_what_was_left_out(invoke, folder):
     told = " ".join(invoke("compare", folder / "layers.npz", "--key", "first", "--key", "third").out.split())
     assert "Read first: DistCorr" in told
-    assert "Left out: RTD, which takes longer than all the others together" in told
+    assert "Left out, because of the time they take: soft matching, RTD" in told
 
 
 def test_what_is_no_representation_is_skipped_aloud(invoke, folder, arrays):

@@ -157,7 +157,7 @@ def _default_measures_note(chosen: list[str], permutations: int) -> list[str]:
     if chosen == ["standard"]:
         standard = {one.name for one in choose("standard")}
         costly = ", ".join(one.name for one in choose("all") if one.name not in standard)
-        told.append(f"Left out: {costly}, which takes longer than all the others together: --measures {costly}")
+        told.append(f'Left out, because of the time they take: {costly}. To compute them: --measures "{costly}"')
     if permutations:
         least = 1 / (permutations + 1)
         told.append(f"p compares with {permutations:,} random matchings of the rows and cannot fall below {least:.2g}.")
