@@ -41,7 +41,7 @@ def test_the_table_is_that_of_the_library(invoke, folder, arrays):
     ended = invoke("compare", folder / "X.npy", folder / "Y.npy")
     found = shesha.compare(arrays["X"], arrays["Y"])
     assert (ended.status, ended.err) == (0, "")
-    assert without_seconds(ended.out.split("Left out: ")[0]) == without_seconds(f"{found}\n")
+    assert without_seconds(ended.out.split("Left out, ")[0]) == without_seconds(f"{found}\n")
 
 
 def test_arrays_of_one_file_are_chosen_by_key(invoke, folder, arrays):
