@@ -111,11 +111,18 @@ CHANGES = {
 
 NOT_IN_STORES = {
     "shesha.descriptors._cards",
+    "shesha.descriptors.dimension",
+    "shesha.descriptors.dimension_curve",
     "shesha.kernels.crossvalidated_distances",
+    "shesha.kernels.intrinsic_dimension",
     "shesha.kernels.logistic",
+    "shesha.kernels.mean_shape",
+    "shesha.kernels.neighbour_distances",
     "shesha.kernels.noise_covariance",
     "shesha.kernels.threads",
     "shesha.kernels.trial_geometry",
+    "shesha.kernels.unit_candidates",
+    "shesha.kernels.weighted_ranks",
     "shesha.nulls.corrections",
     "shesha.stability._cards",
     "shesha.stability.scores.discriminant",
@@ -123,8 +130,10 @@ NOT_IN_STORES = {
     "shesha.stability.scores.legacy",
     "shesha.stability.scores.rdm_drift",
     "shesha.stability.scores.replicates",
+    "shesha.views._neighbour_distances",
 }
-"""Modules that no stored comparison or audit uses: trials, steering, scores that audits leave out, words."""
+"""Modules that no stored comparison or audit uses: trials, steering, ranked models, matched units, the dimension over
+scale, scores that audits leave out, words."""
 
 
 def test_every_file_of_the_numerical_rooms_counts_in_measures_or_audits():
