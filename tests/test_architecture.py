@@ -34,7 +34,7 @@ ORDER = [
     {"benchmark"},
     {"studies"},
     {"plot"},
-    {"cli"},
+    {"cli", "pytest_plugin"},
     {"__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from shesha.drift import DriftMonitor
+
 
 @pytest.fixture
 def files(tmp_path, X):
@@ -148,3 +150,11 @@ def test_the_recipe_for_pipelines_runs_commands_that_there_are(invoke):
     assert {"init", "check"} <= used
     for command in sorted(used):
         assert invoke("monitor", command, "--help").status == 0
+
+
+def test_a_monitor_in_one_file_is_checked_against(tmp_path, invoke, rng):
+    X = rng.standard_normal((40, 8))
+    np.save(tmp_path / "now.npy", X)
+    DriftMonitor(X, nulls=[X] * 99).save(tmp_path / "canary.npz")
+    found = invoke("monitor", "check", tmp_path / "canary.npz", tmp_path / "now.npy")
+    assert found.status == 0, found

@@ -42,6 +42,39 @@ def test_a_loaded_monitor_finds_the_same_to_the_last_bit(tmp_path, canaries, aga
     assert (back.n_nulls, back.false_alarm, back.about, back.n_rows) == (19, 0.05, {"a": "b"}, 48)
 
 
+def test_one_file_holds_the_same_monitor_without_a_history(tmp_path, canaries, again):
+    named = NamedRows(canaries, [f"text {i}" for i in range(48)])
+    monitor = DriftMonitor(named, nulls=[again() for _ in range(19)], false_alarm=0.05, about={"a": "b"})
+    file, current = tmp_path / "new" / "canary.npz", again(0.02)
+    monitor.save(file)
+    back = DriftMonitor.load(file)
+    assert back.check(current) == monitor.check(current)
+    assert (back.n_nulls, back.about, [path.name for path in file.parent.iterdir()]) == (19, {"a": "b"}, [file.name])
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        monitor.save(file)
+    DriftMonitor(named).save(file, overwrite=True)
+    assert DriftMonitor.load(file).n_nulls == 0
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"x": np.eye(3)}, "must be a monitor that was saved as one file, got something else"),
+        ({"monitor": np.array('{"layout": 9, "shesha": "9.9"}')}, "layout 1, got layout 9, written by shesha 9.9"),
+        ({"monitor": np.array([{}], dtype=object)}, "must be a monitor that was saved as one file"),
+    ],
+)
+def test_files_that_are_no_monitors_are_refused_and_kept(tmp_path, canaries, arrays, message):
+    file = tmp_path / "canary.npz"
+    np.savez(file, **arrays)
+    before = file.read_bytes()
+    with pytest.raises(ValueError, match=message):
+        DriftMonitor.load(file)
+    with pytest.raises(ValueError, match=message):
+        DriftMonitor(canaries).save(file, overwrite=True)
+    assert file.read_bytes() == before
+
+
 @pytest.mark.parametrize("shape", [(30, 8), (8, 30)])
 def test_without_its_rows_a_monitor_keeps_their_geometry_alone(tmp_path, rng, shape):
     X = rng.standard_normal(shape)

@@ -103,7 +103,7 @@ def check_command(
     outputs = _outputs.Outputs(json, html=html, card=card, inputs=(current, *_files_of(folder)))
     summary = _summary_file() if github_summary else None
     verdict = DriftMonitor.load(folder).check(_read_matrix(current, key), about=_pairs(about))
-    inputs = [current, *(one for one in sorted(folder.iterdir()) if one.suffix in (".json", ".npz"))]
+    inputs = [current, *(one for one in _files_of(folder) if one.suffix in (".json", ".npz"))]
     rows = f"{verdict.n_rows:,} canary rows of {folder.name}"
     outputs.write(verdict, inputs, data=rows, model=current.stem)
     if summary is not None:
@@ -225,7 +225,7 @@ def _stacks(paths: list[Path], key: str | None) -> list[Any]:
 
 def _files_of(folder: Path) -> list[Path]:
     """Return what a monitor keeps, which no output may replace."""
-    return sorted(folder.iterdir()) if folder.is_dir() else []
+    return sorted(folder.iterdir()) if folder.is_dir() else [folder]
 
 
 def _pairs(about: list[str] | None) -> dict[str, str]:

@@ -16,7 +16,7 @@ from shesha.drift.advice import advice, decide_state
 from shesha.drift.alarm_threshold import AlarmRule
 from shesha.drift.checks import Found, Setting, differences, run_check
 from shesha.drift.drift_scores import Choice, choose_measures
-from shesha.drift.history import History, InFile, InMemory, Kind
+from shesha.drift.history import History, InMemory, Kind
 from shesha.drift.noise_floor import Unchanged, many
 from shesha.drift.reference import Reference
 from shesha.drift.run_length import Evidence
@@ -217,12 +217,12 @@ class DriftMonitor:
         return self._history.events(kind, check.optional_count(last, "last"))
 
     def save(self, folder: str | Path, *, keep_rows: bool = False, overwrite: bool = False) -> None:
-        """Write the monitor to a directory; from now on its history is kept there.
+        """Write the monitor to a directory, where its history is kept from now on, or to a file.
 
         Parameters
         ----------
         folder : path
-            Made if it is not there.
+            Made if it is not there. A name that ends in `.npz` makes a single file, which keeps no history.
         keep_rows : bool
             Keep the rows themselves, which `update` needs. Otherwise only what their lengths and distances say is kept:
             the rows up to a rotation that nobody knows.
@@ -236,8 +236,7 @@ class DriftMonitor:
         told = {"level": setting.level, "tolerance": setting.tolerance, "n_resamples": setting.n_resamples}
         plain |= told | {"seed": setting.seed, "run_length": self.run_length, "about": self.about}
         plain["measures"] = [importable_name(one) for one in setting.measures]
-        name = monitor_files.write(place, plain, arrays, overwrite=overwrite)
-        self._history = InFile(place / monitor_files.HISTORY, name)
+        self._history = monitor_files.write(place, plain, arrays, overwrite=overwrite)
 
     @classmethod
     def load(cls, folder: str | Path) -> DriftMonitor:
@@ -250,7 +249,7 @@ class DriftMonitor:
         ValueError
             If it is half a monitor, or one of another version.
         """
-        plain, arrays, name = monitor_files.read(Path(folder))
+        plain, arrays, history = monitor_files.read(Path(folder))
         found = [get(one) for one in plain["measures"]]
         held = Reference.from_stored(plain, arrays, found)
         nulls = [arrays[f"null_{part}"] for part in ("drifts", "rows", "classes") if f"null_{part}" in arrays]
@@ -259,7 +258,7 @@ class DriftMonitor:
         monitor = cls.__new__(cls)
         monitor.run_length, monitor.about = plain["run_length"], plain["about"]
         monitor._setting = Setting(held, found, unchanged, *sure)
-        monitor._history = InFile(Path(folder) / monitor_files.HISTORY, name)
+        monitor._history = history
         return monitor
 
     @cached_property

@@ -1,10 +1,11 @@
-"""A monitor as a directory: a JSON file that says everything, and the arrays that it names."""
+"""A monitor as a directory, a JSON file and the arrays that it names; or as one .npz file without a history."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import json
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,62 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha._version import __version__
+from shesha.drift.history import History, InFile, InMemory
 from shesha.support import atomic_files
 
 LAYOUT = 1
 ABOUT, HISTORY = "monitor.json", "history.sqlite"
+_ENTRY = "monitor"
+"""Entry of a single file that holds what is in `monitor.json` otherwise."""
 
 
-def write(folder: Path, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, overwrite: bool) -> str:
+def write(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, overwrite: bool) -> History:
+    """Write a monitor, and return where its history is kept; a name that ends in .npz makes a single file."""
+    if place.suffix != ".npz" or place.is_dir():
+        return InFile(place / HISTORY, _write_folder(place, plain, arrays, overwrite=overwrite))
+    if place.exists():
+        if not overwrite:
+            raise FileExistsError(f"folder must hold no monitor yet, got {place}: pass overwrite=True to replace it")
+        # Arrays of any other kind have the same ending, and must not be lost.
+        _read_file(place)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    about = json.dumps({"layout": LAYOUT, "shesha": __version__, **plain}, allow_nan=False)
+    atomic_files.write_bytes(place, _pack_arrays({_ENTRY: np.array(about), **arrays}))
+    return InMemory()
+
+
+def read(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], History]:
+    """Return what `write` wrote; ValueError says what is wrong with it."""
+    if place.suffix == ".npz" and place.is_file():
+        return *_read_file(place), InMemory()
+    about, arrays, name = _read_folder(place)
+    return about, arrays, InFile(place / HISTORY, name)
+
+
+def _read_file(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    try:
+        with np.load(place, allow_pickle=False) as found:
+            arrays = dict(found)
+        about = json.loads(str(arrays.pop(_ENTRY)))
+        layout = about["layout"]
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        told = f"{place} must be a monitor that was saved as one file, got something else: {error}"
+        raise ValueError(told) from error
+    _require_layout(layout, about)
+    return about, arrays
+
+
+def _require_layout(layout: Any, about: Mapping[str, Any]) -> None:
+    if layout != LAYOUT:
+        raise ValueError(
+            f"folder must hold a monitor of layout {LAYOUT}, got layout {layout}, written by shesha "
+            f"{about.get('shesha')}: use that version, or make the monitor anew"
+        )
+
+
+def _write_folder(
+    folder: Path, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, overwrite: bool
+) -> str:
     """Write a monitor and return its name, the hash of its arrays.
 
     The arrays come first, under a name of their own; the JSON file that names them takes the old one's place last. A
@@ -42,8 +92,7 @@ def write(folder: Path, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[A
     return name[:16]
 
 
-def read(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], str]:
-    """Return what `write` wrote; ValueError says what is wrong with it."""
+def _read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], str]:
     if not (folder / ABOUT).is_file():
         missing = "no such directory" if not folder.is_dir() else f"no {ABOUT} in it"
         raise FileNotFoundError(
@@ -56,11 +105,7 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], str]:
         raise ValueError(
             f"{folder / ABOUT} must be the description of a monitor, got something else: {error}"
         ) from error
-    if layout != LAYOUT:
-        raise ValueError(
-            f"folder must hold a monitor of layout {LAYOUT}, got layout {layout}, written by shesha "
-            f"{about.get('shesha')}: use that version, or make the monitor anew"
-        )
+    _require_layout(layout, about)
     name = Path(str(about.get("arrays"))).name
     content = (folder / name).read_bytes() if (folder / name).is_file() else b""
     if hashlib.sha256(content).hexdigest() != about.get("sha256"):

@@ -1,0 +1,198 @@
+"""A pytest fixture: fail a test if an encoder no longer gives the geometry of a committed reference.
+
+`pytest` finds it by its entry point where the library is installed. This file imports nothing of the library until a
+test asks for the fixture.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+
+if TYPE_CHECKING:
+    from shesha.drift import DriftMonitor, DriftVerdict
+
+OPTION = "--canary-update"
+_PROPERTY = "shesha canary"
+_LIBRARIES = ("numpy", "torch", "transformers", "sentence-transformers", "timm", "onnxruntime", "jax")
+"""Versions that are recorded with a reference where they are installed: they explain small drifts."""
+_NAMED_ROWS = 3
+TOLERANCE = 1e-3
+"""Drift that fails no test: MiniLM drifts by 1e-10 with the batch size, by 4e-5 in bfloat16, by 0.009 if each text ends
+in one more full stop, and by 0.06 in int8."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that writes references."""
+    text = "write the references of the fixture canary anew, instead of comparing with them"
+    parser.getgroup("shesha").addoption(OPTION, action="store_true", help=text)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """List the references that were written, and the signs that failed no test."""
+    reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, ())]
+    found = [text for report in reports for name, text in report.user_properties if name == _PROPERTY]
+    if found:
+        terminalreporter.section("canaries")
+        for text in dict.fromkeys(found):
+            terminalreporter.write_line(text)
+
+
+@pytest.fixture
+def canary(request: pytest.FixtureRequest) -> Canary:
+    """Compare what an encoder gives with a reference: `canary("reference.npz", encode)`."""
+    return Canary(request)
+
+
+class Canary:
+    """Compare what an encoder gives for the same inputs with a reference that is committed beside the tests.
+
+    Parameters
+    ----------
+    request : pytest.FixtureRequest
+        The test that asks.
+    """
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self._request = request
+        self._update = bool(request.config.getoption(OPTION))
+
+    def __call__(
+        self,
+        reference: str | Path,
+        encode: Callable[[], Any],
+        *,
+        repeats: int = 19,
+        tolerance: float = TOLERANCE,
+        false_alarm: float | None = None,
+    ) -> DriftVerdict:
+        """Fail the test if the geometry of the encodings changed; with `--canary-update` write the reference.
+
+        Parameters
+        ----------
+        reference : path
+            File of the reference, whose name ends in `.npz`; a relative path starts at the folder of the test file. It
+            holds the rows up to a rotation, and no encoding by the encoder's own axes.
+        encode : function without arguments
+            Encodes the same inputs in the same order: an array (n_rows, n_features), or a table whose row names appear
+            in the failure.
+        repeats : int
+            How often `encode` is called again when the reference is written, at least 1: these re-encodings show what
+            no change looks like. An encoder that repeats itself needs few, one that samples or drops units 99.
+        tolerance : float
+            Drift (1 - rank correlation of all distances) that never fails. The test fails above it if the drift is
+            beyond those of the re-encodings as well.
+        false_alarm : float, optional
+            Share of runs in which an unchanged encoder drifts beyond its re-encodings. Default: 0.01, or
+            1 / (repeats + 1) where that is more.
+
+        Returns
+        -------
+        DriftVerdict
+            The state is 'ok' or 'watch', which is a sign short of a failure.
+        """
+        __tracebackhide__ = True
+        if Path(reference).suffix != ".npz":
+            raise ValueError(f"reference must have a name that ends in .npz, got {reference}")
+        if not callable(encode):
+            raise TypeError(f"encode must be a function without arguments, got {type(encode).__name__}")
+        if repeats < 1:
+            raise ValueError(f"repeats must be at least 1, got {repeats}")
+        path = self._request.path.parent / reference
+        asked = _circumstances(repeats, tolerance, false_alarm)
+        options = {"tolerance": tolerance, "false_alarm": _level(repeats, false_alarm)}
+        if self._update:
+            self._write(path, encode, repeats, asked, options)
+        elif not path.exists():
+            self._fail(f"there is no reference {self._name(path)}", "To write it", path)
+        return self._check(path, encode, asked)
+
+    def _write(
+        self, path: Path, encode: Callable[[], Any], repeats: int, about: dict[str, str], options: dict[str, Any]
+    ) -> None:
+        from shesha.drift import DriftMonitor
+
+        nulls = (encode() for _ in range(repeats))
+        monitor = DriftMonitor(encode(), nulls=nulls, about=about, **options)
+        monitor.save(path, overwrite=True)
+        known = f"{monitor.n_rows:,} rows, {repeats} re-encodings"
+        self._note(f"wrote {self._name(path)} ({known}): look at what changed, and commit it")
+
+    def _check(self, path: Path, encode: Callable[[], Any], asked: dict[str, str]) -> DriftVerdict:
+        __tracebackhide__ = True
+        monitor = self._load(path)
+        before = monitor.about.get("options")
+        if before != asked["options"]:
+            told = f"{self._name(path)} was written with {before}, and the test asks for {asked['options']}"
+            self._fail(told, "To write it anew", path)
+        current = encode()
+        try:
+            verdict = monitor.check(current, about=asked)
+        except ValueError as error:
+            self._fail(f"the encodings cannot be compared with {self._name(path)}: {error}", "If they are right", path)
+        if verdict.needs_attention:
+            self._fail(failure(verdict, self._name(path)), "If the change was meant", path)
+        if verdict.state == "watch":
+            self._note(f"{self._request.node.nodeid}: a sign of change, short of a failure: {_headline(verdict)}")
+        return verdict
+
+    def _load(self, path: Path) -> DriftMonitor:
+        __tracebackhide__ = True
+        from shesha.drift import DriftMonitor
+
+        try:
+            return DriftMonitor.load(path)
+        except ValueError as error:
+            self._fail(str(error), "To write it, move the file away and", path)
+
+    def _fail(self, text: str, when: str, path: Path) -> NoReturn:
+        __tracebackhide__ = True
+        command = f"pytest {OPTION} {shlex.quote(self._request.node.nodeid)}"
+        pytest.fail(f"canary: {text}\n\n{when}, run\n  {command}\nand commit {self._name(path)}.", pytrace=False)
+
+    def _note(self, text: str) -> None:
+        self._request.node.user_properties.append((_PROPERTY, text))
+
+    def _name(self, path: Path) -> str:
+        """Return a path as short as it can be from where pytest was started."""
+        start = self._request.config.invocation_params.dir
+        return os.path.relpath(path, start) if path.is_relative_to(start) else str(path)
+
+
+def failure(verdict: DriftVerdict, reference: str) -> str:
+    """Return what a failed test prints: what drifted, by how much, which rows, and what to do."""
+    if verdict.state == "not estimable":
+        return f"the encodings cannot be judged beside {reference}: {verdict.reason}\n\n{verdict.advice}"
+    rows = ", ".join(one.name for one in verdict.rows[:_NAMED_ROWS])
+    head = f"the encodings drifted from {reference}: {_headline(verdict)}"
+    # A reference in one file keeps no history, so evidence of many checks says nothing here.
+    return f"{head}\nrows that moved most: {rows}\n\n{replace(verdict, sequence=None)}"
+
+
+def _headline(verdict: DriftVerdict) -> str:
+    one = next((score for score in verdict.scores if score.beyond), verdict.scores[0])
+    allowed = f"allowed {verdict.tolerance:g}" if one.tier == "primary" else "not a reason to fail"
+    return f"{one.measure} {one.drift:.3g} ({allowed}; unchanged encodings reach {one.threshold:.3g})"
+
+
+def _level(repeats: int, false_alarm: float | None) -> float:
+    return max(0.01, 1 / (repeats + 1)) if false_alarm is None else false_alarm
+
+
+def _circumstances(repeats: int, tolerance: float, false_alarm: float | None) -> dict[str, str]:
+    """Return versions, which a verdict names where they differ, and the options of the call."""
+    found = {}
+    for library in _LIBRARIES:
+        try:
+            found[library] = metadata.version(library)
+        except metadata.PackageNotFoundError:
+            continue
+    said = {"repeats": repeats, "tolerance": tolerance, "false_alarm": false_alarm}
+    return found | {"options": ", ".join(f"{name}={value}" for name, value in said.items())}
