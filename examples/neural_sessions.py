@@ -1,4 +1,4 @@
-"""Which regions of a mouse's brain keep their geometry, which drift, and what would chance have said?
+"""Which regions of a mouse's brain keep their geometry, which drift, and what are the chance levels?
 
     SHESHA_DATA=FOLDER python examples/neural_sessions.py [PICTURE.png]
 
@@ -21,7 +21,7 @@ SEED = 0
 
 
 def sessions() -> dict[str, Session]:
-    """Every session: trials x neurons x times, and what goes with them."""
+    """Load every session: trials x neurons x times, with contrasts and behaviour."""
     with (FOLDER / "sessions.csv").open(newline="", encoding="utf-8") as file:
         mice = {int(line["session"]): line["mouse"] for line in csv.DictReader(file)}
     found = {}
@@ -34,7 +34,7 @@ def sessions() -> dict[str, Session]:
 
 
 def picture(tables: dict[str, SessionTable], path: Path) -> None:
-    """Scores of each region, with intervals over sessions, and the level of chance."""
+    """Draw the scores of each region, with intervals over sessions and chance levels."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -50,9 +50,9 @@ def picture(tables: dict[str, SessionTable], path: Path) -> None:
 
 
 def main() -> None:
-    """Print the tables and what behaviour has to do with them, and draw them."""
+    """Print the tables and their relation to behaviour, and draw them."""
     if not FOLDER.exists():
-        print(f"skipped: {FOLDER} is not there (SHESHA_DATA names the folder)")
+        print(f"skipped: {FOLDER} does not exist; set SHESHA_DATA to the folder that holds it")
         return
     recorded = sessions()
     options = {"by": "region", "n_permutations": 99, "seed": SEED}
@@ -64,7 +64,7 @@ def main() -> None:
     }
     for title, table in tables.items():
         print(f"{title}\n{'-' * len(title)}\n{table}\n")
-        # Does a stable geometry go with behaviour? As the paper asked it, and at equal size.
+        # Does stability predict behaviour? As in the paper, and controlling for size.
         for given in ((), ("n_neurons", "n_trials", "rate")):
             print(association(table, "trial_split", "behaviour_coupling", given=given))
         print()

@@ -1,4 +1,4 @@
-"""Which knockouts move cells together, and what would chance have said? A CRISPR screen in three lines.
+"""Which knockouts move cells coherently, and what are the chance levels? A CRISPR screen in three lines.
 
     SHESHA_DATA=FOLDER python examples/single_cells.py [PICTURE.png]
 
@@ -24,7 +24,7 @@ FILE = Path(os.environ.get("SHESHA_DATA", "data")) / "papalexi2021" / "papalexi2
 
 
 def screen() -> anndata.AnnData:
-    """Cells whose guide is sure, as scanpy would leave them: obs, and X_pca."""
+    """Load the cells with a reliable guide, as scanpy would store them: obs, and X_pca."""
     with np.load(FILE) as file:
         obs = pd.DataFrame({name: file[name] for name in ("target", "guide", "replicate", "guide_fraction")})
         adata = anndata.AnnData(obs=obs.set_index(obs.index.astype(str)), obsm={"X_pca": file["pca50"].astype(float)})
@@ -32,14 +32,14 @@ def screen() -> anndata.AnnData:
 
 
 def violins(adata: anndata.AnnData, table: pd.DataFrame, ax: plt.Axes) -> None:
-    """The cosines of the cells of each target, the most coherent first, and what chance gives for the mean."""
+    """Draw the cosines of the cells of each target, the most coherent first, and the threshold of the mean."""
     names = list(table.index)
     cosines = [adata.obs.loc[adata.obs["target"] == name, "coherence_cosine"].dropna() for name in names]
     for body in ax.violinplot(cosines, showextrema=False, widths=0.9)["bodies"]:
         body.set(facecolor="#0072b2", alpha=0.5)
     places = np.arange(1, len(names) + 1)
     ax.scatter(places, table["coherence"], s=16, color="#0072b2", zorder=3, label="coherence (mean)")
-    ax.hlines(table["threshold"], places - 0.4, places + 0.4, color="#7f7f7f", label="chance rarely passes")
+    ax.hlines(table["threshold"], places - 0.4, places + 0.4, color="#7f7f7f", label="chance rarely exceeds")
     ax.set_xticks(places, names, rotation=90, fontsize="small")
     ax.set(ylabel="cosine of a cell's shift with the mean shift", title="Cells of each target")
     ax.spines[["top", "right"]].set_visible(False)
@@ -60,12 +60,12 @@ def main(picture: Path) -> None:
     print(f"\nabove chance at 5 % (Benjamini and Hochberg): {len(above)} of {len(table)}: {', '.join(above)}")
     print(magnitude[["y", "given", "rho", "low", "high"]].round(3).to_string(index=False))
     for score, line in adata.uns["coherence"]["links"].iterrows():
-        print(f"magnitude and {score}: {line.rho:.2f} over targets, {line.chance:.2f} over fake targets")
+        print(f"magnitude and {score}: {line.rho:.2f} over targets, {line.chance:.2f} over null targets")
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(12.5, 4.6), layout="constrained", width_ratios=(1.5, 1))
     violins(adata, table, left)
     found.plot(right)
-    right.set_title("Magnitude and coherence, beside fake targets")
+    right.set_title("Magnitude and coherence, with null targets")
     figure.savefig(picture, dpi=130)
 
 
@@ -73,4 +73,4 @@ if __name__ == "__main__":
     if FILE.exists():
         main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path("single_cells.png"))
     else:
-        print(f"{FILE} is not there (SHESHA_DATA names the folder)")
+        print(f"skipped: {FILE} does not exist; set SHESHA_DATA to the folder that holds it")

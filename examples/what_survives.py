@@ -2,7 +2,7 @@
 
     SHESHA_DATA=FOLDER python examples/what_survives.py
 
-FOLDER holds svcca_activations, minilm_sst2, sst2 and steinmetz2019; a missing one is skipped with a word.
+FOLDER holds svcca_activations, minilm_sst2, sst2 and steinmetz2019. A missing one is skipped with a message.
 """
 
 import csv
@@ -24,7 +24,7 @@ N_SHIFTS = 446
 
 
 def load(*parts: str) -> dict[str, np.ndarray]:
-    """Arrays of a file, or nothing."""
+    """Return the arrays of a file, or nothing if there is none."""
     path = FOLDER.joinpath(*parts)
     if not path.exists():
         print(f"skipped: {path} is not there (SHESHA_DATA names the folder)\n")
@@ -49,9 +49,9 @@ def table(
 
 
 def both(title: str, pairs: dict[str, tuple[np.ndarray, np.ndarray]], measures: tuple[str, ...]) -> None:
-    """The table for rows permuted freely, and for rows in order: turning them round keeps what neighbours share."""
+    """Print a table with free permutations and one with circular shifts, which keep what neighbours share."""
     with warnings.catch_warnings():
-        # That rows depend on one another is what the two tables show.
+        # The two tables show the dependence of rows that the warning is about.
         warnings.simplefilter("ignore", shesha.CalibrationWarning)
         table(f"{title}, permuted freely", pairs, measures)
     table(f"{title}, circular shifts", pairs, measures, shift=True, n_permutations=N_SHIFTS)
@@ -61,7 +61,7 @@ def networks() -> None:
     arrays = load("svcca_activations", "svcca_activations.npz")
     if arrays:
         a, b = arrays["svhn_model0"], arrays["svhn_model1"]
-        # Images follow one another as in their data set, where neighbours are alike.
+        # Images are in the order of their data set, where neighbours are similar.
         both("Two networks on the same 1,000 images", {"same images": (a, b)}, MEASURES)
         rng = np.random.default_rng(0)
         hits = sum(

@@ -1,9 +1,9 @@
-"""Which layer of a sentence encoder should be probed, and which steered? And what would chance have said?
+"""Which layer of a sentence encoder is best for probing, which for steering, and is that above chance?
 
     SHESHA_DATA=FOLDER python examples/which_layer_steers.py [--out docs/which_layer_steers.png]
 
-FOLDER holds minilm_sst2: 872 film reviews, positive or negative, after each of the seven layers of MiniLM. Layers are
-looked through on one half of the rows; the other half is asked about the layer that was chosen.
+FOLDER holds minilm_sst2: 872 film reviews, positive or negative, after each of the seven layers of MiniLM. One half of
+the rows chooses the layer, and the other half tests it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main() -> None:
     nothing = steering.rank_layers(here, shuffled, by="accuracy", **options)
     best = nothing.layers_best_first[0]
     print(f"\nThe same with shuffled labels: layer {best.name} is best, accuracy {best.value:.3f},")
-    print(f"p = {best.p_value:.2g} had it been the only layer, p = {best.p_best:.2g} as the best of seven")
+    print(f"p = {best.p_value:.2g} as the only layer, p = {best.p_best:.2g} as the best of seven")
 
     chosen = steered.winner
     found = steering.vector(layers[chosen][looked], y[looked], seed=0)
@@ -61,7 +61,7 @@ def main() -> None:
     figure, axes = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
     for ax, ranking, title in ((axes[0], probed, "probing"), (axes[1], steered, "steering")):
         ranking.plot(ax)
-        ax.set(title=f"{title}: tied are layers {', '.join(sorted(ranking.tied_names))}", xlabel="layer")
+        ax.set(title=f"{title}: tied layers {', '.join(sorted(ranking.tied_names))}", xlabel="layer")
         top = max(one.ci_high for one in ranking.layers)
         ax.set_ylim(0.4 if ranking is probed else 0.0, 1.45 * top if ranking is steered else 1.0)
     again.plot(axes[2])

@@ -1,9 +1,9 @@
 """
-A property of the axes, or of the geometry?
-===========================================
+Stability of the axes, or of the geometry?
+==========================================
 
-Principal components leave every distance as it is, and bring the feature split to zero: no two of them see the same.
-The basis-averaged split does not mind. Noise has neither.
+Principal components change no distance, but bring the feature split to zero, because no two of them share variation.
+The basis-averaged split does not depend on the axes. Noise has neither kind of stability.
 """
 
 import matplotlib.pyplot as plt

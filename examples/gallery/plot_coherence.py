@@ -1,9 +1,9 @@
 """
-Magnitude, coherence, and groups that did nothing
-=================================================
+Magnitude and coherence, with null groups
+=========================================
 
-Forty groups of cells, a quarter of which are moved. Small groups are far from the controls and agree among themselves
-without any effect; the grey ones behind are as many controls that pose as each group.
+Of forty groups of cells, a quarter have an effect. Without any effect, small groups are far from the controls and look
+coherent. The grey points are null groups: as many controls as each group has cells.
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 Drift over checks, with the threshold
 =====================================
 
-A monitor that knows what re-encodings look like. From the seventh check on the model loses precision.
+A monitor has learned the noise of re-encoding. From the seventh check on, the model loses precision.
 """
 
 import numpy as np

@@ -2,8 +2,8 @@
 All layers against all
 ======================
 
-Every layer of a trained network against every layer of the same network before training. The closest pair is framed,
-and calibrated as what it is: the best of many.
+Every layer of a trained network is compared with every layer of the same network before training. The most similar pair
+is framed, and calibrated as the best of many.
 """
 
 import shesha

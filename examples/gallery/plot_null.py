@@ -1,8 +1,8 @@
 """
-A score beside its null
-=======================
+A score and its null distribution
+=================================
 
-CKA of two unrelated matrices with more features than rows is 0.66. Chance says so too.
+CKA of two unrelated matrices with more features than rows is 0.66. This is its chance level.
 """
 
 import numpy as np

@@ -2,8 +2,8 @@
 A map of representations
 ========================
 
-Layers of a network before and after training, near each other where their geometry is alike. The line below says how
-much of the distances the plane shows.
+Layers of a network before and after training are near each other if their geometry is similar. The line below gives the
+share of the distances that the plane shows.
 """
 
 import shesha

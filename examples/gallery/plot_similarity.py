@@ -2,8 +2,8 @@
 Similarity of all pairs
 =======================
 
-Three families of representations, in no order: clustering puts alike ones beside one another, and pairs above chance
-are framed (permutation p-values, corrected for their number).
+Three families of representations come in no order. Clustering puts similar ones next to one another, and pairs above
+chance are framed (permutation p-values, corrected for their number).
 """
 
 from itertools import combinations

@@ -2,7 +2,7 @@
 Spectra
 =======
 
-How the variance is shared out among the directions: noise is flat, trained layers fall off.
+How variance is distributed over directions: flat for noise, decreasing for trained layers.
 """
 
 import numpy as np

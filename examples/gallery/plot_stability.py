@@ -2,8 +2,8 @@
 Stability over layers
 =====================
 
-Do random halves of the features see the same geometry, layer by layer? Dots stand in their intervals; the dashes are
-what chance rarely passes.
+Do random halves of the features give the same geometry, layer by layer? Bars are intervals; the dashed line is the
+value that chance rarely exceeds.
 """
 
 import shesha

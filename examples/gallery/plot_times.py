@@ -2,8 +2,8 @@
 Geometry at one time against another
 ====================================
 
-Thirty neurons see six stimuli. Their code appears at the third time and is another from the sixth on; what is above
-chance is framed.
+Thirty neurons respond to six stimuli. Their code appears at the third time and changes at the sixth. Values above
+chance are framed.
 """
 
 import numpy as np

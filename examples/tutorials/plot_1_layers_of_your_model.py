@@ -1,14 +1,14 @@
 """
-The layers of your own model, and a page to pass on
-===================================================
+The layers of your own model, and a page to share
+=================================================
 
-You trained a network. Which of its layers hold a geometry that one can rely on, did training make it, and what would
-fool you? Everything here works the same with your own ``torch.nn.Module``.
+This tutorial audits the layers of a network: which layers have a reliable geometry, and did training create it? It
+ends with a page to share. The same code works with your own ``torch.nn.Module``.
 """
 
 # %%
-# A model: three hidden layers on the digits of scikit-learn, trained in seconds. Of the other 900 images 400 are
-# looked at.
+# The model has three hidden layers and learns the digits of scikit-learn in seconds. The audit uses 400 of the other
+# 900 images.
 import tempfile
 from itertools import pairwise
 from pathlib import Path
@@ -45,15 +45,16 @@ right = (model(images[kept]).argmax(dim=1) == labels[kept]).float().mean()
 print(f"accuracy on images it has not seen: {right:.1%}")
 
 # %%
-# Which layers are there? Patterns choose among them; ``"*"`` stands for one part of a name.
+# List the layers, and choose among them with patterns; ``"*"`` matches one part of a name.
 for name, shape in layers(model, images[:2]).items():
     print(name, shape)
 found = {f"trained {name}": rows for name, rows in activations(model, images[kept], layers="[0-2]").items()}
 found |= {f"untrained {name}": rows for name, rows in activations(untrained, images[kept], layers="[0-2]").items()}
 
 # %%
-# The audit: stability with intervals and chance, at equal numbers of features since the layers are of different
-# width, and how far the classes explain the geometry. Real work takes the defaults; 39 draws are a first look.
+# The audit gives stability with intervals and chance levels. Layers differ in width, so it also ranks them at equal
+# numbers of features. With labels, it reports how much of the geometry the classes explain. Use the default numbers of
+# draws in real work; 39 are a first look.
 audit = shesha.audit(found, labels[kept].numpy(), n_bootstrap=39, n_permutations=39)
 print(audit)
 
@@ -61,24 +62,24 @@ print(audit)
 audit.plot()
 
 # %%
-# **Reading it.** All six layers are stable far above chance, the untrained ones as well: random layers keep the
-# geometry of the images. So stability alone does not say that anything was learned. What training changed stands
-# under *Agreement with the labels*: classes explain more of the variance from layer to layer of the trained network;
-# in the untrained one about as much as they do in the images.
+# **How to read it.** All six layers are stable far above chance, also the untrained ones, because random layers keep
+# the geometry of the images. Stability alone does not show that anything was learned. See *Agreement with the labels*
+# for the effect of training. In the trained network, classes explain more of the variance from layer to layer. In the
+# untrained one, they explain about as much as in the images.
 #
-# **The decision.** For clustering or retrieval by digit take the trained layer with the highest alignment; if the
-# geometry of the images shall be kept, an early one. That a layer is stable is a condition for both, no reason.
+# **The decision.** For clustering or retrieval by digit, use the trained layer with the highest alignment. To keep the
+# geometry of the images, use an early layer. Stability is necessary for both, but not sufficient.
 #
-# **What would fool you here**
+# **What can mislead**
 #
-# - *The order of the images.* The same people wrote the digits in turn, and neighbours are alike: if that is the
-#   case, *What could be wrong* says so first, with how much the score changes without it.
-# - *Width.* 96 units are more stable than 32 by their number alone; the audit ranks at 32 features each.
-# - *The training images.* On images that it has seen a network looks more orderly: use others.
-# - *One training.* Brackets are over images. Another seed gives another network: train three before you say "layer
+# - *The order of the images.* The same people wrote the digits in turn, so neighbouring images can be similar. *What
+#   could be wrong* then reports it first, with the score without this effect.
+# - *Width.* 96 units are more stable than 32 by their number alone. The audit therefore ranks at 32 features each.
+# - *The training images.* A network separates the images that it was trained on better than others. Use other images.
+# - *One training.* Intervals cover the choice of images, not of the seed. Train three networks before you choose "layer
 #   2".
 #
-# **A page to pass on**: one file, with all numbers, what to doubt, and what was run.
+# **A page to share** is one file with all numbers, all doubts, and the call that was run.
 with tempfile.TemporaryDirectory() as folder:
     page = audit.save_html(Path(folder) / "audit.html", about={"model": "digits, seed 0"})
     print(f"{page.name}: {page.stat().st_size / 1024:.0f} kB")

@@ -2,13 +2,14 @@
 A CRISPR screen: which knockouts move their cells together?
 ===========================================================
 
-Guides against 25 genes, sequenced cell by cell. The usual score, the mean cosine of the cells of a knockout with
-their mean shift, ranks knockouts. What would it have ranked first if nothing had happened?
+This tutorial ranks the knockouts of a CRISPR screen by how coherently their cells move, and compares each with control
+cells. The usual score is the mean cosine of the cells of a knockout with their mean shift. It is high for small groups,
+even without any effect.
 """
 
 # %%
-# The screen of Papalexi et al. (2021) where ``SHESHA_DATA`` names a folder that holds it; elsewhere a simulated one:
-# 12 targets of 10 to 300 cells, of which only the first three do anything.
+# The data are the screen of Papalexi et al. (2021), 25 genes, if ``SHESHA_DATA`` names a folder that has it. Otherwise
+# they are simulated: 12 targets of 10 to 300 cells, of which only the first three have an effect.
 import os
 from pathlib import Path
 
@@ -48,14 +49,13 @@ control = adata.obs["target"] == "non-targeting"
 print(f"{adata.n_obs} cells, {control.sum()} of them controls, {adata.obs['target'].nunique() - 1} targets")
 
 # %%
-# **The naive ranking**: mean cosine with the mean shift. It looks like a result for every target.
+# **The naive ranking** uses the mean cosine with the mean shift. Every target seems to have an effect.
 table = bio.coherence_test(adata, "target", groups="guide", n_draws=199)
 print(table.sort_values("coherence", ascending=False)[["n", "coherence", "magnitude"]].round(3).head(8))
 
 # %%
-# **The same beside chance.** As many control cells pose as each target, again and again. Few cells look alike
-# whatever they do: the smaller the group, the higher both scores of nothing. *unbiased* does not know the size of the
-# group.
+# **The same with chance levels.** Each target is compared with random groups of as many control cells. Without any
+# effect, both scores rise as groups get smaller. *unbiased* does not depend on the size of the group.
 columns = ["n", "coherence", "chance", "unbiased", "p", "p_adj"]
 print(table.sort_values("unbiased", ascending=False)[columns].round(3).to_string())
 
@@ -64,17 +64,17 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrain
 sure = table["p_adj"] <= 0.05
 for ax, score, title in ((left, "coherence", "mean cosine"), (right, "unbiased", "unbiased: pairs of cells")):
     ax.scatter(table["n"][sure], table[score][sure], color="#d55e00", label="p_adj at most 0.05")
-    ax.scatter(table["n"][~sure], table[score][~sure], color="#7f7f7f", label="not told from controls")
+    ax.scatter(table["n"][~sure], table[score][~sure], color="#7f7f7f", label="p_adj above 0.05")
     ax.set(xscale="log", xlabel="cells", title=title)
     ax.spines[["top", "right"]].set_visible(False)
 order = np.argsort(table["n"].to_numpy())
-left.plot(table["n"].iloc[order], table["chance"].iloc[order], "--", color="black", label="control cells posing")
+left.plot(table["n"].iloc[order], table["chance"].iloc[order], "--", color="black", label="control cells, same number")
 right.axhline(0, linestyle="--", color="black")
 left.legend(frameon=False, fontsize="small")
 
 # %%
-# **Does a large effect go with a coherent one?** The correlation is often reported; beside it stands what groups of
-# control cells of the same sizes give.
+# **Are large effects more coherent?** The correlation is often reported. Here it is compared with that of groups of
+# control cells of the same sizes.
 fakes = bio.analysis.fake_tables(adata.obsm["X_pca"][control.to_numpy()], table["n"].to_dict(), n_tables=39, seed=0)
 for score in ("coherence", "unbiased"):
     link = bio.analysis.beside_fakes(
@@ -84,14 +84,15 @@ for score in ("coherence", "unbiased"):
 
 # %%
 # **The decision.** Follow up targets with ``p_adj`` below your level, in the order of ``unbiased``, and report the
-# number of cells. A small p is no large effect: hundreds of cells are told from controls by an *unbiased* of 0.003,
-# and of the targets below a ``p_adj`` of 0.05 one in twenty may be nothing (in the simulated screen T04 is such a
-# one). Leave the mean cosine to comparisons of groups of equal size.
+# number of cells. A small p is not a large effect: with hundreds of cells, an *unbiased* of 0.003 is significant. Of
+# the targets with ``p_adj`` below 0.05, one in twenty may have no effect (in the simulated screen, T04 is one). Use the
+# mean cosine only to compare groups of equal size.
 #
-# **What would fool you here**
+# **What can mislead**
 #
-# - *Group size*, as above. *Guides*: cells of one guide are no replicates, hence ``groups="guide"``.
-# - *Batches*: ``blocks="batch"`` holds cells against the controls of their own batch.
-# - *Depth*: shifts of raw counts follow it; use log-normalised data or an embedding, and look at ``covariates=``.
+# - *Group size*, as above.
+# - *Guides.* Cells of one guide are not replicates, hence ``groups="guide"``.
+# - *Batches.* ``blocks="batch"`` compares cells with the controls of their own batch.
+# - *Depth.* Shifts of raw counts follow it. Use log-normalised data or an embedding, and see ``covariates=``.
 #
-# **Next.** :doc:`/single_cells`, and the published numbers beside ours: :doc:`/studies/crispr/page`.
+# **Next.** :doc:`/single_cells`, and the published numbers compared with ours: :doc:`/studies/crispr/page`.

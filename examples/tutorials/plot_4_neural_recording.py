@@ -1,14 +1,15 @@
 """
-A recording: is there a code, or slow drift, or unequal numbers of trials?
-==========================================================================
+A recording: a code for the conditions, slow drift, or unequal trial numbers?
+=============================================================================
 
-Trials of neurons, and what was shown in each. Odd and even trials agree on which conditions are near which; does the
-population tell the conditions apart, or did something else make the halves agree?
+This tutorial tests whether a population of neurons codes for conditions. Odd and even trials may agree on the distances
+between conditions for two other reasons: slow drift, and unequal numbers of trials.
 """
 
 # %%
-# A session of Steinmetz et al. (2019) where ``SHESHA_DATA`` names a folder that holds it. Elsewhere a simulated one,
-# in which 60 neurons respond to six conditions, and another area that responds to none but drifts along the session.
+# The data are a session of Steinmetz et al. (2019) if ``SHESHA_DATA`` names a folder that has it. Otherwise they are
+# simulated: one area of 60 neurons responds to six conditions, and another responds to none but drifts along the
+# session.
 import os
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def measured() -> tuple[dict[str, np.ndarray], np.ndarray]:
 
 
 def simulated() -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Return an area with a code, and one with nothing but slow drift, over conditions that come in runs."""
+    """Return an area with a code, and one with slow drift alone, over conditions that come in runs."""
     rng = np.random.default_rng(0)
     shown = np.repeat(rng.permuted(np.tile(np.arange(6), 10)), 6)
     wave = np.sin(np.linspace(0, 9, len(shown)))[:, None] * rng.standard_normal((1, 60))
@@ -45,18 +46,18 @@ print(f"{len(shown)} trials of {len(values)} conditions, {times.min()} to {times
 print({name: counts.shape[1] for name, counts in areas.items()})
 
 # %%
-# **The usual number**: the split of odd and even trials, with two chance levels. One shuffles conditions over trials.
-# The other uses circular shifts of the series of conditions, which keep slow changes and all numbers of trials.
-print(f"{'area':<12}{'odd/even':>9}{'shuffled: p':>13}{'turned: chance':>16}{'p':>7}")
+# **The usual number** is the split of odd and even trials. It has two chance levels here. One permutes conditions over
+# trials. The other uses circular shifts of the series of conditions, which keep slow changes and all numbers of trials.
+print(f"{'area':<12}{'odd/even':>9}{'shuffled: p':>13}{'shifted: chance':>17}{'p':>7}")
 for name, counts in areas.items():
     naive = trial_split(counts, shown, null="permute", n_permutations=199)
     fair = trial_split(counts, shown, n_permutations=199)
-    print(f"{name:<12}{fair.observed:>9.2f}{naive.p_value:>13.3f}{fair.null_mean:>16.2f}{fair.p_value:>7.3f}")
+    print(f"{name:<12}{fair.observed:>9.2f}{naive.p_value:>13.3f}{fair.null_mean:>17.2f}{fair.p_value:>7.3f}")
 
 # %%
 # **Equal numbers of trials, and no trial with itself.** Rare conditions have noisy means, far from all others in both
-# halves: that alone correlates the distances. Four trials of each condition in a half take that away, and so does
-# ``shesha.neuro.wuc``, in which no trial is multiplied with itself.
+# halves. This alone correlates the distances. Four trials of each condition in a half remove the effect. So does
+# ``shesha.neuro.wuc``, which multiplies no trial with itself.
 equal = {
     name: trial_split(counts, shown, trials_per_half=4, n_permutations=199, seed=0) for name, counts in areas.items()
 }
@@ -64,18 +65,18 @@ for name, one in equal.items():
     print(f"{name:<12} four trials each: {one.observed:.2f}, chance {one.null_mean:.2f}, p = {one.p_value:.3f}")
 
 # %%
-# **Does the mean response move along the session?** If it does, halves that lie apart (first and second) are the
-# harder test; odd and even share the drift.
+# **Does the mean response move along the session?** If it does, odd and even trials share the drift, and the first and
+# second half are the stricter test.
 for name, counts in areas.items():
     print(name, centroid_drift(counts, n_permutations=199), sep="\n")
 
 # %%
-# **The decision.** Say "this area has a code for the conditions" if the value with equal numbers of trials is above
-# circular shifts *and* first and second half agree:
+# **The decision.** Conclude "this area has a code for the conditions" if the value with equal numbers of trials is
+# above circular shifts *and* the first and second half agree:
 halves = {"how": "blocks", "n_blocks": 2, "trials_per_half": 4, "n_permutations": 199, "seed": 0}
 rows = [trial_split(counts, shown, **halves) for counts in areas.values()]
 for (name, one), apart in zip(equal.items(), rows, strict=True):
-    print(f"{name:<12} {'a code' if max(one.p_value, apart.p_value) <= 0.05 else 'not told from chance'}")
+    print(f"{name:<12} {'a code' if max(one.p_value, apart.p_value) <= 0.05 else 'no evidence of a code'}")
 figure, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 places = np.arange(len(areas))
 ax.scatter(places, [one.observed for one in rows], color="#0072b2", label="first and second half", zorder=3)
@@ -88,10 +89,11 @@ ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False, fontsize="small", ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1))
 
 # %%
-# **What would fool you here**
+# **What can mislead**
 #
-# - *Shuffled conditions* call slow drift a code where conditions come in runs.
-# - *More neurons* are more stable: compare areas at equal numbers (``session_table(n_neurons=30)``).
-# - *One session* has one drift: intervals are over sessions, or animals.
+# - *Permuted conditions.* If conditions come in runs, this null takes slow drift for a code.
+# - *Numbers of neurons.* More neurons are more stable. Compare areas at equal numbers
+#   (``session_table(n_neurons=30)``).
+# - *One session* has one drift. Compute intervals over sessions, or animals.
 #
 # **Next.** :doc:`/neural_recordings`, :doc:`/studies/odd-even/page`, :doc:`/studies/neuroscience/page`.

@@ -1,13 +1,13 @@
 """
-A deployed model drifts: noticed before the task suffers, and without crying wolf
-=================================================================================
+A deployed model drifts: detect it before the task suffers, without false alarms
+================================================================================
 
-A digit classifier is in production, and its embeddings feed something downstream. Somebody quantises it, somebody
-else retrains it, and on Thursday a scanner begins to smear. What does a canary say, and what a look at the inputs?
+This tutorial monitors a digit classifier whose embeddings feed another model. It detects two kinds of change: the model
+is quantised or retrained, and the scanner begins to blur its inputs.
 """
 
 # %%
-# The model and what depends on it: a classifier trained once on its embeddings.
+# The encoder is the monitored model. A classifier, trained once on its embeddings, depends on it.
 import copy
 
 import matplotlib.pyplot as plt
@@ -48,8 +48,8 @@ encoder = retrained(0)
 downstream = LogisticRegression(max_iter=2000).fit(encode(encoder, images[seen]), labels[seen])
 
 # %%
-# **What no change looks like.** The canaries are encoded again under everything that may differ between checks. Here
-# that is the batch size, and the precision of the machine that answers: a float16 copy stands for it.
+# **The noise of re-encoding.** Encode the canaries again under all conditions that may differ between checks. Here
+# these are the batch size and the precision of the machine, for which a float16 copy is used.
 half = copy.deepcopy(encoder).half().float()
 rng = np.random.default_rng(0)
 again = [encode((encoder, half)[int(rng.integers(2))], images[canaries], int(rng.integers(1, 197))) for _ in range(99)]
@@ -57,7 +57,7 @@ reference = encode(encoder, images[canaries])
 monitor = DriftMonitor(reference, nulls=again, labels=digits.target[canaries], tolerance=0.01)
 
 # %%
-# **Changes of the model**, from harmless to fatal: each is checked, and beside it stands what the task loses.
+# **Changes of the model**, from harmless to fatal. Each is checked, together with the accuracy of the task.
 found = []
 
 
@@ -93,18 +93,17 @@ ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False)
 
 # %%
-# The monitor keeps its checks. The dashes are what re-encodings rarely pass:
+# The monitor keeps its checks. The dashed line is the threshold that re-encodings rarely exceed:
 shesha.plot.drift(monitor.history())
 
 # %%
-# **Reading it.** *watch* is certain and small: beyond the re-encodings, within the tolerance. *alert* is beyond both.
-# The model that was trained again is as accurate by itself as the first, and useless to what was trained on the
-# first: the classifier downstream sees other coordinates. Whether that is drift depends on who uses the embeddings;
-# the canary says that the geometry is another, and the accuracy of the new model with a new head would have said that
-# all is well.
+# **How to read it.** *watch* means a certain but small change: beyond the re-encodings, within the tolerance. *alert*
+# is beyond both. The model that was trained again has other coordinates. With a head of its own it would be as accurate
+# as the first, but the classifier downstream, which was trained on the first, fails. The canary detects that the
+# geometry has changed; the accuracy of the new model with a new head would not.
 #
-# **Changes of the inputs** are another question, with another verb: ``update`` takes new inputs as they come, and its
-# rate of false alarms holds however often one looks.
+# **Changes of the inputs** need another method. ``update`` takes new inputs as they arrive. Its rate of false alarms
+# holds however often you check.
 watching = DriftMonitor(encode(encoder, images[seen]), false_alarm=0.01)
 for number, part in enumerate(images[rest].split(100)):
     smeared = part if number < 4 else 0.5 * (part + part.roll(2, dims=1))
@@ -112,13 +111,13 @@ for number, part in enumerate(images[rest].split(100)):
     print(f"batch {number}{' (smeared)' if number >= 4 else '':<11} {state}")
 
 # %%
-# **The decision.** ``tolerance`` is yours: break your model on purpose, as above, and put it where the task begins to
-# suffer. The rate of false alarms is the monitor's.
+# **The decision.** Choose ``tolerance``: degrade your model on purpose, as above, and set it where the task begins to
+# suffer. The monitor controls the rate of false alarms.
 #
-# **What would fool you here**
+# **What can mislead**
 #
-# - *Re-encodings that are all alike* make any other machine an alarm: that is why half precision is among them here.
-# - *Canaries that are too alike*, or too few: look at the classes that moved, ``verdict.classes``.
-# - *A rotation* leaves all distances as they are, so the canary sees nothing, and every stored vector is wrong.
+# - *Re-encodings of one kind.* Any other machine then raises an alarm. This is why half precision is included here.
+# - *Canaries that are too similar*, or too few. Look at the classes that moved, ``verdict.classes``.
+# - *A rotation* changes no distance, so the canary does not detect it, but every stored vector is incompatible.
 #
-# **Next.** :doc:`/monitoring`, and the same in a pipeline: :doc:`/how_to/canary_in_ci`.
+# **Next.** :doc:`/monitoring`, and the same check in CI: :doc:`/how_to/canary_in_ci`.
