@@ -188,9 +188,9 @@ def _permuted_columns(left: Any, second: Sequence[Any], moved: Any, n: int) -> I
         yield from to_host(xp.stack(found))
 
 
-def squared_distances_to_candidates(rows: Any, start: int, candidates: Index) -> Matrix:
-    """Squared distances of successive rows, from `start`, to their candidates, of shape (m, width)."""
-    return squared_distances_between(rows, np.arange(start, start + len(candidates))[:, None], candidates)
+def squared_distances_to_candidates(rows: Any, chosen: Index, candidates: Index) -> Matrix:
+    """Squared distances of some rows to the candidates of each, of shape (m, width)."""
+    return squared_distances_between(rows, chosen[:, None], candidates)
 
 
 def squared_distances_between(rows: Any, own: Index, others: Index) -> Matrix:

@@ -11,12 +11,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shesha.kernels import devices, native
+from shesha.kernels import neighbour_candidates as filters
 from shesha.kernels.distances import PANEL
 from shesha.kernels.threads import parallel
 from shesha.kernels.triangles import square
-from shesha.support.arrays import elsewhere, is_numpy, like_array, namespace, smallest, squared_lengths, to_host
+from shesha.support.arrays import (
+    elsewhere,
+    is_numpy,
+    like_array,
+    namespace,
+    smallest,
+    squared_lengths,
+    take_rows,
+    to_host,
+)
 from shesha.support.types import Index, Matrix, Vector
 
 _SPARE = 6
@@ -26,6 +37,12 @@ _GRAM_ERROR = 2.0**-45
 _EPS = float(np.finfo(float).eps)
 _FEW = 256
 """Up to this many candidates are kept in order while a row is read; more are found by partitioning it."""
+_FILTERED = 4096
+"""From so many rows on candidates are found in single precision first."""
+_NEARLY = 4.0
+"""Candidates whose closeness differs by less than so many times the rounding are left to the search of all."""
+_SETTLED = 0.5
+"""Share of a sample of rows that candidates must settle, or all rows are searched in double precision."""
 _KEPT_TIES = 1 << 23
 """Up to this many candidates of tied rows are kept, so that ties can be broken anew without another search."""
 
@@ -63,12 +80,15 @@ class Found:
 class _Search:
     """What differs between the kinds of closeness; smaller is closer."""
 
-    panel: Callable[[int], Any]
-    """Closeness of the rows of a panel to all rows, wherever they lie; all else is on the host."""
+    panel: Callable[[Index], Any]
+    """Closeness of some rows to all rows, wherever they lie; all else is on the host."""
     doubt: Vector
     """Two entries of a row's line in a panel may be in the wrong order if they differ by less."""
-    exact: Callable[[int, Index, Matrix], tuple[Matrix, Matrix]]
-    """From the first row, candidates and their closeness in the panel: closeness, and what counts as equal."""
+    exact: Callable[[Index, Index, Matrix | None], tuple[Matrix, Matrix]]
+    """From row numbers, candidates and their closeness in the panel: closeness, and what counts as equal."""
+    rows: Any = None
+    """The rows, where closeness is one of `terms`."""
+    terms: Callable[[Matrix], filters.Terms] | None = None
 
 
 def nearest_by_distance(rows: Matrix, k: int) -> Found:
@@ -78,18 +98,19 @@ def nearest_by_distance(rows: Matrix, k: int) -> Found:
     # The sum over features rounds once per feature, as a random walk.
     unit = (4 + np.sqrt(rows.shape[1])) * _EPS
 
-    def panel(start: int) -> Any:
+    def panel(chosen: Index) -> Any:
         # Doubling rounds nothing, and a panel is smaller than its products.
-        block = (_panel(rows, start) * -2.0) @ rows.T
+        block = (take_rows(rows, chosen) * -2.0) @ rows.T
         block += squared
         return block
 
-    def exact(start: int, candidates: Index, _: Matrix) -> tuple[Matrix, Matrix]:
-        found = _squared_distances(rows, start, candidates)
-        own = lengths[start : start + len(candidates), None]
+    def exact(chosen: Index, candidates: Index, _: Matrix | None) -> tuple[Matrix, Matrix]:
+        found = _squared_distances(rows, chosen, candidates)
+        own = lengths[chosen, None]
         return found, unit * ((own + lengths[candidates]) * np.sqrt(found) + found)
 
-    return _run(_Search(panel, 2 * _GRAM_ERROR * to_host(squared), exact), rows.shape[0], k)
+    search = _Search(panel, 2 * _GRAM_ERROR * to_host(squared), exact, rows, filters.distance_terms)
+    return _run(search, rows.shape[0], k)
 
 
 def nearest_by_product(rows: Matrix, k: int, *, include_self: bool = False) -> Found:
@@ -97,39 +118,80 @@ def nearest_by_product(rows: Matrix, k: int, *, include_self: bool = False) -> F
     lengths = np.sqrt(to_host(squared_lengths(rows)))
     unit = (4 + np.sqrt(rows.shape[1])) * _EPS
 
-    def panel(start: int) -> Any:
-        return (_panel(rows, start) * -1.0) @ rows.T
+    def panel(chosen: Index) -> Any:
+        return (take_rows(rows, chosen) * -1.0) @ rows.T
 
-    def exact(start: int, candidates: Index, near: Matrix) -> tuple[Matrix, Matrix]:
-        return near, unit * lengths[start : start + len(candidates), None] * lengths[candidates]
+    def exact(chosen: Index, candidates: Index, near: Matrix | None) -> tuple[Matrix, Matrix]:
+        found = _minus_products(rows, chosen, candidates) if near is None else near
+        return found, unit * lengths[chosen, None] * lengths[candidates]
 
-    return _run(_Search(panel, unit * lengths * lengths.max(), exact), rows.shape[0], k, include_self=include_self)
+    search = _Search(panel, unit * lengths * lengths.max(), exact, rows, filters.product_terms)
+    return _run(search, rows.shape[0], k, include_self=include_self)
 
 
 def nearest_of_distances(condensed: Vector, n: int, k: int) -> Found:
     """Row i lists the k rows at the smallest given distance."""
     whole = square(condensed, n)
 
-    def exact(start: int, candidates: Index, near: Matrix) -> tuple[Matrix, Matrix]:
+    def exact(chosen: Index, candidates: Index, near: Matrix | None) -> tuple[Matrix, Matrix]:
+        assert near is not None
         return near, 4 * _EPS * near
 
-    search = _Search(lambda start: whole[start : start + PANEL].copy(), np.zeros(n), exact)
-    return _run(search, n, k)
+    return _run(_Search(lambda chosen: whole[chosen], np.zeros(n), exact), n, k)
 
 
 def _run(search: _Search, n: int, k: int, *, include_self: bool = False) -> Found:
     lists = np.empty((n, k), dtype=np.intp)
+    n_others = n if include_self else n - 1
+    rest = _unsettled_rows(search, lists, include_self=include_self)
 
     def fill(start: int) -> _Tied:
-        block = search.panel(start)
+        chosen = rest[start : start + PANEL]
+        block = search.panel(chosen)
         if not include_self:
-            block = _exclude_self(block, start)
-        n_others = n if include_self else n - 1
-        lists[start : start + PANEL], tied = _nearest(search, block, k, start, n_others)
+            block = _exclude_self(block, chosen)
+        lists[chosen], tied = _nearest(search, block, k, chosen, n_others)
         return tied
 
-    tied = {row: found for some in parallel(fill, range(0, n, PANEL)) for row, found in some.items()}
+    tied = {row: found for some in parallel(fill, range(0, len(rest), PANEL)) for row, found in some.items()}
     return Found(lists, bool(tied), _ties(tied))
+
+
+def _unsettled_rows(search: _Search, lists: Index, *, include_self: bool) -> Index:
+    """Fill the lists of the rows that few candidates settle beyond doubt; return the numbers of the others."""
+    (n, k), rows = lists.shape, search.rows
+    m = k + _SPARE
+    if search.terms is None or n < _FILTERED or not is_numpy(rows) or not filters.serves(rows.shape[1], m + 1):
+        return np.arange(n)
+    terms = search.terms(rows)
+    sample = np.arange(0, n, -(-n // PANEL))
+    blocks = ((at, rows[at : at + _FILTERED]) for at in range(0, n, _FILTERED))
+    some = filters.candidates_of_some(terms, rows[sample], blocks, m + 1)
+    _, settled = _settle(search, sample, some, k)
+    # A row is among its own candidates here, and no neighbour of its own.
+    if np.count_nonzero(settled) < _SETTLED * len(sample):
+        return np.arange(n)
+    found = filters.candidates_of_all(terms, rows, m, include_self=include_self)
+
+    def fill(start: int) -> Index:
+        chosen = np.arange(start, min(start + PANEL, n))
+        own = filters.Candidates(found.places[chosen], found.bounds[chosen])
+        lists[chosen], settled = _settle(search, chosen, own, k)
+        return chosen[~settled]
+
+    return np.concatenate(list(parallel(fill, range(0, n, PANEL))))
+
+
+def _settle(search: _Search, chosen: Index, found: filters.Candidates, k: int) -> tuple[Index, NDArray[np.bool_]]:
+    """The first k candidates of some rows, and of which rows these are certainly the lists, without a tie."""
+    candidates = np.sort(found.places, axis=1)
+    values, slack = search.exact(chosen, candidates, None)
+    order, tied = _order(values, _NEARLY * slack, k)
+    last = order[:, k - 1 : k]
+    beyond = (np.take_along_axis(values, last, axis=1) + _NEARLY * slack.max(axis=1, keepdims=True))[:, 0]
+    settled = found.bounds > beyond
+    settled[list(tied)] = False
+    return np.take_along_axis(candidates, order[:, :k], axis=1), settled
 
 
 _Tied = dict[int, tuple[Index, Index]]
@@ -147,22 +209,17 @@ def _ties(tied: _Tied) -> Ties | None:
     return Ties(np.array(list(tied), dtype=np.intp), candidates, levels)
 
 
-def _panel(rows: Any, start: int) -> Any:
-    return rows[start : min(start + PANEL, rows.shape[0]), :]
-
-
-def _exclude_self(block: Any, start: int) -> Any:
+def _exclude_self(block: Any, chosen: Index) -> Any:
     """Put each row infinitely far from itself."""
     if is_numpy(block):
-        at = np.arange(len(block))
-        block[at, start + at] = np.inf
+        block[np.arange(len(block)), chosen] = np.inf
         return block
-    xp, (m, n) = namespace(block), block.shape
-    own = xp.arange(n, device=block.device)[None, :] == start + xp.arange(m, device=block.device)[:, None]
+    xp, n = namespace(block), block.shape[1]
+    own = xp.arange(n, device=block.device)[None, :] == like_array(chosen, block)[:, None]
     return xp.where(own, xp.full_like(block, float("inf")), block)
 
 
-def _nearest(search: _Search, block: Any, k: int, start: int, n_others: int) -> tuple[Index, _Tied]:
+def _nearest(search: _Search, block: Any, k: int, chosen: Index, n_others: int) -> tuple[Index, _Tied]:
     n_candidates = min(k + _SPARE, n_others)
     if n_candidates < block.shape[1]:
         candidates = _smallest(block, n_candidates)
@@ -171,21 +228,22 @@ def _nearest(search: _Search, block: Any, k: int, start: int, n_others: int) -> 
     else:
         candidates = np.broadcast_to(np.arange(n_candidates), block.shape).copy()
     near = to_host(namespace(block).take_along_axis(block, like_array(candidates, block), axis=1))
-    order, levels = _order(*search.exact(start, candidates, near), k)
+    order, levels = _order(*search.exact(chosen, candidates, near), k)
     found = np.take_along_axis(candidates, order[:, :k], axis=1)
-    tied = {start + i: (candidates[i, order[i]], own) for i, own in levels.items()}
+    tied = {int(chosen[i]): (candidates[i, order[i]], own) for i, own in levels.items()}
     if n_candidates == n_others:
         return found, tied
     # Where others may be as near as the k-th, all that may be compete.
-    bound = np.partition(near, k - 1, axis=1)[:, k - 1] + 2 * search.doubt[start : start + PANEL]
+    bound = np.partition(near, k - 1, axis=1)[:, k - 1] + 2 * search.doubt[chosen]
     for i in np.flatnonzero(near.max(axis=1) <= bound).tolist():
         row = to_host(block[i, :])
         competing = np.flatnonzero(row <= bound[i])[None, :]
-        order, levels = _order(*search.exact(start + i, competing, row[competing]), k)
+        own = int(chosen[i])
+        order, levels = _order(*search.exact(chosen[i : i + 1], competing, row[competing]), k)
         found[i] = competing[0, order[0, :k]]
-        tied.pop(start + i, None)
+        tied.pop(own, None)
         if levels:
-            tied[start + i] = competing[0, order[0]], levels[0]
+            tied[own] = competing[0, order[0]], levels[0]
     return found, tied
 
 
@@ -199,8 +257,8 @@ def _smallest(block: Any, m: int) -> Index:
 
 
 @elsewhere(devices.squared_distances_to_candidates)
-def _squared_distances(rows: Matrix, start: int, candidates: Index) -> Matrix:
-    own = rows[start : start + len(candidates), None, :]
+def _squared_distances(rows: Matrix, chosen: Index, candidates: Index) -> Matrix:
+    own = rows[chosen, None, :]
     out = np.empty(candidates.shape)
     step = max(1, (1 << 20) // (len(candidates) * rows.shape[1]))
     for column in range(0, candidates.shape[1], step):
@@ -208,6 +266,10 @@ def _squared_distances(rows: Matrix, start: int, candidates: Index) -> Matrix:
         difference = rows[some] - own
         out[:, column : column + step] = np.einsum("ijk,ijk->ij", difference, difference)
     return out
+
+
+def _minus_products(rows: Matrix, chosen: Index, candidates: Index) -> Matrix:
+    return np.asarray(-np.einsum("ijk,ik->ij", rows[candidates], rows[chosen]))
 
 
 def _order(values: Matrix, slack: Matrix, k: int) -> tuple[Index, dict[int, Index]]:

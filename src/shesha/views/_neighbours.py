@@ -95,13 +95,14 @@ class Neighbours(View):
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
-        """Rows, neighbours and tables; panels of distances."""
+        """Rows, neighbours and tables; panels of distances, or rows of single precision and candidates."""
         k = check.count(options["k"], "k")
         tables = n * n if n <= _TABLE_ROWS else 0
         centred = bool(options.get("center", False))
         copies = 2 if centred else 1
         medians = 8 * n * d if centred or options.get("metric") == "euclidean" else 0
-        return 8 * n * d * copies + 24 * n * k + 3 * tables, medians + 64 * n * (k + 10) + 32 * PANEL * n
+        working = 64 * n * (k + 10) + max(32 * PANEL * n, 4 * n * d)
+        return 8 * n * d * copies + 24 * n * k + 3 * tables, medians + working
 
     @property
     def n_rows(self) -> int:

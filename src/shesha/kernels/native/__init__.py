@@ -49,6 +49,11 @@ def is_available() -> bool:
     return _load() is not None
 
 
+def provides(name: str) -> bool:
+    """Whether the library has this function: one that was built from earlier sources may lack it."""
+    return hasattr(_load(), f"{name}_plain")
+
+
 def serves_grid(n_first: int, n_second: int) -> bool:
     """Whether the compiled loops are the faster way to a grid of this shape on this processor."""
     library = _load()

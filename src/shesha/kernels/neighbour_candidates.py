@@ -1,0 +1,166 @@
+"""The rows that may be among the nearest, found with products of single precision, and a bound for all others.
+
+Each entry of a tile is a lower bound of a closeness: what rounding may have added is taken off beforehand. So whoever
+knows the exact closeness of the candidates knows whether any other row could be nearer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels import native
+from shesha.kernels.distances import PANEL
+from shesha.kernels.precision import length_unit
+from shesha.kernels.threads import parallel
+from shesha.support.arrays import squared_lengths
+from shesha.support.types import Index, Matrix, Vector
+
+Single = NDArray[np.float32]
+_BLOCK = 2048
+"""Rows whose products with as many others one thread works on."""
+_MOST = 64
+"""Candidates per row up to which lists are kept in order; with more, partitioning is as fast."""
+_WIDEST = 1 << 16
+"""Features up to which the bound on rounding is worth anything."""
+_UNIT = 2.0**-24
+_EPS = float(np.finfo(float).eps)
+_TINY = 2.0**-110
+"""What underflow may have taken from a sum of products of numbers near 1."""
+_FAR = 2.0**40
+"""Numbers so many times as large as the unit lose all others in single precision."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Of each row the candidates, and a closeness that no other row falls below."""
+
+    places: Index
+    bounds: Vector
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How rows become the factors of lower bounds of a closeness: that of i and j is left[i] @ right[j]."""
+
+    unit: float
+    """A power of two near the largest entry of the rows."""
+    right: Callable[[Matrix], Single]
+    left: Callable[[Single], Single]
+
+    def candidates(self, places: Index, values: Single) -> Candidates:
+        """Return lists with their last entries as bounds, in the units of the rows; lists with gaps bound nothing."""
+        last = values[:, -1].astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            bounds = (last - _TINY) * self.unit * self.unit
+        return Candidates(places, np.where(np.isfinite(last), bounds, -np.inf))
+
+    def holds(self, rows: Matrix) -> bool:
+        """Whether the bounds hold for these rows as well."""
+        return float(np.abs(rows).max(initial=0.0)) <= _FAR * self.unit
+
+
+def serves(n_features: int, n_candidates: int) -> bool:
+    """Whether candidates can be found this way, and faster than by partitioning."""
+    return native.provides("shesha_enter_tile") and n_candidates <= _MOST and n_features <= _WIDEST
+
+
+def distance_terms(rows: Matrix) -> Terms:
+    """Lower bounds of squared distances: (|x|^2 + |y|^2) (1 - c) - 2 xy of centred rows.
+
+    A sum of d + 2 products of rounded numbers is off by at most (d + 5) units of rounding times the sum of their sizes,
+    which is at most twice |x|^2 + |y|^2.
+    """
+    mean, unit = rows.mean(axis=0), length_unit(rows)
+    loss = 2.1 * (rows.shape[1] + 5) * _UNIT
+    mean_length = float(np.sqrt(mean @ mean)) / unit
+
+    def right(some: Matrix) -> Single:
+        out = np.empty((len(some), rows.shape[1] + 2), dtype=np.float32)
+        centred = (some - mean) / unit
+        squared = squared_lengths(centred)
+        out[:, :-2] = centred
+        out[:, -2] = 1.0
+        # Centring rounded as well, by the size of what was centred.
+        out[:, -1] = squared * (1 - loss) - 16 * _EPS * (np.sqrt(squared) + 2 * mean_length) ** 2
+        return out
+
+    def left(some: Single) -> Single:
+        out = some * np.float32(-2.0)
+        out[:, -2], out[:, -1] = some[:, -1], 1.0
+        return out
+
+    return Terms(unit, right, left)
+
+
+def product_terms(rows: Matrix) -> Terms:
+    """Lower bounds of minus the inner product: -xy - c |x| |y|."""
+    unit = length_unit(rows)
+    loss = 1.1 * (rows.shape[1] + 5) * _UNIT
+
+    def right(some: Matrix) -> Single:
+        out = np.empty((len(some), rows.shape[1] + 1), dtype=np.float32)
+        scaled = some / unit
+        out[:, :-1], out[:, -1] = scaled, np.sqrt(squared_lengths(scaled))
+        return out
+
+    def left(some: Single) -> Single:
+        out = -some
+        out[:, -1] *= np.float32(loss)
+        return out
+
+    return Terms(unit, right, left)
+
+
+def candidates_of_all(terms: Terms, rows: Matrix, m: int, *, include_self: bool = False) -> Candidates:
+    """Find m candidates of each row among all rows; each product of two rows serves both."""
+    n = len(rows)
+    right = np.concatenate([terms.right(rows[at : at + _BLOCK]) for at in range(0, n, _BLOCK)])
+    values, places, bounds = _empty_lists(n, m)
+    blocks = -(-n // _BLOCK)
+
+    def enter(pair: tuple[int, int]) -> None:
+        first, second = (block * _BLOCK for block in pair)
+        columns = slice(second, second + _BLOCK)
+        tile = np.empty((PANEL, len(bounds[columns])), dtype=np.float32)
+        for at in range(first, min(first + _BLOCK, n), PANEL):
+            own = slice(at, min(at + PANEL, first + _BLOCK, n))
+            some = tile[: own.stop - at]
+            np.matmul(terms.left(right[own]), right[columns].T, out=some)
+            lists = values[own], places[own], values[columns], places[columns], bounds[columns]
+            native.call("shesha_enter_tile", *some.shape, some, m, at, second, int(include_self), *lists)
+            bounds[own] = values[own, -1]
+
+    for around in range(blocks):
+        # The pairs of blocks whose numbers sum to the same share no block: no list is written from two threads.
+        pairs = [(i, (around - i) % blocks) for i in range(blocks) if i <= (around - i) % blocks]
+        for _ in parallel(enter, pairs):
+            pass
+    return terms.candidates(places, values)
+
+
+def candidates_of_some(terms: Terms, queries: Matrix, blocks: Iterable[tuple[int, Matrix]], m: int) -> Candidates:
+    """Find m candidates of each query among the rows of all blocks, each with the number of its first row."""
+    left = terms.left(terms.right(queries))
+    values, places, _ = _empty_lists(len(queries), m)
+
+    for start, rows in blocks:
+        right, first = terms.right(rows), start
+
+        def enter(at: int, right: Single = right, first: int = first) -> None:
+            own = slice(at, at + PANEL)
+            tile = left[own] @ right.T
+            lists = values[own], places[own], None, None, None
+            native.call("shesha_enter_tile", *tile.shape, tile, m, at, first, 0, *lists)
+
+        for _ in parallel(enter, range(0, len(left), PANEL)):
+            pass
+    return terms.candidates(places, values)
+
+
+def _empty_lists(n: int, m: int) -> tuple[Single, Index, Single]:
+    infinity = np.float32(np.inf)
+    return np.full((n, m), infinity), np.zeros((n, m), dtype=np.intp), np.full(n, infinity)
