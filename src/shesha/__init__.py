@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from shesha.auditing.audit import audit
     from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
     from shesha.changes.diff import diff
+    from shesha.changes.row_map import explore
     from shesha.comparison.ceiling import noise_ceiling
     from shesha.comparison.compare import compare
     from shesha.comparison.consensus import consensus, mean_shape
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         ModelRanking,
         NoiseCeiling,
         PairwiseComparison,
+        RowMap,
         UnitMatching,
         load,
     )
@@ -125,6 +127,7 @@ __getattr__, __dir__ = lazy_names(
             "ModelRanking",
             "NoiseCeiling",
             "PairwiseComparison",
+            "RowMap",
             "UnitMatching",
             "load",
         ),
@@ -154,6 +157,7 @@ __getattr__, __dir__ = lazy_names(
         "views": ("Rdm",),
         "calibration": ("benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm"),
         "changes.diff": ("diff",),
+        "changes.row_map": ("explore",),
         "comparison.ceiling": ("noise_ceiling",),
         "comparison.compare": ("compare",),
         "comparison.consensus": ("consensus", "mean_shape"),
@@ -206,6 +210,7 @@ __all__ = [
     "PairwiseComparison",
     "PoolingWarning",
     "Rdm",
+    "RowMap",
     "RowNamesWarning",
     "UnitMatching",
     "anchor_profile_stability",
@@ -233,6 +238,7 @@ __all__ = [
     "drift_path",
     "encoder_stability",
     "estimate",
+    "explore",
     "extract",
     "feature_split",
     "holm",

@@ -30,6 +30,24 @@ def test_two_files(invoke, place):
     assert {one["label"] for one in found["moved"]} <= {"x", "y"}
 
 
+def test_a_map_of_the_rows(invoke, place):
+    ended = invoke(
+        *("diff", place / "before.npz", place / "after.npz", "--labels", "label"),
+        *("--explore", place / "map.html", "--json", place / "f.json"),
+    )
+    assert ended.status == 0, ended
+    page = (place / "map.html").read_text(encoding="utf-8")
+    assert "before.npz (second)" in page and "fingerprint" not in page and "row 59" in page
+    # The numbers are those of the diff alone.
+    assert json.loads((place / "f.json").read_text())["row_map"] is None
+
+
+def test_a_map_in_the_place_of_an_input_is_refused(invoke_main, place):
+    ended = invoke_main("diff", place / "before.npz", place / "after.npz", "--explore", place / "before.npz")
+    assert ended.status == 2
+    assert "--explore must name another file than the inputs" in ended.err
+
+
 def test_re_encodings_and_pages(invoke, place):
     ended = invoke(
         *("diff", place / "before.npz", place / "after.npz", "--again", place / "again.npz"),

@@ -57,6 +57,11 @@ FIXED: dict[str, Any] = {
         **{"times": (0.0, 1.0), "values": ((0.5, math.nan), (0.1, 0.2))},
         **dict.fromkeys(("chance", "p_values"), ((0.5, 0.1), (0.1, 0.2))),
     },
+    "RowMap": lambda: {
+        **{"coordinates": {"a": ((0.5, 1.0), (0.1, -0.0)), "b": ((0.5, 1.0), (0.3, 0.0))}, "rows": (0, 1)},
+        **{"row_names": HOSTILE[:2], "labels": HOSTILE[:2], "neighbours_lost": (0.5, 1.0)},
+        **{"held": {"a": 0.5, "b": 0.25}, "trustworthiness": {"a": 0.5, "b": 0.25}},
+    },
     "PairwiseComparison": lambda: {
         **{"names": NAMES, "shapes": ((9, 2), (9, 3)), "scores": _pairs()},
         **{"symmetric": {_measure(): True}, "self_values": {_measure(): 1.0}},

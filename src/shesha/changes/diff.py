@@ -15,13 +15,24 @@ from shesha.changes.layer_changes import LayerPair, layer_change
 from shesha.changes.layer_sources import Reader, Sides, read_sides
 from shesha.changes.moved_rows import METRIC, losses_by_class, moved_rows
 from shesha.changes.noise_floor import NoiseFloor
-from shesha.changes.row_choice import draw_rows, find_usable_rows, label_rows, last_layer, name_rows, per_row
+from shesha.changes.row_choice import (
+    count_neighbours,
+    draw_rows,
+    find_usable_rows,
+    label_rows,
+    last_layer,
+    name_rows,
+    pair_of_names,
+    per_row,
+)
+from shesha.changes.row_map import labels_of_rows, map_rows
 from shesha.comparison.evidence import Evidence
 from shesha.drift.drift_scores import Choice, choose_measures
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.nulls.permutations import Design
 from shesha.results.changes.diff import Diff, LayerChange
+from shesha.results.changes.row_map import RowMap
 from shesha.support import argument_types as kinds
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.progress import track
@@ -29,7 +40,6 @@ from shesha.support.seeds import number
 from shesha.support.types import Index, Seed
 
 MEASURES = ("RDM drift", "unbiased CKA")
-NEIGHBOURS = 10
 _NO_LEVEL = 0.9
 """Evidence is drawn for its subsets alone; its permutations, which few groups do not allow, go unused."""
 _LOOKED_AT = 5000
@@ -54,6 +64,7 @@ def diff(
     k: int | None = None,
     index: bool = False,
     max_loss: float = 0.05,
+    row_map: bool = False,
     max_rows: int | None = 500,
     confidence: float = 0.95,
     seed: Seed = 0,
@@ -104,6 +115,9 @@ def diff(
         find among new vectors (recall@k), as they are and after the best map that has not seen them. Of the last layer.
     max_loss : float
         Loss of recall that is accepted, compared with re-encodings of the unchanged model.
+    row_map : bool
+        Also put the rows of the layer that is looked at on a map, before and after:
+        ``result.row_map.save_html("map.html")`` writes a page to look at them.
     max_rows : int or None
         Changes and intervals are those of so many rows, drawn at random; None: all. Rows that moved are looked for
         among all, or 5,000 of them.
@@ -134,8 +148,9 @@ def diff(
     """
     check.fraction(confidence, "confidence", closed=False)
     check.boolean(index, "index")
+    check.boolean(row_map, "row_map")
     loss = check.fraction(max_loss, "max_loss")
-    first, second = _check_names(names)
+    first, second = pair_of_names(names)
     said = _check_texts(texts)
     sides = read_sides(before, after, again, also, Reader(said, encoding or {}, layer_axis))
     rows, notes = find_usable_rows(sides)
@@ -152,7 +167,7 @@ def diff(
     looked_at = draw_rows(rows, _LOOKED_AT, seed)
     if len(looked_at) < len(rows):
         notes.append(f"Rows that moved were looked for among {len(looked_at):,} of {len(rows):,}, drawn at random.")
-    n_neighbours = _n_neighbours(k, len(looked_at))
+    n_neighbours = count_neighbours(k, len(looked_at))
     pair = _layer_pair(layer, sides, looked_at)
     row_labels = label_rows(looked_at, known.get("labels"))
     return Diff(
@@ -170,7 +185,25 @@ def diff(
         index_change(*last_layer(sides, rows, seed), k=n_neighbours, tolerance=loss, seed=seed) if index else None,
         *what_changed(layer, sides, scored, known, beyond_noise=layers[layer].is_beyond_noise, seed=seed),
         losses_by_class(pair.before, pair.after, row_labels, n_neighbours),
+        _map(sides, (first, second), layer, said, known, k, seed) if row_map else None,
     )
+
+
+def _map(
+    sides: Sides,
+    names: tuple[str, str],
+    layer: str,
+    texts: Sequence[str] | None,
+    known: dict[str, Any],
+    k: int | None,
+    seed: Seed,
+) -> RowMap:
+    """Put the rows of a layer on a map, before and after."""
+    called = names if len(sides.others) == 1 else tuple(f"{name} ({layer})" for name in names)
+    both = dict(zip(called, (sides.before[layer], sides.after[layer]), strict=True))
+    rows = np.arange(sides.n_rows)
+    labels = labels_of_rows(known["labels"]) if "labels" in known else ()
+    return map_rows(both, name_rows(rows, sides, texts), labels, k=k, seed=seed)
 
 
 def _reasons(layers: Iterable[LayerChange]) -> list[str]:
@@ -182,12 +215,6 @@ def _reasons(layers: Iterable[LayerChange]) -> list[str]:
     return [f"{name}: {reason}." for reason, name in found.items()]
 
 
-def _check_names(names: tuple[str, str]) -> tuple[str, str]:
-    if not isinstance(names, tuple | list) or len(names) != 2:
-        raise ValueError(f"names must be two names, got {names!r}")
-    return str(names[0]), str(names[1])
-
-
 def _check_texts(texts: Any) -> list[str] | None:
     if texts is None:
         return None
@@ -196,18 +223,10 @@ def _check_texts(texts: Any) -> list[str] | None:
     return [str(text) for text in kinds.iterable(texts, "texts", "texts")]
 
 
-def _n_neighbours(k: int | None, n_rows: int) -> int:
-    if k is None:
-        return min(NEIGHBOURS, max(1, (n_rows - 1) // 3))
-    if check.count(k, "k") >= n_rows:
-        raise ValueError(f"k must be below the number of rows, {n_rows}, got {k}")
-    return k
-
-
 def _choose(measures: Choice | Iterable[Choice] | None, k: int | None, n_rows: int) -> list[Measure]:
     if measures is not None:
         return choose_measures(measures, n_rows)
-    neighbours = choose("mutual kNN")[0].with_options(k=_n_neighbours(k, n_rows), metric=METRIC)
+    neighbours = choose("mutual kNN")[0].with_options(k=count_neighbours(k, n_rows), metric=METRIC)
     return [*choose(MEASURES), neighbours]
 
 

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from shesha.drift.noise_floor import row_movement
+from shesha.kernels.distances import Metric
 from shesha.results.changes.diff import MovedRow
 from shesha.support.types import Index, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Neighbours, Representation
 
-METRIC = "cosine"
+METRIC: Metric = "cosine"
 
 
-def neighbours_lost(before: Representation, after: Representation, k: int) -> Vector:
+def neighbours_lost(before: Representation, after: Representation, k: int, metric: Metric = METRIC) -> Vector:
     """Return the share of each row's k nearest rows that are others afterwards.
 
     Examples
@@ -24,7 +25,7 @@ def neighbours_lost(before: Representation, after: Representation, k: int) -> Ve
     >>> float(neighbours_lost(X, X, 3).max())
     0.0
     """
-    one, other = (side.view(Neighbours, k=k, metric=METRIC) for side in (before, after))
+    one, other = (side.view(Neighbours, k=k, metric=metric) for side in (before, after))
     kept = np.count_nonzero(other.ranks_of_neighbours(one), axis=1)
     return 1.0 - np.asarray(kept, dtype=float) / k
 

@@ -19,6 +19,23 @@ _FEWEST = 10
 _INDEXED = 5000
 """Rows of the index that is tried out, drawn at random where there are more."""
 _DRAWING = 31
+_NEIGHBOURS = 10
+
+
+def pair_of_names(names: tuple[str, str]) -> tuple[str, str]:
+    """Check what the two sides are called."""
+    if not isinstance(names, tuple | list) or len(names) != 2:
+        raise ValueError(f"names must be two names, got {names!r}")
+    return str(names[0]), str(names[1])
+
+
+def count_neighbours(k: int | None, n_rows: int) -> int:
+    """Return how many neighbours are looked at: by default 10, or a third of the rows."""
+    if k is None:
+        return min(_NEIGHBOURS, max(1, (n_rows - 1) // 3))
+    if check.count(k, "k") >= n_rows:
+        raise ValueError(f"k must be below the number of rows, {n_rows}, got {k}")
+    return k
 
 
 def find_usable_rows(sides: Sides) -> tuple[Index, list[str]]:

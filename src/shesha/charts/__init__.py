@@ -15,6 +15,7 @@ from shesha.charts._leaf_order import leaf_order
 from shesha.charts._map import similarity_map
 from shesha.charts._model_bars import model_bars
 from shesha.charts._null import null_distribution
+from shesha.charts._row_map import row_map
 from shesha.charts._spectra import spectra
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "model_bars",
     "null_distribution",
     "pyplot",
+    "row_map",
     "similarity_map",
     "spectra",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -122,7 +122,7 @@ class Comparing:
             seed=self.seed,
             **asked,  # type: ignore[arg-type]
         )
-        self.outputs.write(found, self.files)
+        self.outputs.write(found, self.files, row_map=partial(self._row_map, arrays, classes))
         require_value([score for one in (*found.classes.values(), found.whole) for score in one.scores])
 
     def _write(self, found: Any, arrays: dict[str, Any], permutations: int) -> None:
@@ -131,8 +131,16 @@ class Comparing:
             self.files,
             report="\n".join([str(found), *_default_measures_note(self.measures, permutations)]),
             picture=partial(self._heat_map, arrays),
+            row_map=partial(self._row_map, arrays, None),
             data=describe_inputs(self.files, self.models),
         )
+
+    def _row_map(self, arrays: dict[str, Any], classes: Any, about: Mapping[str, str]) -> Any:
+        """Return the page with a map of the rows, coloured by their classes if there are some."""
+        from shesha.changes import explore
+
+        (first, X), (second, Y) = arrays.items()
+        return explore(X, Y, classes, names=(first, second), seed=self.seed).page(about)
 
     def _heat_map(self, arrays: dict[str, Any]) -> Any:
         from shesha.comparison import compare_all

@@ -34,6 +34,11 @@ Card = Annotated[
     typer.Option("--card", help="Write Markdown with a head of numbers, for the card of a model on a hub."),
 ]
 """The option by which commands write a card."""
+Explore = Annotated[
+    Path | None,
+    typer.Option("--explore", help="Write a page with a map of the rows in both, to look at in a browser."),
+]
+"""The option by which commands write a map of the rows."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +51,17 @@ class Outputs:
     card: Path | None = None
     inputs: Iterable[str | Path | None] = ()
     """What the command reads, as it was typed: files, FILE:COLUMN, or names of columns."""
+    explore: Path | None = None
 
     def __post_init__(self) -> None:
         """Refuse, before the long work, what cannot be written, and what would overwrite an input."""
         named = {"--json": self.json, "--plot": self.plot, "--html": self.html, "--card": self.card}
+        named["--explore"] = self.explore
         for path in named.values():
             require_writable(path)
         require_picture(self.plot)
         require_page(self.html)
+        require_page(self.explore, "--explore")
         require_separate(named, self.inputs)
 
     def write(
@@ -64,6 +72,7 @@ class Outputs:
         report: str | None = None,
         content: dict[str, Any] | None = None,
         picture: Callable[[], Any] | None = None,
+        row_map: Callable[[Mapping[str, str]], Page] | None = None,
         data: str = "",
         model: str = "",
     ) -> None:
@@ -79,6 +88,8 @@ class Outputs:
             What is printed and kept instead of the result's own text and values.
         picture : callable, optional
             Returns the axes of the picture; by default the result's own `plot`.
+        row_map : callable, optional
+            Returns the page with a map of the rows, for commands that have one.
         data, model : str, optional
             What a card calls them.
 
@@ -95,6 +106,7 @@ class Outputs:
         failures = [
             *failed("--json", self.json, lambda: emit_numbers(numbers, self.json)),
             *failed("--html", self.html, lambda: save_page(self.html, found.page, files)),
+            *failed("--explore", self.explore, lambda: save_page(self.explore, row_map, files)),
             *failed("--card", card, lambda: save_card(card, found.card, files, data, model)),
             *failed("--plot", plot, lambda: save_picture(plot, picture or (lambda: found.plot()))),
         ]
@@ -156,19 +168,19 @@ def require_picture(path: Path | None) -> None:
         raise ValueError(f"--plot must end in one of {', '.join(PICTURES)}, got {str(path)!r}")
 
 
-def require_page(path: Path | None) -> None:
+def require_page(path: Path | None, option: str = "--html") -> None:
     """Refuse, before the long work, a page that cannot be written or made."""
     require_writable(path)
     if path is not None:
-        require("jinja2", "report", "--html needs Jinja2")
+        require("jinja2", "report", f"{option} needs Jinja2")
 
 
-def save_page(path: Path | None, page: Callable[[Mapping[str, str]], Page], files: Sequence[Path]) -> None:
+def save_page(path: Path | None, page: Callable[[Mapping[str, str]], Page] | None, files: Sequence[Path]) -> None:
     """Write a page with the command and what its files held, if one was asked for.
 
     `page` takes what else to tell of what was run; it is asked for nothing where no page is.
     """
-    if path is None:
+    if path is None or page is None:
         return
     from shesha.report import as_html
 

@@ -77,6 +77,7 @@ def compare_command(
     json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write a heat map of the first measure to this file.")] = None,
     html: _outputs.Html = None,
+    explore: _outputs.Explore = None,
     card: _outputs.Card = None,
 ) -> None:
     """Compare representations of the same rows: which measures find them similar?
@@ -84,7 +85,7 @@ def compare_command(
     Two arrays give one line per measure, more give every pair. Ends with status 2 if no measure has a value.
     """
     inputs = (*(files or ()), texts, labels, blocks, groups, within, *(covariates or ()), store)
-    outputs = _outputs.Outputs(json, plot, html, card, inputs)
+    outputs = _outputs.Outputs(json, plot, html, card, inputs, explore)
     if card is not None and (not calibrate or labels is not None):
         raise ValueError(
             "--card needs --calibrate, and no --labels: a similarity without its chance level says nothing on a card"
@@ -97,7 +98,7 @@ def compare_command(
     if models is not None:
         models.require_alone(store=store, scheduler=scheduler, key=key, rdm=rdm)
     elif store is not None or scheduler is not None or _inputs.hold_directories(files):
-        _refuse_beside_many_files(covariates=covariates, labels=labels, folds=folds)
+        _refuse_beside_many_files(covariates=covariates, labels=labels, folds=folds, explore=explore)
         _refuse_columns({"blocks": blocks, "groups": groups, "within": within})
         exchanged = _design_options.read_design(
             files, blocks, groups, within, shift, block_length, by_position=by_position
@@ -126,6 +127,8 @@ def compare_command(
     comparing = Comparing(chosen, files, model, exchanged, permutations, confidence, seed, outputs)
     if folds is not None and (labels is not None or len(arrays) != 2):
         raise ValueError(f"--folds needs exactly two representations, and no --labels, got {len(arrays)}")
+    if explore is not None and (rdm or len(arrays) != 2):
+        raise ValueError(f"--explore needs exactly two representations, and no --rdm, got {len(arrays)}")
     if labels is not None:
         comparing.compare_within(arrays, classes, standard=not measures)
     elif len(arrays) == 2:

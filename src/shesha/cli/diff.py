@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,6 +40,7 @@ def diff_command(
     ] = False,
     max_loss: Annotated[float, typer.Option(help="Loss of recall that is accepted, with --index.")] = 0.05,
     html: _outputs.Html = None,
+    explore: _outputs.Explore = None,
     reencode: Annotated[
         bool,
         typer.Option("--reencode/--no-reencode", help="Encode twice more with the model before, as the noise floor."),
@@ -65,7 +67,7 @@ def diff_command(
 
     given = list(files or ())
     inputs = (*given, texts, labels, blocks, groups, *(also or ()), *(again or ()))
-    outputs = _outputs.Outputs(json, plot, html, None, inputs)
+    outputs = _outputs.Outputs(json, plot, html, None, inputs, explore)
     others: dict[str, Any]
     before: Any
     after: Any
@@ -99,11 +101,16 @@ def diff_command(
         groups=design.get("groups"),
         index=index,
         max_loss=max_loss,
+        row_map=explore is not None,
         max_rows=rows,
         seed=seed,
         layer_axis=None,
     )
-    outputs.write(found, [first] if model else given)
+    outputs.write(
+        replace(found, row_map=None),
+        [first] if model else given,
+        row_map=None if found.row_map is None else found.row_map.page,
+    )
 
 
 class _ModelInputs:

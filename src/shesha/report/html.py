@@ -13,6 +13,7 @@ from shesha._version import __version__
 from shesha.report._heat import LEVELS, colour, ink, level
 from shesha.report._inline_markup import spans
 from shesha.report._links import address
+from shesha.report._point_map import map_data
 from shesha.report._svg import draw_svg
 from shesha.report._tables import blocks
 from shesha.report.sections import Either
@@ -192,6 +193,7 @@ _OWN: dict[str, Any] = {
     "strip": _strip,
     "address": address,
     "has": _has,
+    "map_data": map_data,
     "darkest": LEVELS - 1,
 }
 """What templates call."""

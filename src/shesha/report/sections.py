@@ -127,7 +127,28 @@ class Either:
     kind: ClassVar[str] = "either"
 
 
-Part = Text | Item | Point | Table | HeatMap | Drawing | Explained | Lines | Either
+@dataclass(frozen=True)
+class PointMap:
+    """Rows as points of one plane or two, which the page's script draws: the same row is marked in all."""
+
+    titles: tuple[str, ...]
+    """What each plane shows."""
+    notes: tuple[str, ...]
+    """How far to trust each plane."""
+    planes: tuple[tuple[tuple[float, float], ...], ...]
+    """Points of each plane; row i is the same thing in all."""
+    rows: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    """What colours mean, one per row; empty without."""
+    moved: tuple[float, ...] = ()
+    """How far each row moved, from 0 to 1; empty with one plane."""
+    order: tuple[int, ...] = ()
+    """Rows, those that moved most first."""
+    colours: str = "Label"
+    kind: ClassVar[str] = "map"
+
+
+Part = Text | Item | Point | Table | HeatMap | Drawing | Explained | Lines | Either | PointMap
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from shesha.results.audit.label_classes import LabelClasses
     from shesha.results.changes.diff import Diff, LayerChange, MeasureChange, MovedRow
     from shesha.results.changes.index import IndexChange, Recall
+    from shesha.results.changes.row_map import RowMap
     from shesha.results.changes.structure import ClassChange, SeparationChange, StructureChange
     from shesha.results.coherence.coherence import Coherence, CoherenceTable, Link
     from shesha.results.drift.stream import StreamVerdict, TwoSample
@@ -54,6 +55,7 @@ __getattr__, __dir__ = lazy_names(
         "similarity.unit_matching": ("UnitMatching",),
         "stability.chance": ("Chance",),
         "changes.index": ("IndexChange", "Recall"),
+        "changes.row_map": ("RowMap",),
         "changes.structure": ("ClassChange", "SeparationChange", "StructureChange"),
         "changes.diff": ("Diff", "LayerChange", "MeasureChange", "MovedRow"),
         "coherence.coherence": ("Coherence", "CoherenceTable", "Link"),
@@ -132,6 +134,7 @@ __all__ = [
     "RankedModel",
     "Recall",
     "RepresentationAudit",
+    "RowMap",
     "Score",
     "SeparationChange",
     "SessionDrift",

@@ -10,6 +10,7 @@ from shesha.report import Page
 from shesha.results.base import Result
 from shesha.results.changes.index import IndexChange
 from shesha.results.changes.page import diff_page
+from shesha.results.changes.row_map import RowMap
 from shesha.results.changes.sentences import headline, sentence
 from shesha.results.changes.structure import ClassChange, SeparationChange, StructureChange
 from shesha.results.changes.text import diff_text
@@ -125,6 +126,8 @@ class Diff(Result):
     """How well the classes are told apart, held out."""
     lost_by_class: dict[str, float] = field(default_factory=dict)
     """Mean share of nearest neighbours that the rows of each class lost in `moved_layer`, the largest first."""
+    row_map: RowMap | None = None
+    """Where the rows of `moved_layer` are before and after, if that was asked."""
 
     def __iter__(self) -> Iterator[LayerChange]:
         """Go through the layers."""

@@ -1,0 +1,232 @@
+"""A map of the rows: two dimensions of one representation, or of two side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.changes.moved_rows import METRIC, neighbours_lost
+from shesha.changes.row_choice import count_neighbours, pair_of_names
+from shesha.inputs import Names, labels_in_order
+from shesha.inputs import validation as check
+from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
+from shesha.kernels.plane import principal_plane, trustworthiness, turn_onto
+from shesha.results.changes.row_map import RowMap
+from shesha.support import argument_types as kinds
+from shesha.support.seeds import number, spawn
+from shesha.support.types import Index, Matrix, Seed
+from shesha.support.warnings import NotEstimable
+from shesha.views import Representation, align_rows
+
+MOST_ROWS = 20_000
+_FEWEST = 4
+_ASKED = 1000
+"""Rows of which trustworthiness is the mean, drawn at random where there are more."""
+_DRAWING, _ASKING = 37, 41
+_CLASSES = 12
+"""Numbers of more values than this are put into as many as `_BINS` ranges, which colours can show."""
+_BINS = 8
+
+
+def explore(
+    X: Any,
+    Y: Any = None,
+    labels: ArrayLike | None = None,
+    *,
+    names: tuple[str, str] = ("X", "Y"),
+    row_names: Sequence[object] | None = None,
+    metric: Metric = "cosine",
+    k: int | None = None,
+    max_rows: int = MOST_ROWS,
+    seed: Seed = 0,
+) -> RowMap:
+    """Make a map of the rows of a representation, or of two side by side, to look at in a browser.
+
+    ``explore(X, Y).save_html("map.html")`` writes one page that needs no network. Pointing at a row names it and marks
+    it in both maps; lines join the rows that moved most; colours show labels.
+
+    Each map has the first two principal axes of the rows (of unit length for the metric cosine). The second is turned,
+    mirrored and scaled onto the first (orthogonal Procrustes). A map of two dimensions leaves most of a geometry out:
+    the page says which share of the squared distances it holds, and its trustworthiness.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+    Y : array of shape (n_rows, n_features), optional
+        Another representation of the same rows. Where both have names of rows, these are matched.
+    labels : array of shape (n_rows,), optional
+        What colours show. Of numbers with many values, ranges are shown.
+    names : pair of str
+        What the representations are called.
+    row_names : sequence, optional
+        What rows are called, such as their texts; default: names that X has, or the numbers of the rows.
+    metric : {'cosine', 'correlation', 'euclidean'}
+        Which distances the map shows.
+    k : int, optional
+        Nearest rows that are looked at; default: 10, or a third of the rows where there are fewer than 31.
+    max_rows : int
+        Rows that are shown, drawn at random where there are more.
+    seed : int, Generator or None
+        For rows that are drawn.
+
+    Returns
+    -------
+    RowMap
+        ``.coordinates``, ``.held``, ``.trustworthiness``, ``.neighbours_lost``; `save_html`, `plot`, `to_frame`.
+
+    References
+    ----------
+    Venna and Kaski (2001), Neighborhood preservation in nonlinear projection methods.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((40, 3))
+    >>> found = explore(X, X[:, ::-1], metric="euclidean")
+    >>> sum(found.neighbours_lost)
+    0.0
+    >>> bool(np.allclose(found.coordinates["X"], found.coordinates["Y"]))
+    True
+    """
+    check.choice(metric, METRICS, "metric")
+    called = pair_of_names(names)
+    sides = {called[0]: X} if Y is None else dict(zip(called, (X, Y), strict=True))
+    built = {name: _matrix(one, name) for name, one in sides.items()}
+    first = next(iter(built.values()))
+    for name, one in built.items():
+        if one.n_rows != first.n_rows:
+            raise ValueError(f"{name} must have the {first.n_rows:,} rows of {called[0]}, got {one.n_rows:,}")
+    known = tuple(one.names for one in built.values() if one.names is not None)
+    colours = labels_of_rows(_ordered(labels, known, first.n_rows)) if labels is not None else ()
+    return map_rows(
+        align_rows(built),
+        _names_of_rows(row_names, known, first.n_rows),
+        colours,
+        metric=metric,
+        k=k,
+        max_rows=check.count(max_rows, "max_rows", minimum=_FEWEST),
+        seed=seed,
+    )
+
+
+def map_rows(
+    sides: Mapping[str, Representation],
+    names: Sequence[str],
+    labels: Sequence[str],
+    *,
+    metric: Metric = METRIC,
+    k: int | None = None,
+    max_rows: int = MOST_ROWS,
+    seed: Seed = 0,
+) -> RowMap:
+    """Return the map of one representation or two, whose rows stand in one order.
+
+    Parameters
+    ----------
+    sides : mapping of Representation
+        By the names that the map gives them.
+    names, labels : sequence of str
+        One per row; labels may be empty.
+    metric, k, max_rows, seed
+        As for `explore`.
+    """
+    rows, notes = _choose_rows(list(sides.values()), metric, max_rows, seed)
+    chosen = {name: one.to_numpy.take_rows(rows) for name, one in sides.items()}
+    n_neighbours = count_neighbours(k, len(rows))
+    asked = rows_to_ask(len(rows), seed)
+    places: dict[str, Matrix] = {}
+    held, trust = {}, {}
+    for name, one in chosen.items():
+        # The library's own rows for Euclidean distances are in another unit.
+        standard = one.rows if metric == "euclidean" else one.standard(metric)
+        plane, shares = principal_plane(standard)
+        places[name] = turn_onto(plane, next(iter(places.values()))) if places else plane
+        held[name] = float(shares.sum())
+        trust[name] = trustworthiness(standard, plane, min(n_neighbours, (len(rows) - 1) // 2), asked)
+    return RowMap(
+        {name: tuple((float(x), float(y)) for x, y in plane) for name, plane in places.items()},
+        tuple(names[row] for row in rows),
+        tuple(labels[row] for row in rows) if labels else (),
+        tuple(map(int, rows)),
+        *(held, trust, _lost(list(chosen.values()), n_neighbours, metric), n_neighbours, metric),
+        *(len(names), tuple(notes), number(seed)),
+    )
+
+
+def _matrix(given: Any, name: str) -> Representation:
+    found = Representation.build(given, name)
+    if found.has_distances_only or len(found.shape) != 2:
+        what = "distances (Rdm)" if found.has_distances_only else f"shape {found.shape}"
+        raise ValueError(f"{name} must be a matrix (n_rows, n_features), got {what}")
+    return found
+
+
+def _choose_rows(sides: Sequence[Representation], metric: Metric, most: int, seed: Seed) -> tuple[Index, list[str]]:
+    """Return the rows that are shown: those with a direction everywhere, drawn at random where there are many."""
+    usable = np.ones(sides[0].n_rows, dtype=bool)
+    for one in sides:
+        usable[find_undirected_rows(one.to_numpy.rows, metric)] = False
+    rows, notes = np.flatnonzero(usable), []
+    if len(rows) < _FEWEST:
+        raise ValueError(f"X must have at least {_FEWEST} rows with a direction, got {len(rows)}")
+    if len(rows) < len(usable):
+        notes.append(f"Left out: {len(usable) - len(rows):,} of {len(usable):,} rows without a direction ({metric}).")
+    if len(rows) > most:
+        notes.append(f"Shown are {most:,} of {len(rows):,} rows, drawn at random.")
+        rows = np.sort(spawn(seed, _DRAWING).choice(rows, most, replace=False))
+    return rows, notes
+
+
+def rows_to_ask(n_rows: int, seed: Seed) -> Index:
+    """Return the rows of which trustworthiness is the mean."""
+    if n_rows <= _ASKED:
+        return np.arange(n_rows)
+    return np.sort(spawn(seed, _ASKING).choice(n_rows, _ASKED, replace=False))
+
+
+def _lost(sides: Sequence[Representation], k: int, metric: Metric) -> tuple[float, ...]:
+    """Return the share of neighbours that each row lost; empty where there is one representation, or rows are equal."""
+    if len(sides) == 1:
+        return ()
+    before, after = sides
+    try:
+        return tuple(map(float, neighbours_lost(before, after, k, metric)))
+    except NotEstimable:
+        return ()
+
+
+def _names_of_rows(given: Sequence[object] | None, known: Sequence[Names], n_rows: int) -> list[str]:
+    if given is None:
+        return [str(one) for one in known[0].values] if known else [f"row {row}" for row in range(n_rows)]
+    found = [str(one) for one in kinds.iterable(given, "row_names", "names")]
+    if len(found) != n_rows:
+        raise ValueError(f"row_names must have one name for each of the {n_rows:,} rows, got {len(found):,}")
+    return found
+
+
+def _ordered(labels: ArrayLike, known: Sequence[Names], n_rows: int) -> Any:
+    """Return labels in the order of the rows, of which there must be one each."""
+    found = labels_in_order(known, {"labels": labels})["labels"]
+    check.labels(found, n_rows, "labels", min_classes=1)
+    return found
+
+
+def labels_of_rows(labels: ArrayLike) -> list[str]:
+    """Return labels as text; numbers of many values become ranges of about equally many rows.
+
+    Examples
+    --------
+    >>> labels_of_rows([1, 2, 1])
+    ['1', '2', '1']
+    >>> labels_of_rows(np.arange(100.0))[:2]
+    ['0 to 12.38', '0 to 12.38']
+    """
+    codes, names = check.labels(labels, len(np.asarray(labels)), "labels", min_classes=1)
+    if names.dtype.kind not in "iuf" or len(names) <= _CLASSES:
+        return [str(names[code]) for code in codes]
+    values = names[codes]
+    ends = np.unique(np.quantile(values, np.linspace(0, 1, _BINS + 1)))
+    bins = np.clip(np.searchsorted(ends, values, side="right") - 1, 0, len(ends) - 2)
+    return [f"{ends[i]:.4g} to {ends[i + 1]:.4g}" for i in bins]

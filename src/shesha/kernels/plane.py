@@ -1,0 +1,110 @@
+"""Rows in a plane: their first two principal axes, turning one plane onto another, and how far to trust a plane."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse.linalg import svds
+
+from shesha.kernels.distances import PANEL
+from shesha.kernels.threads import single_threaded_blas
+from shesha.support.types import Index, Matrix, Vector
+
+_DENSE = 2000
+"""Up to this many features or rows the smaller Gram matrix is decomposed; beyond, two directions are searched for."""
+
+
+def principal_plane(rows: Matrix) -> tuple[Matrix, Vector]:
+    """Return rows on their first two principal axes, and the share of the variance that each axis holds.
+
+    Each axis points to the side of its farthest row, so that signs follow the rows. Both shares are 0 if all rows are
+    equal.
+
+    Examples
+    --------
+    >>> places, shares = principal_plane(np.array([[0.0, 3.0], [0.0, -3.0], [1.0, 0.0], [-1.0, 0.0]]))
+    >>> places[0].tolist(), shares.round(1).tolist()
+    ([3.0, 0.0], [0.9, 0.1])
+    """
+    centred = rows - rows[0]
+    centred -= centred.mean(axis=0)
+    total = float(np.square(centred).sum())
+    if total == 0:
+        return np.zeros((len(rows), 2)), np.zeros(2)
+    with single_threaded_blas():
+        places = centred @ _two_axes(centred)
+    places *= np.where(places[np.abs(places).argmax(axis=0), [0, 1]] < 0, -1.0, 1.0)
+    return places, np.square(places).sum(axis=0) / total
+
+
+def _two_axes(centred: Matrix) -> Matrix:
+    """Return two orthonormal directions of most variance; the second is zero where there is one feature."""
+    n, d = centred.shape
+    if d == 1:
+        return np.array([[1.0, 0.0]])
+    if d <= min(n, _DENSE):
+        return np.asarray(eigh(centred.T @ centred, subset_by_index=[d - 2, d - 1])[1][:, ::-1])
+    if n <= _DENSE:
+        scores = eigh(centred @ centred.T, subset_by_index=[n - 2, n - 1])[1][:, ::-1]
+        return np.asarray(np.linalg.qr(centred.T @ scores)[0])
+    start = np.random.default_rng(0).standard_normal(min(n, d))
+    return np.asarray(svds(centred, k=2, v0=start, return_singular_vectors=True)[2][::-1].T)
+
+
+def turn_onto(places: Matrix, target: Matrix) -> Matrix:
+    """Turn or mirror places so that they lie nearest to those of the target, at the target's spread.
+
+    The orthogonal map is that of Procrustes analysis (Schönemann 1966). Sizes say nothing of a geometry, so the places
+    get the target's root mean square distance from the origin.
+
+    Examples
+    --------
+    >>> target = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, -2.0]])
+    >>> bool(np.allclose(turn_onto(5 * target[:, ::-1], target), target))
+    True
+    """
+    size = float(np.linalg.norm(places))
+    if size == 0:
+        return places
+    left, _, right = np.linalg.svd(places.T @ target)
+    return np.asarray(places @ (left @ right) * (float(np.linalg.norm(target)) / size))
+
+
+def trustworthiness(rows: Matrix, places: Matrix, k: int, asked: Index) -> float:
+    """Return how far rows that are near in a plane are near in the data: 1 is perfect, about 0.5 a random plane.
+
+    The trustworthiness of Venna and Kaski (2001): each row among the k nearest in the plane that is none of the k
+    nearest in the data costs its rank beyond k. Averaged over the rows `asked`.
+
+    Parameters
+    ----------
+    rows, places : arrays of shape (n_rows, n_features) and (n_rows, 2)
+    k : int
+        Below half the number of rows.
+    asked : array of int
+        Rows whose neighbours are looked at, in ascending order.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).standard_normal((50, 2))
+    >>> trustworthiness(rows, rows, 5, np.arange(50))
+    1.0
+    """
+    n, cost = len(rows), 0
+    for start in range(0, len(asked), PANEL):
+        own = asked[start : start + PANEL]
+        apart, drawn = _squared(rows, own), _squared(places, own)
+        near = np.argpartition(drawn, k - 1, axis=1)[:, :k]
+        for place in near.T:
+            nearer = np.count_nonzero(apart < apart[np.arange(len(own)), place][:, None], axis=1)
+            cost += int(np.maximum(nearer + 1 - k, 0).sum())
+    return 1.0 - 2.0 * cost / (len(asked) * k * (2 * n - 3 * k - 1))
+
+
+def _squared(rows: Matrix, own: Index) -> Matrix:
+    """Squared distances of some rows to all, each infinitely far from itself."""
+    lengths = np.einsum("ij,ij->i", rows, rows)
+    with single_threaded_blas():
+        out: Matrix = lengths[own][:, None] + lengths - 2.0 * (rows[own] @ rows.T)
+    out[np.arange(len(own)), own] = np.inf
+    return out

@@ -1,0 +1,56 @@
+"""Points of a map as the plain numbers that the page's script draws."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shesha.report.sections import PointMap
+
+SIZE = 8000
+"""Steps of a map from edge to edge: finer than a screen, at a third of the length of the numbers."""
+_MARGIN = 0.04
+_NAME = 300
+"""Characters of a name that the page keeps."""
+_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#7570b3", "#8a7a00", "#a6512a")
+"""Okabe and Ito's, without black and yellow, which a dark and a light page would swallow."""
+_REST = "#8c8c8c"
+
+
+def map_data(part: PointMap) -> dict[str, Any]:
+    """Return what the script needs: points on a grid that all planes share, groups, colours and names."""
+    labels, groups = _groups(part)
+    rest = [f"{len(labels) - len(_COLOURS):,} others"] if len(labels) > len(_COLOURS) else []
+    return {
+        "size": SIZE,
+        "planes": _on_grid(part),
+        "names": [name if len(name) <= _NAME else f"{name[:_NAME]}..." for name in part.rows],
+        "labels": labels,
+        "groups": groups,
+        "legend": [*labels[: len(_COLOURS)], *rest],
+        "colours": [*_COLOURS[: max(1, len(labels))], *(_REST for _ in rest)],
+        "moved": [round(100 * one) for one in part.moved],
+        "order": list(part.order or range(len(part.rows))),
+    }
+
+
+def _groups(part: PointMap) -> tuple[list[str], list[int]]:
+    """Return the labels, those of most rows first, and the number of each row's label."""
+    if not part.labels:
+        return [], [0] * len(part.rows)
+    known = [name for name, _ in sorted(Counter(part.labels).items(), key=lambda one: (-one[1], one[0]))]
+    number = {name: i for i, name in enumerate(known)}
+    return known, [number[one] for one in part.labels]
+
+
+def _on_grid(part: PointMap) -> list[list[int]]:
+    """Put all planes into one square: x and y of each row in turn, as whole numbers."""
+    xs, ys = ([point[axis] for plane in part.planes for point in plane] for axis in (0, 1))
+    reach = max(max(xs) - min(xs), max(ys) - min(ys)) or 1.0
+    side = reach * (1 + 2 * _MARGIN)
+    left, low = ((max(one) + min(one)) / 2 - side / 2 for one in (xs, ys))
+    return [
+        [round(SIZE * (one - start) / side) for x, y in plane for one, start in ((x, left), (y, low))]
+        for plane in part.planes
+    ]

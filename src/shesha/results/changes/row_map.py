@@ -1,0 +1,149 @@
+"""Rows as points of a plane: of one representation, or of two side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shesha.report import Column, Item, Page, PointMap, Section, Table, wrap
+from shesha.report import page_width as page_width
+from shesha.results.base import Result
+from shesha.results.draw_docs import draws_axes
+from shesha.results.generic_page import what_was_run
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+_LISTED = 50
+"""Rows that moved most, of those that a table names."""
+_MOST = 0.5
+"""A plane that holds less of the squared distances does not show most of the geometry."""
+
+
+@dataclass(frozen=True)
+class RowMap(Result):
+    """Rows of one representation, or of two of the same inputs, as points of a plane."""
+
+    coordinates: dict[str, tuple[tuple[float, float], ...]]
+    """A point per row, by the name of the representation; those of the second are turned onto the first."""
+    row_names: tuple[str, ...]
+    labels: tuple[str, ...]
+    """The label of each row; empty without any."""
+    rows: tuple[int, ...]
+    """Numbers of the rows among those given."""
+    held: dict[str, float]
+    """Share of the squared distances between rows that the plane holds."""
+    trustworthiness: dict[str, float]
+    """1 if rows that are near in the plane are near in the data; about 0.5 for a random plane."""
+    neighbours_lost: tuple[float, ...]
+    """Share of each row's nearest neighbours that are others in the second; empty with one representation."""
+    k: int
+    """Neighbours of a row that are looked at."""
+    metric: str
+    n_rows: int
+    """Rows that were given."""
+    notes: tuple[str, ...] = ()
+    seed: int | None = None
+
+    @property
+    def moved(self) -> tuple[int, ...]:
+        """Places of the rows, those that lost most neighbours first; with one representation, their order."""
+        if not self.neighbours_lost:
+            return tuple(range(len(self.row_names)))
+        return tuple(sorted(range(len(self.row_names)), key=lambda i: -self.neighbours_lost[i]))
+
+    @property
+    def headline(self) -> str:
+        """How much the plane shows, and how many neighbours rows keep."""
+        (first, own), *rest = self.held.items()
+        shares = f"{own:.0%} of the squared distances of {first}"
+        shares += "".join(f" and {share:.0%} of {name}" for name, share in rest)
+        least = min(self.held.values())
+        warning = "" if least >= _MOST else ": most of the geometry is not in the picture"
+        kept = ""
+        if self.neighbours_lost:
+            lost = sum(self.neighbours_lost) / len(self.neighbours_lost)
+            kept = f"Rows keep {1 - lost:.0%} of their {self.k} nearest rows. "
+        return f"{kept}Two dimensions hold {shares}{warning}."
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a line per row: its name, label, points and the share of neighbours that it lost."""
+        import pandas as pd
+
+        columns: dict[str, object] = {"row": self.rows, "name": self.row_names}
+        if self.labels:
+            columns["label"] = self.labels
+        for name, points in self.coordinates.items():
+            columns |= {f"{name} {axis}": [point[i] for point in points] for i, axis in enumerate("xy")}
+        if self.neighbours_lost:
+            columns["neighbours_lost"] = self.neighbours_lost
+        return pd.DataFrame(columns)
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the rows; with two representations, lines lead from where the rows that moved most were."""
+        from shesha.charts import row_map
+
+        return row_map(list(self.coordinates.values()), self.labels, self.moved, list(self.coordinates), ax=ax)
+
+    def _page(self) -> Page:
+        names = tuple(self.coordinates)
+        notes = tuple(f"({self.held[one]:.0%} of its squared distances)" for one in names)
+        points = PointMap(
+            *(names, notes, tuple(self.coordinates.values()), self.row_names, self.labels, self.neighbours_lost),
+            self.moved,
+        )
+        return Page(
+            title=f"Map of the rows: {' and '.join(names)}",
+            question="Which rows are alike, and which moved?" if len(names) > 1 else "Which rows are alike?",
+            answer=(self.headline,),
+            sections=(
+                Section("Map", (points,), _MEANS),
+                *self._moved_rows(),
+                Section("How far to trust the map", (self._trust(), *map(Item, self.notes)), _TRUST.format(self.k)),
+            ),
+            ran=(
+                ("rows", f"{self.n_rows:,}, of which {len(self.rows):,} are drawn"),
+                ("metric", self.metric),
+                *what_was_run(self),
+            ),
+        )
+
+    def _trust(self) -> Table:
+        columns = (
+            Column("squared distances held", tuple(f"{one:.1%}" for one in self.held.values())),
+            Column("trustworthiness", tuple(f"{one:.3f}" for one in self.trustworthiness.values())),
+        )
+        return Table(tuple(self.held), (columns,), "Trust", "map")
+
+    def _moved_rows(self) -> tuple[Section, ...]:
+        if not self.neighbours_lost:
+            return ()
+        chosen = self.moved[:_LISTED]
+        columns = [Column("neighbours lost", tuple(f"{self.neighbours_lost[i]:.0%}" for i in chosen))]
+        if self.labels:
+            columns.insert(0, Column("label", tuple(self.labels[i] for i in chosen), "<"))
+        table = Table(tuple(self.row_names[i] for i in chosen), (tuple(columns),), "Rows that moved most", "row")
+        return (Section("Rows that moved most", (table,), _MOVED.format(self.k)),)
+
+    def __str__(self) -> str:
+        """Print the headline, how far to trust each plane, and notes."""
+        width = page_width()
+        lines = wrap(self.headline, width, hanging="")
+        for name, share in self.held.items():
+            trust = self.trustworthiness[name]
+            lines.append(f"  {name}: {share:.1%} of the squared distances, trustworthiness {trust:.3f}")
+        lines += [line for note in self.notes for line in wrap(note, width)]
+        return "\n".join([*lines, *wrap("Write the map with save_html; to_frame() has all points.", width)])
+
+
+_MEANS = (
+    "Each point is a row, on the first two principal axes of its representation. The second map is turned or mirrored, "
+    "and scaled, to lie on the first as well as it can: neither changes which rows are alike."
+)
+_TRUST = (
+    "Trustworthiness (Venna and Kaski 2001): 1 if the {} nearest rows on the map are the nearest in the data, about "
+    "0.5 for a random map. Conclusions need all dimensions: `shesha.compare` and `shesha.diff` use them."
+)
+_MOVED = "Neighbours lost: share of the {} nearest rows, in all dimensions, that are others in the second."
