@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from shesha.report import Column, Page, Table, as_html
+from shesha.report import Column, Page, PointMap, Section, Table, as_html
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib").use("agg")
@@ -29,14 +29,24 @@ def browser():
         found.close()
 
 
+def _map(hostile):
+    points = tuple((float(i % 17), float(i // 17)) for i in range(200))
+    turned = tuple((y, x) for x, y in points)
+    names = (*hostile, *(f"row {i}" for i in range(len(hostile), 200)))
+    labels = tuple(hostile[i % 3] for i in range(200))
+    order = tuple(range(199, -1, -1))
+    part = PointMap(("before", hostile[0]), ("", ""), (points, turned), names, labels, (0.5,) * 200, order)
+    return Page("map", "Which rows moved?", ("Some.",), sections=(Section("Map", (part,)),))
+
+
 @pytest.fixture
-def kinds(everything, verdict, study):
+def kinds(everything, verdict, study, hostile):
     """Pages of several kinds, by name."""
     tables = [
         Table(tuple(map(str, range(n))), ((Column("value", ("1",) * n, ">"),),), f"{n} rows", "row") for n in (13, 40)
     ]
     long = Page("long", "Does it go on?", ("It may.",), tuple(tables))
-    return {"everything": everything, "monitor": verdict, "study": study, "long": long}
+    return {"everything": everything, "monitor": verdict, "study": study, "long": long, "map": _map(hostile)}
 
 
 @pytest.fixture
@@ -62,7 +72,7 @@ def visit(browser, kinds, tmp_path):
         one.close()
 
 
-@pytest.mark.parametrize("kind", ["everything", "monitor", "study"])
+@pytest.mark.parametrize("kind", ["everything", "monitor", "study", "map"])
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390)])
 def test_no_violation_no_error_and_no_request(visit, scheme, width, kind):
     page = visit(scheme, width, kind)
@@ -155,3 +165,33 @@ def test_on_paper_nothing_is_cut_off(visit, kind):
         "[...document.querySelectorAll('.scroll')].every((one) => getComputedStyle(one).overflowX === 'visible')"
     )
     assert len(page.pdf(prefer_css_page_size=True)) > 1000
+
+
+def test_a_row_is_named_by_pointer_keys_and_search_and_hidden_with_its_class(visit):
+    page = visit(kind="map")
+    told = page.locator(".at")
+    box = page.locator("canvas").first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert "50% of its nearest rows are others" in told.inner_text()
+    page.locator("canvas").nth(1).focus()
+    page.keyboard.press("Escape")
+    assert told.inner_text() == told.get_attribute("data-empty")
+    page.keyboard.press("ArrowRight")
+    assert told.inner_text().startswith("row 199")
+    page.keyboard.press("ArrowRight")
+    assert told.inner_text().startswith("row 198")
+    page.get_by_label("Find a row").fill("script>")
+    assert told.inner_text().startswith("1 rows match. <script>window.hit = 1</script>")
+    before = page.evaluate(_INK)
+    page.locator(".legend input").first.uncheck()
+    assert page.evaluate(_INK) < before
+    page.get_by_role("button", name="Closer").click()
+    page.locator(".movers button").first.click()
+    assert told.inner_text().startswith("row 199")
+
+
+_INK = """(() => {
+    const canvas = document.querySelector('canvas');
+    const all = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+    return all.filter((one, i) => i % 4 === 3 && one > 0).length;
+})()"""

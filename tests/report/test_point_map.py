@@ -60,9 +60,16 @@ def test_equal_points_lie_in_the_middle():
 def test_classes_beyond_the_colours_share_one():
     labels = (*(f"class {i % 12:02d}" for i in range(120)), "class 11")
     found = map_data(made(tuple(map(str, range(121))), labels))
-    assert found["legend"][0] == "class 11" and found["legend"][-1] == "3 others"
+    assert found["legend"] == [*(f"class {i:02d}" for i in range(8)), "class 11", "3 others"]
     assert len(found["legend"]) == len(found["colours"]) == 10
     assert [found["labels"][group] for group in found["groups"]] == list(labels)
+
+
+def test_numbers_stand_in_their_order_and_one_more_class_keeps_its_name():
+    found = map_data(made(tuple(map(str, range(20))), tuple(str(i % 10) for i in range(20))))
+    assert found["legend"] == list("0123456789")
+    ranges = ("10 to 20", "-1 to 2", "2 to 10")
+    assert map_data(made(("a", "b", "c"), ranges))["legend"] == ["-1 to 2", "2 to 10", "10 to 20"]
 
 
 def test_a_page_without_a_map_carries_no_script_for_one():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,27 +22,39 @@ _REST = "#8c8c8c"
 def map_data(part: PointMap) -> dict[str, Any]:
     """Return what the script needs: points on a grid that all planes share, groups, colours and names."""
     labels, groups = _groups(part)
-    rest = [f"{len(labels) - len(_COLOURS):,} others"] if len(labels) > len(_COLOURS) else []
+    own, rest = labels[: len(_COLOURS)], labels[len(_COLOURS) :]
+    others = [rest[0] if len(rest) == 1 else f"{len(rest):,} others"] if rest else []
     return {
         "size": SIZE,
         "planes": _on_grid(part),
         "names": [name if len(name) <= _NAME else f"{name[:_NAME]}..." for name in part.rows],
         "labels": labels,
         "groups": groups,
-        "legend": [*labels[: len(_COLOURS)], *rest],
-        "colours": [*_COLOURS[: max(1, len(labels))], *(_REST for _ in rest)],
+        "legend": [*own, *others],
+        "colours": [*_COLOURS[: max(1, len(own))], *(_REST for _ in others)],
         "moved": [round(100 * one) for one in part.moved],
         "order": list(part.order or range(len(part.rows))),
     }
 
 
 def _groups(part: PointMap) -> tuple[list[str], list[int]]:
-    """Return the labels, those of most rows first, and the number of each row's label."""
+    """Return the labels, those that get a colour first, in their order, and the number of each row's label."""
     if not part.labels:
         return [], [0] * len(part.rows)
     known = [name for name, _ in sorted(Counter(part.labels).items(), key=lambda one: (-one[1], one[0]))]
+    # One class too many gets the grey that the smallest ones share otherwise.
+    shown = len(_COLOURS) + (len(known) == len(_COLOURS) + 1)
+    known[:shown] = sorted(known[:shown], key=_place)
     number = {name: i for i, name in enumerate(known)}
     return known, [number[one] for one in part.labels]
+
+
+def _place(name: str) -> tuple[float, str]:
+    """Put numbers and ranges in the order of their numbers, and all else behind them by the alphabet."""
+    try:
+        return float(name.split(" ")[0]), name
+    except ValueError:
+        return inf, name
 
 
 def _on_grid(part: PointMap) -> list[list[int]]:
