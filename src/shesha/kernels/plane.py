@@ -23,7 +23,7 @@ def principal_plane(rows: Matrix) -> tuple[Matrix, Vector]:
     Examples
     --------
     >>> places, shares = principal_plane(np.array([[0.0, 3.0], [0.0, -3.0], [1.0, 0.0], [-1.0, 0.0]]))
-    >>> places[0].tolist(), shares.round(1).tolist()
+    >>> abs(places[0]).tolist(), shares.round(1).tolist()
     ([3.0, 0.0], [0.9, 0.1])
     """
     centred = rows - rows[0]
