@@ -24,6 +24,7 @@ ORDER = [
     {"extract", "runs"},
     {"nulls"},
     {"views"},
+    {"moments"},
     {"measures", "stability", "transfer", "descriptors"},
     {"doubting"},
     {"calibration"},

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from shesha.comparison.unit_matching import match_units
     from shesha.comparison.within_classes import compare_within
     from shesha.doubting.doubts import doubts
+    from shesha.moments.moments import Moments
     from shesha.ranking.rank_models import rank_models
     from shesha.results import (
         Audit,
@@ -108,6 +109,7 @@ __getattr__, __dir__ = lazy_names(
         ),
         "auditing.audit": ("audit",),
         "doubting.doubts": ("doubts",),
+        "moments.moments": ("Moments",),
         "results": (
             "Audit",
             "Calibrated",
@@ -203,6 +205,7 @@ __all__ = [
     "LayerComparison",
     "MeasureWarning",
     "ModelRanking",
+    "Moments",
     "NoiseCeiling",
     "NotEstimable",
     "NotEstimableWarning",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from numpy.typing import ArrayLike
@@ -17,10 +17,12 @@ from shesha.comparison._sizes import require_one_that_fits
 from shesha.comparison._stored_runs import require_same_counts
 from shesha.comparison.evidence import Evidence, correct_p_values
 from shesha.comparison.held_out import add_held_out, draw_folds
+from shesha.comparison.streamed import compare_moments
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice
+from shesha.moments import Moments
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Comparison, Doubts, PairScore, Score
 from shesha.support.progress import track
@@ -33,8 +35,8 @@ _MANY = 5
 
 
 def compare(
-    X: ArrayLike | Rdm,
-    Y: ArrayLike | Rdm,
+    X: ArrayLike | Rdm | Moments,
+    Y: ArrayLike | Rdm | Choice | Iterable[Choice] | None = None,
     measures: Choice | Iterable[Choice] = "standard",
     *,
     names: tuple[str, str] = ("X", "Y"),
@@ -66,6 +68,10 @@ def compare(
         Row i of both is the same input, or rows have names (an index, obs_names) and are matched by them, with a
         `RowNamesWarning`: `docs/files.md`. Widths may differ. Token sequences (n, tokens, d) and feature maps
         (n, channels, h, w) are folded as the ReSi benchmark does. `shesha.Rdm` marks distances between rows.
+        `shesha.Moments` hold both representations, of any number of rows: ``compare(moments, measures)`` gives the
+        measures that are functions of means and products (CKA, CCA, Procrustes, regression, spectra), exactly. With
+        `calibrate`, intervals leave out one stretch of rows after another (delete-a-group jackknife); CKA has a p-value
+        from the exact mean and variance over all permutations, the others from draws of the limit for many rows.
     measures : str, measure or sequence of them
         'standard' (all that cost at most n^2 d: RTD only on request), 'all', a family ('neighbours'), a group ('ReSi'),
         a name, with options if wanted ('mutual kNN(k=20)'), functions of `shesha.measures`, or any f(X, Y) -> float of
@@ -115,6 +121,22 @@ def compare(
     >>> print(compare(X, 3 * X[:, ::-1], ["CKA", "HardCorr"])["CKA"])
     CKA: 1 (higher is closer, 0 to 1)
     """
+    if isinstance(X, Moments):
+        unused = {**_design(blocks, groups, within, shift, block_length), "permutations": permutations}
+        unused |= {"repeats": repeats, "covariates": covariates, "folds": folds}
+        _refuse_with_moments(unused)
+        return compare_moments(
+            X,
+            seed_measures(choose(cast(Choice, measures if Y is None else Y)), seed),
+            calibrate=check.boolean(calibrate, "calibrate"),
+            confidence=check.fraction(confidence, "confidence", closed=False),
+            n_draws=check.count(n_permutations, "n_permutations"),
+            alpha=check.fraction(alpha, "alpha", closed=False),
+            seed=seed,
+        )
+    if Y is None:
+        raise TypeError("Y must be a second representation, got None: only Moments hold two")
+    Y = cast(ArrayLike | Rdm, Y)
     if not isinstance(names, tuple | list) or len(names) != 2 or str(names[0]) == str(names[1]):
         raise ValueError(f"names must be two different names, got {names!r}")
     first, second = (str(name) for name in names)
@@ -135,13 +157,7 @@ def compare(
         raise ValueError("folds must be left out with covariates, got both")
     work = engine.group_by_view(chosen, {measure.name: [(first, second)] for measure in chosen})
     skipped = engine.too_large(work, sources)
-    design: Design = {
-        "blocks": blocks,
-        "groups": groups,
-        "within": within,
-        "shift": shift,
-        "block_length": block_length,
-    }
+    design = _design(blocks, groups, within, shift, block_length)
     design = cast(Design, labels_in_order((side.names for side in sources.values()), design))
     fold = draw_folds(chosen, both[0].n_rows, folds, design["groups"], seed)
     if calibrate:
@@ -186,6 +202,23 @@ def compare(
         doubts,
         folds,
     )
+
+
+def _design(
+    blocks: ArrayLike | None,
+    groups: ArrayLike | None,
+    within: ArrayLike | None,
+    shift: bool,
+    block_length: int | None,
+) -> Design:
+    return {"blocks": blocks, "groups": groups, "within": within, "shift": shift, "block_length": block_length}
+
+
+def _refuse_with_moments(options: Mapping[str, object]) -> None:
+    """Refuse what needs the rows, which moments do not hold."""
+    used = [name for name, value in options.items() if value is not None and value is not False]
+    if used:
+        raise ValueError(f"{', '.join(used)} must be left out with Moments, which hold no single rows, got {used[0]}")
 
 
 def _add_saturation(doubts: Doubts, sides: list[Representation], scores: dict[str, Score]) -> Doubts:

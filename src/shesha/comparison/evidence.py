@@ -94,9 +94,7 @@ class Evidence:
     def add_chance(self, measure: Measure, score: Score, draws: Vector) -> Score:
         """Add the chance level, the p-value and the calibrated score."""
         best = best_value(measure.closer, measure.bounds, None)
-        found = summarise(float(draws[0]), draws[1:], measure.closer, self.alpha, best)
-        names = [one.name for one in fields(BesideNull)]
-        return replace(score, **{name: getattr(found, name) for name in names})
+        return add_null(score, summarise(float(draws[0]), draws[1:], measure.closer, self.alpha, best))
 
     def score_subsets(self, group: Group, measures: Sequence[Measure], sides: Sides) -> Iterator[list[float]]:
         """Yield the scores of the measures on each subset of the rows; its views are made once for all of them."""
@@ -161,6 +159,11 @@ def correct_p_values(
         one = listed[place]
         listed[place] = replace(one, score=replace(one.score, corrected_p_value=p_value))
     return listed
+
+
+def add_null(score: Score, summary: BesideNull) -> Score:
+    """Return the score with what its null says."""
+    return replace(score, **{one.name: getattr(summary, one.name) for one in fields(BesideNull)})
 
 
 def add_note(score: Score, note: str) -> Score:

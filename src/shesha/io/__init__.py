@@ -5,6 +5,7 @@ from shesha.io._anndata_in_memory import from_anndata
 from shesha.io._format import reader
 from shesha.io._save import save
 from shesha.io._stored_array import Contents
+from shesha.io.large_matrices import open_matrix
 from shesha.io.paths import UnreadableFileError
 from shesha.io.readers import open_file, read, read_labels
 
@@ -14,6 +15,7 @@ __all__ = [
     "UnreadableFileError",
     "from_anndata",
     "open_file",
+    "open_matrix",
     "read",
     "read_labels",
     "reader",

@@ -205,13 +205,28 @@ def parquet_table(path: Path) -> Table:
 
 def arrow_table(path: Path, schema: Any, read: Callable[[Sequence[str]], pd.DataFrame]) -> Table:
     """Describe columns of Arrow's kinds."""
+    return Table(tuple(schema.names), _skipped_columns(path, schema), read, tuple(_index_columns(path, schema)))
+
+
+def _index_columns(path: Path, schema: Any) -> list[str]:
     with reading(path):
-        index = [name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
+        return [name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
+
+
+def _skipped_columns(path: Path, schema: Any) -> dict[str, str]:
     if len(set(schema.names)) < len(schema.names):
         raise UnreadableFileError(f"{path} must have distinct column names, got {len(schema.names)} with repeats")
     skipped = {field.name: f"holds {field.type} values, not numbers" for field in schema if not _holds_numbers(field)}
-    skipped |= {name: "is the index of the table" for name in index if name in schema.names}
-    return Table(tuple(schema.names), skipped, read, tuple(index))
+    index = (name for name in _index_columns(path, schema) if name in schema.names)
+    return skipped | dict.fromkeys(index, "is the index of the table")
+
+
+def numeric_columns(path: Path, schema: Any) -> list[str]:
+    """Return the columns of a file of Arrow's kind that are features: numeric, and not named as labels are."""
+    skipped = _skipped_columns(path, schema)
+    names = [name for name in schema.names if name not in skipped]
+    labels = label_like_names(names)
+    return [name for name in names if name not in labels]
 
 
 def _holds_numbers(field: Any) -> bool:

@@ -18,7 +18,7 @@ from shesha.io._labels import labels_of_arrays
 from shesha.io._safety import require_chunks
 from shesha.io._stored_array import Contents, Keys, StoredArray, contents, natural
 from shesha.io._zarr_chunks import require_bounded_chunks
-from shesha.io.paths import UnreadableFileError, optional, reading, require_memory, require_plausible
+from shesha.io.paths import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
 
@@ -141,6 +141,39 @@ def _describe(path: Path, name: str, folder: Path) -> tuple[str, StoredArray]:
     with reading(path):
         array = zarr.open_array(store=storage.LocalStore(folder, read_only=True), mode="r")
         return name, StoredArray(tuple(array.shape), np.dtype(array.dtype), partial(_values, path, name, folder, array))
+
+
+def open_zarr_matrix(path: Path, key: str | None) -> ZarrMatrix:
+    """Open one matrix of a store, by its place in it, without reading it."""
+    folders = _array_folders(path)
+    if (root := _anndata_root(path)) is not None:
+        raise UnreadableFileError(f"{path} must be an array to be read in stretches, got AnnData: {root.path or '/'}")
+    places = {("." if folder == path else folder.relative_to(path).as_posix()): folder for folder in folders}
+    matrices = {place: ZarrMatrix(path, place, folder) for place, folder in places.items()}
+    usable = {place: found for place, found in matrices.items() if len(found.shape) == 2}
+    if key is None and len(usable) == 1:
+        return next(iter(usable.values()))
+    if key not in usable:
+        raise ValueError(f"key must be one of {join_names(usable)} in {path}, got {key!r}")
+    return usable[key]
+
+
+class ZarrMatrix:
+    """An array of a store, of which stretches of rows are read."""
+
+    def __init__(self, path: Path, name: str, folder: Path) -> None:
+        zarr, storage = optional("zarr", path), optional("zarr.storage", path)
+        self._path = path
+        with reading(path):
+            self._array = zarr.open_array(store=storage.LocalStore(folder, read_only=True), mode="r")
+        self.shape, self.dtype = tuple(self._array.shape), np.dtype(self._array.dtype)
+        require_chunks(path, name, self.shape, tuple(self._array.chunks), self.dtype)
+        require_bounded_chunks(path, name, folder, tuple(self._array.chunks), self.dtype)
+
+    def __getitem__(self, rows: slice) -> Array:
+        """Some rows."""
+        with reading(self._path):
+            return np.asarray(self._array[rows])
 
 
 def _values(path: Path, name: str, folder: Path, array: Any) -> Array:

@@ -84,12 +84,12 @@ def _open(
 def _describe(path: Path, columns: Columns, name: str) -> StoredArray:
     with reading(path):
         column = columns.read(name)
-        array = _stack_lists(path, name, column)
+        array = stack_lists(path, name, column)
     return StoredArray(array.shape, array.dtype, partial(np.asarray, array))
 
 
-def _stack_lists(path: Path, name: str, column: Any) -> Array:
-    """Return lists of equal lengths, of whatever depth, as an array."""
+def stack_lists(path: Path, name: str, column: Any) -> Array:
+    """Return lists of equal lengths, of whatever depth, as an array; rows without one are an error."""
     shape, values = [len(column)], column
     while _is_list(values.type):
         if values.null_count:
@@ -123,7 +123,8 @@ def _holds_lists(kind: Any) -> bool:
     return depth > 0 and bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind))
 
 
-def _list_columns(schema: Any) -> tuple[str, ...]:
+def list_columns(schema: Any) -> tuple[str, ...]:
+    """Return the names of the columns that hold lists of numbers."""
     # Array2D and its like come with their storage where the library that defines them is not loaded.
     return tuple(field.name for field in schema if _holds_lists(getattr(field.type, "storage_type", field.type)))
 
@@ -137,7 +138,7 @@ def _parquet_columns(path: Path) -> Columns:
     table = parquet_table(path)
     parquet = optional("pyarrow.parquet", path)
     with reading(path), parquet.ParquetFile(path) as file:
-        lists = _list_columns(file.schema_arrow)
+        lists = list_columns(file.schema_arrow)
 
     def read(name: str) -> Any:
         with parquet.ParquetFile(path) as file:
@@ -173,7 +174,7 @@ def _dataset_columns(path: Path) -> Columns:
 
     return Columns(
         arrow_table(path, schema, lambda names: read(names).to_pandas(ignore_metadata=True)),
-        _list_columns(schema),
+        list_columns(schema),
         lambda name: _storage(read([name]).column(name)),
     )
 

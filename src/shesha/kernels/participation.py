@@ -17,6 +17,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from shesha.kernels.precision import length_unit
 from shesha.kernels.spectrum import ENTRIES, Sliced
 from shesha.support.types import Matrix, Vector
 
@@ -65,7 +66,8 @@ def _centred_blocks(X: Sliced) -> Iterator[Matrix]:
     def blocks() -> Iterator[Matrix]:
         return (np.asarray(X[start : start + step], dtype=np.float64) for start in range(0, n, step))
 
-    largest = max(float(np.abs(block).max()) for block in blocks()) or 1.0
+    # A power of two: dividing by it rounds nothing, however far the features are from zero.
+    largest = max(length_unit(block) for block in blocks())
     # Equal rows become exact zeros, which the mean's rounding would miss.
     origin = np.asarray(X[0:1], dtype=np.float64)[0] / largest
     mean, spread = np.zeros(d), 0.0

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.kernels.precision import length_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.support import memory as memory
 from shesha.support.types import Matrix, Vector
@@ -50,7 +51,8 @@ def _feature_gram(X: Sliced) -> Matrix:
     def blocks() -> Iterator[Matrix]:
         return (np.asarray(X[start : start + step], dtype=np.float64) for start in range(0, n, step))
 
-    largest = max(float(np.abs(block).max()) for block in blocks()) or 1.0
+    # A power of two: dividing by it rounds nothing, however far the features are from zero.
+    largest = max(length_unit(block) for block in blocks())
     # Equal rows become exact zeros, which the mean's rounding would miss.
     origin = np.asarray(X[0:1], dtype=np.float64)[0] / largest
     mean = sum((block / largest - origin).sum(axis=0) for block in blocks()) / n
@@ -63,7 +65,7 @@ def _feature_gram(X: Sliced) -> Matrix:
 
 def _row_gram(X: Sliced) -> Matrix:
     rows = np.asarray(X[:], dtype=np.float64)
-    rows = rows / (float(np.abs(rows).max()) or 1.0)
+    rows = rows / length_unit(rows)
     # Equal rows become exact zeros, which the mean's rounding would miss.
     rows -= rows[0].copy()
     rows -= rows.mean(axis=0)

@@ -16,19 +16,19 @@ FAMILY = "matching"
 
 def _correlations(a: Features, b: Features) -> Matrix:
     """Correlation of every column of one with every column of the other; 0 for columns that are constant."""
-    for side in (a, b):
-        standardised, constant = side.unit_columns
-        if len(constant) == standardised.shape[1]:
+    found = a.correlations(b)
+    for side, width in ((a, found.shape[0]), (b, found.shape[1])):
+        if len(side.constant_columns) == width:
             raise NotEstimable("all rows are equal")
-    return np.clip(a.unit_columns[0].T @ b.unit_columns[0], -1.0, 1.0)
+    return found
 
 
 def _constant(a: Features, b: Features) -> str:
     """Tell which columns are constant."""
     found = [
-        f"columns {check.join_items(side.unit_columns[1])} of the {name}"
+        f"columns {check.join_items(side.constant_columns)} of the {name}"
         for name, side in (("first", a), ("second", b))
-        if len(side.unit_columns[1])
+        if len(side.constant_columns)
     ]
     return f"constant features have no correlation and count as 0: {' and '.join(found)}" if found else ""
 

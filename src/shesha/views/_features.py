@@ -66,6 +66,15 @@ class Features(View):
         length = np.sqrt(np.einsum("ij,ij->j", scaled, scaled))
         return scaled / np.where(length > 0, length, 1.0), constant
 
+    @property
+    def constant_columns(self) -> Index:
+        """Columns of equal entries."""
+        return self.unit_columns[1]
+
+    def correlations(self, other: Features) -> Matrix:
+        """Correlation of every column of one with every column of the other; 0 for columns that are constant."""
+        return cast(Matrix, np.clip(self.unit_columns[0].T @ other.unit_columns[0], -1.0, 1.0))
+
     def nuclear_norm(self, other: Features) -> float:
         """Sum of the singular values of the cross-product of the centred rows."""
         return self.cached_with(

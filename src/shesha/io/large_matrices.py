@@ -1,0 +1,131 @@
+"""Matrices in files that are read some rows at a time, because they need not fit the memory."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from itertools import accumulate
+from pathlib import Path
+from threading import Lock
+from typing import Any, Protocol
+
+import numpy as np
+
+from shesha.io._arrays import npy_arrays
+from shesha.io._tables import numeric_columns
+from shesha.io._zarr import open_zarr_matrix
+from shesha.io.arrow import list_columns, stack_lists
+from shesha.io.paths import UnreadableFileError, join_names, optional, reading, require_existing
+from shesha.support.types import Array
+
+ENDINGS = (".npy", ".zarr", ".parquet")
+
+
+class StoredRows(Protocol):
+    """A matrix in a file, of which stretches of rows can be read."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of rows and of features."""
+        ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Kind of number."""
+        ...
+
+    def __getitem__(self, rows: slice, /) -> Array:
+        """Some rows."""
+        ...
+
+
+def open_matrix(path: str | os.PathLike[str], key: str | None = None) -> StoredRows:
+    """Open one matrix of a .npy file, a .zarr store or a .parquet file without reading it.
+
+    Parameters
+    ----------
+    path : str or path
+        Files of other kinds must be read whole.
+    key : str, optional
+        Which array of a Zarr store, or column of lists of a parquet file; needed where there are several.
+
+    Returns
+    -------
+    StoredRows
+        With `shape`, `dtype`, and rows by slices.
+
+    Raises
+    ------
+    ValueError
+        If the ending is another one, or the file has several matrices and the key names none of them.
+    UnreadableFileError
+        If the file is damaged or holds no matrix of real numbers.
+    """
+    found = require_existing(path)
+    opener = _OPENERS.get(found.suffix.lower())
+    if opener is None:
+        raise ValueError(f"path must end in one of {', '.join(ENDINGS)} to be read in stretches, got {str(found)!r}")
+    matrix: StoredRows = opener(found, key)
+    if len(matrix.shape) != 2 or matrix.dtype.kind not in "fiub":
+        raise UnreadableFileError(
+            f"{found} must hold a matrix of real numbers (rows, features), got shape {tuple(matrix.shape)} of "
+            f"{matrix.dtype}"
+        )
+    return matrix
+
+
+def _open_npy(path: Path, key: str | None) -> Any:
+    return next(iter(npy_arrays(path).values())).load()
+
+
+class ParquetMatrix:
+    """A column of lists, or all numeric columns, read one row group at a time."""
+
+    def __init__(self, path: Path, key: str | None) -> None:
+        self._path = path
+        with reading(path):
+            self._file = optional("pyarrow.parquet", path).ParquetFile(path)
+            groups = [self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)]
+        self._starts = [0, *accumulate(groups)]
+        self._lock = Lock()
+        self._last: tuple[int, Array] | None = None
+        lists = list_columns(self._file.schema_arrow)
+        if lists and key is None and len(lists) > 1:
+            raise ValueError(f"key must name a column of lists of {path}, got none: it has {join_names(lists)}")
+        if key is not None and key not in lists:
+            raise ValueError(f"key must be one of {join_names(lists)} in {path}, got {key!r}")
+        self._list = key if key is not None else next(iter(lists), None)
+        self._columns = [self._list] if self._list else numeric_columns(path, self._file.schema_arrow)
+        if not self._columns or not groups:
+            raise UnreadableFileError(f"{path} must hold rows of numbers, got none")
+        first = self._group(0)
+        self.shape, self.dtype = (self._starts[-1], *first.shape[1:]), first.dtype
+
+    def __getitem__(self, rows: slice) -> Array:
+        """Some rows, from as many row groups as they lie in."""
+        start, stop, _ = rows.indices(self._starts[-1])
+        blocks = []
+        while start < stop:
+            place = bisect_right(self._starts, start) - 1
+            first, end = self._starts[place], min(stop, self._starts[place + 1])
+            blocks.append(self._group(place)[start - first : end - first])
+            start = end
+        return np.concatenate(blocks) if blocks else np.empty((0, *self.shape[1:]), dtype=self.dtype)
+
+    def _group(self, place: int) -> Array:
+        # Slices come in order: the last group is all that is worth keeping.
+        with self._lock:
+            if self._last is None or self._last[0] != place:
+                self._last = place, self._read_group(place)
+            return self._last[1]
+
+    def _read_group(self, place: int) -> Array:
+        with reading(self._path):
+            table = self._file.read_row_group(place, columns=self._columns)
+            if self._list is None:
+                return np.column_stack([column.to_numpy() for column in table.columns])
+        whole = table.column(0).combine_chunks()
+        return stack_lists(self._path, self._list, getattr(whole, "storage", whole))
+
+
+_OPENERS = {".npy": _open_npy, ".zarr": open_zarr_matrix, ".parquet": ParquetMatrix}

@@ -1,0 +1,168 @@
+"""Sums over a stream of rows, kept in consecutive parts: the jackknife leaves out one part after another.
+
+Where panels and parts begin depends on the number of the row alone. So the sums are the same, bit for bit, however
+the rows come in batches and however many threads there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from shesha.kernels.threads import parallel
+from shesha.moments.panels import Pairs, panel_rows, sum_panel
+from shesha.moments.sums import Sums, merge, merge_all
+from shesha.support import memory as memory
+from shesha.support.arrays import namespace, stays, to_host
+
+MOST_PARTS, FEWEST_PARTS = 64, 8
+_FIRST_PART = 64
+"""Rows of a part at first: when there are too many parts, neighbours are merged and parts become twice as long."""
+
+
+@dataclass
+class Accumulator:
+    """Parts of a stream, the part that grows, and rows that do not fill a panel yet."""
+
+    widths: tuple[int, ...]
+    pairs: Pairs
+    parts: list[Sums] = field(default_factory=list)
+    current: Sums | None = None
+    pending: list[tuple[Any, ...]] = field(default_factory=list)
+    n_pending: int = 0
+    part_rows: int = _FIRST_PART
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in all, those that are pending included."""
+        whole = [*self.parts, *([] if self.current is None else [self.current])]
+        return sum(part.n_rows for part in whole) + self.n_pending
+
+    def add(self, sides: Sequence[Any]) -> None:
+        """Take a batch: matrices of equal length. An entry that is not finite ends it before the panel that has it."""
+        n, start = int(sides[0].shape[0]), 0
+        if not self.n_rows:
+            self._require_memory()
+        while start < n:
+            size = self._panel_size()
+            if self.n_pending or n - start < size:
+                stop = min(n, start + size - self.n_pending)
+                self._keep(sides, start, stop)
+                if self.n_pending == size:
+                    self._put(sum_panel(self.join_pending(), self.pairs))
+                    self.pending, self.n_pending = [], 0
+                start = stop
+                continue
+            # As many whole panels as come before the next change of their size.
+            count = min((n - start) // size, max(1, self._rows_until_growth() // size))
+            starts = range(start, start + count * size, size)
+            work = partial(_sum_slice, sides, size, self.pairs)
+            for found in parallel(work, starts, at_once=self._at_once()):
+                self._put(found)
+            start += count * size
+
+    def flushed_parts(self) -> list[Sums]:
+        """All parts, rows that are pending included; the accumulator stays as it is."""
+        found = list(self.parts)
+        last = [one for one in (self.current, self._sum_pending()) if one is not None]
+        return [*found, merge_all(last)] if last else found
+
+    def _sum_pending(self) -> Sums | None:
+        return sum_panel(self.join_pending(), self.pairs) if self.n_pending else None
+
+    def join_pending(self) -> list[Any]:
+        """Rows that do not fill a panel yet, each side in one piece."""
+        if len(self.pending) == 1:
+            return list(self.pending[0])
+        return [_concatenate(column) for column in zip(*self.pending, strict=True)]
+
+    def _keep(self, sides: Sequence[Any], start: int, stop: int) -> None:
+        # Copies, since loaders fill the same buffer again.
+        self.pending.append(tuple(_copy(side[start:stop]) for side in sides))
+        self.n_pending += stop - start
+
+    def _panel_size(self) -> int:
+        return min(panel_rows(self.widths), self.part_rows)
+
+    def _rows_until_growth(self) -> int:
+        filled = 0 if self.current is None else self.current.n_rows
+        return (self._most_parts() - len(self.parts)) * self.part_rows - filled
+
+    def _put(self, panel: Sums) -> None:
+        self.current = panel if self.current is None else merge(self.current, panel)
+        if self.current.n_rows >= self.part_rows:
+            self.parts.append(self.current)
+            self.current = None
+        if len(self.parts) >= self._most_parts():
+            self.parts = _merge_neighbours(self.parts)
+            self.part_rows *= 2
+
+    def _sums_bytes(self) -> int:
+        sides = [(width + 1) ** 2 for width in self.widths]
+        return 8 * (sum(sides) + sum((self.widths[i] + 1) * (self.widths[j] + 1) for i, j in self.pairs))
+
+    def _most_parts(self) -> int:
+        # A quarter of the memory; always even, so that neighbours pair up.
+        room = memory.memory_budget() // 4 // max(1, self._sums_bytes())
+        return int(np.clip(room // 2 * 2, FEWEST_PARTS, MOST_PARTS))
+
+    def _at_once(self) -> int:
+        # Each thread has a result waiting, and one that it works on.
+        return max(1, memory.memory_budget() // 4 // (4 * self._sums_bytes()))
+
+    def _require_memory(self) -> None:
+        widths = " and ".join(f"{width:,}" for width in self.widths)
+        memory.require(
+            (FEWEST_PARTS + 4) * self._sums_bytes(), f"sums of products of {widths} features", "take fewer features"
+        )
+
+
+def compact_parts(parts: Sequence[Sums], most: int) -> list[Sums]:
+    """Merge neighbours until there are at most so many parts."""
+    found = list(parts)
+    while len(found) > most:
+        found = _merge_neighbours(found)
+    return found
+
+
+def leave_one_out(parts: Sequence[Sums], others: Sums | None = None) -> Iterator[Sums]:
+    """For each part, the sums of all the others: by halving, since subtracting would cost digits."""
+    if len(parts) == 1:
+        assert others is not None
+        yield others
+        return
+    middle = len(parts) // 2
+    for kept, left_out in ((parts[:middle], parts[middle:]), (parts[middle:], parts[:middle])):
+        outside = merge_all(left_out)
+        yield from leave_one_out(kept, outside if others is None else merge(others, outside))
+
+
+def _merge_neighbours(parts: Sequence[Sums]) -> list[Sums]:
+    return [merge_all(parts[i : i + 2]) for i in range(0, len(parts), 2)]
+
+
+def _sum_slice(sides: Sequence[Any], size: int, pairs: Pairs, start: int) -> Sums:
+    return sum_panel([side[start : start + size] for side in sides], pairs)
+
+
+def _copy(rows: Any) -> Any:
+    if hasattr(rows, "clone"):
+        return rows.clone()
+    return rows.copy() if hasattr(rows, "copy") else np.array(rows)
+
+
+def _concatenate(blocks: Sequence[Any]) -> Any:
+    first = blocks[0]
+    if all(isinstance(block, np.ndarray) for block in blocks):
+        return np.concatenate(blocks)
+    if all(hasattr(block, "toarray") for block in blocks):
+        from scipy.sparse import vstack
+
+        return vstack(blocks)
+    if all(stays(block) for block in blocks):
+        return namespace(first).concat(list(blocks), axis=0)
+    return np.concatenate([block.toarray() if hasattr(block, "toarray") else to_host(block) for block in blocks])

@@ -1,0 +1,87 @@
+"""Checks of a batch of rows: matrices of equal length, of known widths, without NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from shesha.inputs import validation as check
+from shesha.support.arrays import is_numpy, namespace, stays, to_host
+
+
+def batch_sides(batch: Any) -> list[Any]:
+    """Return the matrices of a batch, as loaders hand it out: a tuple, a list, or a mapping of columns."""
+    if isinstance(batch, Mapping):
+        return list(batch.values())
+    if isinstance(batch, tuple | list):
+        return list(batch)
+    raise TypeError(f"a batch must be a tuple (x, y) or a dict of matrices, got {type(batch).__name__}")
+
+
+def check_batch(sides: Sequence[Any], names: Sequence[str], widths: Sequence[int] | None) -> list[Any]:
+    """Return the sides as matrices of numbers, where they lie.
+
+    Raises
+    ------
+    TypeError
+        If one holds no real numbers.
+    ValueError
+        If one is not 2-D, has another width than earlier batches, or another number of rows than the first.
+    """
+    found = [_as_matrix(side, name) for side, name in zip(sides, names, strict=True)]
+    for place, (side, name) in enumerate(zip(found, names, strict=True)):
+        if widths is not None and side.shape[1] != widths[place]:
+            raise ValueError(
+                f"{name} must have {widths[place]} features, as in earlier batches, got {side.shape[1]}: nothing of "
+                "this batch was counted"
+            )
+        if side.shape[0] != found[0].shape[0]:
+            raise ValueError(
+                f"{name} must have as many rows as {names[0]} ({found[0].shape[0]}), got {side.shape[0]}: nothing of "
+                "this batch was counted"
+            )
+    return found
+
+
+def require_finite(sides: Sequence[Any], names: Sequence[str], first_row: int) -> None:
+    """Refuse NaN and infinity; rows are counted from the start of the stream."""
+    for side, name in zip(sides, names, strict=True):
+        if not _all_finite(side):
+            rows = np.flatnonzero(~np.isfinite(_dense(side)).all(axis=1))
+            raise ValueError(
+                f"{name} must be finite, got NaN or infinity in rows {check.join_items(rows.tolist())} of the batch "
+                f"that begins at row {first_row:,}: nothing of this batch was counted"
+            )
+
+
+def _as_matrix(side: Any, name: str) -> Any:
+    if not (stays(side) or hasattr(side, "toarray")):
+        side = to_host(side, name)
+    shape = tuple(side.shape)
+    if len(shape) != 2 or shape[1] < 1:
+        raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {shape}")
+    if hasattr(side, "tocsr"):
+        side = side.tocsr()
+    kind = side.dtype.kind if hasattr(side.dtype, "kind") else "f" if _is_real_on_device(side) else "c"
+    if kind not in "fiub":
+        raise TypeError(f"{name} must be a matrix of real numbers, got an array of dtype {side.dtype}")
+    return side
+
+
+def _is_real_on_device(side: Any) -> bool:
+    return bool(namespace(side).isdtype(side.dtype, ("real floating", "integral", "bool")))
+
+
+def _all_finite(side: Any) -> bool:
+    if hasattr(side, "toarray"):
+        return bool(np.isfinite(side.data).all())
+    if is_numpy(side):
+        return side.dtype.kind != "f" or bool(np.isfinite(side).all())
+    xp = namespace(side)
+    return not xp.isdtype(side.dtype, "real floating") or bool(xp.all(xp.isfinite(side)))
+
+
+def _dense(side: Any) -> Any:
+    return side.toarray() if hasattr(side, "toarray") else to_host(side)

@@ -1,0 +1,322 @@
+"""Exact sums over the rows of representations that need not fit the memory, for linear measures."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.moments import state_files as files
+from shesha.moments.accumulator import MOST_PARTS, Accumulator, compact_parts
+from shesha.moments.batches import check_batch, require_finite
+from shesha.moments.dask_arrays import sum_dask
+from shesha.moments.panels import all_pairs
+from shesha.moments.row_register import RowRegister
+from shesha.moments.sources import describe_source, is_dask, open_side, stream, stretches
+from shesha.moments.sums import Sums, merge_all
+from shesha.support.types import Matrix, Vector
+
+_SAVE_EVERY = 60.0
+"""Seconds between two writes of the state of a long pass."""
+
+
+class Moments:
+    """Counts, means and products of rows, added up batch by batch.
+
+    They hold what linear measures need of two representations of any number of rows: `shesha.compare` takes them in
+    place of the arrays. Sums are in double precision, about means that move with the data, so that an offset costs no
+    digits. The result does not depend on how rows come in batches. Memory: up to 64 parts of the products of all
+    features, for intervals; fewer parts where these would take more than a quarter of the memory budget.
+
+    Parameters
+    ----------
+    names : pair of str
+        What the two representations are called.
+
+    Examples
+    --------
+    >>> import shesha
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((5000, 8))
+    >>> Y = X @ rng.standard_normal((8, 6)) + rng.standard_normal((5000, 6))
+    >>> moments = Moments()
+    >>> for start in range(0, 5000, 100):
+    ...     moments.update(X[start : start + 100], Y[start : start + 100])
+    >>> len(moments)
+    5000
+    >>> streamed = shesha.compare(moments, "CKA")["CKA"].value
+    >>> abs(streamed - shesha.compare(X, Y, "CKA")["CKA"].value) < 1e-12
+    True
+    """
+
+    def __init__(self, names: Sequence[str] = ("X", "Y")) -> None:
+        found = tuple(str(name) for name in names)
+        if isinstance(names, str) or len(found) < 2 or len(set(found)) < len(found):
+            raise ValueError(f"names must be two different names, got {names!r}")
+        self.names = found
+        self._state: Accumulator | None = None
+        self._register = RowRegister()
+        self._named_rows: bool | None = None
+        self._precisions = [0.0] * len(found)
+
+    def update(self, *sides: Any, rows: ArrayLike | None = None) -> None:
+        """Add a batch: row i of each is the same input.
+
+        Parameters
+        ----------
+        *sides : arrays of shape (n_rows, n_features)
+            One per name; of NumPy, torch (on any device: products are made there), SciPy's sparse formats.
+        rows : array of shape (n_rows,), optional
+            Identifiers, whole numbers or text: a row that was counted before is left out. Distributed samplers repeat
+            rows to give every process equally many.
+
+        Raises
+        ------
+        ValueError
+            If shapes do not fit, or entries are not finite; then nothing of the batch is counted.
+        """
+        if len(sides) != len(self.names):
+            raise TypeError(f"update takes {len(self.names)} matrices, got {len(sides)}")
+        found = check_batch(sides, self.names, None if self._state is None else self._state.widths)
+        self._add(found, rows, checked=False)
+
+    def _add(self, sides: list[Any], rows: ArrayLike | None, *, checked: bool) -> None:
+        n = int(sides[0].shape[0])
+        if not n:
+            return
+        if not checked:
+            require_finite(sides, self.names, len(self))
+        if self._named_rows not in (None, rows is not None):
+            raise ValueError("rows must be given for every batch or for none, got a batch of the other kind")
+        if rows is not None:
+            kept, codes = self._register.new_rows(rows, n)
+            sides = [side[kept] for side in sides] if len(kept) < n else sides
+        if self._state is None:
+            widths = tuple(int(side.shape[1]) for side in sides)
+            self._state = Accumulator(widths, all_pairs(len(widths)))
+        self._state.add(sides)
+        self._note_precision(sides)
+        self._named_rows = rows is not None
+        if rows is not None:
+            self._register.count(codes, n)
+
+    def merge(self, other: Moments) -> Moments:
+        """Return the moments of the rows of both, which stay as they are.
+
+        Merging is associative and commutative up to rounding.
+
+        Raises
+        ------
+        ValueError
+            If names or widths differ, or both have counted the same row.
+        """
+        if not isinstance(other, Moments):
+            raise TypeError(f"other must be Moments, got {type(other).__name__}")
+        if other.names != self.names:
+            raise ValueError(f"names must be {', '.join(self.names)}, got {', '.join(other.names)}")
+        states = [one._state for one in (self, other) if one._state is not None]
+        if len({state.widths for state in states}) > 1:
+            raise ValueError(f"widths must be {self.widths}, got {other.widths}")
+        if None not in (self._named_rows, other._named_rows) and self._named_rows != other._named_rows:
+            raise ValueError("rows must have identifiers in both or in none, got them in one")
+        found = Moments(self.names)
+        parts = [part for state in states for part in state.flushed_parts()]
+        found._named_rows = self._named_rows if self._named_rows is not None else other._named_rows
+        found._register = self._register.join(other._register)
+        found._precisions = [max(pair) for pair in zip(self._precisions, other._precisions, strict=True)]
+        if states:
+            found._set_parts(states[0], parts)
+        return found
+
+    def _set_parts(self, like: Accumulator, parts: Sequence[Sums]) -> None:
+        self._state = Accumulator(like.widths, like.pairs, compact_parts(parts, MOST_PARTS))
+        self._state.part_rows = max(self._state.part_rows, *(part.n_rows for part in self._state.parts))
+
+    @classmethod
+    def of(
+        cls,
+        *sources: Any,
+        names: Sequence[str] = ("X", "Y"),
+        state: str | os.PathLike[str] | None = None,
+    ) -> Moments:
+        """Count all rows of two representations, or of a stream of batches, in one pass.
+
+        Parameters
+        ----------
+        *sources
+            Two representations: arrays, memory maps, sparse matrices, Dask arrays (summed by the workers), or paths of
+            .npy, .zarr and .parquet files, of which rows are read a stretch at a time. Or a single iterable of batches:
+            tuples (x, y) or dicts, as a torch `DataLoader` or `dataset.iter(batch_size=...)` hands them out.
+        names : pair of str
+            What the two are called.
+        state : path, optional
+            Write what has been counted to this file now and then, and on Ctrl-C; the same call continues there. The
+            file stays, and may be loaded.
+
+        Raises
+        ------
+        ValueError
+            If the numbers of rows differ, an entry is not finite, or the state belongs to other data.
+        """
+        if len(sources) == 1:
+            return cls._of_stream(sources[0], names, state)
+        if all(is_dask(side) for side in sources):
+            if state is not None:
+                raise ValueError("state must be left out with Dask arrays, got both: the scheduler keeps what is done")
+            found = cls(names)
+            parts = sum_dask(sources, all_pairs(len(sources)))
+            widths = tuple(side.shape[1] for side in sources)
+            found._set_parts(Accumulator(widths, all_pairs(len(sources))), parts)
+            found._note_precision([np.empty(0, dtype=side.dtype) for side in sources])
+            return found
+        found, sides = cls(names), [open_side(side, name) for side, name in zip(sources, names, strict=True)]
+        found = cls._resume(found, state, describe_source(sides))
+        check_batch([side[:0] for side in sides], found.names, None)
+        if len({side.shape[0] for side in sides}) > 1:
+            raise ValueError(
+                f"{found.names[1]} must have as many rows as {found.names[0]} ({sides[0].shape[0]:,}), "
+                f"got {sides[1].shape[0]:,}"
+            )
+        found._pass(stretches(sides, len(found)), state, describe_source(sides))
+        return found
+
+    @classmethod
+    def _of_stream(cls, batches: Iterable[Any], names: Sequence[str], state: str | os.PathLike[str] | None) -> Moments:
+        if isinstance(batches, str | os.PathLike) or hasattr(batches, "shape"):
+            kind = type(batches).__name__
+            raise TypeError(f"Moments.of takes two representations, or one iterable of batches, got one {kind}")
+        found = cls._resume(cls(names), state, describe_source(None))
+        found._pass(stream(batches, len(found)), state, describe_source(None))
+        if not len(found):
+            raise ValueError("batches must hold at least one row, got an empty stream")
+        return found
+
+    @classmethod
+    def _resume(cls, fresh: Moments, state: str | os.PathLike[str] | None, source: list[Any]) -> Moments:
+        if state is None or not Path(state).exists():
+            return fresh
+        found, header = cls._load(state)
+        if header.get("source") != source or found.names != fresh.names:
+            raise ValueError(f"state must be of the same data, got {state}, which is of other data: name another file")
+        return found
+
+    def _pass(self, batches: Iterable[list[Any]], state: str | os.PathLike[str] | None, source: list[Any]) -> None:
+        last = time.monotonic()
+        try:
+            for sides in batches:
+                widths = None if self._state is None else self._state.widths
+                self._add_unchecked(check_batch(sides, self.names, widths))
+                if state is not None and time.monotonic() - last > _SAVE_EVERY:
+                    self._save(state, source)
+                    last = time.monotonic()
+        except KeyboardInterrupt:
+            if state is not None:
+                self._save(state, source)
+            raise
+        if state is not None:
+            self._save(state, source)
+
+    def _add_unchecked(self, sides: list[Any]) -> None:
+        """Add rows whose entries are looked at while they are summed."""
+        before = len(self)
+        try:
+            self._add(sides, None, checked=True)
+        except ValueError:
+            # Say which rows they are.
+            require_finite(sides, self.names, before)
+            raise
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the moments to an .npz file, whole or not at all; `load` reads it."""
+        self._save(path, [])
+
+    def _save(self, path: str | os.PathLike[str], source: list[Any]) -> None:
+        if self._state is None:
+            raise ValueError("moments must hold at least one row to be saved, got none")
+        header = {
+            "names": list(self.names),
+            "named_rows": self._named_rows,
+            "precisions": self._precisions,
+            "source": source,
+        }
+        files.save(path, self._state, header, self._register)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Moments:
+        """Read moments that `save` wrote; nothing is unpickled.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, or something else.
+        """
+        return cls._load(path)[0]
+
+    @classmethod
+    def _load(cls, path: str | os.PathLike[str]) -> tuple[Moments, dict[str, Any]]:
+        state, header, register = files.load(path)
+        found = cls(header["names"])
+        found._state, found._register, found._named_rows = state, register, header["named_rows"]
+        found._precisions = [float(one) for one in header["precisions"]]
+        return found, header
+
+    def __len__(self) -> int:
+        """Return the number of rows that have been counted."""
+        return 0 if self._state is None else self._state.n_rows
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Number of features of each representation; empty before the first batch."""
+        return () if self._state is None else self._state.widths
+
+    @property
+    def n_repeated(self) -> int:
+        """Rows that were left out because their identifier had been counted."""
+        return self._register.n_repeated
+
+    def parts(self) -> list[Sums]:
+        """Sums over consecutive stretches of the rows; the jackknife leaves out one after another."""
+        if self._state is None:
+            raise ValueError("moments must hold at least one row, got none: update them first")
+        return self._state.flushed_parts()
+
+    def precision(self, place: int) -> float:
+        """Relative rounding of the numbers as they came, the coarsest of all batches."""
+        return self._precisions[place] or float(np.finfo(np.float64).eps)
+
+    def mean(self, name: str) -> Vector:
+        """Return the mean row of one representation."""
+        return merge_all(self.parts()).sides[self._place(name)].mean
+
+    def covariance(self, name: str, other: str | None = None) -> Matrix:
+        """Return the covariances of the features of one representation, or with those of another (divided by n - 1)."""
+        first, second = self._place(name), self._place(name if other is None else other)
+        sums = merge_all(self.parts())
+        if sums.n_rows < 2:
+            raise ValueError("moments must hold at least two rows for a covariance, got one")
+        units = sums.sides[first].unit * sums.sides[second].unit
+        return np.asarray(sums.cross_products(first, second)[:-1, :-1] * (units / (sums.n_rows - 1)))
+
+    def _place(self, name: str) -> int:
+        if name not in self.names:
+            raise ValueError(f"name must be one of {', '.join(self.names)}, got {name!r}")
+        return self.names.index(name)
+
+    def _note_precision(self, sides: Sequence[Any]) -> None:
+        for place, side in enumerate(sides):
+            self._precisions[place] = max(self._precisions[place], _rounding(side))
+
+    def __repr__(self) -> str:
+        """Print what has been counted."""
+        widths = " and ".join(f"{name} ({width:,})" for name, width in zip(self.names, self.widths, strict=False))
+        return f"Moments of {len(self):,} rows" + (f": {widths} features" if widths else "")
+
+
+def _rounding(side: Any) -> float:
+    kind = str(side.dtype).rpartition(".")[2]
+    return {"float16": 2.0**-10, "float32": 2.0**-23, "bfloat16": 2.0**-23}.get(kind, 2.0**-52)

@@ -1,0 +1,70 @@
+"""Which rows have been counted, where rows have identifiers: distributed samplers hand out some of them twice."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.support.arrays import to_host
+from shesha.support.types import Index
+
+
+@dataclass
+class RowRegister:
+    """Identifiers as 64-bit numbers, sorted; text is hashed."""
+
+    seen: Index = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    n_repeated: int = 0
+
+    def new_rows(self, ids: ArrayLike, n_rows: int) -> tuple[Index, Index]:
+        """Return which rows of a batch have not been counted, and the codes of these.
+
+        Raises
+        ------
+        ValueError
+            If there is not one identifier per row.
+        TypeError
+            If they are neither whole numbers nor text.
+        """
+        codes = _codes(to_host(ids, "rows"))
+        if len(codes) != n_rows:
+            raise ValueError(f"rows must have one identifier per row of the batch ({n_rows}), got {len(codes)}")
+        _, first = np.unique(codes, return_index=True)
+        kept = np.sort(first[~self._contains(codes[first])])
+        return kept, codes[kept]
+
+    def count(self, codes: Index, n_rows: int) -> None:
+        """Note that rows of these codes have been counted, out of a batch of so many rows."""
+        self.seen = np.union1d(self.seen, codes)
+        self.n_repeated += n_rows - len(codes)
+
+    def join(self, other: RowRegister) -> RowRegister:
+        """Return what both have counted; rows that both have are refused, since sums cannot be taken apart."""
+        shared = np.intersect1d(self.seen, other.seen, assume_unique=True)
+        if len(shared):
+            raise ValueError(f"rows must have been counted once, got {len(shared):,} that both moments hold")
+        return RowRegister(np.union1d(self.seen, other.seen), self.n_repeated + other.n_repeated)
+
+    def _contains(self, codes: Index) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        if not len(self.seen):
+            return np.zeros(len(codes), dtype=bool)
+        place = np.minimum(np.searchsorted(self.seen, codes), len(self.seen) - 1)
+        return np.asarray(self.seen[place] == codes)
+
+
+def _codes(ids: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> Index:
+    if ids.ndim != 1:
+        raise ValueError(f"rows must be 1-D, got shape {ids.shape}")
+    if ids.dtype.kind in "iu":
+        return ids.astype(np.int64)
+    if ids.dtype.kind in "USTO" and all(isinstance(one, str | bytes) for one in ids.tolist()):
+        return np.array([_hash(one) for one in ids.tolist()], dtype=np.int64)
+    raise TypeError(f"rows must be whole numbers or text, got an array of dtype {ids.dtype}")
+
+
+def _hash(name: str | bytes) -> int:
+    content = name.encode() if isinstance(name, str) else name
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little", signed=True)

@@ -1,0 +1,87 @@
+"""Where rows come from: arrays, files that need not fit the memory, and streams of batches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from shesha.io import open_matrix
+from shesha.moments.batches import batch_sides
+from shesha.moments.panels import panel_rows
+from shesha.support.arrays import stays, to_host
+from shesha.support.progress import track
+
+Item = TypeVar("Item")
+_PANELS = 16
+"""Panels that are read together."""
+
+
+def is_dask(side: Any) -> bool:
+    """Whether a side is an array of Dask."""
+    return hasattr(side, "__dask_graph__") and hasattr(side, "to_delayed")
+
+
+def open_side(side: Any, name: str) -> Any:
+    """Return something of which rows can be sliced: a file is opened, an array is left where it is."""
+    if isinstance(side, str | os.PathLike):
+        return open_matrix(side)
+    if hasattr(side, "tocsr"):
+        return side.tocsr()
+    if stays(side) or (hasattr(side, "shape") and hasattr(side, "dtype") and len(side.shape) == 2):
+        return side
+    found = to_host(side, name)
+    if found.ndim != 2:
+        raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {found.shape}")
+    return found
+
+
+def stretches(sides: Sequence[Any], start: int) -> Iterator[list[Any]]:
+    """Yield some rows of all sides at a time, from a row on; the next ones are read meanwhile."""
+    n = sides[0].shape[0]
+    step = _PANELS * panel_rows([side.shape[1] for side in sides])
+    starts = range(start, n, step)
+    read = ([side[first : first + step] for side in sides] for first in starts)
+    yield from track(_one_ahead(read), len(starts), "stretches of rows")
+
+
+def stream(batches: Iterable[Any], n_skipped: int) -> Iterator[list[Any]]:
+    """Yield the batches of a stream, without the rows that were counted before."""
+    for batch in batches:
+        sides = batch_sides(batch)
+        if n_skipped:
+            n = len(sides[0])
+            sides, n_skipped = [side[n_skipped:] for side in sides], max(0, n_skipped - n)
+            if not len(sides[0]):
+                continue
+        yield sides
+
+
+def describe_source(sides: Sequence[Any] | None) -> list[list[Any]]:
+    """Say what a state belongs to, so that it is not continued with other data: shapes, kinds, files and their age."""
+    return [] if sides is None else [_describe_side(side) for side in sides]
+
+
+def _describe_side(side: Any) -> list[Any]:
+    found: list[Any] = [list(map(int, side.shape)), str(side.dtype)]
+    file = getattr(side, "filename", None)
+    if isinstance(file, str | os.PathLike) and Path(file).exists():
+        known = Path(file).stat()
+        found += [str(file), known.st_size, known.st_mtime_ns]
+    elif isinstance(side, np.ndarray) and side.size:
+        found.append([float(side[0].sum()), float(side[-1].sum())])
+    return found
+
+
+def _one_ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """Yield the items, and make the next one in a thread while the last one is used."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        ahead = pool.submit(lambda: list(islice(items, 1)))
+        while found := ahead.result():
+            ahead = pool.submit(lambda: list(islice(items, 1)))
+            yield found[0]

@@ -1,0 +1,126 @@
+"""Moments in a file: plain arrays in an .npz, which is never unpickled and is checked before it is used."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shesha.moments.accumulator import Accumulator
+from shesha.moments.row_register import RowRegister
+from shesha.moments.sums import SideSums, Sums
+from shesha.support.atomic_files import replacing
+from shesha.support.types import Array
+
+FORMAT = "shesha moments 1"
+
+
+class DamagedStateError(ValueError):
+    """A file that holds no moments, or not all of them."""
+
+
+def save(path: str | os.PathLike[str], state: Accumulator, header: Mapping[str, Any], register: RowRegister) -> None:
+    """Write everything that is needed to go on."""
+    arrays: dict[str, Array] = {"rows": register.seen}
+    for place, part in enumerate([*state.parts, *([] if state.current is None else [state.current])]):
+        arrays |= _part_arrays(f"part {place}", part)
+    pending = state.join_pending() if state.n_pending else []
+    for place, side in enumerate(pending):
+        arrays[f"pending {place}"] = _plain(side)
+    told = dict(header) | {
+        "format": FORMAT,
+        "widths": list(state.widths),
+        "pairs": [list(pair) for pair in state.pairs],
+        "n_parts": len(state.parts),
+        "has_current": state.current is not None,
+        "n_pending": state.n_pending,
+        "part_rows": state.part_rows,
+        "n_rows": state.n_rows,
+        "n_repeated": register.n_repeated,
+    }
+    arrays["header"] = np.frombuffer(json.dumps(told).encode(), dtype=np.uint8)
+    with replacing(path) as draft, draft.open("wb") as stream:
+        np.savez(stream, **arrays)  # type: ignore[arg-type]
+
+
+def load(path: str | os.PathLike[str]) -> tuple[Accumulator, dict[str, Any], RowRegister]:
+    """Read what `save` wrote.
+
+    Raises
+    ------
+    DamagedStateError
+        If the file is cut off, of another kind, or of another format.
+    """
+    place = Path(path)
+    try:
+        with np.load(place, allow_pickle=False) as arrays:
+            header = json.loads(bytes(arrays["header"]))
+            if header["format"] != FORMAT:
+                raise DamagedStateError(f"{place} must be in the format {FORMAT!r}, got {header['format']!r}")
+            return _state(arrays, header), header, RowRegister(arrays["rows"], header["n_repeated"])
+    except DamagedStateError:
+        raise
+    except (KeyError, TypeError, ValueError, EOFError, IndexError, AttributeError, zipfile.BadZipFile) as error:
+        raise DamagedStateError(
+            f"{place} must hold moments that shesha.Moments.save wrote, got a file that is damaged or of another kind: "
+            "count the rows again"
+        ) from error
+
+
+def _state(arrays: Any, header: Mapping[str, Any]) -> Accumulator:
+    widths = tuple(int(width) for width in header["widths"])
+    pairs = [(int(i), int(j)) for i, j in header["pairs"]]
+    count = header["n_parts"] + bool(header["has_current"])
+    parts = [_part(arrays, f"part {place}", widths, pairs) for place in range(count)]
+    pending = [tuple(arrays[f"pending {place}"] for place in range(len(widths)))] if header["n_pending"] else []
+    found = Accumulator(
+        widths,
+        pairs,
+        parts[: header["n_parts"]],
+        parts[-1] if header["has_current"] else None,
+        pending,
+        int(header["n_pending"]),
+        int(header["part_rows"]),
+    )
+    if found.n_rows != header["n_rows"] or any(len(side) != found.n_pending for side in pending[:1] for side in side):
+        raise ValueError("rows are missing")
+    return found
+
+
+def _part_arrays(name: str, part: Sums) -> dict[str, Array]:
+    found: dict[str, Array] = {f"{name} n": np.array(part.n_rows)}
+    for i, side in enumerate(part.sides):
+        found[f"{name} side {i}"] = side.products
+        found[f"{name} mean {i}"] = np.stack([side.origin, side.offset])
+        found[f"{name} unit {i}"] = np.array(side.unit)
+    return found | {f"{name} cross {i} {j}": block for (i, j), block in part.cross.items()}
+
+
+def _part(arrays: Any, name: str, widths: tuple[int, ...], pairs: list[tuple[int, int]]) -> Sums:
+    sides = []
+    for i, width in enumerate(widths):
+        mean, products = arrays[f"{name} mean {i}"], arrays[f"{name} side {i}"]
+        _require_shape(mean, (2, width))
+        _require_shape(products, (width + 1, width + 1))
+        sides.append(SideSums(mean[0], mean[1], float(arrays[f"{name} unit {i}"]), products))
+    cross = {}
+    for i, j in pairs:
+        cross[i, j] = arrays[f"{name} cross {i} {j}"]
+        _require_shape(cross[i, j], (widths[i] + 1, widths[j] + 1))
+    return Sums(int(arrays[f"{name} n"]), tuple(sides), cross)
+
+
+def _require_shape(array: Array, shape: tuple[int, ...]) -> None:
+    if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
+        raise ValueError(f"array must have shape {shape}, got {array.shape}")
+
+
+def _plain(side: Any) -> Array:
+    from shesha.support.arrays import to_host
+
+    return np.asarray(side.toarray() if hasattr(side, "toarray") else to_host(side))

@@ -1,0 +1,313 @@
+"""Views made of sums instead of rows: what linear measures see of a representation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from shesha.moments.sums import SideSums, Sums
+from shesha.support.types import Index, Matrix, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import Basis, Features, Gram, Magnitude, Representation, Spectrum, View
+
+_NEEDS_ROWS = "needs the rows, got sums over them: compare the arrays themselves, or a sample of their rows"
+_DEGENERATE = 1e-14
+"""A squared norm below this share of its parts is rounding."""
+
+
+class SummedRepresentation(Representation):
+    """One side of sums over rows, with the views that sums suffice for."""
+
+    def __init__(self, sums: Sums, index: int, precision: float) -> None:
+        super().__init__(np.broadcast_to(np.float64(0), (sums.n_rows, sums.sides[index].n_features)), precision)
+        self.sums, self.index = sums, index
+
+    @property
+    def side(self) -> SideSums:
+        """The sums of this representation alone."""
+        return self.sums.sides[self.index]
+
+    @property
+    def rows(self) -> Matrix:
+        """There are none."""
+        raise NotEstimable(_NEEDS_ROWS)
+
+    def view(self, kind: type[Any], **options: Any) -> Any:
+        """Return the view, made of the sums.
+
+        Raises
+        ------
+        NotEstimable
+            If it needs the rows.
+        """
+        build = _BUILDERS.get(kind)
+        if build is None:
+            raise NotEstimable(_NEEDS_ROWS)
+        return self.cached((kind, *sorted(options.items())), lambda: build(self, **options))
+
+
+class SummedGram(Gram):
+    """The centred linear kernel matrix of unit norm, of which only inner products are known."""
+
+    def __init__(self, source: SummedRepresentation, unbiased: bool) -> None:
+        self._set(n_rows=source.n_rows, unbiased=unbiased, factor=None, given=None, size=1.0)
+        self._set(sums=source.sums, index=source.index, traces=source.side.squared_norm)
+        self._set(norm=1.0)
+        squared = self._raw_inner(self)
+        if squared <= _DEGENERATE * source.side.squared_norm**2:
+            raise NotEstimable(
+                "without its diagonal the kernel matrix does not vary beyond rounding"
+                if unbiased and source.side.squared_norm > 0
+                else "all rows are equal"
+            )
+        self._set(norm=sqrt(squared))
+
+    sums: Sums
+    index: int
+    traces: float
+    norm: float
+
+    def _set(self, **values: Any) -> None:
+        self.__dict__.update(values)
+
+    @classmethod
+    def of(
+        cls, source: SummedRepresentation, *, kernel: str, bandwidth: Any, unbiased: bool, sampled: bool
+    ) -> SummedGram:
+        """Make it, if the kernel is linear."""
+        if kernel != "linear" or sampled:
+            raise NotEstimable(_NEEDS_ROWS)
+        if unbiased and source.n_rows < 4:
+            raise NotEstimable(f"the unbiased estimator needs at least 4 rows, got {source.n_rows}")
+        return cls(source, unbiased)
+
+    def inner(self, other: Gram) -> float:
+        """Inner product with another of the same rows: 1 for equal ones."""
+        assert isinstance(other, SummedGram)
+        return self._raw_inner(other) / (self.norm * other.norm)
+
+    def mean_inner(self, other: Gram) -> float:
+        """Mean of the inner product over all permutations of the rows; 0 if unbiased."""
+        assert isinstance(other, SummedGram)
+        return 0.0 if self.unbiased else self.traces * other.traces / ((self.n_rows - 1) * self.norm * other.norm)
+
+    def _raw_inner(self, other: SummedGram) -> float:
+        block, n = self.sums.cross_products(self.index, other.index), self.n_rows
+        found = float((block[:-1, :-1] ** 2).sum())
+        if not self.unbiased:
+            return found
+        # Song et al. 2012, eq. 5, as for Gram matrices; the last entry is centred.
+        diagonals = float(block[-1, -1]) + self.traces * other.traces / n
+        return found - n / (n - 2) * diagonals + self.traces * other.traces / ((n - 1) * (n - 2))
+
+
+class SummedBasis(Basis):
+    """Directions in sample space, of which only inner products with those of another are known."""
+
+    sums: Sums
+    index: int
+    axes: Matrix
+    """Orthonormal coordinates of the directions (columns) among the features, divided by the singular values."""
+    constant: Vector | None
+    """Share of the constant direction in each direction, where the columns are not centred."""
+
+    def __init__(self, **values: Any) -> None:
+        self.__dict__.update(values)
+
+    @classmethod
+    def of(cls, source: SummedRepresentation, *, centred: bool = True) -> SummedBasis:
+        """Decompose the products of the features."""
+        side = source.side
+        own: dict[str, Any] = {"sums": source.sums, "index": source.index, "unit": side.unit}
+        own["n_features"] = side.n_features
+        if not centred:
+            return cls(**own, **_uncentred(source))
+        values, axes = _decompose(side, source)
+        if not len(values):
+            raise NotEstimable("all rows are equal")
+        return cls(**own, singular_values=values, loadings=axes.T, axes=axes / values, constant=None)
+
+    @property
+    def directions(self) -> Matrix:
+        """They are as long as there are rows."""
+        raise NotEstimable(_NEEDS_ROWS)
+
+    @property
+    def rank(self) -> int:
+        """Number of directions."""
+        return int(self.axes.shape[1])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of inputs."""
+        return self.sums.n_rows
+
+    def truncated(self, n_components: int) -> SummedBasis:
+        """Return the leading directions only."""
+        k = min(n_components, self.rank)
+        kept = {
+            "singular_values": self.singular_values[:k],
+            "loadings": self.loadings[:k],
+            "axes": self.axes[:, :k],
+            "constant": None if self.constant is None else self.constant[:k],
+        }
+        names = ("sums", "index", "unit", "n_features")
+        return SummedBasis(**{name: self.__dict__[name] for name in names}, **kept)
+
+    def overlap(self, other: Basis) -> Matrix:
+        """Cosines between the directions of the two."""
+        assert isinstance(other, SummedBasis)
+        return self.cached_with(other, "overlap", lambda: self._overlap(other))
+
+    def _overlap(self, other: SummedBasis) -> Matrix:
+        block = self.sums.cross_products(self.index, other.index)[:-1, :-1]
+        found = self.axes.T @ block @ other.axes
+        if self.constant is not None and other.constant is not None:
+            found += np.outer(self.constant, other.constant)
+        return np.asarray(found)
+
+
+class SummedFeatures(Features):
+    """Features of which only norms and products with those of another are known."""
+
+    sums: Sums
+    index: int
+
+    def __init__(self, source: SummedRepresentation) -> None:
+        self.__dict__.update(
+            sums=source.sums, index=source.index, unit=source.side.unit, precision=source.precision, side=source.side
+        )
+
+    side: SideSums
+
+    @property
+    def rows(self) -> Matrix:
+        """There are none."""
+        raise NotEstimable(_NEEDS_ROWS)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of inputs."""
+        return self.sums.n_rows
+
+    @cached_property
+    def centred_norm(self) -> float:
+        """Frobenius norm of the centred rows; 0 if all rows are equal up to rounding."""
+        squared, mean = self.side.squared_norm, self.side.mean / self.unit
+        whole = squared + self.n_rows * float(mean @ mean)
+        return sqrt(squared) if squared > self.precision**2 * whole else 0.0
+
+    @cached_property
+    def _deviations(self) -> tuple[Vector, Index]:
+        squares = np.diagonal(self.side.features).copy()
+        largest = np.abs(self.side.mean) / self.unit
+        constant = np.flatnonzero(squares <= self.n_rows * (4 * np.finfo(float).eps * largest) ** 2)
+        squares[constant] = 0.0
+        return np.sqrt(squares), constant
+
+    @property
+    def constant_columns(self) -> Index:
+        """Columns of equal entries."""
+        return self._deviations[1]
+
+    def correlations(self, other: Features) -> Matrix:
+        """Correlation of every column of one with every column of the other; 0 for columns that are constant."""
+        assert isinstance(other, SummedFeatures)
+        block = self.sums.cross_products(self.index, other.index)[:-1, :-1]
+        scales = [np.divide(1.0, one, out=np.zeros_like(one), where=one > 0) for one in (self._length, other._length)]
+        return np.clip(block * scales[0][:, np.newaxis] * scales[1], -1.0, 1.0)
+
+    @property
+    def _length(self) -> Vector:
+        return self._deviations[0]
+
+    def nuclear_norm(self, other: Features) -> float:
+        """Sum of the singular values of the cross-product of the centred rows."""
+        assert isinstance(other, SummedFeatures)
+        block = self.sums.cross_products(self.index, other.index)[:-1, :-1]
+        return float(
+            self.cached_with(other, "nuclear norm", lambda: float(np.linalg.svd(block, compute_uv=False).sum()))
+        )
+
+
+def _decompose(side: SideSums, source: SummedRepresentation) -> tuple[Vector, Matrix]:
+    """Singular values of the centred rows above the rounding level, largest first, and their axes (columns)."""
+    squares, axes = _spectrum_of(side.features)
+    mean, n, d = side.mean / side.unit, source.n_rows, side.n_features
+    return _above(squares, axes, _storage_rounding(side.squared_norm + n * float(mean @ mean), source, d))
+
+
+def _spectrum_of(products: Matrix) -> tuple[Vector, Matrix]:
+    squares, axes = np.linalg.eigh(products)
+    return squares[::-1], axes[:, ::-1]
+
+
+def _above(squares: Vector, axes: Matrix, level: float) -> tuple[Vector, Matrix]:
+    # Products square the singular values, so that their rounding hides those below the root of it.
+    hidden = 8 * len(squares) * np.finfo(float).eps * max(float(squares[0]), 0.0)
+    rank = int(np.count_nonzero(squares > max(hidden, level**2)))
+    return np.sqrt(squares[:rank]), axes[:, :rank]
+
+
+def _storage_rounding(squared_norm: float, source: SummedRepresentation, d: int) -> float:
+    """Singular values that rounding of the numbers as they were stored gives alone."""
+    typical = sqrt(squared_norm / (source.n_rows * d))
+    return float(source.precision * typical * (sqrt(source.n_rows) + sqrt(d)))
+
+
+def _uncentred(source: SummedRepresentation) -> dict[str, Any]:
+    """Directions of the columns as they are.
+
+    Along features that are orthogonal to the mean row the columns are centred; what remains is the direction that the
+    mean row gives, made orthogonal to those.
+    """
+    side, n, d = source.side, source.n_rows, source.side.n_features
+    mean = side.mean / side.unit
+    length, products = float(np.linalg.norm(mean)), side.features
+    if length == 0 and side.squared_norm == 0:
+        raise NotEstimable("all entries are zero")
+    towards = mean / length if length else np.zeros(d)
+    across = np.eye(d) - np.outer(towards, towards)
+    largest = sqrt(n * length**2 + float(towards @ products @ towards))
+    whole = _storage_rounding(side.squared_norm + n * length**2, source, d)
+    level = max(max(n, d) * np.finfo(float).eps * largest, whole)
+    values, axes = _above(*_spectrum_of(across @ products @ across), level)
+    scaled = axes / values
+    constant = np.zeros(len(values))
+    if length:
+        last = towards - scaled @ (scaled.T @ (products @ towards))
+        size = sqrt(n * length**2 + float(last @ products @ last))
+        scaled, constant = np.column_stack([last / size, scaled]), np.append(sqrt(n) * length / size, constant)
+    # The singular values are not those of the columns, which nothing that looks at uncentred directions needs.
+    return {
+        "axes": scaled,
+        "constant": constant,
+        "singular_values": np.full(len(constant), np.nan),
+        "loadings": np.full((len(constant), d), np.nan),
+    }
+
+
+def _spectrum(source: SummedRepresentation) -> Spectrum:
+    side = source.side
+    values = np.linalg.eigvalsh(side.features)[::-1]
+    values = np.where(values > values[0] * max(source.n_rows, side.n_features) * np.finfo(float).eps, values, 0.0)
+    if not values.sum() > 0:
+        raise NotEstimable("all rows are equal")
+    return Spectrum(values / values.sum())
+
+
+def _magnitude(source: SummedRepresentation) -> Magnitude:
+    return Magnitude(float(np.linalg.norm(source.side.mean)))
+
+
+_BUILDERS: dict[type[View], Callable[..., View]] = {
+    Gram: SummedGram.of,
+    Basis: SummedBasis.of,
+    Features: SummedFeatures,
+    Spectrum: _spectrum,
+    Magnitude: _magnitude,
+}
