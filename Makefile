@@ -25,6 +25,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/calibration.py --public $(VENV)/public
 	$(BIN)/python benchmarks/audits.py --large
 	$(BIN)/python benchmarks/scaling.py
+	$(BIN)/python benchmarks/scale.py --rows 2000000 --stream 10000000
 	$(BIN)/python benchmarks/extraction.py
 
 # The site, in build/site: a warning is an error, links between pages are checked, the reference is read from the code.

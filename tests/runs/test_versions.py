@@ -124,6 +124,7 @@ NOT_IN_STORES = {
     "shesha.kernels.unit_candidates",
     "shesha.kernels.weighted_ranks",
     "shesha.nulls.corrections",
+    "shesha.nulls.linear_moments",
     "shesha.stability._cards",
     "shesha.stability.scores.discriminant",
     "shesha.stability.scores.encoder",

@@ -58,6 +58,11 @@ class Asked:
     covariates: Any = None
     """A table with a column for each, if any are named."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether rows may all take each other's place, and nothing is taken out."""
+        return self.covariates is None and all(value is None or value is False for value in self.design.values())
+
 
 def read_design(
     files: Sequence[Path],

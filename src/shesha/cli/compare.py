@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha.cli import _design_options, _inputs, _model_inputs, _outputs
-from shesha.cli._compare_modes import Comparing
+from shesha.cli import _design_options, _inputs, _large_files, _model_inputs, _outputs
+from shesha.cli._compare_modes import Comparing, require_value
 
 
 def compare_command(
@@ -116,6 +116,15 @@ def compare_command(
         files, blocks, groups, within, shift, block_length, covariates or (), by_position=by_position
     )
     classes = _design_options.labels_named("labels", labels, files[0], by_position=by_position)
+    if models is None and _large_files.need_stretches(
+        files, chosen, plain=exchanged.is_empty and not (key or rdm or labels or folds or plot)
+    ):
+        found = _large_files.compare_large(
+            files, chosen, calibrate=calibrate, confidence=confidence, n_permutations=permutations, seed=seed
+        )
+        outputs.write(found, files)
+        require_value(found.scores)
+        return
     if models is not None:
         arrays = models.last_layers()
     else:

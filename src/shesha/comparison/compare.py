@@ -13,10 +13,10 @@ from shesha.calibration.subject import covariate_design
 from shesha.comparison import _calibrated as calibrated
 from shesha.comparison import engine as engine
 from shesha.comparison._replicates import Both
-from shesha.comparison._sizes import require_one_that_fits
 from shesha.comparison._stored_runs import require_same_counts
 from shesha.comparison.evidence import Evidence, correct_p_values
 from shesha.comparison.held_out import add_held_out, draw_folds
+from shesha.comparison.memory_needs import require_one_that_fits
 from shesha.comparison.streamed import compare_moments
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check

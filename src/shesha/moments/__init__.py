@@ -2,7 +2,8 @@
 
 from shesha.moments.accumulator import compact_parts, leave_one_out
 from shesha.moments.moments import Moments
+from shesha.moments.panels import sum_panel
 from shesha.moments.sums import Sums, merge_all
 from shesha.moments.views import SummedRepresentation
 
-__all__ = ["Moments", "SummedRepresentation", "Sums", "compact_parts", "leave_one_out", "merge_all"]
+__all__ = ["Moments", "SummedRepresentation", "Sums", "compact_parts", "leave_one_out", "merge_all", "sum_panel"]

@@ -58,7 +58,7 @@ def load(path: str | os.PathLike[str]) -> tuple[Accumulator, dict[str, Any], Row
     """
     place = Path(path)
     try:
-        with np.load(place, allow_pickle=False) as arrays:
+        with place.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             header = json.loads(bytes(arrays["header"]))
             if header["format"] != FORMAT:
                 raise DamagedStateError(f"{place} must be in the format {FORMAT!r}, got {header['format']!r}")

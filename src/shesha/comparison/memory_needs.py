@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from shesha.comparison import engine as engine
+from shesha.comparison.streamed import answered_by_moments
 from shesha.measures import Measure, choose
 from shesha.support import memory as memory
 from shesha.views import Representation
@@ -33,12 +34,21 @@ def require_one_that_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> None:
         return
     fitting = [name for name, need in _bytes_needed(choose("all"), shapes[0], shapes[1]).items() if need <= budget]
     others = ", ".join(fitting[:_NAMED]) + (" and others" if len(fitting) > _NAMED else "")
+    streamed = ", or compare shesha.Moments.of(X, Y)" if answered_by_moments(measures) else ""
     sizes = " and ".join(f"{n:,} x {d:,}" for n, d in (shapes[0], shapes[1]))
     raise memory.MemoryBudgetError(
         f"{', '.join(needs)} of {sizes} must fit the memory budget of {memory.readable(budget)}, got a need of "
         f"{memory.readable(least)}: {f'these fit: {others}; or ' if fitting else ''}pass fewer rows, or raise "
-        "SHESHA_MEMORY"
+        f"SHESHA_MEMORY{streamed}"
     )
+
+
+def none_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> bool:
+    """Whether every measure asked for needs more than the memory budget, as far as shapes tell."""
+    shapes = _shape(X), _shape(Y)
+    if shapes[0] is None or shapes[1] is None or not measures:
+        return False
+    return min(_bytes_needed(measures, shapes[0], shapes[1]).values()) > memory.memory_budget()
 
 
 def _shape(X: Any) -> tuple[int, int] | None:

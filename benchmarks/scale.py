@@ -1,0 +1,205 @@
+"""Exact comparison of representations that do not fit in memory, against the machine's own products.
+
+    python benchmarks/scale.py [--rows 10000000] [--features 256] [--stream 100000000] [--folder DIR]
+
+The limit is the time of the products that any exact method needs: double precision, in the same panels, from memory.
+Beside it are a loop of NumPy with one product per batch, Dask arrays of the same files, and scikit-learn's incremental
+PCA, which keeps a covariance of one side. Every line runs in the same process, in turn; each call reads the files from
+the page cache as far as they fit there. Own memory is the growth of anonymous memory, without mapped files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import shesha
+from shesha.kernels.threads import parallel
+from shesha.moments.panels import panel_rows
+from shesha.report import markdown_table
+
+_STRETCH = 1 << 16
+
+
+def write_files(folder: Path, n: int, d: int) -> list[Path]:
+    """Two related float32 matrices, written a stretch of rows at a time."""
+    rng = np.random.default_rng(0)
+    mix = rng.standard_normal((16, d), dtype=np.float32), rng.standard_normal((16, d), dtype=np.float32)
+    paths = [folder / "x.npy", folder / "y.npy"]
+    for path, weights in zip(paths, mix, strict=True):
+        shared = np.random.default_rng(1)
+        own = np.random.default_rng(hash(path.name) % 2**32)
+        with path.open("wb") as stream:
+            header = {"descr": "<f4", "fortran_order": False, "shape": (n, d)}
+            np.lib.format.write_array_header_1_0(stream, header)
+            for start in range(0, n, _STRETCH):
+                rows = min(_STRETCH, n - start)
+                latent = shared.standard_normal((rows, 16), dtype=np.float32)
+                (latent @ weights + own.standard_normal((rows, d), dtype=np.float32)).tofile(stream)
+    return paths
+
+
+def time_products(n: int, d: int) -> float:
+    """Seconds of the double-precision products of all panels, on all threads, from one panel in memory."""
+    rows = panel_rows((d, d))
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((rows, d)), rng.standard_normal((rows, d))
+
+    def work(_: int) -> None:
+        x.T @ x, y.T @ y, x.T @ y
+
+    start = time.perf_counter()
+    for _ in parallel(work, range(n // rows)):
+        pass
+    return time.perf_counter() - start
+
+
+def loop_of_numpy(paths: list[Path], batch: int = 8192) -> float:
+    """CKA by raw sums, as thirty lines of NumPy do: exact only where the data are near zero."""
+    x, y = (np.load(path, mmap_mode="r") for path in paths)
+    n = len(x)
+    sums = [np.zeros(x.shape[1]), np.zeros(y.shape[1])]
+    products = [np.zeros((x.shape[1], x.shape[1])), np.zeros((y.shape[1], y.shape[1])), np.zeros((x.shape[1],) * 2)]
+    for start in range(0, n, batch):
+        a, b = (side[start : start + batch].astype(np.float64) for side in (x, y))
+        sums[0] += a.sum(axis=0)
+        sums[1] += b.sum(axis=0)
+        for place, (left, right) in enumerate(((a, a), (b, b), (a, b))):
+            products[place] += left.T @ right
+    pairs = ((0, 0), (1, 1), (0, 1))
+    xx, yy, xy = (p - np.outer(sums[i], sums[j]) / n for p, (i, j) in zip(products, pairs, strict=True))
+    return float((xy**2).sum() / np.sqrt((xx**2).sum() * (yy**2).sum()))
+
+
+def cka(moments: shesha.Moments) -> float:
+    """CKA of moments."""
+    return shesha.compare(moments, "CKA")["CKA"].value
+
+
+def killed_and_resumed(paths: list[Path], state: Path) -> float:
+    """Count, interrupted in the middle, then go on from the state."""
+    from shesha.moments import moments as room
+
+    halfway = np.load(paths[0], mmap_mode="r").shape[0] // 2
+    add = room.Moments._add_unchecked
+
+    def interrupt(self: Any, sides: list[Any]) -> None:
+        if halfway < len(self) and not state.exists():
+            raise KeyboardInterrupt
+        add(self, sides)
+
+    room.Moments._add_unchecked = interrupt  # type: ignore[method-assign]
+    try:
+        shesha.Moments.of(*paths, state=state)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        room.Moments._add_unchecked = add  # type: ignore[method-assign]
+    return cka(shesha.Moments.of(*paths, state=state))
+
+
+def dask_cka(paths: list[Path]) -> float:
+    """Two workers, each a process of one thread that opens the files itself."""
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(**options) as cluster, Client(cluster):
+        return cka(shesha.Moments.of(*(_lazy(path, da) for path in paths)))
+
+
+def _lazy(path: Path, da: Any) -> Any:
+    n, d = np.load(path, mmap_mode="r").shape
+    chunks = (tuple(min(1 << 18, n - start) for start in range(0, n, 1 << 18)), (d,))
+
+    def read(block_info: Any = None) -> Any:
+        first, last = block_info[None]["array-location"][0]
+        return np.load(path, mmap_mode="r")[first:last]
+
+    return da.map_blocks(read, chunks=chunks, dtype=np.float32, meta=np.empty((0, 0), np.float32))
+
+
+def generated(n: int, d: int, batch: int = 50_000) -> Iterator[tuple[Any, Any]]:
+    """Batches that are handed out again and again: what is timed is counting, not drawing."""
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((batch, d), dtype=np.float32), rng.standard_normal((batch, d), dtype=np.float32)
+    for _ in range(n // batch):
+        yield x, y
+
+
+class PeakMemory(threading.Thread):
+    """The largest anonymous memory of the process while something runs."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.first = self.peak = anonymous_memory()
+        self._done = threading.Event()
+
+    def run(self) -> None:
+        """Look twenty times a second."""
+        while not self._done.wait(0.05):
+            self.peak = max(self.peak, anonymous_memory())
+
+    def stop(self) -> float:
+        """Return the growth in MiB."""
+        self._done.set()
+        self.join()
+        return (self.peak - self.first) / 2**20
+
+
+def anonymous_memory() -> int:
+    """Bytes of memory that no file backs."""
+    text = Path("/proc/self/status").read_text()
+    return next(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("RssAnon"))
+
+
+def measure(what: str, rows: int, work: Callable[[], Any]) -> list[str]:
+    """Run once, and describe the run."""
+    memory = PeakMemory()
+    memory.start()
+    start = time.perf_counter()
+    value = work()
+    seconds = time.perf_counter() - start
+    found = [what, f"{seconds:.1f}", f"{rows / seconds / 1e6:.2f}", f"{memory.stop():.0f}", f"{value:.12f}"]
+    print("  ".join(found), flush=True)
+    return found
+
+
+def main() -> None:
+    """Print a table of all runs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--features", type=int, default=256)
+    parser.add_argument("--stream", type=int, default=100_000_000)
+    parser.add_argument("--folder", type=Path, default=None)
+    asked = parser.parse_args()
+    n, d = asked.rows, asked.features
+    with tempfile.TemporaryDirectory(dir=asked.folder) as name:
+        folder = Path(name)
+        paths = write_files(folder, n, d)
+        state = folder / "state.npz"
+        lines = [
+            ["products alone", f"{(limit := time_products(n, d)):.1f}", f"{n / limit / 1e6:.2f}", "", ""],
+            measure("shesha, memory-mapped", n, lambda: cka(shesha.Moments.of(*paths))),
+            measure("loop of NumPy", n, lambda: loop_of_numpy(paths)),
+            measure("shesha, killed and resumed", n, lambda: killed_and_resumed(paths, state)),
+            measure("shesha, two Dask workers", n, lambda: dask_cka(paths)),
+        ]
+        lines.append(["products alone", f"{(limit := time_products(n, d)):.1f}", f"{n / limit / 1e6:.2f}", "", ""])
+    stream = asked.stream
+    lines.append(
+        measure(f"shesha, generator of {stream:,} x 64", stream, lambda: cka(shesha.Moments.of(generated(stream, 64))))
+    )
+    print()
+    print("\n".join(markdown_table(["", "seconds", "million rows / s", "own MiB", "CKA"], lines).splitlines()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Values, intervals and chance of moments."""
+
+import numpy as np
+import pytest
+
+import shesha
+from shesha import Moments
+from shesha.comparison.streamed import jackknife_variance
+
+
+def related(n, strength, seed=0, widths=(8, 6)):
+    rng = np.random.default_rng(seed)
+    shared = rng.standard_normal((n, 3))
+    return [strength * shared @ rng.standard_normal((3, d)) + rng.standard_normal((n, d)) for d in widths]
+
+
+def test_the_jackknife_of_a_mean_is_its_standard_error():
+    rng = np.random.default_rng(0)
+    values, sizes = rng.standard_normal(300), np.repeat(10, 30)
+    without = np.array([np.delete(values, range(i, i + 10)).mean() for i in range(0, 300, 10)])
+    groups = values.reshape(30, 10).mean(axis=1)
+    assert jackknife_variance(values.mean(), without, sizes) == pytest.approx(groups.var(ddof=1) / 30)
+
+
+def test_unequal_groups_are_weighted():
+    rng = np.random.default_rng(1)
+    sizes = rng.integers(5, 40, 25)
+    found = []
+    for _ in range(400):
+        groups = [rng.standard_normal(size) for size in sizes]
+        values = np.concatenate(groups)
+        without = [np.concatenate(groups[:i] + groups[i + 1 :]).mean() for i in range(25)]
+        found.append(jackknife_variance(values.mean(), np.array(without), sizes))
+    assert np.mean(found) == pytest.approx(1 / sizes.sum(), rel=0.05)
+
+
+def test_chance_and_calibrated_values_are_near_those_of_permutations():
+    X, Y = related(1_000, 0.1)
+    names = ["CKA", "unbiased CKA", "CCA", "OrthProc", "LinReg", "HardCorr", "PWCKA"]
+    streamed = shesha.compare(Moments.of(X, Y), names, calibrate=True, n_permutations=2_000)
+    direct = shesha.compare(X, Y, names, calibrate=True, n_permutations=2_000)
+    for score in streamed:
+        other = direct[score.measure]
+        assert score.null_mean == pytest.approx(other.null_mean, abs=0.1 * other.null_sd), score.measure
+        assert score.null_sd == pytest.approx(other.null_sd, rel=0.1)
+        assert score.threshold == pytest.approx(other.threshold, abs=0.25 * other.null_sd)
+
+
+def test_intervals_have_about_the_width_of_those_from_subsets():
+    X, Y = related(4_000, 0.7)
+    names = ["CKA", "CCA", "OrthProc", "LinReg"]
+    streamed = shesha.compare(Moments.of(X, Y), names, calibrate=True)
+    direct = shesha.compare(X, Y, names, calibrate=True)
+    for score in streamed:
+        width, other = score.interval_high - score.interval_low, direct[score.measure]
+        assert 0.5 < width / (other.interval_high - other.interval_low) < 2, score.measure
+        assert score.interval_low < score.value < score.interval_high
+
+
+def test_the_tail_is_near_that_of_ten_thousand_permutations():
+    rng = np.random.default_rng(3)
+    X, Y = rng.standard_normal((200, 6)), rng.standard_normal((200, 5))
+    score = shesha.compare(Moments.of(X, Y), "CKA", calibrate=True)["CKA"]
+    orders = [rng.permutation(200) for _ in range(10_000)]
+    x, y = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    scale = np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y)
+    values = np.array([np.linalg.norm(x.T @ y[order]) ** 2 for order in orders]) / scale
+    assert score.null_mean == pytest.approx(values.mean(), rel=0.01)
+    assert score.null_sd == pytest.approx(values.std(), rel=0.03)
+    assert (values > score.threshold).mean() == pytest.approx(0.05, abs=0.008)
+
+
+def test_results_print_convert_and_come_again():
+    moments = Moments.of(*related(500, 0.5))
+    first, second = (shesha.compare(moments, calibrate=True, seed=3) for _ in range(2))
+    assert str(first) == str(second).replace(f"{second['CKA'].seconds:.3f}", f"{first['CKA'].seconds:.3f}")
+    assert list(first.to_frame()["p_value"]) == pytest.approx(list(second.to_frame()["p_value"]), nan_ok=True)
+    assert "needs the rows" in str(first)
+
+
+def test_measures_are_the_second_argument():
+    moments = Moments.of(*related(100, 0.5))
+    assert [one.measure for one in shesha.compare(moments, ["CKA", "RV"])] == ["CKA", "RV"]
+    assert len(shesha.compare(moments, measures="CKA").scores) == 1
+    with pytest.raises(ValueError, match=r"groups must be left out with Moments"):
+        shesha.compare(moments, "CKA", calibrate=True, groups=np.arange(100))
+    with pytest.raises(TypeError, match=r"Y must be a second representation, got None"):
+        shesha.compare(np.eye(5))
+
+
+def test_no_rows_and_few_rows():
+    with pytest.raises(ValueError, match=r"moments must be of two representations of at least one row"):
+        shesha.compare(Moments(), "CKA")
+    X, Y = related(3, 0.5)
+    found = shesha.compare(Moments.of(X, Y), ["CKA", "unbiased CKA"], calibrate=True)
+    assert "at least 4 rows" in found["unbiased CKA"].reason
+    assert not found["CKA"].has_null
+    equal = shesha.compare(Moments.of(np.ones((9, 2)), np.eye(9)), ["CKA", "CCA", "OrthProc", "MagDiff"])
+    assert [one.has_value for one in equal] == [False, False, False, True]
+    assert "all rows are equal" in equal["CKA"].reason
