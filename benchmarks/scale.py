@@ -88,20 +88,20 @@ def killed_and_resumed(paths: list[Path], state: Path) -> float:
     from shesha.moments import moments as room
 
     halfway = np.load(paths[0], mmap_mode="r").shape[0] // 2
-    add = room.Moments._add_unchecked
+    add = room.Moments.add_unchecked
 
     def interrupt(self: Any, sides: list[Any]) -> None:
         if halfway < len(self) and not state.exists():
             raise KeyboardInterrupt
         add(self, sides)
 
-    room.Moments._add_unchecked = interrupt  # type: ignore[method-assign]
+    room.Moments.add_unchecked = interrupt  # type: ignore[method-assign]
     try:
         shesha.Moments.of(*paths, state=state)
     except KeyboardInterrupt:
         pass
     finally:
-        room.Moments._add_unchecked = add  # type: ignore[method-assign]
+        room.Moments.add_unchecked = add  # type: ignore[method-assign]
     return cka(shesha.Moments.of(*paths, state=state))
 
 

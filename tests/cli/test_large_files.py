@@ -58,7 +58,7 @@ def test_what_needs_rows_is_refused_with_the_way_out(invoke, files, monkeypatch)
 def test_an_interrupted_pass_resumes(files, tmp_path, monkeypatch):
     paths, X, Y = files
     monkeypatch.setenv("SHESHA_MEMORY", "1M")
-    add = Moments._add_unchecked
+    add = Moments.add_unchecked
 
     def interrupt(self, sides):
         if len(self):
@@ -67,11 +67,11 @@ def test_an_interrupted_pass_resumes(files, tmp_path, monkeypatch):
 
     monkeypatch.setattr("shesha.moments.sources._PANELS", 1)
     monkeypatch.setattr("shesha.moments.sources.panel_rows", lambda widths: 4096)
-    monkeypatch.setattr(Moments, "_add_unchecked", interrupt)
+    monkeypatch.setattr(Moments, "add_unchecked", interrupt)
     with pytest.raises(KeyboardInterrupt):
         large.compare_large(paths, ["CKA"], calibrate=False)
     assert len(list((tmp_path / "cache" / "shesha").iterdir())) == 1
-    monkeypatch.setattr(Moments, "_add_unchecked", add)
+    monkeypatch.setattr(Moments, "add_unchecked", add)
     monkeypatch.delenv("SHESHA_MEMORY")
     found = large.compare_large(paths, ["CKA"], calibrate=False)
     assert found["CKA"].value == pytest.approx(shesha.compare(X, Y, "CKA")["CKA"].value, rel=1e-12)

@@ -124,7 +124,7 @@ def test_ctrl_c_keeps_a_state_that_the_same_call_resumes(tmp_path, pair, monkeyp
     monkeypatch.setattr(sources, "panel_rows", lambda widths: 512)
     paths = [write(tmp_path, ".npy", side, str(i)) for i, side in enumerate(pair)]
     state, counted = tmp_path / "state.npz", []
-    add = Moments._add_unchecked
+    add = Moments.add_unchecked
 
     def interrupt(self, sides):
         if len(counted) == 3:
@@ -132,11 +132,11 @@ def test_ctrl_c_keeps_a_state_that_the_same_call_resumes(tmp_path, pair, monkeyp
         counted.append(len(sides[0]))
         add(self, sides)
 
-    monkeypatch.setattr(Moments, "_add_unchecked", interrupt)
+    monkeypatch.setattr(Moments, "add_unchecked", interrupt)
     with pytest.raises(KeyboardInterrupt):
         Moments.of(*paths, state=state)
     assert len(Moments.load(state)) == 3 * 512
-    monkeypatch.setattr(Moments, "_add_unchecked", add)
+    monkeypatch.setattr(Moments, "add_unchecked", add)
     require_equal(Moments.of(*paths, state=state), pair)
     np.save(paths[0], pair[0] + 1)
     with pytest.raises(ValueError, match=r"state must be of the same data"):

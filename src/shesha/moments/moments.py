@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,15 +12,11 @@ from numpy.typing import ArrayLike
 from shesha.moments import state_files as files
 from shesha.moments.accumulator import MOST_PARTS, Accumulator, compact_parts
 from shesha.moments.batches import check_batch, require_finite
-from shesha.moments.dask_arrays import sum_dask
 from shesha.moments.panels import all_pairs
 from shesha.moments.row_register import RowRegister
-from shesha.moments.sources import describe_source, is_dask, open_side, stream, stretches
+from shesha.moments.sources import is_dask
 from shesha.moments.sums import Sums, merge_all
 from shesha.support.types import Matrix, Vector
-
-_SAVE_EVERY = 60.0
-"""Seconds between two writes of the state of a long pass."""
 
 
 class Moments:
@@ -100,7 +94,7 @@ class Moments:
             widths = tuple(int(side.shape[1]) for side in sides)
             self._state = Accumulator(widths, all_pairs(len(widths)))
         self._state.add(sides)
-        self._note_precision(sides)
+        self.note_precision(sides)
         self._named_rows = rows is not None
         if rows is not None:
             self._register.count(codes, n)
@@ -130,10 +124,11 @@ class Moments:
         found._register = self._register.join(other._register)
         found._precisions = [max(pair) for pair in zip(self._precisions, other._precisions, strict=True)]
         if states:
-            found._set_parts(states[0], parts)
+            found.set_parts(states[0], parts)
         return found
 
-    def _set_parts(self, like: Accumulator, parts: Sequence[Sums]) -> None:
+    def set_parts(self, like: Accumulator, parts: Sequence[Sums]) -> None:
+        """Take over consecutive parts that were summed elsewhere."""
         self._state = Accumulator(like.widths, like.pairs, compact_parts(parts, MOST_PARTS))
         self._state.part_rows = max(self._state.part_rows, *(part.n_rows for part in self._state.parts))
 
@@ -163,65 +158,16 @@ class Moments:
         ValueError
             If the numbers of rows differ, an entry is not finite, or the state belongs to other data.
         """
+        from shesha.moments.passes import count_dask, count_sides, count_stream
+
+        fresh = cls(names)
         if len(sources) == 1:
-            return cls._of_stream(sources[0], names, state)
+            return count_stream(fresh, sources[0], state)
         if all(is_dask(side) for side in sources):
-            if state is not None:
-                raise ValueError("state must be left out with Dask arrays, got both: the scheduler keeps what is done")
-            found = cls(names)
-            parts = sum_dask(sources, all_pairs(len(sources)))
-            widths = tuple(side.shape[1] for side in sources)
-            found._set_parts(Accumulator(widths, all_pairs(len(sources))), parts)
-            found._note_precision([np.empty(0, dtype=side.dtype) for side in sources])
-            return found
-        found, sides = cls(names), [open_side(side, name) for side, name in zip(sources, names, strict=True)]
-        found = cls._resume(found, state, describe_source(sides))
-        check_batch([side[:0] for side in sides], found.names, None)
-        if len({side.shape[0] for side in sides}) > 1:
-            raise ValueError(
-                f"{found.names[1]} must have as many rows as {found.names[0]} ({sides[0].shape[0]:,}), "
-                f"got {sides[1].shape[0]:,}"
-            )
-        found._pass(stretches(sides, len(found)), state, describe_source(sides))
-        return found
+            return count_dask(fresh, sources, state)
+        return count_sides(fresh, sources, state)
 
-    @classmethod
-    def _of_stream(cls, batches: Iterable[Any], names: Sequence[str], state: str | os.PathLike[str] | None) -> Moments:
-        if isinstance(batches, str | os.PathLike) or hasattr(batches, "shape"):
-            kind = type(batches).__name__
-            raise TypeError(f"Moments.of takes two representations, or one iterable of batches, got one {kind}")
-        found = cls._resume(cls(names), state, describe_source(None))
-        found._pass(stream(batches, len(found)), state, describe_source(None))
-        if not len(found):
-            raise ValueError("batches must hold at least one row, got an empty stream")
-        return found
-
-    @classmethod
-    def _resume(cls, fresh: Moments, state: str | os.PathLike[str] | None, source: list[Any]) -> Moments:
-        if state is None or not Path(state).exists():
-            return fresh
-        found, header = cls._load(state)
-        if header.get("source") != source or found.names != fresh.names:
-            raise ValueError(f"state must be of the same data, got {state}, which is of other data: name another file")
-        return found
-
-    def _pass(self, batches: Iterable[list[Any]], state: str | os.PathLike[str] | None, source: list[Any]) -> None:
-        last = time.monotonic()
-        try:
-            for sides in batches:
-                widths = None if self._state is None else self._state.widths
-                self._add_unchecked(check_batch(sides, self.names, widths))
-                if state is not None and time.monotonic() - last > _SAVE_EVERY:
-                    self._save(state, source)
-                    last = time.monotonic()
-        except KeyboardInterrupt:
-            if state is not None:
-                self._save(state, source)
-            raise
-        if state is not None:
-            self._save(state, source)
-
-    def _add_unchecked(self, sides: list[Any]) -> None:
+    def add_unchecked(self, sides: list[Any]) -> None:
         """Add rows whose entries are looked at while they are summed."""
         before = len(self)
         try:
@@ -233,9 +179,10 @@ class Moments:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the moments to an .npz file, whole or not at all; `load` reads it."""
-        self._save(path, [])
+        self.save_with_source(path, [])
 
-    def _save(self, path: str | os.PathLike[str], source: list[Any]) -> None:
+    def save_with_source(self, path: str | os.PathLike[str], source: list[Any]) -> None:
+        """Write the moments, and say of which data they are."""
         if self._state is None:
             raise ValueError("moments must hold at least one row to be saved, got none")
         header = {
@@ -255,10 +202,11 @@ class Moments:
         ValueError
             If the file is damaged, or something else.
         """
-        return cls._load(path)[0]
+        return cls.load_with_header(path)[0]
 
     @classmethod
-    def _load(cls, path: str | os.PathLike[str]) -> tuple[Moments, dict[str, Any]]:
+    def load_with_header(cls, path: str | os.PathLike[str]) -> tuple[Moments, dict[str, Any]]:
+        """Read moments, and what else was saved with them."""
         state, header, register = files.load(path)
         found = cls(header["names"])
         found._state, found._register, found._named_rows = state, register, header["named_rows"]
@@ -307,7 +255,8 @@ class Moments:
             raise ValueError(f"name must be one of {', '.join(self.names)}, got {name!r}")
         return self.names.index(name)
 
-    def _note_precision(self, sides: Sequence[Any]) -> None:
+    def note_precision(self, sides: Sequence[Any]) -> None:
+        """Keep the coarsest rounding of the numbers as they came."""
         for place, side in enumerate(sides):
             self._precisions[place] = max(self._precisions[place], _rounding(side))
 

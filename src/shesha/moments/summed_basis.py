@@ -1,0 +1,141 @@
+"""Directions of a representation, made of sums instead of rows."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.moments.sums import SideSums, Sums
+from shesha.support.types import Matrix, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import Basis
+
+if TYPE_CHECKING:
+    from shesha.moments.views import SummedRepresentation
+
+NEEDS_ROWS = "needs the rows, got sums over them: compare the arrays themselves, or a sample of their rows"
+
+
+class SummedBasis(Basis):
+    """Directions in sample space, of which only inner products with those of another are known."""
+
+    sums: Sums
+    index: int
+    axes: Matrix
+    """Orthonormal coordinates of the directions (columns) among the features, divided by the singular values."""
+    constant: Vector | None
+    """Share of the constant direction in each direction, where the columns are not centred."""
+
+    def __init__(self, **values: Any) -> None:
+        self.__dict__.update(values)
+
+    @classmethod
+    def of(cls, source: SummedRepresentation, *, centred: bool = True) -> SummedBasis:
+        """Decompose the products of the features."""
+        side = source.side
+        own: dict[str, Any] = {"sums": source.sums, "index": source.index, "unit": side.unit}
+        own["n_features"] = side.n_features
+        if not centred:
+            return cls(**own, **_uncentred(source))
+        values, axes = _decompose(side, source)
+        if not len(values):
+            raise NotEstimable("all rows are equal")
+        return cls(**own, singular_values=values, loadings=axes.T, axes=axes / values, constant=None)
+
+    @property
+    def directions(self) -> Matrix:
+        """They are as long as there are rows."""
+        raise NotEstimable(NEEDS_ROWS)
+
+    @property
+    def rank(self) -> int:
+        """Number of directions."""
+        return int(self.axes.shape[1])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of inputs."""
+        return self.sums.n_rows
+
+    def truncated(self, n_components: int) -> SummedBasis:
+        """Return the leading directions only."""
+        k = min(n_components, self.rank)
+        kept = {
+            "singular_values": self.singular_values[:k],
+            "loadings": self.loadings[:k],
+            "axes": self.axes[:, :k],
+            "constant": None if self.constant is None else self.constant[:k],
+        }
+        names = ("sums", "index", "unit", "n_features")
+        return SummedBasis(**{name: self.__dict__[name] for name in names}, **kept)
+
+    def overlap(self, other: Basis) -> Matrix:
+        """Cosines between the directions of the two."""
+        assert isinstance(other, SummedBasis)
+        return self.cached_with(other, "overlap", lambda: self._overlap(other))
+
+    def _overlap(self, other: SummedBasis) -> Matrix:
+        block = self.sums.cross_products(self.index, other.index)[:-1, :-1]
+        found = self.axes.T @ block @ other.axes
+        if self.constant is not None and other.constant is not None:
+            found += np.outer(self.constant, other.constant)
+        return np.asarray(found)
+
+
+def _decompose(side: SideSums, source: SummedRepresentation) -> tuple[Vector, Matrix]:
+    """Singular values of the centred rows above the rounding level, largest first, and their axes (columns)."""
+    squares, axes = _spectrum_of(side.features)
+    mean, n, d = side.mean / side.unit, source.n_rows, side.n_features
+    return _above(squares, axes, _storage_rounding(side.squared_norm + n * float(mean @ mean), source, d))
+
+
+def _spectrum_of(products: Matrix) -> tuple[Vector, Matrix]:
+    squares, axes = np.linalg.eigh(products)
+    return squares[::-1], axes[:, ::-1]
+
+
+def _above(squares: Vector, axes: Matrix, level: float) -> tuple[Vector, Matrix]:
+    # Products square the singular values, so that their rounding hides those below the root of it.
+    hidden = 8 * len(squares) * np.finfo(float).eps * max(float(squares[0]), 0.0)
+    rank = int(np.count_nonzero(squares > max(hidden, level**2)))
+    return np.sqrt(squares[:rank]), axes[:, :rank]
+
+
+def _storage_rounding(squared_norm: float, source: SummedRepresentation, d: int) -> float:
+    """Singular values that rounding of the numbers as they were stored gives alone."""
+    typical = sqrt(squared_norm / (source.n_rows * d))
+    return float(source.precision * typical * (sqrt(source.n_rows) + sqrt(d)))
+
+
+def _uncentred(source: SummedRepresentation) -> dict[str, Any]:
+    """Directions of the columns as they are.
+
+    Along features that are orthogonal to the mean row the columns are centred; what remains is the direction that the
+    mean row gives, made orthogonal to those.
+    """
+    side, n, d = source.side, source.n_rows, source.side.n_features
+    mean = side.mean / side.unit
+    length, products = float(np.linalg.norm(mean)), side.features
+    if length == 0 and side.squared_norm == 0:
+        raise NotEstimable("all entries are zero")
+    towards = mean / length if length else np.zeros(d)
+    across = np.eye(d) - np.outer(towards, towards)
+    largest = sqrt(n * length**2 + float(towards @ products @ towards))
+    whole = _storage_rounding(side.squared_norm + n * length**2, source, d)
+    level = max(max(n, d) * np.finfo(float).eps * largest, whole)
+    values, axes = _above(*_spectrum_of(across @ products @ across), level)
+    scaled = axes / values
+    constant = np.zeros(len(values))
+    if length:
+        last = towards - scaled @ (scaled.T @ (products @ towards))
+        size = sqrt(n * length**2 + float(last @ products @ last))
+        scaled, constant = np.column_stack([last / size, scaled]), np.append(sqrt(n) * length / size, constant)
+    # The singular values are not those of the columns, which nothing that looks at uncentred directions needs.
+    return {
+        "axes": scaled,
+        "constant": constant,
+        "singular_values": np.full(len(constant), np.nan),
+        "loadings": np.full((len(constant), d), np.nan),
+    }
