@@ -331,7 +331,9 @@ def main() -> None:
         write_text(kept, json.dumps(found))
     rates = [line for one in found["pools"].values() for line in one["rates"]]
     lengths = [line for one in found["pools"].values() for line in one["lengths"]]
-    write_text(PAGE, page(rates, lengths, found["later"], found["new"], asked.monitors))
+    # The last section is of another script, make_expected_shift_table.py.
+    _, heading, section = PAGE.read_text(encoding="utf-8").partition("\n## New inputs of a changing mix")
+    write_text(PAGE, page(rates, lengths, found["later"], found["new"], asked.monitors) + heading + section)
 
 
 def measured(name: str, pool: np.ndarray, cache: Path, n_monitors: int, found: dict) -> dict:

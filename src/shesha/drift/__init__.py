@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from shesha.drift.expected_shift import conformal_stream
 from shesha.drift.monitor import DriftMonitor
 from shesha.drift.two_samples import two_sample
 from shesha.results import CheckSequence, DriftScore, DriftVerdict, Moved, StreamVerdict, TwoSample
@@ -22,6 +23,7 @@ __all__ = [
     "StreamVerdict",
     "TwoSample",
     "callbacks",
+    "conformal_stream",
     "perturb",
     "two_sample",
 ]

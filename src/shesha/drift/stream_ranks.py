@@ -1,0 +1,109 @@
+"""P-values of new rows among earlier ones: within groups, or where some rows are likelier now than they were."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import brentq
+
+from shesha.support.types import Labels, Mask, Vector
+
+
+def group_ranks(scores: Vector, groups: Labels, n_reference: int, rng: np.random.Generator) -> Vector:
+    """Return the p-value of each new score among the earlier ones of its own group, ties broken at random.
+
+    They are independent and uniform where the rows of each group are exchangeable, however the groups take turns (Vovk,
+    Gammerman and Shafer 2005, Mondrian conformal predictors). One group gives ordinary conformal p-values.
+
+    Examples
+    --------
+    >>> scores = np.array([1.0, 2.0, 3.0, 10.0, 11.0, 12.0, 2.5])
+    >>> groups = np.array([0, 0, 0, 1, 1, 1, 0])
+    >>> group_ranks(scores, groups, 6, np.random.default_rng(0)).round(3)
+    array([0.409])
+    """
+    parts = rng.random(len(scores) - n_reference)
+    found = np.empty(len(parts))
+    for i, part in enumerate(parts):
+        row = n_reference + i
+        earlier = scores[:row][groups[:row] == groups[row]]
+        above = np.count_nonzero(earlier > scores[row])
+        equal = np.count_nonzero(earlier == scores[row]) + 1
+        found[i] = (above + part * equal) / (len(earlier) + 1)
+    return found
+
+
+def weighted_ranks(scores: Vector, weights: Vector, n_reference: int, rng: np.random.Generator) -> Vector:
+    """Return weighted conformal p-values: how likely the last row of all so far has so large a score.
+
+    Where new rows have a density of `weights` times that of the reference, up to a factor, each way of dealing the rows
+    so far into t new ones and the others has a probability proportional to the product of the weights of the new ones.
+    So row i is among the new ones with the probability of conditional Poisson sampling, and the last one with 1 / t of
+    that. The p-values are independent and uniform (Prinster, Han, Liu and Saria 2025). Sums of these probabilities over
+    rows need the distribution of two counts only, which is exact.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng
+    >>> scores = np.array([3.0, 1.0, 2.0, 2.5])
+    >>> weighted_ranks(scores, np.ones(4), 3, rng(0)), group_ranks(scores, np.zeros(4, int), 3, rng(0))
+    (array([0.40924042]), array([0.40924042]))
+    """
+    parts = rng.random(len(scores) - n_reference)
+    found = np.empty(len(parts))
+    for i, part in enumerate(parts):
+        seen, odds, last = scores[: n_reference + i + 1], weights[: n_reference + i + 1], scores[n_reference + i]
+        above, equal = expected_counts(odds, i + 1, (seen > last, seen == last))
+        found[i] = (above + part * equal) / (i + 1)
+    return found
+
+
+def expected_counts(odds: Vector, n_drawn: int, parts: tuple[Mask, ...]) -> list[float]:
+    """Return how many of `n_drawn` rows lie in each part, on average, if sets are drawn with the product of their odds.
+
+    Examples
+    --------
+    >>> odds = np.array([1.0, 2.0, 3.0])
+    >>> expected_counts(odds, 1, (np.array([False, True, True]),))
+    [0.8333...]
+    >>> expected_counts(odds, 2, (np.array([False, True, True]),))  # sets have 2, 3 and 6 of 11
+    [1.5454...]
+    """
+    possible = odds > 0
+    if np.count_nonzero(possible) == n_drawn:
+        return [float(np.count_nonzero(possible & part)) for part in parts]
+    chances = _tilted(odds, n_drawn)
+    found = []
+    for part in parts:
+        inside, outside = count_distribution(chances[part]), count_distribution(chances[~part])
+        counts = np.arange(max(0, n_drawn - len(outside) + 1), min(n_drawn, len(inside) - 1) + 1)
+        joint = inside[counts] * outside[n_drawn - counts]
+        found.append(float(counts @ joint / joint.sum()))
+    return found
+
+
+def _tilted(odds: Vector, n_drawn: int) -> Vector:
+    """Return chances with odds of the same ratios that sum to a number: the given number of rows is then likely."""
+    scaled = odds / odds.max()
+
+    def surplus(log_factor: float) -> float:
+        grown = np.exp(log_factor) * scaled
+        return float((grown / (1 + grown)).sum()) - n_drawn
+
+    factor = np.exp(brentq(surplus, -50.0, 200.0, xtol=1e-6))
+    found: Vector = factor * scaled / (1 + factor * scaled)
+    return found
+
+
+def count_distribution(chances: Vector) -> Vector:
+    """Return the distribution of the number of independent events that happen; no term is subtracted.
+
+    Examples
+    --------
+    >>> count_distribution(np.array([0.5, 0.5, 0.5]))
+    array([0.125, 0.375, 0.375, 0.125])
+    """
+    found = [np.array([1 - one, one]) for one in chances] or [np.ones(1)]
+    while len(found) > 1:
+        odd = found[-1:] if len(found) % 2 else []
+        found = [np.convolve(a, b) for a, b in zip(found[::2], found[1::2], strict=False)] + odd
+    return found[0]

@@ -1,0 +1,176 @@
+"""Ranks within groups and with weights are uniform, the composite jumper is the published one, and its bound holds."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from math import prod
+
+import numpy as np
+import pytest
+from scipy.stats import binom, binomtest, kstest
+
+from shesha.drift import conformal_stream
+from shesha.drift.jumper import JUMPS, composite_jumper, first_alarm
+from shesha.drift.stream_ranks import count_distribution, expected_counts, group_ranks, weighted_ranks
+from shesha.drift.streams import Stream
+
+ALPHA = 0.05
+
+
+def slow_composite(p_values):
+    """The composite jumper with plain numbers: a mean of simple jumpers."""
+    jumpers = {jump: dict.fromkeys((-1, -0.5, 0, 0.5, 1), 0.2) for jump in (1e-4, 1e-3, 1e-2, 1e-1, 1)}
+    for p in p_values:
+        for jump, capital in jumpers.items():
+            total = sum(capital.values())
+            for e in capital:
+                capital[e] = ((1 - jump) * capital[e] + jump * total / 5) * (1 + e * (p - 0.5))
+    return sum(sum(capital.values()) for capital in jumpers.values()) / 5
+
+
+def test_the_composite_jumper_is_a_mean_of_simple_ones(rng):
+    p = rng.random((3, 40)) ** 2
+    found = composite_jumper(p)
+    for i in range(3):
+        assert 10 ** found[i, -1] == pytest.approx(slow_composite(p[i]))
+    stream = Stream()
+    stream.bet(p[0], 9.0)
+    assert composite_jumper(p[:1], (0.01,))[0, -1] == pytest.approx(stream.log10_martingale)
+    # The rate that starts anew with each row bets nothing.
+    assert composite_jumper(np.full((1, 5000), 0.5), JUMPS).min() > np.log10(1 / 5)
+
+
+def test_expected_counts_are_those_of_all_sets(rng):
+    for n, drawn in ((5, 1), (6, 3), (7, 5), (7, 7)):
+        odds = rng.integers(1, 9, n)
+        part = rng.random(n) < 0.5
+        sets = {one: prod(Fraction(int(odds[i])) for i in one) for one in combinations(range(n), drawn)}
+        mean = sum(chance * sum(bool(part[i]) for i in one) for one, chance in sets.items()) / sum(sets.values())
+        assert expected_counts(odds.astype(float), drawn, (part,))[0] == pytest.approx(float(mean), rel=1e-9)
+
+
+def test_rows_that_cannot_come_are_never_counted():
+    odds = np.array([0.0, 0.0, 2.0, 5.0])
+    parts = (np.array([True, True, False, False]), np.array([False, True, True, False]))
+    assert expected_counts(odds, 2, parts) == [0.0, 1.0]
+    assert expected_counts(odds, 1, parts) == pytest.approx([0.0, 2 / 7], rel=1e-6)
+
+
+def test_the_distribution_of_a_count_is_binomial_where_chances_are_equal():
+    assert count_distribution(np.full(37, 0.3)) == pytest.approx(binom.pmf(range(38), 37, 0.3))
+    assert count_distribution(np.zeros(0)).tolist() == [1.0]
+
+
+def test_equal_weights_and_one_group_are_ordinary_ranks(rng):
+    scores = np.r_[rng.random(30), rng.integers(0, 3, 20)]
+    one = group_ranks(scores, np.zeros(50, np.intp), 30, np.random.default_rng(1))
+    assert weighted_ranks(scores, np.full(50, 3.0), 30, np.random.default_rng(1)) == pytest.approx(one)
+
+
+def test_ranks_within_groups_are_those_of_each_group_alone(rng):
+    scores, groups = rng.random(60), rng.integers(0, 2, 60)
+    found = group_ranks(scores, groups, 20, np.random.default_rng(2))
+    parts = np.random.default_rng(2).random(40)
+    for i, row in enumerate(range(20, 60)):
+        same = [scores[j] for j in range(row) if groups[j] == groups[row]]
+        assert found[i] == pytest.approx((sum(one > scores[row] for one in same) + parts[i]) / (len(same) + 1))
+
+
+def tilted(rng, n, slope):
+    """Draw numbers with density proportional to exp(slope x) times that of the normal: its mean is the slope."""
+    return rng.standard_normal(n) + slope
+
+
+def test_weighted_ranks_are_independent_and_uniform_under_the_known_shift():
+    slope, p = 0.8, []
+    for seed in range(300):
+        rng = np.random.default_rng([3, seed])
+        x = np.r_[tilted(rng, 25, 0.0), tilted(rng, 12, slope)]
+        p.append(weighted_ranks(x, np.exp(slope * x), 25, rng))
+    found = np.array(p)
+    assert kstest(found.ravel(), "uniform").pvalue > 0.001
+    assert np.abs(np.corrcoef(found.T)[np.triu_indices(12, 1)]).max() < 0.25
+
+
+def rate_limit(alarms):
+    return binomtest(int(np.sum(alarms)), len(alarms)).proportion_ci(0.999).low
+
+
+def test_ville_holds_for_exchangeable_rows():
+    """2,000 streams of 200 rows."""
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((2000, 260))
+    earlier = np.array([(scores[:, :i] > scores[:, [i]]).sum(axis=1) for i in range(60, 260)]).T
+    p = (earlier + rng.random(earlier.shape)) / np.arange(61, 261)
+    ever = (composite_jumper(p) >= np.log10(1 / ALPHA)).any(axis=1)
+    assert rate_limit(ever) <= ALPHA
+
+
+def test_ville_holds_while_the_mix_of_groups_changes():
+    """2,000 streams; without groups most of them alarm."""
+    within, without = [], []
+    for seed in range(2000):
+        rng = np.random.default_rng([4, seed])
+        groups = np.r_[rng.random(40) < 0.1, rng.random(80) < np.linspace(0.1, 1, 80)].astype(np.intp)
+        scores = rng.standard_normal(120) + 2.0 * groups
+        within.append(group_ranks(scores, groups, 40, rng))
+        without.append(group_ranks(scores, np.zeros(120, np.intp), 40, rng) if seed < 200 else np.full(80, 0.5))
+    alarms = [(composite_jumper(np.array(p)) >= np.log10(1 / ALPHA)).any(axis=1) for p in (within, without)]
+    assert rate_limit(alarms[0]) <= ALPHA
+    assert alarms[1][:200].mean() > 0.5
+
+
+def test_ville_holds_with_known_weights():
+    """2,000 streams; without weights most of them alarm."""
+    slope, p, plain = 1.5, [], []
+    for seed in range(2000):
+        rng = np.random.default_rng([5, seed])
+        x = np.r_[tilted(rng, 12, 0.0), tilted(rng, 15, slope)]
+        p.append(weighted_ranks(x, np.exp(slope * x), 12, rng))
+        plain.append(group_ranks(x, np.zeros(27, np.intp), 12, rng))
+    alarms = [(composite_jumper(np.array(one)) >= np.log10(1 / 0.2)).any(axis=1) for one in (p, plain)]
+    assert rate_limit(alarms[0]) <= 0.2
+    assert alarms[1].mean() > alarms[0].mean() + 0.1
+
+
+@pytest.mark.parametrize("how", ["groups", "weights"])
+def test_a_shift_beyond_the_expected_one_is_found(rng, how):
+    kinds = np.r_[rng.random(200) < 0.5, rng.random(250) < 0.8].astype(int)
+    rows = rng.standard_normal((450, 4)) * (1 + kinds)[:, None]
+    options = {"groups": kinds} if how == "groups" else {"weights": np.where(kinds == 1, 0.8 / 0.5, 0.2 / 0.5)}
+    assert conformal_stream(rows[:200], rows[200:], **options).state == "ok"
+    rows[200:] *= np.linspace(1, 2, 250)[:, None]
+    found = conformal_stream(rows[:200], rows[200:], **options)
+    assert (found.state, found.n_seen) == ("alert", 250)
+    assert 20 < found.alarm_since < 250
+    assert found.mean_p_value < 0.5
+
+
+def test_the_first_alarm_is_the_first_row_at_the_threshold():
+    assert first_alarm(np.array([0.0, 2.0, 1.0, 3.0]), 2.0) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"new": np.ones((5, 3))}, "new must have the 4 features of the reference, got 3"),
+        ({"reference": np.ones((12, 4))}, "reference must have at least 20 rows, got 12"),
+        ({"weights": np.ones(60), "groups": np.ones(60)}, "groups must not come with weights, got both"),
+        ({"weights": np.ones(59)}, r"weights must have one number for each of the 60 rows, got shape \(59,\)"),
+        ({"weights": np.r_[-1, np.ones(59)]}, "weights must be finite and at least 0"),
+        ({"weights": np.r_[np.ones(59), 0]}, "weights must be above 0 for new rows, got 0"),
+        ({"groups": np.ones(50)}, "groups must have one label for each of the 60 rows, got 50"),
+        ({"alpha": 0}, "alpha must be"),
+    ],
+)
+def test_what_is_no_stream_is_refused(rng, change, message):
+    given = {"reference": rng.standard_normal((40, 4)), "new": rng.standard_normal((20, 4))} | change
+    with pytest.raises(ValueError, match=message):
+        conformal_stream(given.pop("reference"), given.pop("new"), **given)
+
+
+def test_too_many_rows_for_weights_are_refused(rng):
+    rows = rng.standard_normal((2100, 2))
+    with pytest.raises(ValueError, match="weights must be of at most 2,000 rows, got 2,100: give groups"):
+        conformal_stream(rows[:100], rows[100:], weights=np.ones(2100))
