@@ -13,6 +13,7 @@ from shesha.neuro.rsatoolbox import from_rsatoolbox, to_rsatoolbox
 from shesha.neuro.session_drift import session_drift
 from shesha.neuro.session_table import session_table
 from shesha.neuro.spikes import spike_counts
+from shesha.neuro.stochastic_shape import StochasticShape, stochastic_shape
 from shesha.neuro.tracked_neurons import check_tracked, shared_neurons
 from shesha.neuro.trial_halves import trial_halves
 from shesha.neuro.trial_split import trial_split
@@ -21,6 +22,7 @@ from shesha.neuro.whitened_cosine import wuc
 __all__ = [
     "CrossnobisPairs",
     "Session",
+    "StochasticShape",
     "allen_areas",
     "association",
     "behaviour_coupling",
@@ -39,6 +41,7 @@ __all__ = [
     "session_table",
     "shared_neurons",
     "spike_counts",
+    "stochastic_shape",
     "tertiles",
     "to_rsatoolbox",
     "trial_halves",

@@ -1,0 +1,159 @@
+"""Distances between clouds of trials, one cloud per condition, after the rotation that brings them closest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from shesha.support.types import Array, Matrix
+
+_STEPS, _TOLERANCE = 1000, 1e-10
+_STARTS, _FIRST_STEPS, _FINISHED = 12, 15, 1
+"""Rotations to start from, each of which ends in a local minimum; steps after which only that of the means and the best go on."""
+_NEAREST = 1e-12
+"""Pairs of trials that are closer count as so far apart, in the units of the mean pair."""
+
+
+def symmetric_roots(covariances: Array) -> Array:
+    """Return the symmetric square root of each covariance.
+
+    Examples
+    --------
+    >>> symmetric_roots(np.diag([4.0, 9.0])[None])[0]
+    array([[2., 0.],
+           [0., 3.]])
+    """
+    values, axes = np.linalg.eigh(covariances)
+    found: Array = (axes * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ axes.swapaxes(1, 2)
+    return found
+
+
+def gaussian_distance(
+    means: tuple[Matrix, Matrix], covariances: tuple[Array, Array], weight: float
+) -> tuple[float, Matrix]:
+    """Return the mean squared distance of Gaussian clouds, and the rotation of the second ones that makes it smallest.
+
+    The distance of two clouds is `weight` times the squared distance of their means, and 2 - `weight` times the squared
+    Bures distance of their covariances. Rotations within clouds and of all clouds take turns; the best of some starts
+    may still be a local minimum.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> means, covariances = rng.standard_normal((5, 2)), np.tile(np.diag([1.0, 2.0]), (5, 1, 1))
+    >>> turn = np.array([[0.0, 1.0], [-1.0, 0.0]])
+    >>> turned = means @ turn, turn.T @ covariances @ turn
+    >>> bool(gaussian_distance((means, turned[0]), (covariances, turned[1]), 1.0)[0] < 1e-9)
+    True
+    """
+    (m_x, m_y), (r_x, r_y) = means, (symmetric_roots(one) for one in covariances)
+    from_means = m_y.T @ m_x
+
+    def descend(rotation: Matrix, n_steps: int) -> tuple[float, Matrix]:
+        reached = -np.inf
+        for _ in range(n_steps):
+            within = nearest_rotations(r_y @ rotation @ r_x)
+            from_spread = np.einsum("cij,cjk,ckl->il", r_y, within, r_x, optimize=True)
+            rotation, overlap = nearest_rotation(weight * from_means + (2 - weight) * from_spread)
+            if overlap - reached <= _TOLERANCE * overlap:
+                break
+            reached = overlap
+        return -overlap, rotation
+
+    rotation = nearest_rotation(from_means)[0] if weight == 2 else _best(descend, from_means)
+    apart = ((m_x - m_y @ rotation) ** 2).sum()
+    spreads = sum(float(np.einsum("cii->", one)) for one in covariances)
+    shared = float(np.linalg.svd(r_y @ rotation @ r_x, compute_uv=False).sum())
+    return float(weight * apart + (2 - weight) * (spreads - 2 * shared)) / len(m_x), rotation
+
+
+def energy_distance(first: Sequence[Matrix], second: Sequence[Matrix]) -> tuple[float, Matrix]:
+    """Return the mean energy distance of clouds of trials, and the rotation of the second ones that makes it smallest.
+
+    The rotation minimises the mean distance of trials of one to trials of the other (by reweighted least squares);
+    means over pairs within a cloud leave out each trial with itself, so that few trials do not bias the distance
+    itself.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> clouds = [rng.standard_normal((4, 2)) + 9 * i for i in range(3)]
+    >>> apart, _ = energy_distance(clouds, [cloud[:, ::-1] for cloud in clouds])
+    >>> apart < 0.1
+    True
+    """
+    pairs = [np.full((len(a), len(b)), 1.0 / (len(a) * len(b))) for a, b in zip(first, second, strict=True)]
+
+    def distances(rotation: Matrix) -> list[Matrix]:
+        return [lengths(a, b @ rotation) for a, b in zip(first, second, strict=True)]
+
+    def descend(rotation: Matrix, n_steps: int) -> tuple[float, Matrix]:
+        reached = np.inf
+        for _ in range(n_steps):
+            apart = distances(rotation)
+            now = float(np.mean([one.mean() for one in apart]))
+            if reached - now <= _TOLERANCE * now:
+                break
+            reached = now
+            weights = [part / np.maximum(one, _NEAREST * now) for part, one in zip(pairs, apart, strict=True)]
+            rotation, _ = nearest_rotation(_products(first, second, weights))
+        return now, rotation
+
+    rotation = _best(descend, _products(first, second, pairs))
+    between = float(np.mean([one.mean() for one in distances(rotation)]))
+    within = sum(float(np.mean([_mean_pair(one) for one in side])) for side in (first, second))
+    return between - 0.5 * within, rotation
+
+
+def _best(descend: Callable[[Matrix, int], tuple[float, Matrix]], from_means: Matrix) -> Matrix:
+    """Return the rotation of the lowest end that is found from several starts, which are always the same."""
+    by_means, *others = [descend(start, _FIRST_STEPS) for start in _starts(from_means)]
+    others.sort(key=lambda end: end[0])
+    return min((descend(one, _STEPS) for _, one in (by_means, *others[:_FINISHED])), key=lambda end: end[0])[1]
+
+
+def _starts(from_means: Matrix) -> Iterator[Matrix]:
+    """Yield the rotation that is best for the means, then others.
+
+    Means of few conditions leave directions free: half of the others differ in these alone, and half are random.
+    """
+    rng, n = np.random.default_rng(0), len(from_means)
+    left, values, right = np.linalg.svd(from_means)
+    fixed = int(np.count_nonzero(values > 1e-9 * values[0]))
+    yield left @ right
+    for number in range(_STARTS - 1):
+        kept = fixed if number % 2 == 0 and fixed < n else 0
+        free = np.linalg.qr(rng.standard_normal((n - kept, n - kept)))[0]
+        yield left[:, :kept] @ right[:kept] + left[:, kept:] @ free @ right[kept:]
+
+
+def _products(first: Sequence[Matrix], second: Sequence[Matrix], weights: Sequence[Matrix]) -> Matrix:
+    parts = [b.T @ w.T @ a for a, b, w in zip(first, second, weights, strict=True)]
+    found: Matrix = np.sum(parts, axis=0)
+    return found
+
+
+def nearest_rotation(product: Matrix) -> tuple[Matrix, float]:
+    """Return the orthogonal matrix that is closest to a matrix, and their inner product."""
+    left, values, right = np.linalg.svd(product)
+    return left @ right, float(values.sum())
+
+
+def nearest_rotations(products: Array) -> Array:
+    """Return the orthogonal matrix that is closest to each transposed matrix of a stack, transposed back."""
+    left, _, right = np.linalg.svd(products)
+    found: Array = left @ right
+    return found
+
+
+def lengths(a: Matrix, b: Matrix) -> Matrix:
+    """Return the distances of all rows of one matrix to all of another."""
+    squares = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T
+    found: Matrix = np.sqrt(np.maximum(squares, 0.0))
+    return found
+
+
+def _mean_pair(cloud: Matrix) -> float:
+    n = len(cloud)
+    return float(lengths(cloud, cloud)[np.triu_indices(n, 1)].mean())

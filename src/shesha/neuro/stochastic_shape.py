@@ -1,0 +1,204 @@
+"""How far apart are two recordings, means and trial-to-trial noise together, after the best rotation?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from shesha.inputs import validation as check
+from shesha.kernels.stochastic_shape import energy_distance, gaussian_distance
+from shesha.kernels.threads import single_threaded_blas
+from shesha.neuro._trials import Conditions, Trials
+from shesha.report import page_width, wrap
+from shesha.results.base import Result
+from shesha.support.seeds import generator, number
+from shesha.support.types import Matrix, Seed
+
+Kind = Literal["gaussian", "energy"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Clouds = list[Matrix]
+_FEWEST_TRIALS, _FEWEST_CONDITIONS = 4, 3
+
+
+@dataclass(frozen=True)
+class StochasticShape(Result):
+    """A distance between two recordings as clouds of trials, beside what each shows against itself."""
+
+    kind: str
+    distance: float
+    """Of all trials: 0 for clouds that are rotations of each other; fewer trials make it larger."""
+    corrected: float
+    """The same without what few trials add; 0 where halves of one recording are as far apart."""
+    half_distance: float
+    """Between halves of the trials of both recordings."""
+    first_floor: float
+    """Between two halves of the trials of the first recording: no other recording can be expected to be closer."""
+    second_floor: float
+    weight: float
+    n_conditions: int
+    fewest_trials: int
+    n_splits: int
+    seed: int | None = None
+
+    def __str__(self) -> str:
+        """Print the distance beside those of halves of one recording."""
+        value = f"{self.corrected:.4g}, corrected for few trials ({self.distance:.4g} as it is)"
+        within = f"{self.first_floor:.4g} and {self.second_floor:.4g} within them"
+        text = (
+            f"{self.kind} shape distance {value}; {self.n_conditions} conditions, at least {self.fewest_trials} trials "
+            f"each. Halves of the trials: {self.half_distance:.4g} between the recordings, {within}."
+        )
+        return "\n".join(wrap(text, page_width()))
+
+
+def stochastic_shape(
+    X: Any,
+    Y: Any,
+    conditions: Conditions,
+    conditions_of_Y: Conditions | None = None,
+    *,
+    kind: Kind = "gaussian",
+    weight: float = 1.0,
+    n_splits: int = 10,
+    seed: Seed = 0,
+) -> StochasticShape:
+    """Return the shape distance of two recordings whose trials are noisy, corrected for few trials.
+
+    Each condition is a cloud of trials. The clouds of `Y` are rotated together until they are as close as they get to
+    those of `X`; the distance is the square root of the mean over conditions. Use it where noise is of interest as well
+    as means: two areas with the same tuning and other noise correlations differ here, and not by a distance of means.
+
+    Parameters
+    ----------
+    X, Y : arrays of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
+        Neurons need not match, nor their number; times are averaged. Units must be comparable: standardise neurons
+        first if recordings are.
+    conditions, conditions_of_Y : array of shape (n_trials,), or names of coordinates
+        The condition of each trial; those with at least 4 trials in both are compared, 3 at least. None: the trials of
+        `Y` have the conditions of those of `X`.
+    kind : {'gaussian', 'energy'}
+        2-Wasserstein distance of Gaussian clouds (means and covariances), or the energy distance, which sees any
+        difference of the clouds and needs no covariance.
+    weight : float
+        Of the means in the Gaussian distance, from 0 (covariances only) over 1 (2-Wasserstein) to 2 (means only).
+    n_splits : int
+        Random halves of the trials, for the correction.
+    seed : int, Generator or None
+        Draws the halves.
+
+    Returns
+    -------
+    StochasticShape
+        `corrected` squared is the squared distance of halves of the trials less the mean of that within `X` and that
+        within `Y`, or 0 if that is negative: what few trials add to the first they add to the others. This is not the
+        moment estimator of Pospisil et al. 2024 (arXiv:2310.05742), which corrects for few conditions. The minimum over
+        rotations is the best of four starts.
+
+    Raises
+    ------
+    ValueError
+        If fewer than 3 conditions have 4 trials in both, or weights are given for energy distances.
+
+    References
+    ----------
+    Duong, Zhou, Nassar, Berman, Olieslagers and Williams 2023, "Representational dissimilarity metric spaces for
+    stochastic neural networks", arXiv:2211.11665. Its code, netrep, weighs means and covariances otherwise in the
+    rotation than in the distance unless `weight` is 0, 1 or 2; here the rotation minimises the distance itself.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> shown = np.repeat(np.arange(6), 20)
+    >>> tuning, turn = 2 * rng.standard_normal((6, 4)), np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    >>> X, Y = (tuning[shown] + rng.standard_normal((120, 4)) for _ in range(2))
+    >>> found = stochastic_shape(X, Y @ turn, shown)
+    >>> round(found.distance, 2), round(found.corrected, 2)
+    (0.85, 0.0)
+    """
+    check.choice(kind, KINDS, "kind")
+    if not 0 <= check.finite_number(weight, "weight") <= 2:
+        raise ValueError(f"weight must be between 0 and 2, got {weight}")
+    if kind == "energy" and weight != 1:
+        raise ValueError(f"weight must be 1 for energy distances, which have no means apart, got {weight}")
+    n_splits = check.count(n_splits, "n_splits")
+    first, second = _matched_clouds(X, Y, conditions, conditions if conditions_of_Y is None else conditions_of_Y)
+    rng = generator(seed)
+    with single_threaded_blas():
+        whole = _squared(first, second, kind, weight)
+        halves = np.array([_halves(first, second, kind, weight, rng) for _ in range(n_splits)])
+    between, within_first, within_second = halves.mean(axis=0)
+    return StochasticShape(
+        kind=kind,
+        distance=_root(whole),
+        corrected=_root(between - 0.5 * (within_first + within_second)),
+        half_distance=_root(between),
+        first_floor=_root(within_first),
+        second_floor=_root(within_second),
+        weight=float(weight),
+        n_conditions=len(first),
+        fewest_trials=min(len(cloud) for cloud in (*first, *second)),
+        n_splits=n_splits,
+        seed=number(seed),
+    )
+
+
+def _matched_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions) -> tuple[Clouds, Clouds]:
+    """Return the trials of each condition that both have, of as many columns, with the mean of all conditions at 0."""
+    sides = [
+        Trials.build(given, shown, name, min_trials=_FEWEST_TRIALS)
+        for given, shown, name in ((X, of_x, "X"), (Y, of_y, "Y"))
+    ]
+    shared = [name for name in sides[0].names if name in sides[1].names]
+    if len(shared) < _FEWEST_CONDITIONS:
+        raise ValueError(
+            f"conditions must be at least {_FEWEST_CONDITIONS} with {_FEWEST_TRIALS} trials in X and in Y, "
+            f"got {len(shared)}"
+        )
+    clouds = []
+    for side in sides:
+        found = [side.rates[side.codes == side.names.index(name)] for name in shared]
+        centre = np.mean([cloud.mean(axis=0) for cloud in found], axis=0)
+        clouds.append(_few_columns([cloud - centre for cloud in found]))
+    width = max(side[0].shape[1] for side in clouds)
+    first, second = ([np.pad(cloud, ((0, 0), (0, width - cloud.shape[1]))) for cloud in side] for side in clouds)
+    return first, second
+
+
+def _few_columns(clouds: Clouds) -> Clouds:
+    """Rotate trials into as few columns as they have directions: no distance changes, and neurons cost nothing."""
+    rows = np.concatenate(clouds)
+    if rows.shape[1] <= len(rows):
+        return clouds
+    left, values, _ = np.linalg.svd(rows, full_matrices=False)
+    return list(np.split(left * values, np.cumsum([len(cloud) for cloud in clouds])[:-1]))
+
+
+def _squared(first: Sequence[Matrix], second: Sequence[Matrix], kind: Kind, weight: float) -> float:
+    if kind == "energy":
+        return energy_distance(first, second)[0]
+    means, covariances = [], []
+    for side in (first, second):
+        means.append(np.array([cloud.mean(axis=0) for cloud in side]))
+        covariances.append(np.array([np.atleast_2d(np.cov(cloud.T)) for cloud in side]))
+    return gaussian_distance((means[0], means[1]), (covariances[0], covariances[1]), weight)[0]
+
+
+def _halves(first: Clouds, second: Clouds, kind: Kind, weight: float, rng: np.random.Generator) -> list[float]:
+    """Return the squared distance of halves of the two recordings, and that of the halves of each."""
+    (a, other_a), (b, other_b) = (_split(side, rng) for side in (first, second))
+    pairs = ((a, b), (a, other_a), (b, other_b))
+    return [_squared(*pair, kind, weight) for pair in pairs]
+
+
+def _split(clouds: Clouds, rng: np.random.Generator) -> tuple[Clouds, Clouds]:
+    orders = [rng.permutation(len(cloud)) for cloud in clouds]
+    halves = [len(cloud) // 2 for cloud in clouds]
+    told = list(zip(clouds, orders, halves, strict=True))
+    return [x[order[:n]] for x, order, n in told], [x[order[n : 2 * n]] for x, order, n in told]
+
+
+def _root(value: float) -> float:
+    return float(np.sqrt(max(0.0, value)))

@@ -1,0 +1,100 @@
+"""The shape distance of two recordings: what few trials add is taken off, and other noise is seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import ortho_group
+
+from shesha.neuro import stochastic_shape
+
+N_CONDITIONS, N_NEURONS = 8, 5
+
+
+def recording(rng, tuning, noise, n_trials):
+    """Return trials and the condition of each."""
+    shown = np.repeat(np.arange(len(tuning)), n_trials)
+    return tuning[shown] + rng.standard_normal((len(shown), tuning.shape[1])) @ noise.T, shown
+
+
+@pytest.fixture
+def model(rng):
+    noise = ortho_group.rvs(N_NEURONS, random_state=0) * np.linspace(0.5, 1.5, N_NEURONS)
+    return 1.5 * rng.standard_normal((N_CONDITIONS, N_NEURONS)), noise
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "energy"])
+def test_the_same_code_is_at_distance_zero_however_few_the_trials(rng, model, kind):
+    turn = ortho_group.rvs(N_NEURONS, random_state=1)
+    corrected, raw = [], []
+    for seed in range(5):
+        (X, shown), (Y, _) = recording(rng, *model, 6), recording(rng, *model, 6)
+        found = stochastic_shape(X, Y @ turn, shown, kind=kind, n_splits=4, seed=seed)
+        corrected.append(found.corrected)
+        raw.append(found.distance)
+        assert found.first_floor == pytest.approx(found.half_distance, rel=0.6, abs=0.4)
+    if kind == "gaussian":
+        assert np.mean(corrected) < 0.4 * np.mean(raw)
+    assert np.mean(corrected) < 0.4
+
+
+def test_the_correction_brings_few_trials_near_the_value_of_many(rng, model):
+    tuning, noise = model
+    other = tuning + 0.7 * rng.standard_normal(tuning.shape), 1.5 * noise
+    (X, shown), (Y, _) = recording(rng, tuning, noise, 300), recording(rng, *other, 300)
+    truth = stochastic_shape(X, Y, shown, n_splits=1).distance
+    found = []
+    for seed in range(4):
+        (X, shown), (Y, _) = recording(rng, tuning, noise, 8), recording(rng, *other, 8)
+        found.append(stochastic_shape(X, Y, shown, n_splits=4, seed=seed))
+    raw, corrected = (np.mean([getattr(one, name) for one in found]) for name in ("distance", "corrected"))
+    assert abs(corrected - truth) < 0.5 * abs(raw - truth)
+
+
+def test_noise_alone_is_seen_unless_only_means_count(rng, model):
+    tuning, noise = model
+    (X, shown), (Y, _) = recording(rng, tuning, noise, 60), recording(rng, tuning, noise[::-1] * 2, 60)
+    means, both = (stochastic_shape(X, Y, shown, weight=w, n_splits=2) for w in (2, 1))
+    assert both.corrected > 1.0
+    assert means.corrected < 0.5 * both.corrected
+
+
+def test_neurons_need_not_match_and_many_cost_nothing(rng, model):
+    (X, shown), (Y, _) = recording(rng, *model, 5), recording(rng, *model, 5)
+    wide = Y @ np.linalg.qr(rng.standard_normal((300, N_NEURONS)))[0].T
+    narrow = stochastic_shape(X, Y, shown, n_splits=2)
+    assert stochastic_shape(X, wide, shown, n_splits=2).distance == pytest.approx(narrow.distance, rel=1e-4)
+
+
+def test_conditions_are_matched_by_name_and_rare_ones_left_out(rng, model):
+    (X, shown), (Y, _) = recording(rng, *model, 6), recording(rng, *model, 6)
+    order = rng.permutation(len(Y))
+    rare = shown.copy()
+    rare[np.flatnonzero(shown == 3)[2:]] = 4
+    found = stochastic_shape(X, Y[order], rare, shown[order], n_splits=2)
+    assert (found.n_conditions, found.fewest_trials) == (7, 6)
+    shuffled = stochastic_shape(X, Y[order], shown, shown[order], n_splits=2)
+    assert shuffled.distance == pytest.approx(stochastic_shape(X, Y, shown, n_splits=2).distance, rel=1e-6)
+
+
+def test_it_prints_the_distance_beside_its_floors(rng, model):
+    (X, shown), (Y, _) = recording(rng, *model, 6), recording(rng, *model, 6)
+    text = " ".join(str(stochastic_shape(X, Y, shown, n_splits=2)).split())
+    assert text.startswith("gaussian shape distance ")
+    assert "8 conditions, at least 6 trials each. Halves of the trials: " in text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kind": "kl"}, "kind must be one of 'gaussian', 'energy', got 'kl'"),
+        ({"weight": 3}, "weight must be between 0 and 2, got 3"),
+        ({"kind": "energy", "weight": 0.5}, "weight must be 1 for energy distances"),
+        ({"n_splits": 0}, "n_splits must be at least 1"),
+        ({"conditions": np.arange(24)}, "conditions must be at least 3 with 4 trials in X and in Y, got 0"),
+    ],
+)
+def test_bad_calls_are_refused(rng, options, message):
+    X, shown = rng.standard_normal((24, 3)), np.repeat(np.arange(4), 6)
+    with pytest.raises(ValueError, match=message):
+        stochastic_shape(X, X, **({"conditions": shown} | options))
