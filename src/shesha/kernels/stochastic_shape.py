@@ -10,7 +10,8 @@ from shesha.support.types import Array, Matrix
 
 _STEPS, _TOLERANCE = 1000, 1e-10
 _STARTS, _FIRST_STEPS, _FINISHED = 12, 15, 1
-"""Rotations to start from, each of which ends in a local minimum; steps after which only that of the means and the best go on."""
+"""Rotations to start from, each of which ends in a local minimum; steps after which the best and
+that of the means go on."""
 _NEAREST = 1e-12
 """Pairs of trials that are closer count as so far apart, in the units of the mean pair."""
 
