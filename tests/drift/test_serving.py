@@ -18,7 +18,8 @@ pytest.importorskip("prometheus_client")
 from prometheus_client.parser import text_string_to_metric_families
 
 from shesha.drift import DriftMonitor
-from shesha.drift.serving import page, server
+from shesha.drift.serving import server
+from shesha.drift.status_page import page
 
 
 @pytest.fixture

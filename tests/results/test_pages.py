@@ -164,11 +164,24 @@ def test_the_page_of_a_verdict_says_what_to_do():
     )
     (table, _) = page.numbers
     assert {one.head: one.cells[0] for one in table.columns} == {
-        **{"drift": "0.03", "unchanged gives": "0.001", "threshold": "0.01", "times the threshold": "3.00"},
+        **{
+            "drift": "0.03",
+            "unchanged gives": "0.001",
+            "threshold": "0.01",
+            "times the threshold (drawn to 3)": "3.00",
+        },
         **{"p": "0.005", "verdict": "beyond"},
     }
     assert page.doubts[0].text == "batch_size was 32"
     assert dict(page.ran)["revision"] == "a1"
+
+
+def test_a_drift_far_beyond_its_threshold_is_drawn_at_the_end_of_the_scale():
+    scores = tuple(DriftScore(f"m{i}", "early", drift, 1e-9, 0.01, beyond=True) for i, drift in enumerate((0.1, 2e-9)))
+    found = DriftVerdict("alert", scores, 400, "re-encodings", 199, 0.01, 0.02, 0.0, advice="Look.")
+    column = found.page().numbers[0].columns[-3]
+    assert column.cells == ("over 1,000", "2.00")
+    assert [one.value for one in column.strips] == [3.0, 2.0] and column.strips[0].chance == 1.0
 
 
 def test_a_verdict_without_re_encodings_claims_nothing_of_them():

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from shesha.drift.http_server import Answer, BoundedServer, Pages
 from shesha.drift.monitor import DriftMonitor
 from shesha.drift.monitor_files import HISTORY
+from shesha.drift.status_page import STATES, number, page, readable_name
 from shesha.support.optional import require
 
-STATES = ("ok", "watch", "alert", "not estimable")
 DASHBOARD = Path(__file__).with_name("grafana.json")
 """A dashboard of these gauges, to be imported into Grafana."""
-_ROWS = 50
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><meta http-equiv="refresh" content="60"><style>
-body {{ font-family: sans-serif; margin: 2em auto; max-width: 60em; color: #222 }}
-table {{ border-collapse: collapse }} td, th {{ padding: .2em .8em; text-align: left; border-bottom: 1px solid #ddd }}
-td.n {{ text-align: right; font-variant-numeric: tabular-nums }}
-.ok {{ color: #00695c }} .watch {{ color: #b26a00 }} .alert, .not {{ color: #b00020; font-weight: bold }}
-</style></head><body><h1>{title}</h1>{body}</body></html>
-"""
 
 
 def server(folder: str | Path, host: str = "127.0.0.1", port: int = 9108) -> BoundedServer:
@@ -98,7 +87,7 @@ class _Collector:
 
     def collect(self) -> Iterator[Any]:
         """Yield the gauges of the last check and the last update."""
-        monitor, name = DriftMonitor.load(self._place), _readable_name(self._place)
+        monitor, name = DriftMonitor.load(self._place), readable_name(self._place)
         checks, updates = monitor.history("check", last=1), monitor.history("update", last=1)
         yield self._gauge("shesha_canary_rows", "Canary inputs.", name, monitor.n_rows)
         if checks:
@@ -108,7 +97,7 @@ class _Collector:
 
     def _gauge(self, gauge: str, told: str, name: str, value: Any) -> Any:
         family = self._family(gauge, told, labels=["monitor"])
-        family.add_metric([name], _number(value))
+        family.add_metric([name], number(value))
         return family
 
     def _check(self, name: str, one: dict[str, Any]) -> Iterator[Any]:
@@ -121,7 +110,7 @@ class _Collector:
         ):
             family = self._family(gauge, told, labels=["monitor", "measure", "tier"])
             for score in one["scores"]:
-                family.add_metric([name, score["measure"], score["tier"]], _number(score[field]))
+                family.add_metric([name, score["measure"], score["tier"]], number(score[field]))
             yield family
         if one["sequence"]:
             told = "Evidence of all checks against no change (Shiryaev-Roberts)."
@@ -142,67 +131,6 @@ class _Collector:
         for one in STATES:
             family.add_metric([name, one], float(one == state))
         return family
-
-
-def page(folder: Path) -> str:
-    """Return the page for people: the last checks and updates, newest first. All text is escaped.
-
-    Examples
-    --------
-    >>> import numpy as np, tempfile
-    >>> folder = Path(tempfile.mkdtemp()) / "<b>"
-    >>> DriftMonitor(np.random.default_rng(0).standard_normal((20, 4))).save(folder)
-    >>> "<b>" in page(folder), "&lt;b&gt;" in page(folder)
-    (False, True)
-    """
-    monitor = DriftMonitor.load(folder)
-    checks, updates = monitor.history("check", last=_ROWS)[::-1], monitor.history("update", last=_ROWS)[::-1]
-    parts = ["<p>No check yet.</p>"]
-    if checks:
-        last = checks[0]
-        parts = [
-            f"<p>{_state(last['state'])} {escape(last['reason'] or last['advice'])}</p><h2>Checks</h2>",
-            _table(["time", "state", *(score["measure"] for score in last["scores"]), "evidence"], map(_check, checks)),
-        ]
-    if updates:
-        head = ["time", "state", "new rows", "evidence, power of ten"]
-        parts += ["<h2>New inputs</h2>", _table(head, map(_update, updates))]
-    return _PAGE.format(title=f"shesha monitor: {escape(_readable_name(folder))}", body="".join(parts))
-
-
-def _check(one: dict[str, Any]) -> list[str]:
-    drifts = [_cell(f"{_number(score['drift']):.3g}", "n") for score in one["scores"]]
-    evidence = f"{one['sequence']['shiryaev_roberts']:.3g}" if one["sequence"] else ""
-    return [_cell(one["at"]), f"<td>{_state(one['state'])}</td>", *drifts, _cell(evidence, "n")]
-
-
-def _update(one: dict[str, Any]) -> list[str]:
-    numbers = (f"{one['n_seen']:,}", f"{one['log10_martingale']:.1f}")
-    return [_cell(one["at"]), f"<td>{_state(one['state'])}</td>", *(_cell(text, "n") for text in numbers)]
-
-
-def _table(head: list[str], rows: Any) -> str:
-    top = "".join(f"<th>{escape(str(one))}</th>" for one in head)
-    lines = "".join("<tr>" + "".join(row) + "</tr>" for row in rows)
-    return f"<table><tr>{top}</tr>{lines}</table>"
-
-
-def _cell(text: object, kind: str = "") -> str:
-    return f'<td class="{kind}">{escape(str(text))}</td>'
-
-
-def _state(state: str) -> str:
-    kind = state.split()[0] if state in STATES else ""
-    return f'<span class="{kind}">{escape(state)}</span>'
-
-
-def _readable_name(folder: Path) -> str:
-    """Return the folder's name with what is not UTF-8 replaced: neither gauges nor pages can hold such bytes."""
-    return os.fsencode(folder.resolve().name).decode("utf-8", "replace")
-
-
-def _number(value: Any) -> float:
-    return float("nan") if value is None else float(value)
 
 
 def _seconds(at: str) -> float:

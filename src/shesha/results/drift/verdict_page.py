@@ -27,6 +27,8 @@ _QUESTION = (
     "Do the same {} inputs, encoded again, have the same distances between them as in the reference, or has the model "
     "changed?"
 )
+_DRAWN, _MOST = 3.0, 1000
+"""Multiples of the threshold: where a strip ends, and from where on a multiple says nothing but 'far beyond'."""
 _PICTURE = "Each drift (dot) with its threshold (tick), on a logarithmic scale."
 _TITLES = {
     "ok": "no change found",
@@ -93,7 +95,7 @@ def _scores(verdict: DriftVerdict) -> Table:
         Column("at least", tuple(_number(one.low) for one in found)),
         Column("unchanged gives", tuple(_number(one.unchanged) for one in found)),
         Column("threshold", tuple(_number(one.threshold) for one in found)),
-        Column("times the threshold", tuple(map(_times, found)), ">", tuple(map(_strip, found))),
+        Column(f"times the threshold (drawn to {_DRAWN:g})", tuple(map(_times, found)), ">", tuple(map(_strip, found))),
         Column("p", tuple("" if one.p_value != one.p_value else f"{one.p_value:.2g}" for one in found)),
         Column("verdict", tuple(map(_judgement, found)), "<"),
     )
@@ -119,14 +121,17 @@ def _ratio(one: DriftScore) -> float:
 
 def _times(one: DriftScore) -> str:
     ratio = _ratio(one)
-    return "" if ratio != ratio else f"{ratio:.2f}" if ratio < 10 else f"{ratio:,.0f}"
+    if ratio != ratio:
+        return ""
+    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:,.0f}" if ratio <= _MOST else f"over {_MOST:,}"
 
 
 def _strip(one: DriftScore) -> Strip | None:
     ratio = _ratio(one)
     if ratio != ratio:
         return None
-    return Strip(ratio, one.low / one.threshold, ratio, 1.0)
+    shown = min(ratio, _DRAWN)
+    return Strip(shown, min(one.low / one.threshold, _DRAWN), shown, 1.0)
 
 
 def _picture(verdict: DriftVerdict) -> tuple[Section, ...]:

@@ -1,0 +1,97 @@
+"""Drift over time as inline SVG: one line per check, the threshold, and the alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from math import inf, isfinite, log10
+from typing import NamedTuple
+
+_WIDTH, _HEIGHT = 460, 150
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 8, 10, 20
+_MANY = 20.0
+"""From this ratio of the largest to the smallest drift on, the axis is logarithmic."""
+
+
+class Check(NamedTuple):
+    """One check: its time in words, its drift and threshold (NaN where there is none), and the state of the monitor."""
+
+    at: str
+    drift: float
+    threshold: float
+    state: str
+
+
+def history_chart(measure: str, checks: Sequence[Check]) -> str:
+    """Return a picture of the drift by one measure over checks, the oldest first; text is escaped.
+
+    Values that are missing leave a gap. Values of zero or less lie on the lower edge where the axis is logarithmic.
+
+    Examples
+    --------
+    >>> found = history_chart("<CKA>", [Check("today", 0.2, 0.1, "alert")])
+    >>> "&lt;CKA&gt;: 1 check" in found, 'class="alert"' in found
+    (True, True)
+    """
+    scale = _Scale([value for one in checks for value in (one.drift, one.threshold)])
+    step = (_WIDTH - _LEFT - _RIGHT) / max(1, len(checks) - 1)
+    xs = [_LEFT + (i * step if len(checks) > 1 else (_WIDTH - _LEFT - _RIGHT) / 2) for i in range(len(checks))]
+    known = [(x, one) for x, one in zip(xs, checks, strict=True) if isfinite(one.drift)]
+    beyond = sum(one.drift > one.threshold for one in checks)
+    told = (
+        f"{measure}: {len(checks)} {'check' if len(checks) == 1 else 'checks'}, {beyond} beyond the threshold; "
+        f"the last {_number(checks[-1].drift)}, threshold {_number(checks[-1].threshold)}"
+    )
+    limits = " ".join(
+        f"M{x - step / 2:.1f} {scale.y(one.threshold):.1f}h{step:.1f}"
+        for x, one in zip(xs, checks, strict=True)
+        if isfinite(one.threshold)
+    )
+    line = " ".join(f"{x:.1f},{scale.y(one.drift):.1f}" for x, one in known)
+    marks = "".join(_mark(x, scale.y(one.drift), one) for x, one in known)
+    axis = "".join(
+        f'<text x="{_LEFT - 6}" y="{scale.y(value) + 4:.1f}" text-anchor="end">{_number(value)}</text>'
+        f'<path class="grid" d="M{_LEFT} {scale.y(value):.1f}H{_WIDTH - _RIGHT}"/>'
+        for value in (scale.high, scale.low)
+    )
+    ends = f'<text x="{_LEFT}" y="{_HEIGHT - 4}">{escape(checks[0].at)}</text>'
+    ends += f'<text x="{_WIDTH - _RIGHT}" y="{_HEIGHT - 4}" text-anchor="end">{escape(checks[-1].at)}</text>'
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(told)}">{axis}{ends}'
+        f'<path class="limit" d="{limits}"/><polyline class="line" points="{line}"/>{marks}</svg>'
+    )
+
+
+class _Scale:
+    """Where a value stands: logarithmic where values differ by much."""
+
+    def __init__(self, values: Sequence[float]) -> None:
+        positive = [one for one in values if isfinite(one) and one > 0]
+        top, least = max(positive, default=1.0), min(positive, default=1.0)
+        self.logarithmic = top / least > _MANY
+        self.high = 10 ** (log10(top) + 0.1) if self.logarithmic else 1.15 * top
+        self.low = 10 ** (log10(least) - 0.1) if self.logarithmic else 0.0
+
+    def y(self, value: float) -> float:
+        """Return the height of a value, from the top."""
+        share = (value - self.low) / (self.high - self.low)
+        if self.logarithmic:
+            where = log10(value) if value > 0 else -inf
+            share = (where - log10(self.low)) / (log10(self.high) - log10(self.low))
+        return _TOP + (1 - min(1.0, max(0.0, share))) * (_HEIGHT - _TOP - _BOTTOM)
+
+
+def _mark(x: float, y: float, one: Check) -> str:
+    """Draw a check: a diamond for an alarm, a dot for all else, so that colour is not all that tells them apart."""
+    kind = one.state.split()[0]
+    shape = (
+        f'<path class="{escape(kind)}" d="M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z">'
+        if kind == "alert"
+        else f'<circle class="{escape(kind)}" cx="{x:.1f}" cy="{y:.1f}" r="3.5">'
+    )
+    end = "path" if kind == "alert" else "circle"
+    return f"{shape}<title>{escape(one.at)}: {_number(one.drift)}, {escape(one.state)}</title></{end}>"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2g}" if isfinite(value) else "no value"

@@ -1,0 +1,256 @@
+"""The page of a saved monitor for people: state, what to do, drift over time, who moved, the last checks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from html import escape
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from shesha.drift.history_chart import Check, history_chart
+from shesha.drift.monitor import DriftMonitor
+
+STATES = ("ok", "watch", "alert", "not estimable")
+_ROWS = 50
+_MOVED = 10
+_UNITS = (("day", 86_400), ("hour", 3600), ("minute", 60))
+_TITLES = {
+    "ok": "No change",
+    "watch": "A sign of change, short of an alarm",
+    "alert": "Alert: the model changed",
+    "not estimable": "Alert: the check could not tell",
+}
+_ICON = (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'%3E"
+    "%3Ccircle cx='4.5' cy='4.5' r='4' fill='%23{}'/%3E%3C/svg%3E"
+)
+_CHARTS = (
+    "0: the same geometry as the reference. Dashed: the threshold, which unchanged encodings rarely pass. Diamonds: "
+    "alarms. An axis is logarithmic where values differ more than twentyfold."
+)
+_ICON_COLOURS = {"ok": "00695c", "watch": "b26a00", "alert": "b00020", "not estimable": "b00020"}
+_CSS = """
+:root { --page: #fcfcfa; --ink: #1c1e21; --quiet: #5b6168; --line: #dcdcd6; --panel: #f4f3ee; --first: #1f4e79;
+  --ok: #00695c; --watch: #8a4b00; --alert: #b00020; }
+@media (prefers-color-scheme: dark) { :root { --page: #16181b; --ink: #e8e6e1; --quiet: #a3a8ae; --line: #34383d;
+  --panel: #1e2125; --first: #86b8ea; --ok: #5fd0a8; --watch: #f0b35f; --alert: #ff8a95; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1.4rem clamp(1rem, 4vw, 3rem) 4rem; max-width: 70rem; background: var(--page);
+  color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.4rem; margin: 0 0 .2rem; overflow-wrap: anywhere; } h2 { font-size: 1.1rem; margin: 2rem 0 .6rem; }
+h3 { font-size: .95rem; margin: 0; } p { max-width: 46rem; margin: .3rem 0; overflow-wrap: anywhere; }
+.quiet, time { color: var(--quiet); } .state { border-left: 6px solid; padding: .2rem 0 .2rem 1rem; margin: 1rem 0; }
+.state strong { font-size: 1.25rem; } .scroll { overflow-x: auto; }
+.ok { color: var(--ok); } .watch { color: var(--watch); } .alert, .not { color: var(--alert); font-weight: 650; }
+.state p, .state time { color: var(--ink); font-weight: 400; }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); gap: 1.2rem; }
+svg { width: 100%; height: auto; display: block; } svg text { font-size: 11px; fill: var(--quiet); }
+.grid { stroke: var(--line); } .line { fill: none; stroke: var(--first); stroke-width: 1.5; }
+.limit { stroke: var(--alert); stroke-width: 1.5; stroke-dasharray: 5 3; fill: none; }
+svg .ok { fill: var(--first); } svg .watch { fill: var(--watch); } svg .alert, svg .not { fill: var(--alert); }
+table { border-collapse: collapse; font-size: .92rem; } caption { text-align: left; color: var(--quiet); }
+td, th { padding: .3rem 1rem .3rem 0; text-align: left; border-bottom: 1px solid var(--line); vertical-align: top; }
+th { font-weight: 550; } .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+td.name { min-width: 10rem; overflow-wrap: anywhere; }
+"""
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>{title}</title><link rel="icon" href="{icon}">
+<style>{css}</style></head><body><header><h1>{name}</h1><p class="quiet">{about}</p></header>
+<main>{body}</main></body></html>
+"""
+
+
+def page(folder: Path, now: datetime | None = None) -> str:
+    """Return the page for people, of the last checks and updates. All text is escaped.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the monitor was saved.
+    now : datetime, optional
+        What times are counted from; default: the present.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> folder = Path(tempfile.mkdtemp()) / "<b>"
+    >>> DriftMonitor(np.random.default_rng(0).standard_normal((20, 4))).save(folder)
+    >>> "<b>" in page(folder), "&lt;b&gt;" in page(folder)
+    (False, True)
+    """
+    monitor, present = DriftMonitor.load(folder), now or datetime.now(UTC)
+    checks, updates = monitor.history("check", last=_ROWS), monitor.history("update", last=_ROWS)
+    name = escape(readable_name(folder))
+    state = checks[-1]["state"] if checks else "ok"
+    parts = (
+        [_state_now(checks[-1], present)] if checks else ["<p>No check yet: run <code>shesha monitor check</code>.</p>"]
+    )
+    if checks:
+        parts += [_charts(checks, present), _who_moved(checks[-1]), _last_checks(checks[::-1], present)]
+    if updates:
+        parts.append(_last_updates(updates[::-1], present))
+    return _PAGE.format(
+        title=f"{escape(state)}: {name}, a shesha monitor" if checks else f"{name}, a shesha monitor",
+        icon=_ICON.format(_ICON_COLOURS.get(state, "5b6168")),
+        css=_CSS,
+        name=name,
+        about=f"{monitor.n_rows:,} canary rows. As of {present:%Y-%m-%d %H:%M} UTC; reload for the present.",
+        body="".join(parts),
+    )
+
+
+def readable_name(folder: Path) -> str:
+    """Return the folder's name with what is not UTF-8 replaced: neither gauges nor pages can hold such bytes."""
+    return os.fsencode(folder.resolve().name).decode("utf-8", "replace")
+
+
+def number(value: Any) -> float:
+    """Return a number of the history, where a missing one is null."""
+    return float("nan") if value is None else float(value)
+
+
+def time_ago(at: str, now: datetime) -> str:
+    """Say how long ago a time was.
+
+    Examples
+    --------
+    >>> time_ago("2026-01-01T00:00:00+00:00", datetime(2026, 1, 1, 5, 59, tzinfo=UTC))
+    '5 hours ago'
+    """
+    try:
+        seconds = (now - datetime.fromisoformat(at)).total_seconds()
+    except (TypeError, ValueError):
+        # A history that somebody edited.
+        return str(at)
+    for unit, length in _UNITS:
+        if seconds >= length:
+            count = int(seconds // length)
+            return f"{count:,} {unit}{'s' * (count > 1)} ago"
+    return "just now"
+
+
+def _time(at: str, now: datetime) -> str:
+    return f'<time datetime="{escape(at)}" title="{escape(at)}">{escape(time_ago(at, now))}</time>'
+
+
+def _state_now(last: dict[str, Any], now: datetime) -> str:
+    """Say the state, when that was, under which circumstances, and what to do."""
+    circumstances = ", ".join(f"{name} {text}" for name, text in sorted((last.get("about") or {}).items()))
+    what = last["reason"] or last["advice"]
+    todo = "Nothing needs to be done." if what == "Nothing." else f"What to do: {what}"
+    title = _TITLES.get(last["state"], last["state"])
+    kind = last["state"].split()[0] if last["state"] in STATES else ""
+    return (
+        f'<section class="state {kind}"><strong>{escape(title)}</strong>'
+        f"<p>Last check {_time(last['at'], now)}{escape(f' ({circumstances})' if circumstances else '')}.</p>"
+        f"<p>{escape(todo)}</p>{_evidence(last)}</section>"
+    )
+
+
+def _evidence(last: dict[str, Any]) -> str:
+    """Say how near the alarm of many checks is, where that raises alarms."""
+    row = last["sequence"]
+    if not row or not last.get("by_sequence"):
+        return ""
+    limit = number(row.get("threshold") or row["run_length"])
+    share = number(row["shiryaev_roberts"]) / limit
+    return (
+        f"<p>Evidence of all checks together: {share:.0%} of what raises the alarm, which an unchanged model does once "
+        f"in {number(row['run_length']):,.0f} checks on average.</p>"
+    )
+
+
+def _charts(checks: Sequence[dict[str, Any]], now: datetime) -> str:
+    """Draw the drift by each measure of the last check."""
+    figures = []
+    for score, name in zip(checks[-1]["scores"], _names(checks[-1]), strict=True):
+        found = [
+            Check(time_ago(one["at"], now), number(own["drift"]), number(own["threshold"]), one["state"])
+            for one in checks
+            for own in one["scores"]
+            if own["measure"] == score["measure"]
+        ]
+        role = " raises the alarm;" if score["tier"] == "primary" else ""
+        last = f"{role} now {_short(found[-1].drift)}, threshold {_short(found[-1].threshold)}"
+        figures.append(
+            f'<div><h3>{escape(name)}</h3><p class="quiet">{last.strip()}</p>{history_chart(name, found)}</div>'
+        )
+    return f'<h2>Drift over time</h2><p class="quiet">{_CHARTS}</p><div class="charts">{"".join(figures)}</div>'
+
+
+def _names(check: dict[str, Any]) -> list[str]:
+    """Name the measures of a check, without options where the name alone tells them apart."""
+    names = [str(score["measure"]) for score in check["scores"]]
+    bases = [name.partition("(")[0] for name in names]
+    return [base if bases.count(base) == 1 else name for name, base in zip(names, bases, strict=True)]
+
+
+def _short(value: float) -> str:
+    return f"{value:.2g}" if isfinite(value) else "no value"
+
+
+def _who_moved(last: dict[str, Any]) -> str:
+    parts = []
+    for title, found in (("Rows that moved most", last.get("rows")), ("Classes", last.get("classes"))):
+        moved = (found or ())[:_MOVED]
+        columns = {
+            "name": [_cell(one["name"], "name") for one in moved],
+            "label": [_cell(one.get("label", "")) for one in moved] if any(one.get("label") for one in moved) else [],
+            "moved": [_cell(_short(number(one["movement"])), "n") for one in moved],
+            "at most, unchanged": [_cell(_short(number(one.get("floor"))), "n") for one in moved],
+        }
+        shown = {head: cells for head, cells in columns.items() if cells}
+        if moved:
+            table = _table(shown, list(zip(*shown.values(), strict=True)))
+            parts.append(f"<h2>{title} in the last check</h2>{table}")
+    return "".join(parts)
+
+
+def _last_checks(checks: Sequence[dict[str, Any]], now: datetime) -> str:
+    measures = [score["measure"] for score in checks[0]["scores"]]
+    head = ["when", "state", *_names(checks[0]), "circumstances"]
+    lines = []
+    for one in checks:
+        drifts = {score["measure"]: number(score["drift"]) for score in one["scores"]}
+        cells = [_cell(_short(drifts[name]) if name in drifts else "", "n") for name in measures]
+        about = ", ".join(f"{name} {text}" for name, text in sorted((one.get("about") or {}).items()))
+        lines.append(
+            [f"<td>{_time(one['at'], now)}</td>", f"<td>{_state(one['state'])}</td>", *cells, _cell(about, "name")]
+        )
+    return f"<h2>Last checks</h2>{_table(head, lines)}"
+
+
+def _last_updates(updates: Sequence[dict[str, Any]], now: datetime) -> str:
+    lines = [
+        [
+            f"<td>{_time(one['at'], now)}</td>",
+            f"<td>{_state(one['state'])}</td>",
+            _cell(f"{one['n_seen']:,}", "n"),
+            _cell(f"{number(one['log10_martingale']):.1f} of {number(one['log10_threshold']):.1f}", "n"),
+        ]
+        for one in updates
+    ]
+    head = ["when", "state", "new rows so far", "evidence of change (powers of ten), and at the alarm"]
+    return f"<h2>New inputs</h2>{_table(head, lines)}"
+
+
+def _table(head: Iterable[object], rows: Iterable[Sequence[str]]) -> str:
+    top = "".join(f'<th scope="col">{escape(str(one))}</th>' for one in head)
+    lines = "".join("<tr>" + "".join(row) + "</tr>" for row in rows)
+    return (
+        '<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>'
+        f"<thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table></div>"
+    )
+
+
+def _cell(text: object, kind: str = "") -> str:
+    return f'<td class="{kind}">{escape(str(text))}</td>'
+
+
+def _state(state: str) -> str:
+    kind = state.split()[0] if state in STATES else ""
+    return f'<span class="{kind}">{escape(state)}</span>'
