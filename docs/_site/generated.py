@@ -16,14 +16,14 @@ _LINK = re.compile(r"\]\((?!https?:|#)([^)\s]+)\)")
 SECTIONS = {
     "start": (
         "Start",
-        "Five minutes for whoever you are, then how to read what comes out.",
+        "Five minutes for your kind of data, then how to read the results.",
         "readme ../start/fine_tuned ../start/language_models ../start/vision ../start/single_cells ../start/recordings "
-        "../start/monitoring ../reading_an_audit ../decide ../what_does_0.7_mean ../pitfalls tutorials/index "
+        "../start/monitoring ../tour ../reading_an_audit ../decide ../what_does_0.7_mean ../pitfalls tutorials/index "
         "../migration",
     ),
     "use": (
         "Guide",
-        "One page per capability: what it answers, how, and what would fool it.",
+        "One page per capability: what it answers, how to use it, and what can mislead.",
         "../which_measure ../which_model ../consensus ../calibration ../files ../activations ../single_cells "
         "../neural_recordings ../steering ../monitoring ../benchmark ../benchmark/leaderboard ../benchmark/cora "
         "../benchmark/language ../benchmark/vision ../extending ../how_to/* ../command_line ../report gallery/index",
@@ -35,13 +35,13 @@ SECTIONS = {
     ),
     "trust": (
         "Trust",
-        "How often the numbers mislead, measured; where published code is wrong; how it works and how fast.",
+        "Measured error rates, differences from published code, design and performance.",
         "../validation ../false_positives ../intervals ../coherence_rates ../monitoring_rates ../published_code "
         "../performance ../design ../first_contribution contributing security code_of_conduct",
     ),
     "experiments": (
         "Studies",
-        "The papers' experiments run again, one command each, beside the published numbers.",
+        "The papers' experiments, one command each, compared with the published numbers.",
         "../studies ../studies/index ../studies/numbers_* ../studies/*/page",
     ),
 }

@@ -38,7 +38,7 @@ def test_guides_of_one_set_count_together():
 
 @pytest.mark.parametrize("labels", [["DMSO", "control"], ["NTg1", "NEG_1"], ["mock_A", "vehicle_B"]])
 def test_several_sets_are_ambiguous(labels):
-    with pytest.raises(ValueError, match=f"control must be named where several .*: {labels[0]}, {labels[1]}"):
+    with pytest.raises(ValueError, match=f"control must be given because several .*: {labels[0]}, {labels[1]}"):
         find_controls([*GENES, *labels])
 
 
@@ -56,7 +56,7 @@ def test_a_combined_perturbation_is_no_control():
 
 
 def test_what_reads_like_controls_beside_an_exact_label_is_told():
-    with pytest.warns(GuessedControlsWarning, match=r"'control' \(exact\); NT_1 read like controls too, and count as"):
+    with pytest.warns(GuessedControlsWarning, match=r"'control' \(exact\); NT_1 resemble controls but count as"):
         found = find_controls(["control", "STAT1", "NT_1"])
     assert found.others == ("NT_1",)
 

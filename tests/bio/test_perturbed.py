@@ -190,22 +190,24 @@ def test_guides_of_a_set_are_controls_together(adata):
 
 
 def test_counts_are_warned_about(adata):
-    with pytest.warns(MeasureWarning, match=r"layers\['counts'\] holds counts: shifts follow the depth of cells"):
+    with pytest.warns(
+        MeasureWarning, match=r"layers\['counts'\] holds counts, so sequencing depth dominates the shifts"
+    ):
         bio.coherence_table(adata, "gene", layer="counts", n_draws=0)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"obsm": "X_umap"}, "obsm must be among X_pca, or None for X, got 'X_umap': compute the embedding first"),
+        ({"obsm": "X_umap"}, "obsm must be among X_pca, or None for X, got 'X_umap'; compute the embedding first"),
         ({"layer": "raw"}, "layer must be among counts, got 'raw'"),
         ({"groupby": "target"}, "groupby must be a column of adata.obs, one of gene, batch, donor, type, got 'target'"),
         ({"blocks": "lane"}, "blocks must be a column of adata.obs, .* got 'lane'"),
         ({"groups": ["d1", "d2"]}, r"groups must be a column of adata.obs or one label per cell, got shape \(2,\)"),
         ({"control": "control"}, r"control must be among NT, .*, rare, got 'control'; did you mean NT\?"),
         ({"groupby": "donor"}, "control must name the label of the control cells, one of"),
-        ({"control": ["NT", "STAT1", "ATF2", "rare"]}, "labels must hold a group besides the controls"),
-        ({"min_size": 100}, r"labels must hold a group .* got none \(ATF2: 30 rows, fewer than 100"),
+        ({"control": ["NT", "STAT1", "ATF2", "rare"]}, "labels must hold at least one group that can be scored"),
+        ({"min_size": 100}, r"labels must hold at least one group .* got none \(ATF2: 30 rows, fewer than 100"),
         ({"control": "rare"}, "control must have at least 5 rows, got 4"),
         ({"obsm": None, "method": "knn"}, "X must be dense for method='knn', got sparse rows"),
         ({"obsm": None, "method": "whitened"}, "X must be dense for method='whitened', got sparse rows"),

@@ -142,7 +142,7 @@ def test_what_did_not_move_has_no_coherence():
 
 def test_cells_among_their_own_controls_are_told(inputs):
     X, Y = inputs.arrays(0, 20, 10, 4)
-    with pytest.warns(shesha.CalibrationWarning, match="3 perturbed cells are among the controls as well"):
+    with pytest.warns(shesha.CalibrationWarning, match="3 perturbed cells are also controls"):
         bio.perturbation_coherence(np.concatenate([X, Y[:3]]), Y)
 
 

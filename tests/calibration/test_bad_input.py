@@ -99,7 +99,9 @@ def test_given_permutations_of_another_shape_are_refused(either):
 def test_given_orders_that_are_no_permutations_are_refused(either):
     orders = np.tile(np.arange(40), (K, 1))
     orders[[2, 5], 7] = [3, 40]
-    with pytest.raises(ValueError, match="permutations must each name every row once, got others in lines 2, 5"):
+    with pytest.raises(
+        ValueError, match="permutations must contain every row once in each line, got other numbers in lines 2, 5"
+    ):
         either(permutations=orders)
 
 
@@ -111,7 +113,7 @@ def test_too_few_given_permutations_are_refused(either):
 @pytest.mark.parametrize("given", ["blocks", "groups"])
 def test_given_permutations_come_alone(either, given):
     orders = np.tile(np.arange(40), (K, 1))
-    with pytest.raises(ValueError, match=f"permutations must come alone, got {given} as well"):
+    with pytest.raises(ValueError, match=f"permutations must be used without a design, got {given} as well"):
         either(permutations=orders, **{given: np.arange(40) % 4})
 
 
@@ -322,9 +324,9 @@ def test_unknown_corrections_are_refused(pair):
 
 @pytest.mark.parametrize("correct", [holm, benjamini_hochberg])
 def test_what_are_no_p_values_is_refused(correct):
-    with pytest.raises(ValueError, match=r"p_values must lie in \[0, 1\], got others"):
+    with pytest.raises(ValueError, match=r"p_values must lie in \[0, 1\], got values outside"):
         correct([0.5, 1.5])
-    with pytest.raises(ValueError, match=r"p_values must lie in \[0, 1\], got others"):
+    with pytest.raises(ValueError, match=r"p_values must lie in \[0, 1\], got values outside"):
         correct([0.5, -0.1])
     with pytest.raises(ValueError, match=r"p_values must be 1-D, got shape \(2, 1\)"):
         correct([[0.5], [0.1]])

@@ -45,7 +45,7 @@ def test_the_null_exchanges_rows_of_like_covariates(invoke, files):
         *("compare", folder / "x.csv", folder / "y.csv", "--measures", "CKA", "--calibrate", "--covariates", "batch")
     )
     assert ended.status == 0, ended.err
-    assert "rows of like covariates" in ended.out
+    assert "rows of similar covariates" in ended.out
 
 
 def test_rows_with_names_are_matched_by_them(invoke, files):

@@ -50,7 +50,7 @@ def test_scores_are_those_of_the_shifts(with_blocks, form):
         assert one.magnitude == pytest.approx(magnitude(v), abs=1e-9)
         assert one.spread == pytest.approx(spread(v), abs=1e-9)
         assert one.n == len(v)
-        assert one.reason == "none was asked for"
+        assert one.reason == "none was requested"
 
 
 def test_sparse_rows_have_the_same_chance_and_intervals():
@@ -302,7 +302,7 @@ def test_small_groups_are_listed_and_lonely_rows_are_told():
     blocks = np.where((labels == "g0") & (np.arange(len(X)) % 2 == 0), "alone", "shared")
     table = coherence_by_group(X, labels, "control", blocks=blocks, n_draws=0)
     assert table["g0"].n == 15
-    assert "15 rows take no part" in table.notes[0]
+    assert "15 rows are left out" in table.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_small_groups_are_listed_and_lonely_rows_are_told():
         ({"labels": [None] * 10 + ["control"] * 160}, "labels must be free of missing labels"),
         ({"method": "other"}, "method must be one of"),
         ({"null": "other"}, "null must be one of"),
-        ({"min_size": 100}, "labels must hold a group besides the controls"),
+        ({"min_size": 100}, "labels must hold at least one group that can be scored"),
         ({"method": "knn", "null": "pooled"}, "null must be 'controls' for method='knn'"),
         ({"method": "whitened", "shrinkage": 2.0}, "shrinkage must be at most 1"),
         ({"control": ["g0"], "labels": ["g0"] * 3 + ["g1"] * 167}, "control must have at least 5 rows"),
@@ -338,7 +338,7 @@ def test_missing_numbers_and_sparse_rows_for_dense_methods_are_refused():
 
 def test_rows_among_their_own_controls_are_told():
     X, labels = cells()
-    with pytest.warns(CalibrationWarning, match="2 rows of X are among the controls"):
+    with pytest.warns(CalibrationWarning, match="2 rows of X are also among the controls"):
         coherence(X[118:150], X[labels == "control"], n_draws=0)
     with pytest.raises(ValueError, match="controls must have as many features as X"):
         coherence(X, X[:, :3])

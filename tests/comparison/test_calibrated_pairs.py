@@ -211,7 +211,7 @@ BAD = {
         {"calibrate": True, "groups": np.arange(N) // 20},
         "the design must leave at least 1 / alpha = 20 distinct permutations, got 2",
     ),
-    "both": ({"calibrate": True, "shift": True, "within": np.arange(N)}, "shift must come alone or with blocks"),
+    "both": ({"calibrate": True, "shift": True, "within": np.arange(N)}, "shift must be used alone or with blocks"),
     "short labels": ({"calibrate": True, "blocks": [1, 2]}, "blocks must"),
     "level": ({"calibrate": True, "alpha": 2.0}, "alpha must"),
 }

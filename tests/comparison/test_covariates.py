@@ -157,9 +157,9 @@ def _partial(a, b, z):
 
 def test_rows_of_like_covariates_take_each_others_place(pair):
     X, Y, known = pair
-    assert calibrate(X, Y, covariates=known, seed=0).exchanged == "rows of like covariates"
+    assert calibrate(X, Y, covariates=known, seed=0).exchanged == "rows of similar covariates"
     found = compare(X, Y, "CKA", covariates=LABELS, blocks=np.arange(N) % 2, calibrate=True)
-    assert found.exchanged == "rows of like covariates, within blocks"
+    assert found.exchanged == "rows of similar covariates, within blocks"
     assert found["CKA"].interval_low < found["CKA"].value < found["CKA"].interval_high
     assert calibrate(X, Y, covariates=known, groups=np.arange(N) // 2, seed=0).exchanged == "whole groups"
     strata = Covariates.build(LABELS, N).design()
@@ -230,7 +230,7 @@ def test_an_effect_with_more_bends_than_the_spline_is_warned_of(rng):
     known = rng.uniform(-1, 1, 200)
     wave = np.sin(5 * np.pi * known)[:, None]
     X, Y = (3 * wave @ rng.standard_normal((1, D)) + rng.standard_normal((200, D)) for _ in "XY")
-    with pytest.warns(CalibrationWarning, match="rows of like covariates are still close after a smooth function"):
+    with pytest.warns(CalibrationWarning, match="rows of similar covariates are still close after a smooth function"):
         calibrate(X, Y, "CKA", covariates=known, n_permutations=19, seed=0)
 
 

@@ -72,5 +72,7 @@ def test_pairs_without_a_distance_have_no_p_value(tmp_path):
 
 
 def test_too_few_permutations_are_refused():
-    with pytest.raises(ValueError, match=r"n_permutations must be at least 19, or no p-value reaches 0\.05, got 9"):
+    with pytest.raises(
+        ValueError, match=r"n_permutations must be at least 19, because fewer cannot reach p = 0\.05, got 9"
+    ):
         crossnobis_test(*recording(0), n_permutations=9)

@@ -46,7 +46,9 @@ def test_an_incomplete_unbalanced_design_is_that_of_a_loop() -> None:
 def test_a_condition_in_one_run_is_missing_and_the_rest_is_there() -> None:
     shown = CONDITIONS.copy()
     shown[0] = 9
-    with pytest.warns(shesha.NotEstimableWarning, match="4 distances, of conditions that fewer than two runs share"):
+    with pytest.warns(
+        shesha.NotEstimableWarning, match="4 distances are NaN, because fewer than two runs hold both conditions"
+    ):
         found = crossnobis(X, shown, RUNS, noise=None)
     assert np.isnan(found[4]).all()
     assert np.isfinite(found[:4, :4]).all()
@@ -60,7 +62,7 @@ def test_trials_as_runs_are_runs_of_one_trial() -> None:
     own = [np.mean([x[a] @ x[b] for a, b in paired]) for x in of]
     expected = [[(own[a] + own[b] - 2 * np.mean(of[a] @ of[b].T)) / 5 * (a != b) for b in range(4)] for a in range(4)]
     assert crossnobis(X, CONDITIONS, noise=None) == pytest.approx(np.array(expected), abs=1e-12)
-    with pytest.warns(shesha.NotEstimableWarning, match="fewer than two trials share, among"):
+    with pytest.warns(shesha.NotEstimableWarning, match="fewer than two trials hold both conditions"):
         single = crossnobis(X, np.append(CONDITIONS[:-1], 8), noise=None)
     assert np.isnan(single[-1]).all()
     assert np.isfinite(single[:4, :4]).all()
@@ -127,7 +129,7 @@ def test_the_mean_distance_stands_beside_chance() -> None:
     assert found.observed == pytest.approx(crossnobis(tuned, CONDITIONS, RUNS, noise=None)[upper].mean())
     assert found.significant
     assert abs(found.null_mean) < 0.5
-    with pytest.warns(shesha.NotEstimableWarning, match="no two conditions share two runs"):
+    with pytest.warns(shesha.NotEstimableWarning, match="no two conditions occur together in two runs"):
         discriminability(tuned, CONDITIONS, np.zeros(24), noise=None, n_permutations=0)
 
 
@@ -146,9 +148,11 @@ def test_bad_noise(noise, message) -> None:
 
 
 def test_noise_that_cannot_be_estimated() -> None:
-    with pytest.raises(ValueError, match="noise must be given, or None, where no condition has two trials"):
+    with pytest.raises(ValueError, match="noise must be a matrix or None because no condition has two trials"):
         crossnobis(X[:4], np.arange(4))
-    with pytest.raises(ValueError, match="noise must vary between trials of a condition to be estimated, got none"):
+    with pytest.raises(
+        ValueError, match="noise must vary between trials of a condition to be estimated, got no variation"
+    ):
         crossnobis(np.eye(4)[CONDITIONS], CONDITIONS, RUNS)
 
 
@@ -166,7 +170,7 @@ def test_labelled_arrays_come_back_labelled() -> None:
     assert both.coords["condition"].values[1] == "0 1"
     with pytest.raises(ValueError, match="X must have a coordinate 'colour' along one axis, got 'contrast', 'run'"):
         crossnobis(given, "colour")
-    with pytest.raises(ValueError, match="conditions must stand along the axis 'trial', got 'area' along 'unit'"):
+    with pytest.raises(ValueError, match="conditions must lie along the axis 'trial', got 'area' along 'unit'"):
         crossnobis(given, "area")
 
 

@@ -16,7 +16,7 @@ def film(shown, seed=0):
 def test_conditions_in_step_with_the_halves_give_no_number():
     """Six stimuli in a fixed order: each is in odd or in even trials only."""
     shown = np.tile(np.arange(6), 20)
-    with pytest.warns(NotEstimableWarning, match="responses in both halves"):
+    with pytest.warns(NotEstimableWarning, match="responses and unequal distances in both halves"):
         found = over_time(film(shown), shown, n_permutations=19)
     assert np.isnan(found.values).all()
     assert found.reason

@@ -92,7 +92,9 @@ def test_sessions_share_some_conditions() -> None:
     few = shown < 4
     pair = session_drift({"a": (X, shown), "b": (X[few], shown[few])}).pairs[0]
     assert pair.n_conditions == 4
-    with pytest.warns(shesha.NotEstimableWarning, match="sessions a and b: 2 conditions are shared, at least 3"):
+    with pytest.warns(
+        shesha.NotEstimableWarning, match="sessions a and b: only 2 conditions are shared, and at least 3"
+    ):
         found = session_drift({"a": (X, shown), "b": (X, shown + 4)})
     assert found.pairs[0].parts == ()
     assert "2 conditions are shared" in str(found)
@@ -107,7 +109,10 @@ def test_too_few_shared_neurons() -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ([[0, 25]], "tracked must number the neurons of session b from 0 to 24, or be -1, got 25: the place among"),
+        (
+            [[0, 25]],
+            "tracked must number the neurons of session b from 0 to 24, or be -1, got 25; use the column index",
+        ),
         ([[0, -2]], "tracked must number the neurons of session b from 0 to 24, or be -1, got -2"),
         ([[0, 3], [1, 3]], "tracked must name each neuron of session b once, got 3 repeatedly"),
         ([[0, 1, 2]], r"tracked must have one column per session \(2\), got 3"),
@@ -123,7 +128,7 @@ def test_bad_tables(table, message) -> None:
 def test_bad_sessions() -> None:
     with pytest.raises(ValueError, match="sessions must be at least 2, got 1"):
         session_drift([day(TUNING)])
-    with pytest.raises(ValueError, match="sessions must have the same neurons where none are tracked, got 25, 20"):
+    with pytest.raises(ValueError, match="sessions must have the same neurons unless tracked is given, got 25, 20"):
         session_drift([day(TUNING), day(TUNING[:, :20])])
     with pytest.raises(TypeError, match=r"sessions must be pairs \(X, conditions\), got a ndarray for session 0"):
         session_drift([TUNING, TUNING])

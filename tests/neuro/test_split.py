@@ -75,7 +75,7 @@ def test_a_condition_with_one_trial_is_left_out_and_told(recording) -> None:
     more = np.append(shown, 9)
     found = trial_split(np.vstack([X, X[:1]]), more, **FAST)
     assert found.n_conditions == 5
-    assert "left out, with fewer than 2 trials: 9" in found.notes[0]
+    assert "conditions left out, with fewer than 2 trials: 9" in found.notes[0]
 
 
 def test_a_condition_missing_in_a_half_does_not_stop_the_rest(recording) -> None:
@@ -105,7 +105,7 @@ def test_silent_neurons_and_empty_trials_are_told(recording) -> None:
 
 def test_two_conditions_have_no_geometry(recording) -> None:
     X, shown = recording(n_conditions=2)
-    with pytest.warns(shesha.NotEstimableWarning, match="2 conditions have enough trials, at least 3"):
+    with pytest.warns(shesha.NotEstimableWarning, match="only 2 conditions have enough trials, and at least 3"):
         found = trial_split(X, shown)
     assert np.isnan(found.observed)
     assert "not estimable" in str(found)
@@ -141,7 +141,7 @@ def test_bad_recordings(recording) -> None:
         trial_split(X, shown[:100])
     with pytest.raises(ValueError, match="conditions must have one line for each of the 120 trials, got 100"):
         trial_split(X, np.column_stack([shown, shown])[:100])
-    with pytest.raises(TypeError, match="conditions must be one label per trial where X has no named axes"):
+    with pytest.raises(TypeError, match="conditions must be one label per trial because X has no named axes"):
         trial_split(X, "contrast")
     missing = shown.astype(float)
     missing[3] = np.nan

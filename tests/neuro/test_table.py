@@ -100,7 +100,7 @@ def test_one_session_has_no_interval() -> None:
 def test_an_outcome_that_is_not_there_has_a_reason() -> None:
     bare = Session(SESSIONS["s0"].X, SESSIONS["s0"].conditions, AREAS)
     table = session_table([bare], scores=("behaviour_coupling",), **FAST)
-    assert table.lines[0].scores["behaviour_coupling"].reason == "no outcome of the trials was given"
+    assert table.lines[0].scores["behaviour_coupling"].reason == "the session has no outcome of the trials"
 
 
 def test_labelled_sessions() -> None:
@@ -135,7 +135,7 @@ def test_bad_kinds() -> None:
         session_table([(1, 2)])
     with pytest.raises(TypeError, match="scores must be a sequence of names, got 'trial_split'"):
         session_table(SESSIONS, scores="trial_split")
-    with pytest.raises(TypeError, match="areas of session 0 must be one per neuron, got the name 'area'"):
+    with pytest.raises(TypeError, match="areas of session 0 must have one entry per neuron, got the name 'area'"):
         session_table([Session(np.eye(60), np.arange(60) % 3, "area")])
 
 

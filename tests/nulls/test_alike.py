@@ -31,4 +31,4 @@ def test_groups_stay_within_blocks():
     places = np.random.default_rng(1).standard_normal(40)
     found = match_by_distance(abs(places[:, None] - places), "place", block)
     assert all(len(set(block[rows])) == 1 for rows in found.strata)
-    assert found.text == "rows of like place, within blocks"
+    assert found.text == "rows of similar place, within blocks"

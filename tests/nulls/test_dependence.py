@@ -182,7 +182,7 @@ def test_dependent_rows_without_a_design_are_told(rng, call):
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_shifts_of_a_short_series_are_told(rng, call):
     X, Y = series(rng, 64, 0.9), series(rng, 64, 0.9)
-    with pytest.warns(CalibrationWarning, match="series of 64 rows are short against a memory of"):
+    with pytest.warns(CalibrationWarning, match="series of 64 rows are too short for a memory of"):
         call(X, Y, shift=True)
     with pytest.warns(CalibrationWarning, match="series of 32 rows are short"):
         call(X, Y, shift=True, blocks=np.arange(64) // 32)
@@ -236,7 +236,7 @@ def test_chance_tells_of_a_drift_and_of_a_series():
     options = {"n_permutations": K, "n_splits": 2, "seed": 0}
     with pytest.warns(CalibrationWarning, match="rows drift smoothly over their whole order"):
         chance(drifting(rng, 100), shift=True, **options)
-    with pytest.warns(CalibrationWarning, match="rows follow one another where blocks would exchange them"):
+    with pytest.warns(CalibrationWarning, match="rows within blocks are not exchangeable"):
         chance(series(rng, 200, 0.6), blocks=np.arange(200) // 25, **options)
 
 

@@ -183,11 +183,13 @@ def test_a_design_of_some_rows_is_what_the_same_arguments_give():
 
 def test_designs_that_exclude_each_other_are_refused():
     labels = np.zeros(10)
-    with pytest.raises(ValueError, match="shift must come alone or with blocks, got groups as well"):
+    with pytest.raises(ValueError, match="shift must be used alone or with blocks, got groups as well"):
         exchange(10, shift=True, groups=labels)
-    with pytest.raises(ValueError, match="shift must come alone or with blocks, got within and block_length as well"):
+    with pytest.raises(
+        ValueError, match="shift must be used alone or with blocks, got within and block_length as well"
+    ):
         exchange(10, shift=True, within=labels, block_length=2)
-    with pytest.raises(ValueError, match="block_length must come alone or with blocks, got groups as well"):
+    with pytest.raises(ValueError, match="block_length must be used alone or with blocks, got groups as well"):
         exchange(10, block_length=2, groups=labels)
     with pytest.raises(ValueError, match="groups must lie within blocks and strata, got a group with rows in several"):
         exchange(10, groups=labels, within=np.arange(10) % 2)
@@ -195,5 +197,5 @@ def test_designs_that_exclude_each_other_are_refused():
         exchange(10, block_length=0)
     with pytest.raises(TypeError, match="shift must be True or False, got 1"):
         exchange(10, shift=1)
-    with pytest.raises(ValueError, match="permutations must come alone, got shift as well"):
+    with pytest.raises(ValueError, match="permutations must be used without a design, got shift as well"):
         draw_permutations(10, 99, 0.05, design={"shift": True}, permutations=np.tile(np.arange(10), (30, 1)))

@@ -62,7 +62,9 @@ def test_groups_of_one_class_swap_labels_as_wholes():
     assert sum(shuffled[groups == group][0] for group in range(7)) == 4
     assert found.shuffle_description == "labels of whole groups"
     assert np.isclose(np.exp(found.log_count), 35)
-    assert found.notes == ("there are only 35 ways to shuffle the labels: no p-value can be below 1/35",)
+    assert found.notes == (
+        "there are only 35 ways to shuffle the labels, so no p-value can be below 1/35; use more groups",
+    )
 
 
 def test_both_kinds_of_groups_are_shuffled_each_in_its_way():

@@ -143,7 +143,7 @@ def test_bad_input_is_refused():
         rank_layers({**layers, "short": layers["layer 0"][:50]}, y)
     with pytest.raises(ValueError, match="by must be one of 'max_drop', 'accuracy', got 'flips'"):
         rank_layers(layers, y, by="flips")
-    with pytest.raises(ValueError, match="alphas must hold 0"):
+    with pytest.raises(ValueError, match="alphas must contain 0"):
         rank_layers(layers, y, alphas=[-1, 1])
     with pytest.raises(ValueError, match="layer 1 must be finite, got NaN or infinity in rows 0"):
         rank_layers({**layers, "layer 1": np.where(np.arange(60)[:, None] == 0, np.nan, layers["layer 1"])}, y)

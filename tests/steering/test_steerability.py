@@ -189,7 +189,7 @@ def test_it_prints_converts_and_draws(two_classes):
 def test_without_shuffles_there_is_no_chance_level_and_the_rest_is_the_same(two_classes):
     with_chance, without = (steerability(*two_classes, n_splits=2, n_draws=n, seed=0) for n in (19, 0))
     assert not without.max_drop.has_null
-    assert without.max_drop.reason == "no shuffles were asked for"
+    assert without.max_drop.reason == "no shuffles were requested"
     assert without.shuffled_accuracies == ()
     assert "max drop" in str(without)
     assert abs(without.max_drop.value - with_chance.max_drop.value) < 0.1
@@ -206,7 +206,7 @@ def test_the_interval_widens_with_the_spread_and_needs_two_values():
 @pytest.mark.parametrize(
     ("alphas", "message"),
     [
-        ([-1, 1], r"alphas must hold 0, what everything is compared with, got \[-1.0, 1.0\]"),
+        ([-1, 1], r"alphas must contain 0, the reference for all effects, got \[-1.0, 1.0\]"),
         ([0], r"alphas must be at least two numbers, got \[0\]"),
         ([0, 1, 1], "alphas must differ"),
         ([0, np.nan], "alphas must be finite"),

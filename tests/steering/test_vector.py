@@ -207,7 +207,7 @@ def test_bad_input_is_refused(two_classes):
         vector(X, y[:-1])
     with pytest.raises(ValueError, match="X must have at least 8 rows, got 6"):
         vector(X[:6], y[:6])
-    with pytest.raises(ValueError, match="X must have rows that differ, got 80 equal ones"):
+    with pytest.raises(ValueError, match="X must have rows that differ, got 80 equal rows"):
         vector(np.ones((80, 3)), y)
     with pytest.raises(
         ValueError, match="X must have classes whose means differ, got a mean_difference vector of leng"

@@ -1,4 +1,4 @@
-"""The methods of `adata.shesha`; imported where anndata is there."""
+"""The methods of `adata.shesha`, imported if anndata is installed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Shesha:
         return coherence_tables.coherence(self._adata, groupby, **options)
 
     def coherence_test(self, groupby: str, **options: Any) -> pd.DataFrame:
-        """`shesha.bio.coherence_test`: a line per perturbation."""
+        """`shesha.bio.coherence_test`: one line per perturbation."""
         return coherence_tables.coherence_test(self._adata, groupby, **options)
 
     def coherence_table(self, groupby: str, **options: Any) -> CoherenceTable:

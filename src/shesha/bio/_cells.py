@@ -1,4 +1,4 @@
-"""Which cells bear which label, and their rows of the data matrix."""
+"""The labels of cells, and their rows of the data matrix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shesha.support.types import Array, Mask, Matrix
 
 
 def require_anndata(adata: Any) -> None:
-    """Refuse what is not AnnData, told by what it has: nothing is imported for it."""
+    """Refuse what is not AnnData, by its attributes and without an import."""
     if not all(hasattr(adata, part) for part in ("obs", "obsm", "layers", "obs_names", "n_obs")):
         raise TypeError(f"adata must be AnnData, got {type(adata).__name__}")
 

@@ -1,4 +1,4 @@
-"""What perturbed cells moved by, as the public package works it out: three choices of where they started."""
+"""Shifts of perturbed cells, as the public package computes them, from three kinds of reference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shesha.support.types import Index, Matrix, Vector
 Method = Literal["standard", "whitened", "knn"]
 Metric = Literal["cosine", "euclidean"]
 NO_LENGTH = 1e-12
-"""A shift that is shorter has no direction."""
+"""A shorter shift has no direction."""
 _PANEL = 512
 
 
@@ -22,7 +22,7 @@ def from_mean(controls: Matrix, cells: Matrix) -> Matrix:
 
 
 def whitened(controls: Matrix, cells: Matrix, ridge: float) -> Matrix:
-    """Return the shifts from the mean control, in units in which controls vary alike in all directions."""
+    """Return the shifts from the mean control, whitened by the controls."""
     covariance = np.atleast_2d(np.cov(controls, rowvar=False)) + ridge * np.eye(controls.shape[1])
     values, directions = np.linalg.eigh(covariance)
     root = directions / np.sqrt(np.maximum(values, ridge))
@@ -53,7 +53,7 @@ def _units(rows: Matrix) -> Matrix:
 
 
 def mean_cosine(shifts: Matrix, *, fewest: int = 0) -> float:
-    """Return the mean cosine of shifts with their mean; 0 where they have no common direction.
+    """Return the mean cosine of shifts with their mean; 0 if they have no common direction.
 
     With `fewest`, shifts without a direction are left out, and fewer others than that give 0.
     """
@@ -71,7 +71,7 @@ def mean_cosine(shifts: Matrix, *, fewest: int = 0) -> float:
 
 
 def explained_share(shifts: Matrix) -> float:
-    """Return the share of the shifts' mean square that their mean explains; 0 where there is no mean shift."""
+    """Return the share of the shifts' mean square that their mean explains; 0 without a mean shift."""
     mean = shifts.mean(axis=0)
     if np.linalg.norm(mean) < NO_LENGTH:
         return 0.0

@@ -21,7 +21,7 @@ def compute_coherence(
     method: Method = "standard",
     **kwargs: Any,
 ) -> dict[Any, float]:
-    """`perturbation_coherence` of every perturbation, as documented: no chance, no interval, rows made dense.
+    """`perturbation_coherence` of every perturbation, as documented: no chance level or interval, rows made dense.
 
     `coherence_test` gives both, whatever the size of the groups, and leaves sparse data sparse.
 

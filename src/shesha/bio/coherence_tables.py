@@ -1,4 +1,4 @@
-"""Coherence of the perturbations of AnnData with its chance level: as a result, as a table, and in scanpy's manner."""
+"""Coherence of the perturbations of AnnData with its chance level: as a result, a table, or stored in AnnData."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def coherence_table(
     confidence: float = 0.95,
     seed: Seed = 0,
 ) -> CoherenceTable:
-    """Do the cells of each perturbation move together, more than as many cells without one would?
+    """Test whether the cells of each perturbation move coherently, compared with as many control cells.
 
     Every number stands beside that of control cells posing as a perturbation of the same size, since a few cells look
     coherent by themselves: ten unmoved cells have a coherence of about 0.3.
@@ -119,7 +119,7 @@ def coherence_test(
     groups: str | Sequence[Any] | None = None,
     **options: Any,
 ) -> pd.DataFrame:
-    """Return `coherence_table` as a table: a line per perturbation, the most coherent first.
+    """Return `coherence_table` as a DataFrame: one line per perturbation, the most coherent first.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def coherence(
     blocks: str | Sequence[Any] | None = None,
     **options: Any,
 ) -> AnnData | None:
-    """Put the coherence of perturbations into AnnData, in scanpy's manner.
+    """Store the coherence of perturbations in AnnData, as scanpy's functions do.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def coherence(
     """
     kinds.text(key_added, "key_added")
     if check.boolean(copy, "copy") and getattr(adata, "isbacked", False):
-        raise ValueError("copy must be False for backed AnnData, got True: call adata.to_memory() first")
+        raise ValueError("copy must be False for backed AnnData, got True; call adata.to_memory() first")
     changed = adata.copy() if copy else adata
     asked = {"control": control, "obsm": obsm, "layer": layer, "per": per, "blocks": blocks, "groups": groups}
     design = cell_design(changed, groupby, **asked)  # type: ignore[arg-type]

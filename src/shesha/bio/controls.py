@@ -1,4 +1,4 @@
-"""Which labels are the controls: named, or told by how they read, in the three stages of the paper (12.3)."""
+"""Which labels are controls: named, or recognised by their text in the three stages of the paper (12.3)."""
 
 from __future__ import annotations
 
@@ -27,29 +27,27 @@ _KEYWORDS = (
     *("safe_target", "scramble", "unperturbed", "untreated", "unstimulated", "vehicle", "dmso", "mock"),
 )
 _JOINTS = re.compile(r"[+|&;,]")
-"""What stands between the targets of a combined perturbation: all of its parts must be controls."""
+"""Separators between the targets of a combined perturbation; all of its parts must be controls."""
 
 
 @dataclass(frozen=True)
 class Controls(Result):
-    """Which labels count as controls, and how that is known."""
+    """The labels that count as controls, and how they were found."""
 
     labels: tuple[str, ...]
     how: str
     """'named', 'exact', 'token' or 'keyword'."""
     others: tuple[str, ...] = ()
-    """Labels that read like controls as well, and count as perturbations."""
+    """Labels that also resemble controls, but count as perturbations."""
 
     def __str__(self) -> str:
-        """Say which labels, and how they were found."""
-        others = f"; {check.join_items(self.others)} read like controls too, and count as perturbations" * bool(
-            self.others
-        )
+        """Print the labels, and how they were found."""
+        others = f"; {check.join_items(self.others)} resemble controls but count as perturbations" * bool(self.others)
         return f"controls: {check.join_items(map(repr, self.labels))} ({self.how}){others}"
 
 
 def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = None) -> Controls:
-    """Say which labels are controls: those named, or else what reads like controls.
+    """Find the labels of the controls: those named, or labels that resemble controls.
 
     First whole labels are looked at, whatever their case and punctuation ('control', 'Non-Targeting', 'NT'); then short
     tokens between delimiters, with the number of a guide or without ('sgNT-2', 'NTg1', not 'NEGR1'); then keywords of
@@ -85,7 +83,7 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
     ('NTg1', 'NTg2')
     >>> find_controls(["DMSO", "control", "drug"])
     Traceback (most recent call last):
-    ValueError: control must be named where several labels read like controls: DMSO, control
+    ValueError: control must be given because several labels resemble controls: DMSO, control
     """
     known = list(dict.fromkeys(str(one) for one in kinds.instance(labels, Iterable, "labels", "labels")))
     if control is not None:
@@ -102,7 +100,7 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
             continue
         if len({_stem(one) for one in found}) > 1:
             raise ValueError(
-                f"control must be named where several labels read like controls: {check.join_items(found)}"
+                f"control must be given because several labels resemble controls: {check.join_items(found)}"
             )
         controls = Controls(tuple(found), how, tuple(one for one in like if one not in found))
         if how != "exact" or controls.others:
@@ -112,7 +110,7 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
 
 
 def is_control(label: str) -> bool:
-    """Whether a label reads like a control by itself."""
+    """Whether a label resembles a control by itself."""
     return _is_exact(label) or _has_token(label)
 
 

@@ -1,4 +1,4 @@
-"""What is asked of AnnData: which matrix, which cells, which controls, which batches and donors."""
+"""The parts of AnnData for an analysis: matrix, cells, controls, batches and donors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shesha.support.types import Index
 from shesha.support.warnings import MeasureWarning, warn
 
 _LOOKED_AT = 200
-"""Cells that are looked at to tell counts from normalised values."""
+"""Cells checked to distinguish counts from normalised values."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ class CellDesign:
 
     matrix: Any
     rows: Index
-    """Cells that have all labels asked for: those of the matrix."""
+    """Cells with all requested labels: the rows of the matrix."""
     labels: NDArray[Any]
     controls: Controls
     blocks: NDArray[Any] | None
     groups: NDArray[Any] | None
     n_without: int
-    """Cells without a label, which are left out."""
+    """Number of cells without a label; they are left out."""
     source: str
     """The matrix, in words."""
 
@@ -49,7 +49,7 @@ def cell_design(
     blocks: str | Sequence[Any] | None = None,
     groups: str | Sequence[Any] | None = None,
 ) -> CellDesign:
-    """Read what is asked for from AnnData; cells without one of the labels are left out.
+    """Read the parts from AnnData; cells that lack one of the labels are left out.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def cell_design(
 
 
 class _Kept:
-    """Some rows of a matrix that stays where it is."""
+    """Some rows of a matrix, which is not copied."""
 
     def __init__(self, matrix: Any, rows: Index) -> None:
         self._matrix, self._rows = matrix, rows
@@ -110,8 +110,8 @@ def _matrix(adata: Any, obsm: str | None, layer: str | None) -> tuple[Any, str]:
     key = kinds.text(obsm, "obsm").removeprefix("obsm/")
     if key not in adata.obsm:
         raise ValueError(
-            f"obsm must be among {check.join_items(adata.obsm) or 'none'}, or None for X, got {obsm!r}: compute the "
-            "embedding first, as scanpy.pp.pca does"
+            f"obsm must be among {check.join_items(adata.obsm) or 'none'}, or None for X, got {obsm!r}; compute "
+            "the embedding first, for example with scanpy.pp.pca"
         )
     return split_names(load_backed(adata.obsm[key]) if _is_table(adata.obsm[key]) else adata.obsm[key])[
         0
@@ -123,13 +123,15 @@ def _is_table(values: Any) -> bool:
 
 
 def _tell_counts(matrix: Any, name: str) -> None:
-    """Warn where values are counts: how deep a cell was sequenced then moves it more than anything else."""
+    """Warn if values are counts, because sequencing depth then dominates all shifts."""
     first = matrix[:_LOOKED_AT]
     first = first.compute() if hasattr(first, "compute") else first
     values = np.asarray(first.data if hasattr(first, "toarray") else first)
     if values.size and values.min() >= 0 and values.max() > 1 and (values == np.floor(values)).all():
         warn(
-            f"{name} holds counts: shifts follow the depth of cells; normalise and log-transform first", MeasureWarning
+            f"{name} holds counts, so sequencing depth dominates the shifts of cells; normalise and log-transform "
+            "the counts first",
+            MeasureWarning,
         )
 
 

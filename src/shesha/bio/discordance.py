@@ -1,4 +1,4 @@
-"""The documented discordance: less coherent than the magnitude lets expect."""
+"""The documented discordance: coherence below what the magnitude predicts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def discordance(
     method: Literal["linear", "rank", "loess"] = "linear",
     loess_frac: float = 0.3,
 ) -> pd.Series:
-    """How much less coherent a perturbation is than its magnitude lets expect, as documented, in standard deviations.
+    """How far the coherence of a perturbation is below what its magnitude predicts, in standard deviations.
 
     Groups of few cells have high coherence for their magnitude by chance: `shesha.bio.analysis.discordances` gives the
     same with the unbiased score and with the number of cells taken into account.

@@ -1,4 +1,4 @@
-"""Does an integration keep the geometry of cells within each type?"""
+"""Test whether an integration keeps the geometry of cells within each type."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def integration_test(
     groups: str | None = None,
     **options: Any,
 ) -> WithinClasses:
-    """Compare two embeddings within each cell type, above chance: what did an integration keep?
+    """Compare two embeddings within each cell type, to see what an integration kept.
 
     `shesha compare cells.h5ad --key obsm/X_pca --key obsm/X_harmony --labels cell_type --blocks batch` is the same.
 

@@ -1,4 +1,4 @@
-"""`adata.shesha`: the functions of single cells as methods of AnnData, where AnnData has namespaces (0.12 on)."""
+"""`adata.shesha`: the single-cell functions as methods of AnnData (anndata 0.12 or later)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 
 def register() -> None:
-    """Add the namespace, unless anndata is missing or too old for it."""
+    """Add the namespace, unless anndata is missing or too old."""
     if find_spec("anndata") is None:
         return
     import anndata

@@ -1,4 +1,4 @@
-"""The documented intervals of the scores of one perturbation: both groups of cells resampled."""
+"""The documented intervals of the scores of one perturbation, from resampling both groups of cells."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _SCORES: dict[str, Callable[..., float]] = {
 
 @dataclass(frozen=True)
 class PerturbationInterval(Result):
-    """A documented score of one perturbation, and the percentiles of its values on resampled cells."""
+    """A documented score of one perturbation, with percentiles over resampled cells."""
 
     score: str
     value: float
-    """On the cells given: never the mean of resamples, which is larger."""
+    """Value on the given cells, not the mean of resamples, which is larger."""
     low: float
     high: float
     confidence: float
     resampled_mean: float
     resampled_sd: float
     n_bootstrap: int
-    """Resamples that had a value."""
+    """Number of resamples with a value."""
 
     def __str__(self) -> str:
         """Print the value and its interval."""

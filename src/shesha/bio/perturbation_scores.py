@@ -1,4 +1,4 @@
-"""The documented scores of one perturbation: how alike its cells move, and how far."""
+"""The documented scores of one perturbation: how coherently and how far its cells move."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shesha.support.types import Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn
 
 _FEWEST = 5
-"""Cells that a group needs; the documented scores of fewer are NaN."""
+"""Fewest cells of a group; the documented scores of fewer are NaN."""
 METHODS: tuple[Method, ...] = ("standard", "whitened", "knn")
 METRICS: tuple[Metric, ...] = ("cosine", "euclidean")
 
@@ -41,7 +41,7 @@ def perturbation_coherence(
     ci: float = 0.95,
     return_type: Literal["float"] = "float",
 ) -> float:
-    """How alike the cells of a perturbation move, as documented: the mean cosine of shifts with their mean.
+    """Coherence of the cells of a perturbation, as documented: the mean cosine of shifts with their mean.
 
     The number depends on how many cells there are: n cells that did not move at all have about
     sqrt(2 / (pi n)) to 1 / sqrt(n), more where controls vary in few directions. `coherence_test` puts it beside what
@@ -105,7 +105,7 @@ def checked_coherence(
     seed: Seed = None,
     max_samples: int | None = 1000,
 ) -> float:
-    """`perturbation_coherence` of matrices that were looked at."""
+    """`perturbation_coherence` of matrices that were checked."""
     check.choice(method, METHODS, "method")
     check.choice(metric, METRICS, "metric")
     check.count(k, "k")
@@ -173,7 +173,7 @@ def perturbation_coherence_knn(
     seed: Seed = None,
     max_samples: int | None = 1000,
 ) -> float:
-    """`perturbation_coherence` by the method 'knn', as documented; note the other default of `metric`.
+    """`perturbation_coherence` by the method 'knn', as documented; the default of `metric` differs.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def perturbation_effect_size(
     seed: Seed = None,
     return_type: Literal["float"] = "float",
 ) -> float:
-    """How far the mean cell of a perturbation moved from the mean control, as documented.
+    """Distance of the mean cell of a perturbation from the mean control, as documented.
 
     The distance of two means is never 0: n unmoved cells lie about sqrt(d / n) away, for d features of unit variance.
 
@@ -261,11 +261,15 @@ def _tell_shared(controls: Matrix, cells: Matrix) -> None:
     known = {row.tobytes() for row in controls}
     shared = sum(row.tobytes() in known for row in cells)
     if shared:
-        warn(f"{shared} perturbed cells are among the controls as well, whose mean they pull along", CalibrationWarning)
+        warn(
+            f"{shared} perturbed cells are also controls and move their mean, so coherence and effect are biased; "
+            "remove them from the controls",
+            CalibrationWarning,
+        )
 
 
 def refuse_other_types(n_bootstrap_ci: object, return_type: object) -> None:
-    """Refuse the options that would change what a function returns, and say what does their work."""
+    """Refuse the options that would change what a function returns, and name the alternative."""
     for name, value, only in (("n_bootstrap_ci", n_bootstrap_ci, None), ("return_type", return_type, "float")):
         if not isinstance(value, type(only)) or value != only:
             raise ValueError(f"{name} must be {only!r}, got {value!r}: shesha.bio.perturbation_interval gives both")

@@ -1,4 +1,4 @@
-"""The documented comparison of halves: does one half of a perturbation's cells move as the other?"""
+"""The documented split-half reproducibility: do two halves of a perturbation's cells move alike?"""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _half_agreement(shifts: Matrix, n_splits: int, rng: np.random.Generator) -> 
 
 
 def _seed(label: str, base: int) -> int:
-    """Return a perturbation's own seed, the same in every process, as the public package makes it."""
+    """Return the seed of a perturbation, the same in every process, as in the public package."""
     digest = hashlib.blake2b(f"builtins.str:{label!r}".encode(), digest_size=8).digest()
     return base + int.from_bytes(digest, "big") % _OFFSETS
 
@@ -120,7 +120,7 @@ def magnitude_matched_comparison(
     magnitude_col: str = "Mp",
     n_bins: int = 4,
 ) -> pd.DataFrame:
-    """Compare perturbations of high and low coherence within bins of like magnitude, as documented.
+    """Compare perturbations of high and low coherence within bins of similar magnitude, as documented.
 
     Coherence, magnitude and reproducibility all grow with the number of cells: within a bin the larger groups are still
     favoured, unless the score is the unbiased one.
@@ -188,7 +188,7 @@ def _group_row(name: str, part: pd.DataFrame, names: list[str]) -> dict[str, Any
 
 
 def complete(table: pd.DataFrame, names: Sequence[str], name: str) -> pd.DataFrame:
-    """Return the lines of a table that have all of some columns."""
+    """Return the lines of a table without missing values in some columns."""
     kinds.frame(table, name)
     missing = [one for one in names if kinds.label(one, "a column") not in table]
     if missing:

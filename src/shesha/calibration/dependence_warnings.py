@@ -21,14 +21,14 @@ _MOST_ROWS = 4096
 
 
 def _warn_of_covariates(rows: Sequence[Matrix], covariates: Covariates) -> None:
-    """Warn if rows of like covariates are close after smooth functions of these were taken out."""
+    """Warn if rows of similar covariates are close after smooth functions of these were taken out."""
     for name, quantity in covariates.numbers.items():
         order = np.argsort(quantity, kind="stable")
         order = order[np.unique(np.linspace(0, len(order) - 1, _MOST_ROWS).astype(np.intp))]
         p_value = p_value_within_design(exchange(len(order)), *(side[order] for side in rows))
         if p_value <= LEVEL:
             warn(
-                f"rows of like {name} are still close after a smooth function of it was taken out (p = {p_value:.1g}): "
+                f"rows of similar {name} are still close after a smooth function of it was taken out (p = {p_value:.1g}): "
                 "its effect has more bends than a few spline terms follow, and p-values may be too small. Add columns "
                 "that follow it (powers, or the sine and cosine of a period), or cut it into labels of a few rows",
                 CalibrationWarning,

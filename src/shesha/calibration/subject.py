@@ -103,7 +103,7 @@ def _require_adjustable(measure: Measure | PlainMeasure, truncate: int | float |
 def covariate_design(
     design: Design, permutations: ArrayLike | None, covariates: Covariates | None
 ) -> Design | Exchange:
-    """Return the design that is asked for; that of rows of like covariates where none but blocks is."""
+    """Return the design that is asked for; that of rows of similar covariates where none but blocks is."""
     if covariates is None or permutations is not None or set(nonempty_arguments(design)) - {"blocks"}:
         return design
     return covariates.design(design.get("blocks"))

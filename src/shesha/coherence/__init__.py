@@ -1,4 +1,4 @@
-"""Coherence of shifts: do the rows of a group move together, away from their controls, and more than by chance?
+"""Coherence of shifts: do the rows of a group move together, away from the controls, beyond chance?
 
 The same number serves single cells (perturbed cells against controls) and steering (activations of one class against
 those of another, or paired differences).

@@ -1,4 +1,4 @@
-"""Numbers and sums of parts: what a group has in one block."""
+"""Counts and sums over parts; a part is the rows of a group in one block."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shesha.support.types import Index, Matrix, Vector
 
 
 class Parts:
-    """Rows by group and block: sums over them, and numbers of groups or blocks handed to them."""
+    """Rows by group and block, with sums over them and values spread to them."""
 
     def __init__(self, rows: RowPieces, layout: Layout, *, centred: bool) -> None:
         self.rows, self.layout, self.centred = rows, layout, centred
@@ -67,7 +67,7 @@ class Parts:
         return np.maximum(0.0, self.rows.squared_lengths() - 2 * along + reference)
 
     def spread_to_rows(self, numbers: NDArray[np.float64] | Index) -> Vector:
-        """Hand numbers of groups, (n_groups,), or of parts to the rows; NaN outside all groups."""
+        """Spread values of groups, (n_groups,), or of parts to the rows; NaN outside all groups."""
         shaped = numbers[:, None] if numbers.ndim == 1 else numbers
         return np.append(np.broadcast_to(shaped, self.shape).ravel(), np.nan)[self.code]
 

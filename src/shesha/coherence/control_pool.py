@@ -1,4 +1,4 @@
-"""The controls that fake groups are drawn from: coordinates of some of them, few enough to go through many times."""
+"""The pool of controls that null groups are drawn from, in compact coordinates."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from shesha.coherence.row_chunks import RowPieces
 from shesha.support.types import Index, Mask, Matrix, Vector
 
 _ENTRIES = 1 << 24
-"""Entries of the controls that are held; of more, evenly spaced ones."""
+"""Most entries of the controls that are held; of more controls, evenly spaced ones."""
 _HELD = 4096
-"""Rows that are held at least, if there are so many."""
+"""Fewest rows that are held, if there are so many."""
 _SPANNED = 2048
-"""The same, where there are more features than rows: coordinates in the span of the rows then take their place."""
+"""The same with more features than rows; coordinates in the span of the rows then replace the features."""
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Rows of one block, about their mean."""
+    """Rows of one block, centred on their mean."""
 
     rows: Matrix
     numbers: Index
-    """Which rows of the data these are."""
+    """Row numbers in the data."""
 
     @cached_property
     def total(self) -> Vector:
@@ -44,7 +44,7 @@ class Pool:
         return float(centred / max(1, len(self) - 1))
 
     def less_shift(self, inside: Mask) -> Pool:
-        """Return the same rows, those inside moved so that their mean is that of the others."""
+        """Return the same rows, with those inside shifted to the mean of the others."""
         rows = self.rows.copy()
         rows[inside] -= rows[inside].mean(axis=0) - rows[~inside].mean(axis=0)
         return Pool(rows - rows.mean(axis=0), self.numbers)
@@ -55,7 +55,7 @@ class Pool:
 
 
 def pool(rows: RowPieces, numbers: Index, largest: int) -> Pool:
-    """Hold enough of these rows to draw groups of up to `largest` from them, in the coordinates that take least.
+    """Hold enough of these rows to draw groups of up to `largest`, in the most compact coordinates.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def pool(rows: RowPieces, numbers: Index, largest: int) -> Pool:
 
 
 def _span_coordinates(taken: Any) -> Matrix:
-    """Coordinates with the same inner products about the mean: rotating all rows changes no score."""
+    """Coordinates with the same inner products about the mean; a rotation of all rows changes no score."""
     gram = taken @ taken.T
     gram = np.asarray(gram.toarray() if hasattr(gram, "toarray") else gram)
     gram = gram - gram.mean(axis=0)

@@ -1,4 +1,4 @@
-"""What the rows of each group say: scores, the errors of the scores, and each row's cosine."""
+"""Scores of each group, their standard errors, and the cosine of each row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shesha.support.types import Index, Matrix, Vector
 
 @dataclass(frozen=True)
 class Evidence:
-    """One number per group, but for the cosines."""
+    """One number per group, except for the cosines."""
 
     n: Index
     mean_cosine: Vector
@@ -28,28 +28,28 @@ class Evidence:
     """Units less one."""
     magnitude: Vector
     noise: Vector
-    """What noise adds to the squared magnitude: (variance of the group) / n + (of the controls) / n_controls."""
+    """Contribution of noise to the squared magnitude: (variance of the group) / n + (of the controls) / n_controls."""
     spread: Vector
     cosines: Vector
-    """Of each row, to the mean shift of its group; NaN outside all groups and for shifts of no length."""
+    """Cosine of each row with the mean shift of its group; NaN outside all groups and for zero shifts."""
 
 
 @dataclass(frozen=True)
 class Shifts:
-    """The shifts of the rows, as far as scores depend on them."""
+    """Summaries of the shifts of the rows that scores depend on."""
 
     mean: Matrix
     """Mean shift of each group."""
     size: Vector
-    """Its length; NaN where it has no direction."""
+    """Its length; NaN without a direction."""
     inverse: Vector
-    """One over the length of each row's shift; 0 where it has no direction."""
+    """One over the length of each row's shift; 0 without a direction."""
     cosine: Vector
     """Of each row, to the mean shift."""
     units: Matrix
     """Sum of the unit shifts of each group."""
     directed: Vector
-    """Rows of each group whose shift has a direction; NaN for fewer than two."""
+    """Number of rows of each group whose shift has a direction; NaN for fewer than two."""
     mean_cosine: Vector
     pairwise: Vector
 
@@ -88,7 +88,7 @@ def evidence(rows: RowPieces, layout: Layout, *, centred: bool = True) -> Eviden
 
 
 def _directions(parts: Parts, mean: Matrix, squared: Vector) -> tuple[Shifts, Vector]:
-    """Return where shifts point, and the product of each with the mean shift of its group."""
+    """Return the directions of shifts, and the product of each with the mean shift of its group."""
     lengths, magnitude = np.sqrt(squared), np.linalg.norm(mean, axis=1)
     floor = NO_DIRECTION * float(np.nanmax(lengths[parts.inside]))
     inverse = np.where(lengths > floor, 1 / np.maximum(lengths, 1e-300), 0.0)

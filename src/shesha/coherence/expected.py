@@ -1,4 +1,4 @@
-"""What coherence is where nothing but noise moves the rows: closed forms, and the reason for a chance level."""
+"""Expected coherence of pure noise in closed form: the reason for a chance level."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shesha.inputs import validation as check
 
 
 def expected_mean_cosine(n: int, n_features: int, n_controls: int | None = None) -> float:
-    """Mean cosine to the mean shift that isotropic Gaussian noise alone gives.
+    """Mean cosine to the mean shift of isotropic Gaussian noise.
 
     A shift and the mean of n shifts have features that correlate at 1 / sqrt(n), because the mean holds the shift;
     their cosine is such a correlation over `n_features` pairs of numbers. About 1 / sqrt(n): 0.32 for ten rows.
@@ -42,7 +42,7 @@ def expected_mean_cosine(n: int, n_features: int, n_controls: int | None = None)
 
 
 def expected_pairwise_cosine(n_features: int, n_controls: int | None = None) -> float:
-    """Mean cosine of two shifts that isotropic Gaussian noise alone gives: 0, but for the error of the reference.
+    """Mean cosine of two shifts of isotropic Gaussian noise: 0, except for the error of the reference.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Coherence of groups of rows against controls, each beside groups of its size that have no effect."""
+"""Coherence of groups of rows against controls, with null groups of the same size."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def coherence_by_group(
     confidence: float = 0.95,
     seed: Seed = 0,
 ) -> CoherenceTable:
-    """Do the rows of each group move together, away from the controls, and more than chance would have it?
+    """Test whether the rows of each group move together, away from the controls, beyond chance.
 
     The shift of a row is its place less the mean of the controls. Small groups look coherent, and strong, without any
     effect: so each group stands beside groups of its size that are drawn from the controls, whose own controls are
@@ -121,7 +121,9 @@ def coherence_by_group(
     found = layout(control=control, n_rows=rows.shape[0], min_size=min_size, **said)
     matched = None if method != "knn" else check.count(k, "k")
     if matched and null == "pooled":
-        raise ValueError("null must be 'controls' for method='knn': pooled rows have no fixed neighbours, got 'pooled'")
+        raise ValueError(
+            "null must be 'controls' for method='knn', because pooled rows have no fixed neighbours, got 'pooled'"
+        )
     share = None
     if method != "standard":
         rows, share = _whiten_rows(rows, found, method, shrinkage)
@@ -155,9 +157,11 @@ def coherence_by_group(
 def _whiten_rows(
     rows: RowPieces, found: Layout, method: str, shrinkage: float | None
 ) -> tuple[RowPieces, float | None]:
-    """Return dense rows, whitened if they are to be."""
+    """Return dense rows, whitened if requested."""
     if rows.sparse:
-        raise ValueError(f"X must be dense for method={method!r}, got sparse rows: reduce them first, as PCA does")
+        raise ValueError(
+            f"X must be dense for method={method!r}, got sparse rows; reduce them first, for example by PCA"
+        )
     dense = rows.take(np.arange(rows.shape[0]))
     if method == "knn":
         return RowPieces(dense, moved=False), None
@@ -171,7 +175,7 @@ def _whiten_rows(
 
 
 def _evidence_rows(rows: RowPieces, found: Layout, k: int | None) -> RowPieces:
-    """Return what the evidence looks at: the rows, or shifts that have their own reference each."""
+    """Return the input of the scores: the rows, or shifts from a reference per row."""
     if k is None:
         return rows
     dense = rows.take(np.arange(rows.shape[0]))
@@ -186,27 +190,28 @@ def _evidence_rows(rows: RowPieces, found: Layout, k: int | None) -> RowPieces:
 
 def _empty_null(found: Layout) -> Fakes:
     none = tuple(np.empty((0, 4)) for _ in found.names)
-    return Fakes(none, ("none was asked for",) * found.n_groups, "nothing")
+    return Fakes(none, ("none was requested",) * found.n_groups, "nothing")
 
 
 def _notes(found: Layout, drawn: Fakes) -> tuple[str, ...]:
-    """Say what a reader of the table would not see."""
+    """Return notes that the table does not show."""
     notes = []
     if found.n_lonely:
-        notes.append(f"{found.n_lonely:,} rows take no part: their blocks have too few controls")
+        notes.append(f"{found.n_lonely:,} rows are left out, because their blocks have too few controls")
     without = [reason for reason in drawn.reasons if reason]
     if without and drawn.exchanged != "nothing":
         notes.append(f"{len(without)} groups have no chance level ({without[0]})")
     large = [name for name, shuffled in zip(found.names, drawn.shuffled, strict=False) if shuffled]
     if large:
         notes.append(
-            f"{check.join_items(large)}: more than {100 * LARGE:.0f} % of their number of controls; fakes of controls "
-            "alone would leave too few to compare them with, and p-values would be too small: labels are shuffled, "
-            "as with null='pooled' (of whole units, where these have groups of their own)"
+            f"{check.join_items(large)}: more than {100 * LARGE:.0f} % of their number of controls. Null groups "
+            "of controls alone would leave too few as a reference, and p-values would be too small. Labels are "
+            "shuffled instead, as with null='pooled' (whole units, if each belongs to one group)"
         )
     if found.unit is not None and "unit" not in drawn.exchanged:
         notes.append(
-            "the units of `groups` lie on both sides, so fakes exchange single rows: where a unit was treated as a "
-            "whole, p-values are too small; pass it as `blocks` as well, and look at the interval"
+            "units of `groups` contain both controls and treated rows, so single rows are exchanged. If whole "
+            "units were treated, p-values are too small: pass the units as `blocks` as well, and read the "
+            "interval"
         )
     return tuple(notes)

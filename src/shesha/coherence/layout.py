@@ -1,4 +1,4 @@
-"""Which rows are controls, which belong to which group, and in which block each has its reference."""
+"""Layout of the rows: controls, groups, and the block with the reference of each row."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from shesha.inputs import validation as check
 from shesha.support.types import Index, Mask
 
 FEWEST_CONTROLS = 5
-"""Fewer rows make no reference."""
+"""Fewest controls of a reference."""
 LARGE = 0.15
-"""Share of the controls from which on the labels of group and controls are shuffled instead."""
+"""Size of a group, as a share of the controls, above which labels are shuffled instead."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Codes of the rows: a part is what a group has in one block."""
+    """Codes of the rows; a part is the rows of a group in one block."""
 
     names: tuple[str, ...]
-    """Of the groups that are scored, in the order of their labels."""
+    """Names of the scored groups, in the order of their labels."""
     group: Index
-    """Of each row: its group, -1 for controls, -2 for rows that take no part."""
+    """Group of each row, -1 for controls, -2 for rows that are left out."""
     block: Index
-    """Of each row; 0 throughout where there are no blocks."""
+    """Block of each row; 0 for all rows without blocks."""
     unit: Index | None
-    """Of each row: what was drawn together (a guide, a donor), if rows were."""
+    """Unit of each row (a guide, a donor), if rows were sampled in units."""
     excluded: dict[str, str]
-    """Groups that are not scored, with the reason."""
+    """Groups that are not scored, with reasons."""
     control: str
-    """The labels of the controls, in words."""
+    """The labels of the controls as text."""
     n_lonely: int = 0
-    """Rows of groups that take no part, since their block has too few controls to start from."""
+    """Number of rows of groups that are left out, because their block has too few controls."""
 
     @property
     def n_groups(self) -> int:
@@ -48,7 +48,7 @@ class Layout:
 
     @property
     def part(self) -> Index:
-        """Of each row: group times blocks plus block; -1 outside all groups."""
+        """Part of each row: group times blocks plus block; -1 outside all groups."""
         return np.where(self.group >= 0, self.group * self.n_blocks + self.block, -1)
 
     @property
@@ -76,7 +76,7 @@ def layout(
     groups: ArrayLike | None = None,
     min_size: int = 10,
 ) -> Layout:
-    """Sort the rows into controls and groups, and say which groups cannot be scored and why.
+    """Divide the rows into controls and groups, and give reasons for groups that cannot be scored.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def layout(
     excluded, kept = _choose_groups(codes, known, wanted, lonely, min_size)
     if not kept:
         reasons = "; ".join(f"{name}: {why}" for name, why in list(excluded.items())[:3])
-        raise ValueError(f"labels must hold a group besides the controls that can be scored, got none ({reasons})")
+        raise ValueError(f"labels must hold at least one group that can be scored, got none ({reasons})")
     place = np.full(len(known), -2)
     place[kept] = np.arange(len(kept))
     return Layout(

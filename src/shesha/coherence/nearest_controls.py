@@ -1,4 +1,4 @@
-"""Shifts from the controls nearest to each row, for controls of several kinds."""
+"""Shifts from the nearest controls of each row, for controls of several kinds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PANEL = 1 << 22
 
 
 def nearest_controls(rows: Matrix, controls: Matrix, k: int) -> Index:
-    """Places of the k controls nearest to each row, nearest first: (n, k)."""
+    """Indices of the k controls nearest to each row, nearest first: (n, k)."""
     squared = np.einsum("ij,ij->i", controls, controls)
     step = max(1, _PANEL // len(controls))
 
@@ -47,18 +47,18 @@ def _means(controls: Matrix, near: Index) -> Matrix:
 
 @dataclass(frozen=True)
 class MatchedPool:
-    """Controls with their nearest others, so many that k remain when a fake group is taken out."""
+    """Controls with their nearest others, enough that k remain without a null group."""
 
     pool: Pool
     near: Index
-    """Nearest first, the row itself left out: (n, more than k)."""
+    """Nearest first, without the row itself: (n, more than k)."""
     k: int
     means: Matrix
     """Of the first k."""
 
     @classmethod
     def build(cls, pool: Pool, k: int, largest: int) -> MatchedPool:
-        """Find the neighbours; `largest` rows at most will be taken out."""
+        """Find the neighbours; at most `largest` rows will be taken out."""
         n, k = len(pool), min(k, len(pool) - 1)
         share = min(0.95, largest / n)
         # The number outside a random group among the nearest w is binomial: six standard deviations to be sure.
@@ -97,7 +97,7 @@ class MatchedPool:
 
 
 def score_null_group(pools: list[MatchedPool], chosen: list[Index], apart: list[Index]) -> Matrix:
-    """Score one fake group against the nearest controls of its rows; arguments as `drawing.members`."""
+    """Score one null group against the nearest controls of its rows; arguments as for `members`."""
     tally = Tally.empty(pools[0].pool.rows.shape[1])
     for one, own, left in zip(pools, chosen, apart, strict=True):
         if len(own):

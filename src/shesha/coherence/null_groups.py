@@ -1,4 +1,4 @@
-"""Many fake groups for each group: which rows may play its part, and the scores of those that do."""
+"""Null groups for each group: which rows may replace it, and their scores."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from shesha.support.types import Index, Mask, Vector
 
 @dataclass(frozen=True)
 class Fakes:
-    """Scores of fake groups: mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise."""
+    """Scores of null groups: mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise."""
 
     scores: tuple[NDArray[np.float64], ...]
-    """For each group an array of shape (n_draws, 4); none at all where there is a reason."""
+    """For each group an array of shape (n_draws, 4); empty if there is a reason."""
     reasons: tuple[str, ...]
-    """For each group, why it has no fakes, or nothing."""
+    """For each group, the reason for missing null groups, or an empty text."""
     exchanged: str
     shuffled: tuple[bool, ...] = ()
-    """For each group, whether labels were shuffled because too few controls would be left beside its fakes."""
+    """For each group, whether labels were shuffled because null groups would leave too few controls."""
 
 
 def fakes(rows: RowPieces, layout: Layout, *, null: str, k: int | None, n_draws: int, seed: int) -> Fakes:
-    """Draw fake groups of the sizes of the real ones, and score them as those.
+    """Draw null groups of the sizes of the real ones, and score them in the same way.
 
     Parameters
     ----------
@@ -79,10 +79,13 @@ def _nested(layout: Layout) -> bool:
 
 
 def _too_many(sizes: Index, pools: list[Pool]) -> str:
-    """Say why no fake group of this size can be drawn from the controls, if so."""
+    """Return the reason if no null group of this size can be drawn from the controls."""
     for n, one in zip(sizes, pools, strict=True):
         if n > len(one) - FEWEST_CONTROLS:
-            return f"{len(one)} controls are too few for fake groups of {n}: null='pooled' draws from both"
+            return (
+                f"{len(one)} controls are too few for null groups of {n}; use null='pooled', which draws from "
+                "controls and group"
+            )
     return ""
 
 
@@ -102,7 +105,7 @@ def _window_groups(rows: RowPieces, layout: Layout, pools: list[Pool], n_draws: 
 
 
 def _large(layout: Layout) -> Mask:
-    """Which groups have so many rows, in any block, that their fakes would leave too few of the controls.
+    """Groups with so many rows, in any block, that null groups would leave too few controls.
 
     The shift of a fake group is scaled as that of a group beside all controls, its composition is not: of controls of
     several kinds, groups of half the controls were called coherent in 7 %, of nearly as many in 12 % (at 5 %).
@@ -112,7 +115,7 @@ def _large(layout: Layout) -> Mask:
 
 
 def _draws(score: Callable[[np.random.Generator], Vector], n_draws: int, seed: int) -> Iterator[NDArray[np.float64]]:
-    """Score each draw with a generator of its own, so that threads change nothing."""
+    """Score each draw with its own generator, so that results do not depend on threads."""
     found = parallel(lambda k: score(np.random.default_rng([seed, k])), range(n_draws))
     return progress.track(found, n_draws, "draws")
 
@@ -146,7 +149,7 @@ def _score_draws(
 def _row_groups(
     layout: Layout, pools: list[Pool], score: Scorer, g: int, n_draws: int, seed: int
 ) -> tuple[NDArray[np.float64], str]:
-    """Fakes of single rows."""
+    """Null groups of single rows."""
     sizes = layout.part_sizes()[g]
     reason = _too_many(sizes, pools)
     if reason:
@@ -160,7 +163,7 @@ def _row_groups(
 
 
 def _pooled_groups(rows: RowPieces, layout: Layout, g: int, n_draws: int, seed: int) -> tuple[NDArray[np.float64], str]:
-    """Fakes from the controls and the group together: exact where the group is like the controls."""
+    """Null groups from controls and group together: exact if the group has no effect."""
     sizes = layout.part_sizes()[g]
     used = [b for b in range(layout.n_blocks) if sizes[b]]
     numbers = [np.flatnonzero(np.isin(layout.group, (-1, g)) & (layout.block == b)) for b in used]
@@ -182,7 +185,7 @@ def _pooled_groups(rows: RowPieces, layout: Layout, g: int, n_draws: int, seed: 
 
 
 def _all_groups(one: Pool, n: int, n_draws: int) -> list[Chosen] | None:
-    """Every fake group of n rows of a pool, if there are no more than were asked for."""
+    """Every null group of n rows of a pool, if there are no more than requested."""
     if comb(len(one), n) > n_draws + 1:
         return None
     found = [np.array(chosen) for chosen in combinations(range(len(one)), n)]

@@ -1,4 +1,4 @@
-"""Scores of groups that are drawn from the controls: what no effect at all gives a group of that size."""
+"""Scores of null groups, which are drawn from the controls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shesha.support.types import Index, Matrix, Vector
 
 @dataclass
 class Tally:
-    """Sums over the shifts of one group, block after block."""
+    """Sums over the shifts of one group, accumulated over blocks."""
 
     units: Vector
     shifts: Vector
@@ -24,7 +24,7 @@ class Tally:
     square: float = 0.0
     """Of the lengths of the shifts."""
     noise: float = 0.0
-    """What the error of the references adds to the squared magnitude, times n squared."""
+    """Contribution of the references' error to the squared magnitude, times n squared."""
 
     @classmethod
     def empty(cls, n_features: int) -> Tally:
@@ -32,7 +32,7 @@ class Tally:
         return cls(np.zeros(n_features), np.zeros(n_features))
 
     def add(self, members: Matrix, squared: Vector, total: Vector, reference: Vector, noise: float) -> None:
-        """Count rows, their squared lengths and their sum, whose shifts start from one reference of this variance."""
+        """Add rows by number, squared lengths and sum, with shifts from one reference of this variance."""
         squared = np.maximum(0.0, squared - 2 * (members @ reference) + reference @ reference)
         lengths = np.sqrt(squared)
         floor = NO_DIRECTION * lengths.max(initial=0.0)
@@ -45,18 +45,18 @@ class Tally:
         self.noise += len(members) ** 2 * noise
 
     def add_shifts(self, shifts: Matrix) -> None:
-        """Count shifts that each have their own reference."""
+        """Add shifts that each have their own reference."""
         none = np.zeros(shifts.shape[1])
         self.add(shifts, np.einsum("ij,ij->i", shifts, shifts), shifts.sum(axis=0), none, 0.0)
 
     def scores(self) -> Vector:
-        """Mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise; NaN where none is."""
+        """Mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise; NaN without a value."""
         numbers = (np.array([one]) for one in (self.directed, self.square, self.noise, self.n))
         return np.asarray(scores_of_sums(self.units[None], self.shifts[None], *numbers)[0])
 
 
 def fake_reference(mean: Matrix, others: Matrix, n: int | Index, n_apart: int | Index, n_controls: int) -> Matrix:
-    """Where the shifts of a fake group start, so that they vary as those of a group beside all controls.
+    """Reference of a null group, corrected so that its shifts vary like those of a real group.
 
     A fake leaves fewer controls, whose mean is noisier: its mean shift has variance 1/n + 1/(N - a) instead of
     1/n + 1/N. Moving the reference towards the fake's mean by the root of their ratio makes up for it, exactly where
@@ -75,7 +75,7 @@ def fake_reference(mean: Matrix, others: Matrix, n: int | Index, n_apart: int | 
 
 
 def windows(pools: Sequence[Pool], sizes: Index, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Score one fake group for each size: consecutive stretches of the controls in random order.
+    """Score one null group for each size, as consecutive stretches of the permuted controls.
 
     Stretches follow one another, so that fakes share rows only where the controls do not suffice for all. The
     controls outside a fake group are its controls.
@@ -136,7 +136,7 @@ def _window_sums(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Ma
 
 
 def scores_of_sums(units: Matrix, shifts: Matrix, directed: Vector, square: Vector, noise: Vector, n: Index) -> Matrix:
-    """Mean cosine, pairwise cosine, magnitude, magnitude in units of its noise; NaN where a direction is missing."""
+    """Mean cosine, pairwise cosine, magnitude, magnitude in units of its noise; NaN without a direction."""
     length = np.linalg.norm(shifts, axis=-1)
     known = np.where(directed > 1, directed, np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -156,7 +156,7 @@ def members(
     beside_all: bool = True,
     stretches: Sequence[float] | None = None,
 ) -> Vector:
-    """Score one fake group, given by its places in each pool and by the places that are not its controls.
+    """Score one null group, given by its indices in each pool and those that are not its controls.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ def coherence_of_differences(
     confidence: float = 0.95,
     seed: Seed = 0,
 ) -> Coherence:
-    """Do paired differences point the same way, more than if each could as well point backwards?
+    """Test whether paired differences point the same way, against random signs.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def coherence_of_differences(
 
 
 def _flip_signs(v: Matrix, unit: Index, n_draws: int, seed: Seed) -> Matrix:
-    """Scores with the signs of whole units drawn: (n_draws, 4), as `drawing.windows` has them."""
+    """Scores with random signs of whole units: (n_draws, 4), in the order of `windows`."""
     lengths = np.linalg.norm(v, axis=1)
     there = lengths > NO_DIRECTION * lengths.max()
     units = np.where(there[:, None], v / np.where(there, lengths, 1.0)[:, None], 0.0)
@@ -97,7 +97,7 @@ def _flip_signs(v: Matrix, unit: Index, n_draws: int, seed: Seed) -> Matrix:
 
 
 def _signs(n_units: int, n_draws: int, seed: Seed) -> Matrix:
-    """Every choice of signs but the one given and its opposite, once, or draws of them."""
+    """Every choice of signs except the observed one and its opposite, or random draws."""
     if n_units <= 1 + np.log2(n_draws + 1):
         # Turning all units round changes nothing: the first keeps its sign.
         return np.array([(1, *rest) for rest in product((1.0, -1.0), repeat=n_units - 1)][1:])

@@ -1,4 +1,4 @@
-"""What evidence and fakes say of each group, as results."""
+"""Results of each group, from its scores and its null groups."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from shesha.results import Coherence
 from shesha.support.types import Matrix, Vector
 
 _NO_SPREAD = 1e-7
-"""Spreads below this share of the magnitude are the rounding of squared distances."""
+"""Spreads below this share of the magnitude are rounding errors of squared distances."""
 
 
 def lines(found: Layout, told: Evidence, drawn: Fakes, alpha: float, confidence: float) -> list[Coherence]:
-    """Return one result per group: its scores with their intervals, beside those of its fakes.
+    """Return one result per group: its scores with intervals and null.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def lines(found: Layout, told: Evidence, drawn: Fakes, alpha: float, confidence:
 
 
 def _null_fields(told: Evidence, g: int, scores: Matrix, alpha: float) -> dict[str, float]:
-    """Return what the fakes say of a group's three scores."""
+    """Return chance levels and p-values of a group's three scores."""
     if not len(scores) or told.mean_cosine[g] != told.mean_cosine[g]:
         return {}
     # Groups differ in how noisy they are, and noise alone makes a mean shift long: p is of its length in units of it.
@@ -87,7 +87,7 @@ def _margin(error: Vector, degrees: Vector, confidence: float) -> Vector:
 
 
 def _ratio(magnitude: float, spread: float) -> float:
-    """Magnitude over spread; NaN where rows are equal."""
+    """Magnitude divided by spread; NaN if rows are equal."""
     return magnitude / spread if spread > _NO_SPREAD * magnitude else float("nan")
 
 

@@ -1,4 +1,4 @@
-"""Rows read in pieces, dense or sparse, in memory or on disk: sums over groups and products, nothing made dense."""
+"""Rows read in pieces, dense or sparse, in memory or on disk, for sums over groups and products."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SPARSE_ROWS = 4_000
 
 
 class RowPieces:
-    """A matrix of rows that is read piece by piece, as often as it must be.
+    """A matrix of rows that is read piece by piece, as often as needed.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class RowPieces:
 
 
 def _read(block: Any) -> Any:
-    """Return what a slice gave, computed if it is lazy."""
+    """Return a slice, computed if it is lazy."""
     if hasattr(block, "compute"):
         block = block.compute()
     return block if hasattr(block, "toarray") else cast(Any, to_host(block))

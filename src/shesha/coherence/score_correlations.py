@@ -1,4 +1,4 @@
-"""How columns of a table of groups go together, beside the same in tables of fake groups."""
+"""Correlations of scores over groups, compared with those over null groups."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from shesha.support.types import Matrix, Vector
 
 _FEWEST_GROUPS = 5
 _MEAN, _PAIR, _MAGNITUDE = range(3)
-"""Columns of the scores of fakes."""
+"""Columns of the scores of null groups."""
 
 
 def links(groups: Sequence[Coherence], drawn: Fakes) -> tuple[Link, ...]:
-    """Correlate magnitude and coherence over the groups, plain and unbiased, and over fakes of the same sizes.
+    """Correlate magnitude and coherence (plain and unbiased) over the groups, and over null groups of the same sizes.
 
     Parameters
     ----------

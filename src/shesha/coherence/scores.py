@@ -1,4 +1,4 @@
-"""Scores of shifts: do the rows move together, how far, and how widely do they spread?"""
+"""Scores of shifts: coherence, magnitude and spread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shesha.inputs.number_range import require_squarable
 from shesha.support.types import Matrix, Vector
 
 NO_DIRECTION = 1e-9
-"""Shifts shorter than this share of the longest point nowhere: rounding is what their direction would be."""
+"""Shifts shorter than this share of the longest have no direction, because rounding would decide it."""
 
 
 def mean_cosine(shifts: ArrayLike) -> float:
@@ -42,12 +42,12 @@ def mean_cosine(shifts: ArrayLike) -> float:
     mean = v.mean(axis=0)
     length = float(np.linalg.norm(mean))
     if len(units) < 2 or length <= NO_DIRECTION * _longest(v):
-        return check.not_estimable("two shifts and their mean must have a length")
+        return check.not_estimable("at least two shifts, and their mean, must be nonzero")
     return float(np.clip(units.mean(axis=0) @ mean / length, -1, 1))
 
 
 def pairwise_cosine(shifts: ArrayLike) -> float:
-    """Mean cosine of all pairs of shifts: coherence that does not grow as groups shrink.
+    """Mean cosine of all pairs of shifts: coherence without a bias from group size.
 
     ``(|sum u|^2 - n) / (n (n - 1))`` of the unit shifts u: 0 where rows move in unrelated directions, whatever n.
 
@@ -69,7 +69,7 @@ def pairwise_cosine(shifts: ArrayLike) -> float:
     _, units = _unit_shifts(shifts)
     n = len(units)
     if n < 2:
-        return check.not_estimable("two shifts must have a length")
+        return check.not_estimable("at least two shifts must be nonzero")
     total = units.sum(axis=0)
     return float((total @ total - n) / (n * (n - 1)))
 
@@ -112,7 +112,7 @@ def spread(shifts: ArrayLike) -> float:
 
 
 def snr(shifts: ArrayLike) -> float:
-    """Magnitude over spread (appendix 12.10); NaN where all shifts are equal.
+    """Magnitude divided by spread (appendix 12.10); NaN if all shifts are equal.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _unit_shifts(shifts: ArrayLike) -> tuple[Matrix, Matrix]:
 
 
 def _unit(v: Matrix) -> float:
-    """A power of two near the largest number: what is divided by it loses no digit, and its squares do not overflow."""
+    """A power of two near the largest number; division by it is exact, and squares do not overflow."""
     return float(np.ldexp(0.5, np.frexp(np.abs(v).max() or 1.0)[1]))
 
 

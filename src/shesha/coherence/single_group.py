@@ -26,7 +26,7 @@ def coherence(
     confidence: float = 0.95,
     seed: Seed = 0,
 ) -> Coherence:
-    """Do these rows move together, away from the controls, and more than chance would have it?
+    """Test whether these rows move together, away from the controls, beyond chance.
 
     Parameters
     ----------
@@ -56,7 +56,11 @@ def coherence(
     known = {row.tobytes() for row in others}
     shared = sum(row.tobytes() in known for row in own)
     if shared:
-        warn(f"{shared} rows of X are among the controls as well, which makes them look alike", CalibrationWarning)
+        warn(
+            f"{shared} rows of X are also among the controls, which raises the coherence; remove them from the "
+            "controls",
+            CalibrationWarning,
+        )
     labels = np.repeat(["control", "group"], [len(others), len(own)])
     table = coherence_by_group(
         np.concatenate([others, own]),

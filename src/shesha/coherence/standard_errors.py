@@ -1,4 +1,4 @@
-"""How much each row and each control moves the scores: their errors, without resampling.
+"""Standard errors of scores from the influence of each row and control, without resampling.
 
 Resampled rows repeat, and repeated shifts agree: a bootstrap raises the mean cosine. The influence of a row is the
 derivative of the score with respect to its weight; the variance of the score is the sum of its squares.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shesha.coherence.evidence import Shifts
 
 _HELD_CONTROLS = 4096
-"""Controls from which the error of their mean is computed; of more, so many evenly spaced ones."""
+"""Most controls used for the error of their mean; of more, evenly spaced ones."""
 
 
 def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray[np.float64]]:
@@ -56,7 +56,7 @@ def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray
 
 
 def _slopes(parts: Parts, shifts: Shifts, across: Matrix, along: Matrix) -> NDArray[np.float64]:
-    """A step of the reference turns every unit shift: by what of the step lies across it, over its length."""
+    """Effect of a step of the reference on unit shifts: its orthogonal part divided by their length."""
     turned = parts.row_sums(along * shifts.inverse**2)
     total = parts.sums(shifts.inverse)[:, :, None]
     n, size = shifts.directed[:, None, None], shifts.size[:, None]
@@ -81,7 +81,7 @@ def _variances(parts: Parts, values: Matrix) -> tuple[Matrix, Vector]:
 
 
 def control_variances(parts: Parts, slopes: NDArray[np.float64]) -> tuple[Matrix, Vector]:
-    """Return what other controls would change: variances of both scores, and of the mean shift (its trace).
+    """Variances of both scores and of the mean shift (its trace) from sampling other controls.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Fake groups of whole units: guides of controls, or guides of controls and group together, that play the group."""
+"""Null groups of whole units, such as guides, from the controls or from controls and group."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from shesha.kernels.threads import parallel
 from shesha.support.types import Index, Mask, Vector
 
 Chosen = tuple[list[Index], list[Index]]
-"""Places of a fake group in each pool, and the places that are not its controls."""
+"""Indices of a null group in each pool, and of the rows that are not its controls."""
 Scorer = Callable[[list[Index], list[Index]], Vector]
 
 
 @dataclass(frozen=True)
 class UnitDraws:
-    """Of each block: the sizes of the group's units, largest first, and the units that may play them."""
+    """For each block: the sizes of the group's units, largest first, and the units that may replace them."""
 
     pools: list[Pool]
     sizes: list[Index]
     places: list[list[Index]]
-    """Places of the rows of each unit in the pool of its block."""
+    """Indices of the rows of each unit in the pool of its block."""
     own: list[frozenset[int]]
-    """Which of these units are the group's own, where labels are shuffled."""
+    """Which of these units belong to the group, if labels are shuffled."""
     reason: str = ""
 
     @property
     def shuffled(self) -> bool:
-        """Whether the group's own units are among those that play it."""
+        """Whether the group's own units may be drawn."""
         return any(self.own)
 
     def scores(self, of_controls: Scorer, n_draws: int, seed: tuple[int, ...]) -> tuple[NDArray[np.float64], str]:
@@ -80,7 +80,7 @@ class UnitDraws:
 
 
 def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *, shuffled: bool) -> UnitDraws:
-    """Find the units that may play a group: as many of them as it has, cut to the sizes of its units.
+    """Find the units that may replace a group, cut to the sizes of its units.
 
     Parameters
     ----------
@@ -114,14 +114,14 @@ def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *
 
 
 def _both(rows: RowPieces, layout: Layout, g: int, block: int) -> Pool:
-    """Rows of controls and group, the group moved back to the mean of the controls."""
+    """Rows of controls and group, with the group shifted to the mean of the controls."""
     numbers = np.flatnonzero(np.isin(layout.group, (-1, g)) & (layout.block == block))
     both = pool(rows, numbers, int((layout.group[numbers] == g).sum()))
     return both.less_shift(layout.group[both.numbers] == g)
 
 
 def large_by_units(layout: Layout) -> Mask:
-    """Which groups have more units, in any block, than a share of those of the controls."""
+    """Groups that have more units, in any block, than a share of those of the controls."""
     assert layout.unit is not None
     found = np.zeros(layout.n_groups, dtype=bool)
     for block in range(layout.n_blocks):

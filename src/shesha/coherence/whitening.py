@@ -1,4 +1,4 @@
-"""A turn of the features after which the controls spread alike in every direction."""
+"""Whitening of the features by the covariance of the controls."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def whitening_matrix(centred: Matrix, shrinkage: float | None) -> tuple[Matrix, 
     values, vectors = np.linalg.eigh((1 - share) * covariance + share * scale * np.eye(d))
     if not values[-1] > 0 or values[0] <= 1e-12 * values[-1]:
         raise ValueError(
-            "shrinkage must make the covariance of the controls invertible: they vary in fewer directions than there "
-            f"are features, got {share:g}"
+            "shrinkage must make the covariance of the controls invertible, because they vary in fewer "
+            f"directions than there are features, got {share:g}"
         )
     return vectors / np.sqrt(values) @ vectors.T, share

@@ -1,4 +1,4 @@
-"""Neural recordings: trials of neurons under conditions, each score beside what other orders of the trials give."""
+"""Neural recordings: scores of trials of neurons under conditions, with null distributions."""
 
 from shesha.neuro.associations import association
 from shesha.neuro.behaviour import behaviour_coupling

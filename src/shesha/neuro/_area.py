@@ -25,7 +25,7 @@ from shesha.support.warnings import NotEstimableWarning
 
 @dataclass(frozen=True)
 class AreaOptions:
-    """How areas are scored."""
+    """Options for scoring areas."""
 
     scores: tuple[str, ...]
     how: How
@@ -43,7 +43,7 @@ class AreaOptions:
     seed: int
 
     def orders(self, n_trials: int, null: Null) -> Orders:
-        """Orders of the trials, the same for all areas of a session."""
+        """Permutations of the trials, the same for all areas of a session."""
         return Orders.build(n_trials, self.n_permutations, null, alpha=self.alpha, seed=self.seed)
 
     def halves(self, n_trials: int) -> Halves:
@@ -51,7 +51,7 @@ class AreaOptions:
         return Halves.build(n_trials, self.how, self.n_splits, self.n_blocks, spawn(self.seed, 1))
 
     def neurons(self, n: int) -> list[Index]:
-        """Which neurons are scored: all, or as many as were asked for, several times."""
+        """Which neurons are scored: all, or several random draws of a given number."""
         if self.n_neurons is None or self.n_neurons == n:
             return [np.arange(n)]
         rng = spawn(self.seed, 2)
@@ -80,7 +80,9 @@ def _drift(trials: Trials, outcome: Vector | None, own: AreaOptions) -> TrialSco
 def _coupling_score(trials: Trials, outcome: Vector | None, own: AreaOptions) -> TrialScore:
     orders = own.orders(trials.n_trials, own.null)
     if outcome is None:
-        return orders.summarise("coupling", np.full(1, np.nan), trials, reason="no outcome of the trials was given")
+        return orders.summarise(
+            "coupling", np.full(1, np.nan), trials, reason="the session has no outcome of the trials"
+        )
     return coupling_score(trials, outcome, orders)
 
 
@@ -93,7 +95,7 @@ ALL: Mapping[str, Scorer] = {
 
 
 def score_area(trials: Trials, outcome: Vector | None, options: AreaOptions) -> dict[str, AreaScore]:
-    """Score an area by all that was asked for; the mean over draws of neurons where numbers are made equal."""
+    """Score an area by all requested scores, as the mean over draws if numbers of neurons are equalised."""
     drawn = [trials.take_neurons(neurons) for neurons in options.neurons(trials.n_neurons)]
     with warnings.catch_warnings():
         # Reasons are kept beside the scores.
@@ -102,7 +104,7 @@ def score_area(trials: Trials, outcome: Vector | None, options: AreaOptions) -> 
 
 
 def _mean(found: list[TrialScore], options: AreaOptions) -> AreaScore:
-    """Mean over draws of neurons, beside the mean of each order: the same orders served all draws."""
+    """Mean over draws of neurons, of the score and of each permutation, which all draws share."""
     known = [one for one in found if one.observed == one.observed]
     if not known:
         return AreaScore(value=float("nan"), reason=found[0].reason)

@@ -1,4 +1,4 @@
-"""A score of trials beside the same score in other orders of the trials."""
+"""The null distribution of a score of trials, from other orders of the trials."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NULLS: tuple[Null, ...] = get_args(Null)
 
 @dataclass(frozen=True, eq=False)
 class Orders:
-    """The orders of the trials that a score is held against, the one recorded first."""
+    """The recorded order of the trials, followed by the permutations of a null."""
 
     orders: tuple[Index, ...]
     exchanged: str
@@ -46,7 +46,7 @@ class Orders:
         alpha: float = 0.05,
         seed: Seed = 0,
     ) -> Orders:
-        """Draw them; none but the one recorded where no permutations are asked for.
+        """Draw the permutations; only the recorded order if none are requested.
 
         Blocks with names are put in the order of the trials of what they are blocks of.
         """
@@ -73,7 +73,7 @@ class Orders:
         reason: str = "",
         **told: Any,
     ) -> TrialScore:
-        """Put the value in the order recorded beside those in the others; NaN, with a warning, where there is none."""
+        """Compare the observed value with its null; NaN, with a warning, if there is no value."""
         observed, null = float(values[0]), np.asarray(values[1:], dtype=np.float64)
         if np.isnan(observed):
             check.not_estimable(f"{name}: {reason}")

@@ -18,7 +18,7 @@ ROLES = (
     ("neuron", "unit", "cell", "neuroid", "channel", "electrode", "roi"),
     ("time", "time_bin", "bin", "timepoint"),
 )
-"""What the axes of labelled arrays are called, without a plural s: where all tell their role, their order is free."""
+"""Names of axes of labelled arrays, without a plural s; if all are known, axes may come in any order."""
 Conditions = ArrayLike | str | Sequence[str]
 
 
@@ -29,16 +29,16 @@ class Trials:
     values: Array
     """Of shape (n_trials, n_neurons), or (n_trials, n_neurons, n_times); float64."""
     codes: Labels
-    """Number of each trial's condition; -1 for one that is left out."""
+    """Number of the condition of each trial; -1 for a trial that is left out."""
     names: tuple[str, ...]
-    """What the conditions are called."""
+    """Names of the conditions."""
     source: Any = None
-    """The array with named axes, where one was given."""
+    """The array with named axes, if the input is one."""
     notes: tuple[str, ...] = ()
 
     @classmethod
     def build(cls, X: Any, conditions: Conditions | None, name: str = "X", *, min_trials: int = 2) -> Trials:
-        """Check responses and conditions; conditions with fewer trials are left out, and told."""
+        """Check responses and conditions; leave out conditions with too few trials, with a warning."""
         values, source = responses(X, name)
         if conditions is None:
             return cls(values, np.zeros(len(values), dtype=np.intp), ("",), source)
@@ -48,12 +48,12 @@ class Trials:
         number = np.cumsum(counts >= min_trials) - 1
         codes = np.where(counts[codes] >= min_trials, number[codes], -1).astype(np.intp)
         kept = tuple(one for k, one in enumerate(names) if counts[k] >= min_trials)
-        told = (f"left out, with fewer than {min_trials} trials: {check.join_items(names[k] for k in few)}",)
+        told = (f"conditions left out, with fewer than {min_trials} trials: {check.join_items(names[k] for k in few)}",)
         return cls(values, codes, kept, source, told if len(few) else ())
 
     @property
     def n_trials(self) -> int:
-        """Number of trials, those of conditions left out among them: their places in the series count."""
+        """Number of trials, including those of conditions that are left out."""
         return len(self.values)
 
     @property
@@ -74,7 +74,7 @@ class Trials:
 
     @property
     def silent(self) -> Mask:
-        """Neurons without any response in any trial."""
+        """Neurons that respond in no trial."""
         return np.asarray(~self.values.any(axis=(0, 2) if self.values.ndim == 3 else 0))
 
     def take_neurons(self, neurons: Index | Mask) -> Trials:
@@ -83,7 +83,7 @@ class Trials:
 
 
 def responses(X: Any, name: str = "X", *, min_trials: int = 2) -> tuple[Array, Any]:
-    """Return finite responses (trials, neurons[, times]) as float64, and the labelled array they came in."""
+    """Return finite responses (trials, neurons[, times]) as float64, and the labelled array if there was one."""
     source = transpose_axes(X, ROLES) if is_labelled(X) else None
     array = check.dense(X if source is None else source, name)
     if array.dtype.kind == "O" and not array.ndim:
@@ -112,12 +112,12 @@ def condition_codes(X: Any, conditions: Conditions, n_trials: int, name: str = "
 
 
 def _conditions_from_coordinates(X: Any, conditions: Any, name: str) -> Any:
-    """Look conditions up among the coordinates of a labelled array, where they are named."""
+    """Look up conditions among the coordinates of a labelled array."""
     named = [conditions] if isinstance(conditions, str) else conditions
     if not is_labelled(X):
         if isinstance(conditions, str):
             raise TypeError(
-                f"conditions must be one label per trial where {name} has no named axes, got the name {conditions!r}"
+                f"conditions must be one label per trial because {name} has no named axes, got the name {conditions!r}"
             )
         return conditions
     if not isinstance(conditions, str) and not (isinstance(named, list | tuple) and set(named) <= set(X.coords)):
@@ -125,5 +125,5 @@ def _conditions_from_coordinates(X: Any, conditions: Any, name: str) -> Any:
     found = [coordinate_values(X, one, name) for one in named]
     for one, (axis, _) in zip(named, found, strict=True):
         if axis != X.dims[0]:
-            raise ValueError(f"conditions must stand along the axis {X.dims[0]!r}, got {one!r} along {axis!r}")
+            raise ValueError(f"conditions must lie along the axis {X.dims[0]!r}, got {one!r} along {axis!r}")
     return found[0][1] if isinstance(conditions, str) else np.column_stack([values.astype(str) for _, values in found])

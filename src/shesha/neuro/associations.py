@@ -1,4 +1,4 @@
-"""Do two scores rise together, over areas and sessions?"""
+"""Rank correlation of two scores over areas and sessions."""
 
 from __future__ import annotations
 

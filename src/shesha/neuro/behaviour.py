@@ -1,4 +1,4 @@
-"""Do trials of strong response go well, or badly?"""
+"""Does the strength of the response in a trial predict its outcome?"""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def behaviour_coupling(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> TrialScore:
-    """Rank correlation, over trials, of the size of the population's response with the outcome.
+    """Rank correlation, over trials, of the size of the population response with the outcome.
 
     Both change slowly along a session (arousal, satiety), which alone correlates them: the null takes the outcomes
     along the session, and so keeps what either does slowly.
@@ -46,8 +46,8 @@ def behaviour_coupling(
     Returns
     -------
     TrialScore
-        In [-1, 1], held against chance on both sides; NaN, with a reason and a warning, where the outcome or the
-        size of the response is the same in all trials.
+        In [-1, 1], held against chance on both sides; NaN, with a reason and a warning, where the outcome or the size
+        of the response is constant over trials.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def behaviour_coupling(
 
 
 def coupling_score(trials: Trials, outcome: Vector, orders: Orders) -> TrialScore:
-    """Score trials that are checked."""
+    """Score checked trials."""
     # Sizes that differ by rounding alone, as of responses of unit length, tie.
     size, other = centred_ranks(np.linalg.norm(trials.rates, axis=1)[None])[0], _ranks(outcome)
     return orders.summarise(
@@ -76,7 +76,7 @@ def coupling_score(trials: Trials, outcome: Vector, orders: Orders) -> TrialScor
         trials,
         closer="either",
         best=None,
-        reason="the outcome or the size of the response is the same in all trials",
+        reason="the outcome or the size of the response is constant over trials",
     )
 
 

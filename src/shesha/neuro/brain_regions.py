@@ -1,4 +1,4 @@
-"""Areas of the mouse brain, and what they are grouped into."""
+"""Areas of the mouse brain, and their groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Area:
     region: str
     """Functional group of the paper's appendix 13.6."""
     division: str
-    """The division of the brain that it belongs to in the atlas."""
+    """Its division of the brain in the atlas."""
 
 
 OTHER = "Other"
@@ -43,7 +43,7 @@ def allen_areas() -> dict[str, Area]:
 
 
 def brain_region(area: str) -> str:
-    """Region of the paper's appendix 13.6; Other for what it does not name.
+    """Region of the paper's appendix 13.6; Other for areas that it does not name.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Does the mean response of a population change along a session?"""
+"""Drift of the mean response of a population along a session."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def centroid_drift(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> TrialScore:
-    """Cosine between the mean responses of the first and of the second half of a session: low where they drift.
+    """Cosine between the mean responses of the two halves of a session; a low value means drift.
 
     It depends on numbers of trials and neurons, so its chance level is the value for trials in random order; whatever
     follows in time makes it lower, drift or states that last some trials. Held against circular shifts
@@ -70,7 +70,7 @@ def centroid_drift(
 
 
 def drift_score(rows: Matrix, trials: Trials, orders: Orders) -> TrialScore:
-    """Score trials that are checked."""
+    """Score checked trials."""
     values = over_orders(lambda order: float(steps(rows[order], 2)[0]), orders)
     chance = float(np.nanmean(values[1:])) if len(values) > 1 and not np.isnan(values[1:]).all() else float("nan")
     return orders.summarise(
@@ -95,7 +95,7 @@ def tertiles(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> Tertiles:
-    """Cosines between the mean responses of the thirds of a session: does the change come early or late?
+    """Cosines between the mean responses of the thirds of a session, to see when it drifts.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def permutation_null(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> TrialScore:
-    """Hold any number of a series of trials against the same number of the trials in other orders.
+    """Compare any statistic of a series of trials with its null from other orders of the trials.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def _rows(X: Any, normalize: bool, min_trials: int = 4) -> tuple[Matrix, Trials]
 
 
 def steps(rows: Matrix, n_parts: int) -> Vector:
-    """Cosines between the mean rows of consecutive parts, NaN where a part has none."""
+    """Cosines between the mean rows of consecutive parts, NaN if a part has no mean."""
     edges = np.arange(n_parts + 1) * len(rows) // n_parts
     sums = np.add.reduceat(rows, edges[:-1], axis=0)
     lengths = np.linalg.norm(sums, axis=1)

@@ -1,4 +1,4 @@
-"""Means and correlations of observations that come in clusters: areas of a session, sessions of an animal."""
+"""Means and correlations of clustered observations, such as areas of a session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNKNOWN: Interval = (float("nan"), float("nan"))
 
 
 def mean_interval(values: Vector, clusters: Sequence[str], confidence: float) -> Interval:
-    """Interval of the mean: clusters are independent, what is within them is not; NaN for a single cluster.
+    """Interval of the mean of clustered observations; NaN for a single cluster.
 
     Student's t with as many degrees of freedom as there are clusters, less one: few animals make it wide, where a
     bootstrap over four of them would be far too narrow.
@@ -34,7 +34,7 @@ def mean_interval(values: Vector, clusters: Sequence[str], confidence: float) ->
 def jackknife_correlation(
     score: Callable[[Vector], float], clusters: Sequence[str], confidence: float
 ) -> tuple[Interval, float]:
-    """Interval and p-value of a correlation, from leaving out one cluster after the other.
+    """Interval and p-value of a correlation, from a jackknife over clusters.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def jackknife_correlation(
 
 
 def partial_rank_correlation(first: Vector, second: Vector, given: Matrix) -> float:
-    """Spearman's correlation of what the ranks of others do not explain; NaN where nothing is left."""
+    """Partial Spearman correlation; NaN if the covariates explain everything."""
     columns = [np.ones(len(first)), *(rankdata(column) for column in given.T)]
     known = np.column_stack(columns)
     a, b = (ranks - known @ np.linalg.lstsq(known, ranks)[0] for ranks in (rankdata(first), rankdata(second)))

@@ -1,4 +1,4 @@
-"""Which pairs of conditions differ? Cross-validated distances, each beside exchanges of the trials of its own pair."""
+"""Test which pairs of conditions differ, by cross-validated distances and exchanges of trials."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class CrossnobisPairs(Result):
     first: tuple[str, ...]
     second: tuple[str, ...]
     distances: tuple[float, ...]
-    """Squared, per neuron; below 0 by chance half of the time where there is no difference."""
+    """Squared, per neuron; without a difference, half of them are below 0."""
     p_values: tuple[float, ...]
     p_holm: tuple[float, ...]
-    """Corrected so that any false positive is rare."""
+    """Holm-corrected p-values (familywise error rate)."""
     p_benjamini_hochberg: tuple[float, ...]
-    """Corrected so that few of the positives are false."""
+    """Benjamini-Hochberg-corrected p-values (false discovery rate)."""
     n_permutations: int
     n_trials: int
     n_neurons: int
@@ -58,7 +58,7 @@ class CrossnobisPairs(Result):
         return pd.DataFrame(dict(zip(names, values, strict=True)))
 
     def __str__(self) -> str:
-        """Print how many pairs differ, and those that differ most."""
+        """Print how many pairs differ, and the most different ones."""
         n_apart = sum(p <= 0.05 for p in self.p_holm)
         rows = [["", "", "distance", "p", "Holm"]]
         order = np.argsort([-value if value == value else np.inf for value in self.distances], kind="stable")
@@ -71,7 +71,7 @@ class CrossnobisPairs(Result):
                 f"{n_apart} of {len(self.first)} pairs of conditions differ (Holm, 5 %); {self.n_permutations} "
                 f"permutations of {self.exchanged}",
                 *(f"  {line}" for line in columns(rows, "<<>>>")),
-                *([f"  {more} more pairs: `to_frame()` has them all"] if more > 0 else []),
+                *([f"  {more} more pairs; `to_frame()` has all"] if more > 0 else []),
             ]
         )
 
@@ -119,7 +119,9 @@ def crossnobis_test(
     2     1      2   0.015
     """
     if check.count(n_permutations, "n_permutations") < 19:
-        raise ValueError(f"n_permutations must be at least 19, or no p-value reaches 0.05, got {n_permutations}")
+        raise ValueError(
+            f"n_permutations must be at least 19, because fewer cannot reach p = 0.05, got {n_permutations}"
+        )
     trials = Trials.build(X, conditions, min_trials=1)
     rng = generator(seed)
     parts = run_codes(X, trials, runs)
@@ -155,7 +157,7 @@ def _p_value(
     n_permutations: int,
     rng: np.random.Generator,
 ) -> float:
-    """Share of exchanges, the given labels included, that are at least as far apart."""
+    """Share of exchanges, including the observed labels, with at least as large a distance."""
     if observed != observed:
         return float("nan")
     own = np.flatnonzero(np.isin(codes, pair))
@@ -166,7 +168,7 @@ def _p_value(
 def _exchanges(
     codes: Labels, runs: Labels | None, own: Index, n_permutations: int, rng: np.random.Generator
 ) -> Iterator[Labels]:
-    """Yield labels in which some trials have exchanged theirs within runs."""
+    """Yield labels with some trials exchanged within runs."""
     parts = np.zeros(len(own), dtype=np.intp) if runs is None else runs[own]
     order = np.argsort(parts, kind="stable")
     for _ in range(n_permutations):

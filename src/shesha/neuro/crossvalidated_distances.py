@@ -1,4 +1,4 @@
-"""Distances between conditions that noise does not make larger."""
+"""Cross-validated distances between conditions, which noise does not bias."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Weigh = Callable[[Matrix], Matrix]
 
 @dataclass(frozen=True, eq=False)
 class Crossed:
-    """Trials in their runs, ready to be compared under any labels."""
+    """Trials by run, prepared for distances under any labels."""
 
     rows: Matrix
     runs: Labels | None
@@ -37,7 +37,7 @@ class Crossed:
 
     @classmethod
     def build(cls, trials: Trials, runs: Labels | None, noise: Any) -> Crossed:
-        """Check what the noise is; fewer columns do where trials are few and distances are not those of channels."""
+        """Check the noise, and reduce columns if trials are few and channels do not matter."""
         n = trials.n_neurons
         found = check_noise(noise, n)
         turned = not isinstance(found, np.ndarray) and found != "diagonal" and n > trials.n_trials
@@ -61,7 +61,7 @@ class Crossed:
         return from_products(crossvalidated_products(sums, weighted, own @ squares, own.sum(axis=1)))
 
     def _weigh(self, codes: Labels) -> Weigh | None:
-        """What multiplies rows by the inverse of the noise."""
+        """Return the transform that multiplies rows by the inverse of the noise."""
         if self.noise is None:
             return None
         if isinstance(self.noise, np.ndarray):
@@ -69,7 +69,7 @@ class Crossed:
             return lambda rows: np.asarray(rows @ precision)
         left, dof = residuals(self.rows, codes)
         if dof < 1:
-            raise ValueError("noise must be given, or None, where no condition has two trials, got an estimate")
+            raise ValueError("noise must be a matrix or None because no condition has two trials, got an estimate")
         if self.noise == "diagonal":
             variances = np.einsum("ij,ij->j", left, left) / dof
             # A channel that never responds has no distance to divide.
@@ -78,7 +78,9 @@ class Crossed:
         shrinkage = None if isinstance(self.noise, str) else self.noise
         noise = estimate_noise(left, dof, self.n_channels, shrinkage)
         if noise is None:
-            raise ValueError("noise must vary between trials of a condition to be estimated, got none: pass noise=None")
+            raise ValueError(
+                "noise must vary between trials of a condition to be estimated, got no variation; pass noise=None"
+            )
         return noise.weighted
 
 
@@ -89,7 +91,7 @@ def crossnobis(
     *,
     noise: Estimate | float | ArrayLike | None = "ledoit-wolf",
 ) -> Any:
-    """Cross-validated squared Mahalanobis distances between conditions: 0 on average where there is no difference.
+    """Cross-validated squared Mahalanobis distances between conditions: 0 on average without a difference.
 
     Differences between two conditions are multiplied between runs, whose noise is independent, so noise adds nothing
     on average: values below 0 are what chance gives half of the time where there is no difference, and are never cut.
@@ -139,8 +141,8 @@ def crossnobis(
         n_pairs = int(np.isnan(found[np.triu_indices(len(found), k=1)]).sum())
         parts = "trials" if runs is None else "runs"
         check.not_estimable(
-            f"{n_pairs} distances, of conditions that fewer than two {parts} share, among "
-            f"{check.join_items(trials.names[k] for k in missing)}"
+            f"{n_pairs} distances are NaN, because fewer than two {parts} hold both conditions; use fewer, larger "
+            f"runs, or leave out {check.join_items(trials.names[k] for k in missing)}"
         )
     if trials.source is None:
         return found
@@ -160,7 +162,7 @@ def discriminability(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> TrialScore:
-    """Mean cross-validated distance between conditions, beside the same under other orders of the conditions.
+    """Mean cross-validated distance between conditions, with its null distribution.
 
     Parameters
     ----------
@@ -201,14 +203,14 @@ def discriminability(
         over_orders(lambda order: mean(trials.codes[order]), orders),
         trials,
         best=None,
-        reason="no two conditions share two runs",
+        reason="no two conditions occur together in two runs",
         n_conditions=trials.n_conditions,
         notes=trials.notes,
     )
 
 
 def check_noise(noise: Any, n_channels: int) -> Estimate | Matrix | float | None:
-    """Return how the noise is found, or its inverse."""
+    """Return the method for the noise, or its given inverse."""
     if noise is None:
         return None
     if isinstance(noise, str):
@@ -219,7 +221,7 @@ def check_noise(noise: Any, n_channels: int) -> Estimate | Matrix | float | None
     if precision.shape != (n_channels, n_channels):
         raise ValueError(f"noise must have shape ({n_channels}, {n_channels}), got {precision.shape}")
     if _asymmetry(precision) > 1e-5:
-        raise ValueError("noise must be a symmetric matrix, the inverse of a covariance, got another")
+        raise ValueError("noise must be a symmetric matrix, the inverse of a covariance, got an asymmetric one")
     return precision
 
 
@@ -231,7 +233,7 @@ def _asymmetry(matrix: Matrix) -> float:
 
 
 def run_codes(X: Any, trials: Trials, runs: Conditions | None) -> Labels | None:
-    """Number the run of each trial; None where every trial is one."""
+    """Number the run of each trial; None if every trial is its own run."""
     if runs is None:
         return None
     return condition_codes(X if trials.source is None else trials.source, runs, trials.n_trials)[0]

@@ -1,4 +1,4 @@
-"""How reliable are distances between conditions, and how well could any model know them?"""
+"""The noise ceiling of distances between conditions, and their reliability."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def noise_ceiling(
     metric: Metric = "cosine",
     normalize: bool = True,
 ) -> NoiseCeiling:
-    """Between which values a perfect model of the distances would lie, and how reliable they are.
+    """Noise ceiling: the range of scores of a perfect model of the distances, and their reliability.
 
     `lower` is the mean similarity of each repeat (subject, run) to the mean of the others, `upper` to the mean of all
     (Nili et al. 2014). Unlike `shesha.noise_ceiling` it takes distances below zero, as cross-validated ones are, and
@@ -83,12 +83,15 @@ def noise_ceiling(
         "n_rows": n_conditions,
     }
     if known.shape[1] < _FEWEST_PAIRS:
-        reason = f"all repeats have {known.shape[1]} pairs of conditions, at least {_FEWEST_PAIRS} are needed"
+        reason = (
+            f"only {known.shape[1]} pairs of conditions are known in all repeats, and at least {_FEWEST_PAIRS} "
+            "are needed"
+        )
         nan = check.not_estimable(f"noise ceiling: {reason}")
         return NoiseCeiling(lower=nan, upper=nan, reliability=nan, reason=reason, **told)
     left_out, included, reliability = _ceiling(known, _SCALED[method])
     if not reliability > 0:
-        reason = f"repeats do not agree, reliability {reliability:.3g}: there is nothing to reach"
+        reason = f"repeats do not agree (reliability {reliability:.3g}), so there is no ceiling"
         nan = check.not_estimable(f"noise ceiling: {reason}")
         return NoiseCeiling(lower=nan, upper=nan, reliability=reliability, reason=reason, **told)
     return NoiseCeiling(
@@ -116,7 +119,7 @@ _SCALED: Mapping[Method, Callable[[Matrix], Matrix]] = {
     "pearson": _centred,
     "cosine": _unit,
 }
-"""Distances so that inner products compare them."""
+"""Distances, normalised so that inner products compare them."""
 
 
 def _ceiling(repeats: Matrix, scaled: Callable[[Matrix], Matrix]) -> tuple[tuple[float, ...], tuple[float, ...], float]:
@@ -131,20 +134,18 @@ def _ceiling(repeats: Matrix, scaled: Callable[[Matrix], Matrix]) -> tuple[tuple
 
 def _rdms_as_matrix(rdms: ArrayLike) -> tuple[Matrix, int]:
     if hasattr(rdms, "get_matrices"):
-        raise TypeError(
-            f"rdms must be an array of distances, got a {type(rdms).__name__}: its get_matrices() returns them"
-        )
+        raise TypeError(f"rdms must be an array of distances, got a {type(rdms).__name__}; pass its get_matrices()")
     array = check.dense(rdms, "rdms")
     square = array.ndim == 3 and array.shape[1] == array.shape[2]
     if not (square or array.ndim == 2) or array.dtype.kind not in "fiu":
         raise ValueError(
             "rdms must be distances of shape (n_repeats, n_conditions, n_conditions) or (n_repeats, n_pairs), "
-            f"got {array.dtype} of shape {array.shape}; for trials pass conditions"
+            f"got {array.dtype} of shape {array.shape}; for trials, pass conditions"
         )
     if len(array) < 2:
         raise ValueError(f"rdms must hold at least 2 repeats, got {len(array)}")
     if np.isinf(array).any():
-        raise ValueError("rdms must be finite, or NaN where there is no distance, got infinity")
+        raise ValueError("rdms must be finite, or NaN for missing distances, got infinity")
     found = check.real(array, "rdms")
     if square:
         return found[:, *np.triu_indices(found.shape[1], k=1)], int(found.shape[1])

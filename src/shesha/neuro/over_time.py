@@ -1,4 +1,4 @@
-"""When are which conditions near which? The distances at every time beside those at every other."""
+"""Compare the distances between conditions at every time with those at every other time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed, Vector
 
 _FEWEST_PAIRS = 3
-"""Of conditions with a distance on both sides: two are always in one of two orders."""
+"""Fewest conditions with a distance on both sides; fewer have no meaningful rank correlation."""
 
 
 def over_time(
@@ -43,7 +43,7 @@ def over_time(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> OverTime:
-    """Rank correlation of the distances at every time, in half of the trials, with those at every other, in the rest.
+    """Rank correlation of the distances at every two times, in two halves of the trials.
 
     The diagonal says when the geometry is reliable, the rest whether it is the same at other times. Many entries are
     looked at, so each is held against the largest that other orders of the conditions give anywhere.
@@ -105,7 +105,7 @@ def over_time(
     with single_threaded_blas():
         found = np.array([_table(scores, trials.codes[order]) for order in orders.orders])
     return _result(
-        found, "no two times have three pairs of conditions with responses in both halves, at unequal distances", told
+        found, "no two times have three pairs of conditions with responses and unequal distances in both halves", told
     )
 
 
@@ -120,7 +120,7 @@ def _times(times: ArrayLike | None, trials: Trials) -> tuple[float, ...]:
 
 
 def _table(scores: list[SplitScore], codes: Labels) -> Matrix:
-    """Agreement of every time with every other, the mean over splits and over which half comes first."""
+    """Agreement of every two times, averaged over splits and over the order of halves."""
     both = [score.distances(codes) for score in scores]
     # Each half: (n_splits, n_times, n_pairs).
     halves = [np.array([one[side] for one in both]).transpose(1, 0, 2) for side in (0, 1)]

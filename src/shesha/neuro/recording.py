@@ -41,7 +41,7 @@ class Session:
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """A session with one area per neuron, checked."""
+    """A checked session, with one area per neuron."""
 
     name: str
     animal: str
@@ -51,14 +51,14 @@ class Checked:
 
     @classmethod
     def build(cls, name: str, given: Any) -> Checked:
-        """Check what was given."""
+        """Check a session."""
         if not isinstance(given, Session):
             raise TypeError(f"sessions must be shesha.neuro.Session, got a {type(given).__name__} for {name}")
         trials = Trials.build(given.X, given.conditions, f"X of session {name}")
         areas = given.areas
         if isinstance(areas, str):
             if not is_labelled(given.X):
-                raise TypeError(f"areas of session {name} must be one per neuron, got the name {areas!r}")
+                raise TypeError(f"areas of session {name} must have one entry per neuron, got the name {areas!r}")
             areas = coordinate_values(given.X, areas, f"X of session {name}")[1]
         codes, names = check.labels(split_names(areas, "areas")[0], trials.n_neurons, f"areas of {name}", min_classes=1)
         outcome = None if given.outcome is None else check_outcome(given.outcome, trials.n_trials, f"outcome of {name}")

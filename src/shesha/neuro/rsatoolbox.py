@@ -12,7 +12,7 @@ from shesha.support.types import Array, Matrix
 
 
 def to_rsatoolbox(X: Any, conditions: Conditions, runs: Conditions | None = None) -> Any:
-    """Return trials as an rsatoolbox Dataset (TemporalDataset where there are times).
+    """Return trials as an rsatoolbox Dataset (TemporalDataset if there are times).
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def to_rsatoolbox(X: Any, conditions: Conditions, runs: Conditions | None = None
 
 
 def from_rsatoolbox(given: Any, conditions: str = "condition", runs: str | None = None) -> tuple[Array, ...]:
-    """Return what an rsatoolbox object holds, as `trial_split`, `crossnobis` and `noise_ceiling` take it.
+    """Convert an rsatoolbox object to the arguments of `trial_split`, `crossnobis` and `noise_ceiling`.
 
     Parameters
     ----------

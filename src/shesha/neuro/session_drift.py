@@ -1,4 +1,4 @@
-"""Two sessions with the same neurons: did rates change, tuning, or the geometry?"""
+"""Drift between sessions with the same neurons: of rates, tuning, or the geometry."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from shesha.support.types import Index, Matrix, Seed, Vector
 
 _FEWEST = 3
 _TRIALS = 1000
-"""Mean responses that agree to the rounding of so many trials are the same."""
+"""Relative tolerance below which mean responses count as equal."""
 Cube = NDArray[np.float64]
 """Halves of the trials of a session: (n_halves, n_conditions, n_neurons)."""
 Score = Callable[[Cube, Cube], Matrix]
-"""Agreement of each of the first halves with each of the second."""
+"""Function that compares each of the first halves with each of the second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +150,8 @@ def _table(tracked: ArrayLike | None, sessions: list[_Session]) -> NDArray[np.in
         return check_tracked(tracked, sizes, [one.name for one in sessions])
     if len(set(sizes)) > 1:
         raise ValueError(
-            f"sessions must have the same neurons where none are tracked, got {check.join_items(sizes)} neurons: pass "
-            "tracked, a table of neurons x sessions"
+            f"sessions must have the same neurons unless tracked is given, got {check.join_items(sizes)} neurons; "
+            "pass tracked, a table of neurons x sessions"
         )
     return np.repeat(np.arange(sizes[0])[:, None], len(sizes), axis=1)
 
@@ -164,7 +164,7 @@ def _compare_sessions(
     told = (a.name, b.name, len(shared), len(names))
     if len(shared) < _FEWEST or len(names) < _FEWEST:
         kind = "neurons" if len(shared) < _FEWEST else "conditions"
-        reason = f"{min(len(shared), len(names))} {kind} are shared, at least {_FEWEST} are needed"
+        reason = f"only {min(len(shared), len(names))} {kind} are shared, and at least {_FEWEST} are needed"
         check.not_estimable(f"sessions {a.name} and {b.name}: {reason}")
         return SessionPair(*told, reason=reason)
     at = np.array([a.names.index(name) for name in names]), np.array([b.names.index(name) for name in names])
@@ -198,12 +198,12 @@ def _part(name: str, between: float, within: float, null: Vector, alpha: float) 
 
 
 def _standard(values: Cube, axis: int) -> Cube:
-    """Centred, of unit length along an axis; NaN where nothing varies."""
+    """Standardise to mean 0 and unit length along an axis; NaN without variation."""
     return centred_units(values, axis, constant=np.nan, n_terms=_TRIALS)
 
 
 def _summary(values: Cube, summary: Callable[..., Any], of_known: Callable[..., Any]) -> Matrix:
-    """Mean or median along the last axis, of what is known."""
+    """Mean or median of known values along the last axis."""
     if not np.isnan(values).any():
         return np.asarray(summary(values, axis=-1))
     with warnings.catch_warnings():
@@ -223,7 +223,7 @@ def rate(a: Cube, b: Cube) -> Matrix:
 
 
 def tuning_correlation(a: Cube, b: Cube) -> Matrix:
-    """Median over neurons of the correlation over conditions; neurons that respond alike to all have none."""
+    """Median over neurons of the correlation over conditions, without neurons of constant response."""
     return _summary(np.einsum("akn,bkn->abn", _standard(a, 1), _standard(b, 1)), np.median, np.nanmedian)
 
 

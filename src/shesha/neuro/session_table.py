@@ -1,4 +1,4 @@
-"""Every area of every session, scored alike, and what groups of areas have in common."""
+"""Scores of every area of every session, and their means over groups of areas."""
 
 from __future__ import annotations
 
@@ -128,7 +128,9 @@ def session_table(
     excluded: list[tuple[str, str, str]] = []
     work = list(_areas(checked, max(min_neurons, n_neurons or 0), min_trials, set(kinds.names(skip, "skip")), excluded))
     if not work:
-        raise ValueError(f"sessions must have an area that is large enough, got none: {excluded[0][2]}")
+        raise ValueError(
+            f"sessions must have an area that is large enough, got none; the first was left out for {excluded[0][2]}"
+        )
     lines = tuple(
         _line(session, area, grouped(area), options) for session, area in track(work, len(work), "areas of sessions")
     )
@@ -153,7 +155,7 @@ def session_table(
 
 
 def _options(given: Mapping[str, Any]) -> AreaOptions:
-    """Check how areas are scored."""
+    """Check the options for scoring areas."""
     if not isinstance(given["scores"], Sequence) or isinstance(given["scores"], str) or not given["scores"]:
         raise TypeError(f"scores must be a sequence of names, got {given['scores']!r}")
     scores = tuple(check.choice(name, tuple(ALL), "scores") for name in given["scores"])
@@ -196,7 +198,7 @@ def _grouping(by: Any) -> Callable[[str], str]:
 def _areas(
     sessions: Sequence[Checked], fewest: int, min_trials: int, skip: set[str], excluded: list[tuple[str, str, str]]
 ) -> Iterator[tuple[Checked, str]]:
-    """Yield the areas that are large enough, and note the others."""
+    """Yield the areas that are large enough, and record the others."""
     for session in sessions:
         if session.trials.n_trials < min_trials:
             excluded.append((session.name, "", f"fewer than {min_trials} trials"))

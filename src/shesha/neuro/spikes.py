@@ -61,12 +61,12 @@ def spike_counts(
 
 
 def _times(given: Any, name: str) -> NDArray[np.float64]:
-    """Sorted for spikes, as they are for onsets; of pynapple objects the time stamps or starts."""
+    """Return event times, sorted for spikes; for pynapple objects, the time stamps or starts."""
     for attribute in ("t", "start"):
         if type(given).__module__.partition(".")[0] == "pynapple" and hasattr(given, attribute):
             given = getattr(given, attribute)
             break
     times = check.real(given, name)
     if times.ndim != 1 or not np.isfinite(times).all():
-        raise ValueError(f"{name} must be finite times, one after the other, got shape {times.shape}")
+        raise ValueError(f"{name} must be a 1-D array of finite times, got shape {times.shape}")
     return np.sort(times) if name == "spikes" else times

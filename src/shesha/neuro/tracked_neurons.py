@@ -1,4 +1,4 @@
-"""Neurons that were found again: which sessions share which, as a table of whole numbers."""
+"""Tracked neurons: a table of the column index of each neuron in each session."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def check_tracked(
         table = table.astype(np.intp)
     if table.ndim != 2 or table.dtype.kind not in "iu":
         raise ValueError(
-            f"tracked must be whole numbers of shape (n_tracked, n_sessions), -1 where a session lacks a neuron, got "
+            "tracked must be whole numbers of shape (n_tracked, n_sessions), -1 for a neuron that a session "
+            "lacks, got "
             f"{table.dtype} of shape {table.shape}"
         )
     if n_neurons is not None:
@@ -70,8 +71,8 @@ def _require_numbers(column: Index, n: int | None, name: str) -> None:
         limit = "" if n is None else f" to {n - 1}"
         raise ValueError(
             f"tracked must number the neurons of session {name} from 0{limit}, or be -1, got "
-            f"{check.join_items(outside)}: "
-            "the place among the neurons that are passed, not the number that a detector gave"
+            f"{check.join_items(outside)}; use the column index of each neuron, not the number that a detector "
+            "gave"
         )
     values, counts = np.unique(column[column != MISSING], return_counts=True)
     if (counts > 1).any():

@@ -19,7 +19,7 @@ HOWS: tuple[How, ...] = get_args(How)
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """Ways to share out the trials between two halves: units of trials, and which of them are in the first."""
+    """Ways to divide the trials into two halves: units of trials, and those of the first half."""
 
     how: How
     unit: Index
@@ -36,7 +36,7 @@ class Halves:
 
     @classmethod
     def build(cls, n_trials: int, how: How, n_splits: int, n_blocks: int, seed: Seed) -> Halves:
-        """Share out the trials."""
+        """Divide the trials."""
         check.choice(how, HOWS, "how")
         n_splits = check.count(n_splits, "n_splits")
         n_blocks = check.count(n_blocks, "n_blocks", minimum=2)
@@ -58,7 +58,7 @@ class Halves:
 def trial_halves(
     n_trials: int, how: How = "odd-even", *, n_splits: int = 20, n_blocks: int = 8, seed: Seed = 0
 ) -> list[tuple[Index, Index]]:
-    """Share out trials between two halves.
+    """Divide trials into two halves.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def _random_halves(n_trials: int, n_splits: int, rng: np.random.Generator) -> Ma
 
 
 def _halves_of_blocks(n_blocks: int, n_splits: int, rng: np.random.Generator) -> Mask:
-    """Half of the blocks in the first half, in all ways, or so many at random; the first block is in the first half."""
+    """Choose half of the blocks in all ways, or at random; the first block is always in the first half."""
     size = n_blocks // 2
     # Of an even number, both halves of a split are choices: fixing the first block counts each once.
     fixed = n_blocks % 2 == 0

@@ -1,4 +1,4 @@
-"""Do two halves of the trials agree on which conditions are near which?"""
+"""Split-half reliability of the distances between conditions."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from shesha.support.types import Labels, Mask, Matrix, Seed
 
 FEWEST_CONDITIONS = 3
 _UNEQUAL = 2.5
-"""Ratio of the largest to the smallest number of trials from which on it is told."""
+"""Ratio of the largest to the smallest number of trials above which a note is added."""
 
 
 @dataclass(frozen=True, eq=False)
 class EqualTrials:
-    """Random choices of equally many trials of each condition in either half."""
+    """Random choices of equal numbers of trials of each condition in either half."""
 
     size: int
     masks: Mask
     """Trials of the first half, of shape (n_draws, n_trials)."""
     keys: Matrix
-    """Those of the smallest keys are taken."""
+    """Random keys; trials with the smallest keys are taken."""
 
     @classmethod
     def build(cls, size: int | None, halves: Halves, n_splits: int, seed: Seed) -> EqualTrials | None:
-        """Draw from each split, several times where there are few of them; None for all trials."""
+        """Draw from each split, several times if there are few splits; None for all trials."""
         if check.optional_count(size, "trials_per_half") is None:
             return None
         masks = np.repeat(halves.masks, -(-n_splits // len(halves.first)), axis=0)
@@ -51,10 +51,10 @@ class EqualTrials:
 
 @dataclass(frozen=True, eq=False)
 class SplitScore:
-    """Trials with their halves, ready to be scored with any condition of any trial."""
+    """Trials with their halves, prepared for scores under any labels."""
 
     rows: Matrix
-    """The last column is one: its sums are numbers of trials."""
+    """The last column is 1, so its sums are numbers of trials."""
     n_conditions: int
     halves: Halves
     metric: Metric
@@ -70,7 +70,7 @@ class SplitScore:
         normalize: bool,
         equal: EqualTrials | None = None,
     ) -> SplitScore:
-        """Give trials unit length, if so, and no more columns than there are trials."""
+        """Normalise trials if required, and reduce to at most as many columns as trials."""
         rows = compress_columns(centre_and_scale(rates, unit=normalize, centred=metric == "correlation"))
         return cls(np.column_stack([rows, np.ones(len(rows))]), n_conditions, halves, metric, equal)
 
@@ -109,7 +109,7 @@ def trial_split(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> TrialScore:
-    """Geometric stability of a recording: do halves of the trials agree on the distances between conditions?
+    """Stability of a recording: do halves of the trials agree on the distances between conditions?
 
     Mean responses of each condition are taken in either half, and the distances between them are rank-correlated
     between halves; several splits are averaged. What it measures is the reliability of the distances, which rises with
@@ -191,14 +191,16 @@ def split_score(
     options: dict[str, Any],
     equal: EqualTrials | None = None,
 ) -> TrialScore:
-    """Score trials that are checked."""
+    """Score checked trials."""
     reason, values = "", np.full(1, np.nan)
     if trials.n_conditions < FEWEST_CONDITIONS:
-        reason = f"{trials.n_conditions} conditions have enough trials, at least {FEWEST_CONDITIONS} are needed"
+        reason = (
+            f"only {trials.n_conditions} conditions have enough trials, and at least {FEWEST_CONDITIONS} are needed"
+        )
     else:
         score = SplitScore.build(trials.rates, trials.n_conditions, halves, metric, normalize, equal)
         values = over_orders(lambda order: score.value(trials.codes[order]), orders)
-        reason = "no split has three pairs of conditions with responses in both halves, at unequal distances"
+        reason = "no split has three pairs of conditions with responses and unequal distances in both halves"
     text = halves.text if equal is None else f"{halves.text}, {equal.size} of each condition"
     whole = {"reliability of all trials": float(2 * values[0] / (1 + values[0]))} if values[0] > 0 else {}
     return orders.summarise(
@@ -225,6 +227,6 @@ def _inequality(trials: Trials) -> tuple[str, ...]:
     if not len(counts) or counts.max() < _UNEQUAL * counts.min():
         return ()
     return (
-        f"conditions have {counts.min()} to {counts.max()} trials, and unequal numbers are reproducible by themselves: "
-        "compare with chance, or take trials_per_half",
+        f"conditions have {counts.min()} to {counts.max()} trials, and unequal numbers alone make distances "
+        "reproducible; compare with chance, or pass trials_per_half=",
     )

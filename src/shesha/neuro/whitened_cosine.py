@@ -21,12 +21,12 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed
 
 _ROUNDING = 1e-12
-"""Share of the squared products that rounding leaves of equal ones when they are centred."""
+"""Relative tolerance for centred products that are equal up to rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class WhitenedScore:
-    """Trials with their halves, ready to be scored with any condition of any trial."""
+    """Trials with their halves, prepared for scores under any labels."""
 
     rows: Matrix
     n_conditions: int
@@ -50,7 +50,7 @@ class WhitenedScore:
 
 
 def _cosine(first: Matrix, second: Matrix) -> float:
-    """Cosine of the centred products of the conditions that have two trials in both halves."""
+    """Cosine of the centred products of conditions with two trials in both halves."""
     kept = (first[:, -1] > 1) & (second[:, -1] > 1)
     if kept.sum() < FEWEST_CONDITIONS:
         return float("nan")
@@ -80,7 +80,7 @@ def wuc(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> TrialScore:
-    """Whitened unbiased cosine between the distances of the conditions in two halves of the trials.
+    """Whitened unbiased cosine between the distances of conditions in two halves of the trials.
 
     Trials are whitened by the covariance of their noise; distances within a half never multiply a trial with itself,
     so that noise adds nothing; and the cosine allows for distances that share a condition, which makes it that of the
@@ -129,7 +129,7 @@ def wuc(
 def wuc_score(
     trials: Trials, halves: Halves, orders: Orders, normalize: bool, shrinkage: float | None, options: dict[str, Any]
 ) -> TrialScore:
-    """Score trials that are checked."""
+    """Score checked trials."""
     rows = compress_columns(centre_and_scale(trials.rates, unit=normalize, centred=False))
     score = WhitenedScore(rows, trials.n_conditions, trials.n_neurons, halves, shrinkage)
     enough = trials.n_conditions >= FEWEST_CONDITIONS

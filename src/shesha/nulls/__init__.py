@@ -1,4 +1,4 @@
-"""Nulls: which rows may take each other's place, what a number is worth beside them, and many tests together."""
+"""Null distributions: exchange designs, p-values, and corrections for many tests."""
 
 from shesha.nulls.corrections import benjamini_hochberg, holm
 from shesha.nulls.dependence import dependence

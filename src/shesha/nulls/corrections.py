@@ -17,7 +17,7 @@ CORRECTIONS: tuple[Correction, ...] = get_args(Correction)
 
 
 def holm(p_values: ArrayLike) -> Vector:
-    """Adjust p-values so that the chance of any false positive stays below the level (Holm 1979).
+    """Adjust p-values to control the familywise error rate (Holm 1979).
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def holm(p_values: ArrayLike) -> Vector:
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> Vector:
-    """Adjust p-values so that the expected share of false positives among the positives stays below the level.
+    """Adjust p-values to control the false discovery rate (Benjamini and Hochberg 1995).
 
     Benjamini and Hochberg 1995.
 
@@ -53,13 +53,13 @@ def benjamini_hochberg(p_values: ArrayLike) -> Vector:
 
 
 def _adjust(p_values: ArrayLike, rule: Callable[[Vector], Vector]) -> Vector:
-    """Apply a rule to the p-values that are there."""
+    """Apply a rule to the p-values that are not NaN."""
     p = check.real(p_values, "p_values")
     if p.ndim != 1:
         raise ValueError(f"p_values must be 1-D, got shape {p.shape}")
     known = np.flatnonzero(~np.isnan(p))
     if ((p[known] < 0) | (p[known] > 1)).any():
-        raise ValueError("p_values must lie in [0, 1], got others")
+        raise ValueError("p_values must lie in [0, 1], got values outside")
     out = np.full(len(p), np.nan)
     if len(known):
         out[known] = np.minimum(1.0, rule(p[known]))
@@ -75,7 +75,7 @@ def _step_down(p: Vector) -> Vector:
 
 
 def fewest_permutations(n_tests: int, alpha: float) -> int:
-    """Return how many draws let one of several tests, corrected for their number, be significant by itself.
+    """Return the number of draws with which one of several corrected tests can be significant.
 
     The smallest p-value of K draws is 1 / (K + 1), which a correction may multiply by the number of tests.
 

@@ -1,4 +1,4 @@
-"""Rows that are alike in several respects: small groups of near rows, among which rows take each other's place."""
+"""Matching on several covariates: small groups of similar rows, which are permuted among themselves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shesha.support.types import Index, Matrix
 
 
 def match_by_distance(distances: Matrix, name: str, blocks: ArrayLike | None = None) -> Exchange:
-    """Say that rows take the place of rows near to them only.
+    """Design in which rows are permuted among similar rows only.
 
     The row farthest from all others is put together with its nearest ones, then the farthest of those that are left:
     so no outlying row is left with strangers. Equal rows stay together, as classes do.
@@ -34,7 +34,7 @@ def match_by_distance(distances: Matrix, name: str, blocks: ArrayLike | None = N
     >>> position = np.array([0.0, 9.0, 0.1, 9.1, 0.2, 9.2])
     >>> found = match_by_distance(abs(position[:, None] - position), "place")
     >>> found.text, found.block.tolist()
-    ('rows of like place', [1, 0, 1, 0, 1, 0])
+    ('rows of similar place', [1, 0, 1, 0, 1, 0])
     """
     n = len(distances)
     size = rows_of_a_stratum(n)
@@ -46,12 +46,12 @@ def match_by_distance(distances: Matrix, name: str, blocks: ArrayLike | None = N
         free = np.flatnonzero(codes < 0)
         codes[_group(distances[row, free], free, size)] = code
         code += 1
-    named = (f"rows of like {name}", *(["within blocks"] if blocks is not None else []))
+    named = (f"rows of similar {name}", *(["within blocks"] if blocks is not None else []))
     return Exchange(n, cross_with_blocks(codes, blocks), named=named)
 
 
 def _group(near: Matrix, free: Index, size: int) -> Index:
-    """Choose the nearest rows, and all that are as near as the last of them; a rest too small for a group joins."""
+    """Choose the nearest rows with ties; a remainder too small for a group joins the last."""
     if len(free) < 2 * size:
         return free[near <= 0] if (near <= 0).sum() >= size else free
     limit = np.partition(near, size - 1)[size - 1]

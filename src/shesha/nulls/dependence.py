@@ -1,4 +1,4 @@
-"""Do rows depend on one another? Neighbours in the order given, and rows that repeat."""
+"""Detection of dependent rows: similar neighbours in the given order, and repeated rows."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from shesha.results.audit.dependence import LEVEL
 from shesha.support.types import Index, Matrix, Vector
 
 FEWEST_ROWS = 12
-"""Rows below which nothing can be told."""
+"""Fewest rows; with fewer, nothing can be detected."""
 _WINDOWS, _WINDOW = 4, 128
-"""Stretches of consecutive rows that are looked at, where there are more rows."""
+"""Number and length of stretches of consecutive rows that are checked, if there are more rows."""
 _N_ORDERS = 60
-"""Random orders that the order given is compared with."""
+"""Number of random orders that the given order is compared with."""
 _N_RANKED = 2000
-"""Random pairs of rows whose distances rank all others: neither far rows nor the scale decide."""
+"""Number of random pairs of rows whose distances rank all others, so that scale and outliers do not matter."""
 _MOST_ROWS = 4096
-"""Rows whose neighbours are compared with those of a design."""
+"""Number of rows whose neighbours are compared with those of a design."""
 _SPREAD, _DIED_OUT = 256, 0.05
-"""Rows that a drift is looked for in; autocorrelation below which memory has ended."""
+"""Number of rows in which a drift is searched; autocorrelation below which memory has ended."""
 _CHANCE = 1e-4
-"""Expected number of rows that are called near repeats although they are not."""
+"""Expected number of false near repeats."""
 _DISCRETE, _TIED, _COLUMNS = 0.1, 0.5, 16
 """A representation takes few values if fewer than this share of its rows differ, or if its columns (so many are looked
 at) take at most this share of the number of different rows: codes, counts, sparse features."""
 
 
 def dependence(*representations: NDArray[Any]) -> Dependence:
-    """Look for signs that rows depend on one another.
+    """Detect dependence between rows.
 
     Permuting rows tests the wrong thing where they do, but only if they do in both representations that are compared:
     so of several representations, what all of them show counts. Neighbours in the order given are compared with those
@@ -107,7 +107,7 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
 
 
 def p_value_within_design(design: Exchange, *representations: NDArray[Any]) -> float:
-    """Return the p-value of neighbours being closer than in the orders that a design allows.
+    """Return the p-value of neighbours being closer than in the permutations of a design.
 
     What a design exchanges must be exchangeable: rows of a block that follow one another are not. As for `dependence`,
     what all representations show counts.
@@ -142,12 +142,12 @@ def p_value_within_design(design: Exchange, *representations: NDArray[Any]) -> f
 
 
 def _closer(ranks: Vector) -> float:
-    """p-value of the first mean rank among those of other orders: small is close."""
+    """p-value of the first mean rank among those of other orders; a small rank is close."""
     return p_of_first(-ranks)
 
 
 def p_of_first(values: Vector) -> float:
-    """Normal p-value of the first number being as large beside the others, which are draws; 1 where all are equal."""
+    """Normal p-value of the first number among draws, for large values; 1 if all are equal."""
     spread = float(values[1:].std(ddof=1))
     if not spread > 1e-9:
         return 1.0
@@ -157,12 +157,12 @@ def p_of_first(values: Vector) -> float:
 
 
 def _spread(n: int) -> Index:
-    """Rows spread evenly over all, where there are more than are looked at: a drift is as long as they are."""
+    """Evenly spaced rows, if there are more than are checked, because a drift spans all rows."""
     return np.unique(np.linspace(0, n - 1, min(n, _SPREAD)).astype(np.intp))
 
 
 def _persistence(gram: Matrix) -> float:
-    """Autocorrelation from an eighth to a quarter of the rows apart, times the rows that count as independent.
+    """Autocorrelation at lags of an eighth to a quarter of the rows, times the effective number of rows.
 
     Memory that dies out leaves nothing there. What exceeds it at short lags is memory, and makes it vary.
     """
@@ -192,7 +192,7 @@ def _is_discrete(side: NDArray[Any], hashes: NDArray[np.uint64]) -> bool:
 
 
 def stretches(n: int, length: int = _WINDOW) -> list[Index]:
-    """Four stretches of so many consecutive rows, spread evenly; all rows where they are no more than that."""
+    """Four evenly spaced stretches of consecutive rows; all rows if there are no more."""
     if n <= _WINDOWS * length:
         return [np.arange(n)]
     starts = np.linspace(0, n - length, _WINDOWS).astype(np.intp)
@@ -215,13 +215,13 @@ def _squared_distances(gram: Matrix) -> Matrix:
 
 
 def _alternation(squared: Matrix, p_near: float, windows: list[Index]) -> float:
-    """p-value of neighbours being farther apart than random rows, and every other row closer."""
+    """p-value of neighbours being farther apart than random rows, with every other row closer."""
     farther = 1.0 - p_near
     return farther if farther > LEVEL else max(farther, _neighbours(squared, windows, lag=2)[0])
 
 
 def _neighbours(squared: Matrix, windows: list[Index], lag: int = 1) -> tuple[float, float]:
-    """p-value and mean rank of the distances between neighbours, or of rows so far apart in the order."""
+    """p-value and mean rank of the distances between neighbours, or of rows at a given lag."""
     rng = np.random.default_rng(0)
     n = len(squared)
     first, second = pairs_of_places(windows, lag)
@@ -233,7 +233,7 @@ def _neighbours(squared: Matrix, windows: list[Index], lag: int = 1) -> tuple[fl
 
 
 def pairs_of_places(windows: list[Index], lag: int = 1) -> tuple[Index, Index]:
-    """Places of neighbours, or of rows so far apart in the order, among the rows of all windows together."""
+    """Indices of neighbours, or of rows at a given lag, within all windows."""
     ends = np.cumsum([len(window) for window in windows])
     first = np.setdiff1d(np.arange(ends[-1]), (ends[:, None] - np.arange(1, lag + 1)).ravel())
     return first, first + lag
@@ -277,7 +277,7 @@ def _autocorrelation(gram: Matrix, lag: int, ends: Index) -> float:
 
 
 def _find_near_repeats(squared: list[Matrix], kept: NDArray[np.bool_]) -> Index:
-    """Rows whose nearest row is far nearer than the second, beyond what the dimension of the data explains.
+    """Rows whose nearest row is far nearer than the second, compared with the dimension of the data.
 
     Where rows lie evenly in k dimensions, the logarithm of the ratio of both distances is exponential with rate k
     (Facco et al. 2017), that of the third and the second with rate 2 k; its median tells k, twins or not.

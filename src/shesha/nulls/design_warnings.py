@@ -1,4 +1,4 @@
-"""Warnings where a design does not hold: series too short for shifts, rows that follow one another, drifts."""
+"""Warnings about designs that do not hold: short series, dependent rows within blocks, drifts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import CalibrationWarning, warn
 
 _MOST_ROWS = 1024
-"""Rows whose dependence on a covariate is looked at."""
+"""Number of rows whose dependence on a covariate is checked."""
 _N_DRAWS = 999
 _NORMAL = NormalDist()
 
 
 def warn_of_series(sides: list[NDArray[Any]], design: Design) -> None:
-    """Warn where rows depend on one another in a way that the design asked for does not keep.
+    """Warn if rows depend on one another in a way that the design does not keep.
 
     Parameters
     ----------
@@ -46,11 +46,11 @@ def warn_of_series(sides: list[NDArray[Any]], design: Design) -> None:
         reasons += _autocorrelation_warnings(p_value_within_design(exchange(found.n_rows, **asked), *sides), asked)
     reasons += _strata_warnings(sides, asked.get("within"))
     if reasons:
-        warn(f"the design may find too much: {'; '.join(reasons)}", CalibrationWarning)
+        warn(f"p-values of this design may be too small: {'; '.join(reasons)}", CalibrationWarning)
 
 
 def _strata_warnings(sides: list[NDArray[Any]], within: ArrayLike | None) -> list[str]:
-    """Say so where features still follow a covariate inside the strata that `within` makes of it."""
+    """Return warnings about features that still follow a covariate inside the strata of `within`."""
     if within is None:
         return []
     values = np.asarray(to_host(within))
@@ -66,13 +66,13 @@ def _strata_warnings(sides: list[NDArray[Any]], within: ArrayLike | None) -> lis
     if p_value > LEVEL ** (1 / len(sides)):
         return []
     return [
-        f"features still follow the covariate inside the strata that within= makes of it (p = {p_value:.1g}). Pass it "
-        "as covariates=, or as keep= of chance"
+        f"features still follow the covariate inside the strata of within= (p = {p_value:.1g}). Pass it as "
+        "covariates=, or as keep= in chance()"
     ]
 
 
 def _p_value_of_slope(quantity: Vector, features: Matrix, strata: Index) -> float:
-    """p-value of features following a quantity within strata, by permuting it there."""
+    """p-value of features following a quantity within strata, by permutation within strata."""
     rng = np.random.default_rng(0)
     features = _centre_within(features / (np.abs(features).max(initial=0.0) or 1.0), strata)
     draws = np.stack([quantity, *(quantity[_permute_within(strata, rng)] for _ in range(_N_DRAWS))], axis=1)
@@ -98,8 +98,8 @@ def _short_series(found: Dependence, blocks: ArrayLike | None) -> list[str]:
     if not found.short(length):
         return []
     return [
-        f"series of {length:g} rows are short against a memory of {found.memory:.1f} rows (30 times that is enough); "
-        "a drift that lasts as long as the series defeats every permutation of rows"
+        f"series of {length:g} rows are too short for a memory of {found.memory:.1f} rows. Use series of at "
+        "least 30 times that length; remove drifts that last as long as the series first"
     ]
 
 
@@ -107,9 +107,8 @@ def _autocorrelation_warnings(p_value: float, asked: Collection[str]) -> list[st
     if p_value > LEVEL:
         return []
     return [
-        f"rows follow one another where {' and '.join(asked)} would exchange them: neighbours are closer than after an "
-        f"exchange (p = {p_value:.1g}). Rows of a series are exchangeable neither within blocks nor as short stretches "
-        "or groups: use shift=True, with sessions as blocks"
+        f"rows within {' and '.join(asked)} are not exchangeable: neighbours are closer than after a "
+        f"permutation (p = {p_value:.1g}). If rows are a time series, use shift=True, with sessions as blocks"
     ]
 
 

@@ -1,4 +1,4 @@
-"""Saying which rows may take each other's place: the one check of `blocks`, `groups`, `within`, `shift` and so on."""
+"""Build an exchange design, with the check of `blocks`, `groups`, `within`, `shift` and the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed
 
 STRATUM = 10
-"""Rows of a stratum that a covariate is cut into: what differs within larger ones is found as a relation."""
+"""Fewest and most rows of a stratum of a covariate; differences within larger strata appear as relations."""
 
 
 def exchange(
@@ -26,7 +26,7 @@ def exchange(
     shift: bool = False,
     block_length: int | None = None,
 ) -> Exchange:
-    """Say which rows may take each other's place if nothing links two representations of them.
+    """Define which rows are exchangeable under the null of two unrelated representations.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def exchange(
 def match_by_quantity(
     quantity: ArrayLike, name: str = "the quantity given", blocks: ArrayLike | None = None
 ) -> Exchange:
-    """Say that rows take the place of those next to them in a quantity only: what it decides stays in the null.
+    """Design in which rows are permuted among rows with similar values of a quantity.
 
     Strata hold three rows where there are few and up to ten where there are many: finer ones than those of `within`,
     which a score that depends on the quantity as strongly as stability does on the scale of rows needs. The share of
@@ -122,29 +122,29 @@ def match_by_quantity(
     >>> depth = [100, 900, 110, 950, 105, 1000]
     >>> found = match_by_quantity(depth, "depth")
     >>> found.text, found.block.tolist()
-    ('rows of like depth', [0, 1, 0, 1, 0, 1])
+    ('rows of similar depth', [0, 1, 0, 1, 0, 1])
     """
     n = len(to_host(quantity))
     codes, values = check.labels(quantity, n, "keep", min_classes=1)
     n_strata = max(1, n // rows_of_a_stratum(n))
     if values.dtype.kind in "iuf" and len(values) > n_strata:
         codes = np.argsort(np.argsort(codes, kind="stable")) * n_strata // n
-    named = [f"rows of like {name}", *(["within blocks"] if blocks is not None else [])]
+    named = [f"rows of similar {name}", *(["within blocks"] if blocks is not None else [])]
     return Exchange(n, cross_with_blocks(codes, blocks), named=tuple(named))
 
 
 def cross_with_blocks(codes: Index, blocks: ArrayLike | None) -> Index:
-    """Number the strata anew so that none reaches across blocks."""
+    """Renumber the strata so that none crosses blocks."""
     return _cross_codes(_block_codes(len(codes), blocks, None), codes)
 
 
 def rows_of_a_stratum(n: int) -> int:
-    """Return how many of n rows are alike; docs/calibration.md has the measurements."""
+    """Return the number of rows of a stratum; docs/calibration.md has the measurements."""
     return min(STRATUM, max(3, isqrt(n) // 4))
 
 
 def equal_groups(groups: ArrayLike, size: int | None = None, *, seed: Seed = None) -> Index:
-    """Pick rows at random that leave all groups equally large, so that all may take each other's place.
+    """Pick random rows that make all groups equally large, so that all groups can be permuted.
 
     Parameters
     ----------
@@ -177,11 +177,11 @@ def equal_groups(groups: ArrayLike, size: int | None = None, *, seed: Seed = Non
 
 
 def _require_compatible(given: dict[str, bool]) -> None:
-    """Refuse designs that exclude each other."""
+    """Refuse incompatible designs."""
     for alone in ("shift", "block_length"):
         others = [name for name, there in given.items() if there and name != alone]
         if given[alone] and others:
-            raise ValueError(f"{alone} must come alone or with blocks, got {' and '.join(others)} as well")
+            raise ValueError(f"{alone} must be used alone or with blocks, got {' and '.join(others)} as well")
 
 
 def _block_codes(n: int, blocks: ArrayLike | None, within: ArrayLike | None) -> Index:

@@ -1,4 +1,4 @@
-"""An exchange design: which rows may take each other's place, as permutations and as resamples."""
+"""An exchange design: which rows are exchangeable, for permutations and resamples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shesha.support.types import Index
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """Which rows may take each other's place, if nothing links two representations of them.
+    """Which rows are exchangeable under the null of two unrelated representations.
 
     Made by `shesha.nulls.exchange`. Every permutation that a design allows is drawn with the same probability, the
     identity among them: they form a group, so that p-values are exact where rows are exchangeable as it says.
@@ -26,21 +26,21 @@ class Exchange:
     block: Index
     """Code of each row's block, which it never leaves."""
     group: Index | None = None
-    """Code of the group that each row moves with; None: rows move alone."""
+    """Code of the group that each row is permuted with; None: rows are permuted singly."""
     shift: bool = False
     """Whether the rows of a block are a series, permuted by circular shifts."""
     block_length: int | None = None
-    """Rows of a stretch, where groups are stretches of a series."""
+    """Number of rows of a stretch, if groups are stretches of a series."""
     named: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
-        """What is exchanged, in words."""
+        """A description of what is permuted."""
         said = ", ".join(self.named) or "all rows"
         n_staying = len(self._fixed_rows)
         if self.shift or self.block_length or not n_staying or not self.log_count:
             return said
-        return f"{said} ({n_staying} of {self._n_groups} have no equal in size and stay)"
+        return f"{said} ({n_staying} of {self._n_groups} have no other of equal size and are not permuted)"
 
     @cached_property
     def strata(self) -> tuple[Index, ...]:
@@ -50,7 +50,7 @@ class Exchange:
 
     @cached_property
     def unit_arrays(self) -> tuple[Index, ...]:
-        """Arrays of shape (units, rows of a unit), unless rows are shifted; units of one array may be exchanged."""
+        """Arrays of shape (units, rows of a unit), unless rows are shifted; units of one array are exchangeable."""
         if self.group is None:
             return tuple(rows[:, None] for rows in self.strata)
         kinds: dict[tuple[int, int], list[Index]] = {}
@@ -68,13 +68,13 @@ class Exchange:
 
     @cached_property
     def log_count(self) -> float:
-        """Logarithm of the number of distinct permutations, the identity among them."""
+        """Logarithm of the number of distinct permutations, including the identity."""
         if self.shift:
             return sum(log(len(rows)) for rows in self.strata)
         return sum(lgamma(len(units) + 1) for units in self.unit_arrays)
 
     def require_enough(self, n_permutations: int, alpha: float) -> None:
-        """Refuse a level that no result could reach."""
+        """Refuse a significance level that no result can reach."""
         check.fraction(alpha, "alpha", closed=False)
         if check.count(n_permutations, "n_permutations") < 1 / alpha - 1 - 1e-9:
             raise ValueError(f"n_permutations must be at least 1 / alpha - 1 = {1 / alpha - 1:g}, got {n_permutations}")
@@ -116,7 +116,7 @@ class Exchange:
         return order
 
     def draws(self, n_permutations: int, rng: np.random.Generator) -> list[Index]:
-        """Draw several permutations; of shifts, each other one once if there are no more than were asked for."""
+        """Draw several permutations; of shifts, each nonzero one once if there are no more than requested."""
         if self.shift and self.log_count <= log(n_permutations + 1) + 1e-9:
             return list(islice(self._all_shifts(), 1, None))
         return [self.draw(rng) for _ in range(n_permutations)]
@@ -158,7 +158,7 @@ class Exchange:
 
     @cached_property
     def clusters(self) -> Index:
-        """Code of what moves together in a resample: the row itself, its group, or its stretch of a series."""
+        """Code of the resampling unit: the row itself, its group, or its stretch of a series."""
         if self.group is not None:
             return np.unique(self.group, return_inverse=True)[1].astype(np.intp)
         if not self.shift:

@@ -1,4 +1,4 @@
-"""Random halves of the rows that keep groups whole, with the groups of each class shared out evenly."""
+"""Random halves of the rows that keep groups whole and divide the groups of each class evenly."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def group_kinds(codes: Labels, group: Index, n_classes: int) -> Labels:
 
 
 def draw_group_half(group: Index, kinds: Labels, rng: np.random.Generator) -> Mask:
-    """Draw which rows are in the first half: whole groups, those of each kind shared out evenly."""
+    """Draw the rows of the first half: whole groups, with those of each kind divided evenly."""
     chosen = np.zeros(len(kinds), dtype=bool)
     extra = bool(rng.integers(2))
     for one in np.unique(kinds):

@@ -1,4 +1,4 @@
-"""Permutations of many representations at once: every one has its own, so that no pair keeps its rows together."""
+"""Joint permutations of many representations: each has its own, so that no pair keeps its matching."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class JointPermutations:
     seed: int
 
     def orders(self, content: str, copy: int = 0) -> list[Index]:
-        """Draw the orders of a representation; a second copy of one content has others.
+        """Draw the permutations of a representation; a second copy of the same content has others.
 
         Parameters
         ----------
@@ -56,7 +56,7 @@ class JointPermutations:
         return [self.exchange.draw(rng) for _ in range(self.n_permutations)]
 
     def pair_orders(self, first: str, second: str) -> list[Index]:
-        """Return the orders of the second one's rows that stand for both relabelled.
+        """Return permutations of the second representation that are equivalent to relabelling both.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class JointPermutations:
 
     @property
     def key(self) -> str:
-        """Names the design, the number of draws and the seed."""
+        """A key of the design, the number of draws and the seed."""
         design = self.exchange
         parts = [design.block, np.array([]) if design.group is None else design.group]
         told = f"{design.n_rows} {design.shift} {design.block_length} {self.n_permutations} {self.seed}"

@@ -1,4 +1,4 @@
-"""Familywise p-values of scores that share their draws: the largest of all beside the largest that chance gives."""
+"""Familywise p-values of scores that share their draws, by the distribution of the maximum."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def max_statistic_p_values(draws: Sequence[Vector], closer: Sequence[str]) -> Ve
 
 
 def _common_scale(values: Vector) -> tuple[Vector, float]:
-    """Return values on the scale of all tests, and the p-value of the first among them."""
+    """Return values on a common scale of all tests, and the p-value of the first among them."""
     known = np.isfinite(values)
     largest = float(np.abs(values[known]).max(initial=0.0))
     unit = largest or 1.0

@@ -1,4 +1,4 @@
-"""Do rows repeat with a period? Circular shifts then keep the phase that two series share."""
+"""Detection of periods, because circular shifts keep the phase that two series share."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 from shesha.support.types import Matrix, Vector
 
 FEWEST_PERIODS = 3
-"""Periods that a series must hold before it is said to repeat."""
+"""Fewest periods in a series for a detection."""
 _MOST_ROWS = 1024
-"""Consecutive rows that are looked at."""
+"""Most consecutive rows that are checked."""
 _MOST_COLUMNS = 16
-"""Features that are looked at, or random combinations of them."""
+"""Most features that are checked; of more, random combinations."""
 _PARTS = 8
-"""Parts of a series whose phases must agree: a memory that dies out loses its phase from one to the next."""
+"""Number of parts of a series whose phases must agree; decaying memory does not keep its phase."""
 _AGREEMENT = 0.8
 _SHARE = 0.08
-"""Share of the variance at one frequency from which on a period matters."""
+"""Share of the variance at one frequency above which a period matters."""
 _PADDING = 16
-"""Frequencies looked at for each that the rows tell apart: a phase must hold over the whole series."""
+"""Oversampling of frequencies, because a phase must hold over the whole series."""
 
 
 def find_period(*representations: NDArray[Any]) -> float:
-    """Return the period, in rows, that all representations share; 0 where there is none.
+    """Return the period, in rows, that all representations share; 0 if there is none.
 
     A period is a frequency that holds a share of the variance and keeps its phase over the whole series.
 
@@ -52,7 +52,7 @@ def find_period(*representations: NDArray[Any]) -> float:
 
 
 def _frequency(rows: Matrix) -> float:
-    """Return the frequency of the strongest wave that keeps its phase, per row; 0 where there is none."""
+    """Return the frequency per row of the strongest wave with a constant phase; 0 if there is none."""
     n = len(rows)
     # The strongest frequency of noise alone holds about 2 log(n) / n.
     least = max(_SHARE, 4 * np.log(n) / n) * float((rows**2).sum())
@@ -68,7 +68,7 @@ def _frequency(rows: Matrix) -> float:
 
 
 def _power(rows: Matrix, padding: int) -> Vector:
-    """Power at each frequency, but for slow drifts and changes from row to row, which are no periods."""
+    """Power at each frequency, without slow drifts and changes from row to row."""
     n = len(rows)
     found = np.zeros(padding * n // 2 + 1)
     for column in rows.T:

@@ -1,4 +1,4 @@
-"""The permutations that a null is made of: drawn from a design, or given."""
+"""The permutations of a null, drawn from a design or given by the user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shesha.support.warnings import CalibrationWarning, warn
 
 
 class Design(TypedDict, total=False):
-    """What `exchange` takes, for functions that hand it on."""
+    """Arguments of `exchange`, for functions that pass them on."""
 
     blocks: ArrayLike | None
     groups: ArrayLike | None
@@ -35,7 +35,7 @@ def draw_permutations(
     permutations: ArrayLike | None = None,
     seed: Seed = None,
 ) -> tuple[list[Index], str]:
-    """Return the permutations to use, and in words what they exchange.
+    """Return the permutations to use, and a description of what they permute.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def draw_permutations(
         found.require_enough(n_permutations, alpha)
         return found.draws(n_permutations, generator(seed)), found.text
     if asked:
-        raise ValueError(f"permutations must come alone, got {' and '.join(asked)} as well")
+        raise ValueError(f"permutations must be used without a design, got {' and '.join(asked)} as well")
     orders = _check_permutations(permutations, n)
     exchange(n).require_enough(len(orders), alpha)
     _warn_of_repeats(orders, alpha)
@@ -74,17 +74,17 @@ def draw_permutations(
 
 
 def nonempty_arguments(design: Design | None) -> dict[str, Any]:
-    """Return the arguments that say something."""
+    """Return the arguments that are set."""
     return {name: value for name, value in (design or {}).items() if value is not None and value is not False}
 
 
 def _warn_of_repeats(orders: Sequence[Index], alpha: float) -> None:
-    """Say so where the draws mostly repeat a few permutations: a p-value then claims more than they can tell."""
+    """Warn if the draws repeat a few permutations, because p-values then look too precise."""
     different = len({order.tobytes() for order in identity_first(orders)})
     if different < 0.5 / alpha:
         warn(
-            f"permutations hold, with the identity, {different} different ones where the level {alpha:g} needs "
-            f"{1 / alpha:g}: the p-value says less than it seems",
+            f"permutations hold {different} different ones, including the identity, but the level {alpha:g} needs "
+            f"{1 / alpha:g}, so the p-value cannot be trusted; pass more permutations",
             CalibrationWarning,
         )
 
@@ -99,10 +99,13 @@ def _check_permutations(permutations: ArrayLike, n: int) -> list[Index]:
         raise ValueError(f"{expected}, got shape {array.shape}")
     wrong = np.flatnonzero((np.sort(array, axis=1) != np.arange(n)).any(axis=1))
     if len(wrong):
-        raise ValueError(f"permutations must each name every row once, got others in lines {check.join_items(wrong)}")
+        raise ValueError(
+            "permutations must contain every row once in each line, got other numbers in lines "
+            f"{check.join_items(wrong)}"
+        )
     return list(array.astype(np.intp))
 
 
 def identity_first(orders: Sequence[Index]) -> list[Index]:
-    """Put the identity before the orders: observed and null then come from the same kernel."""
+    """Put the identity first, so that observed score and null come from the same kernel."""
     return [np.arange(len(orders[0])), *orders]

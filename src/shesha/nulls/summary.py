@@ -1,4 +1,4 @@
-"""A score compared with its null: threshold, p-value, calibrated score."""
+"""Compare a score with its null: threshold, p-value, calibrated score."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from shesha.results import NullSummary
 from shesha.support.types import Vector
 
 TIE = 1e-12
-"""Scores closer than this share of the largest count as equal: sums in another order differ by rounding, and a tie
-must not look extreme."""
+"""Scores closer than this share of the largest count as equal, because sums in another order differ by rounding."""
 
 
 def best_value(closer: str, bounds: tuple[float, float], maximum: float | None) -> float | None:
@@ -24,7 +23,7 @@ def best_value(closer: str, bounds: tuple[float, float], maximum: float | None) 
 
 
 def require_attainable_maximum(maximum: float | None, observed: float, threshold: float, closer: str) -> None:
-    """Refuse a value of perfect agreement that the data exceed, or that chance reaches."""
+    """Refuse a maximum that the observed value exceeds or the threshold reaches."""
     if maximum is None:
         return
     sign = 1.0 if closer == "higher" else -1.0
@@ -38,7 +37,7 @@ def require_attainable_maximum(maximum: float | None, observed: float, threshold
 
 
 def summarise(observed: float, null: Vector, closer: str, alpha: float, best: float | None) -> NullSummary:
-    """Compare a score with its null; draws without a score count as extreme, so that they never make significance."""
+    """Compare a score with its null; draws without a score count as extreme, which is conservative."""
     sign = 1.0 if closer == "higher" else -1.0
     s, t = sign * observed, sign * null[~np.isnan(null)]
     k, lost = len(null), int(np.isnan(null).sum())
@@ -67,7 +66,7 @@ def summarise(observed: float, null: Vector, closer: str, alpha: float, best: fl
 
 
 def _moments(t: Vector, largest: float) -> tuple[float, float]:
-    """Mean and standard deviation, NaN if any is infinite; squares of large numbers are kept within range."""
+    """Mean and standard deviation, NaN if any value is infinite, without overflow."""
     if not len(t) or not np.isfinite(t).all():
         return np.nan, np.nan
     unit = largest or 1.0
@@ -75,7 +74,7 @@ def _moments(t: Vector, largest: float) -> tuple[float, float]:
 
 
 def _rescale(score: float, threshold: float, top: float | None) -> float:
-    """0 at the threshold, 1 at the top; without a top, the excess over the threshold."""
+    """Rescale to 0 at the threshold and 1 at the maximum; without one, return the excess over the threshold."""
     if not np.isfinite(threshold):
         return 0.0
     excess = max(0.0, score - threshold)

@@ -1,4 +1,4 @@
-"""Which of several models explains data best."""
+"""Rank models by how well they explain data."""
 
 from shesha.ranking.rank_models import rank_models
 

@@ -1,4 +1,4 @@
-"""Models against chance: their rows permuted, the same for all models and subjects."""
+"""Compare models with chance, by permuting their rows in the same way for all models and subjects."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _PERMUTING = 22
 def chance_p_values(
     problem: Problem, n_permutations: int, alpha: float, seed: Seed, notes: list[str]
 ) -> tuple[Matrix, str]:
-    """Return p-values of the models against permuted rows, and the same corrected for their number."""
+    """Return p-values of the models against permuted rows, raw and corrected for their number."""
     empty = np.full((len(problem.models), 2), np.nan)
     if not problem.measure.paired:
         notes.append(
-            f"No p-values against chance: {problem.measure.name} does not look at which row is which, so permuted rows "
-            "change nothing."
+            f"No p-values against chance: {problem.measure.name} does not depend on the matching of rows, so "
+            "permutations change nothing."
         )
         return empty, ""
     try:
@@ -42,7 +42,7 @@ def chance_p_values(
 
 
 def _permuted_means(problem: Problem, orders: Sequence[Index]) -> Matrix:
-    """Mean over subjects of every model, as it is and with its rows permuted: a line per model."""
+    """Mean over subjects of every model, observed and with its rows permuted: one line per model."""
     measure, models = problem.measure, list(problem.models.values())
     if measure.symmetric:
         rows = [measure.look(one) for one in problem.subjects]

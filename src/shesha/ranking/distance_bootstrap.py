@@ -1,4 +1,4 @@
-"""A bootstrap of the rows for measures of distances: pairs are weighted, and a row with its own copy is no pair."""
+"""A bootstrap of the rows for measures of distances, which weights pairs of rows."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from shesha.support.types import Index, Matrix, Vector
 from shesha.views import RankedRdm
 
 _SMALL = 0.05
-"""Share of a resample's change of weights that is tried for its first order."""
+"""Step of the finite difference for the first order of a resample's effect."""
 
 
 @dataclass(frozen=True)
 class _Known:
-    """Stands for two views whose inner products are known."""
+    """Placeholder for two views with known inner products."""
 
     value: Matrix | Vector
 
@@ -39,7 +39,7 @@ class DistanceVectors:
 
     @classmethod
     def build(cls, problem: Problem) -> DistanceVectors:
-        """Look at every representation once."""
+        """Rank the distances of every representation once."""
         n, n_lines = problem.n_rows, len(problem.models) + 2 * len(problem.subjects)
         memory.require(8 * 6 * n_lines * n * (n - 1) // 2, "ranking models by distances", "take fewer rows")
         measure = problem.measure
@@ -50,12 +50,12 @@ class DistanceVectors:
         return cls(problem, SortedVectors.build(vectors), ranked)
 
     def correlations(self, weights: Vector) -> Matrix:
-        """Correlations of all lines where pair p counts weights[p] times."""
+        """Correlations of all lines, with pair p counted weights[p] times."""
         values = self.lines.ranks(weights) if self.ranked else self.lines.values
         return weighted_correlations(values, weights)
 
     def split(self, correlations: Matrix) -> tuple[Matrix, Matrix, Vector]:
-        """Part correlations: models with subjects, models with each other, subjects with the mean of the others."""
+        """Divide correlations: models with subjects, models with each other, subjects with the mean of the others."""
         n_models, n_subjects = len(self.problem.models), len(self.problem.subjects)
         own = slice(n_models, n_models + n_subjects)
         with_others = np.diagonal(correlations[own, n_models + n_subjects :])
@@ -77,20 +77,20 @@ def _leave_one_out(measure: object, subjects: Sequence[object]) -> list[RankedRd
 
 
 def pair_weights(counts: Index) -> Vector:
-    """How often each pair i < j occurs where row i occurs counts[i] times; a row with its own copy is no pair."""
+    """Weights of pairs i < j if row i occurs counts[i] times, without pairs of a row with itself."""
     i, j = np.triu_indices(len(counts), k=1)
     found: Vector = (counts[i] * counts[j]).astype(np.float64)
     return found
 
 
 def _small_changes(counts: Index) -> Vector:
-    """Weights of pairs that differ little from 1, along the same resample: the first order of its change."""
+    """Weights close to 1 in the direction of a resample, for the first order of its effect."""
     i, j = np.triu_indices(len(counts), k=1)
     return np.asarray(1.0 + _SMALL * (counts[i] + counts[j] - 2.0), dtype=np.float64)
 
 
 def evaluate_distances(problem: Problem, n_resamples: int, rng: np.random.Generator) -> Evaluations:
-    """Score every model and subject, as they are and in bootstrap resamples of the rows.
+    """Score every model and subject, on all rows and on bootstrap resamples.
 
     The noise of a pair of rows counts three times in the variance over resamples, and twice in that of their first
     order, since the weight of a pair is a product of two that vary; the two together say what counts it once.
@@ -125,7 +125,7 @@ def _values_and_shares(vectors: DistanceVectors, weights: Vector) -> tuple[Matri
 
 
 def variance_shares(with_data: Matrix, among_models: Matrix) -> Cube:
-    """Shares of the variance that models explain: each alone, each uniquely, and all together.
+    """Shares of variance explained by models: each alone, each uniquely, and all together.
 
     Parameters
     ----------

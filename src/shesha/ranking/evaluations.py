@@ -1,4 +1,4 @@
-"""Scores of every model for every subject, as they are and on resamples of the rows."""
+"""Scores of every model for every subject, on all rows and on resamples."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from shesha.ranking.two_factors import Cube, Resampled
 from shesha.views import RankedRdm, Representation
 
 ENOUGH = 0.9
-"""Share of the resamples that must have all values: fewer are no fair sample."""
+"""Share of the resamples that must have all values; fewer are not a fair sample."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is compared: models and subjects with the same rows, and which rows may be resampled together."""
+    """Models and subjects with the same rows, and the units of resampling."""
 
     measure: Measure
     models: dict[str, Representation]
@@ -48,12 +48,12 @@ class Problem:
 
 @dataclass(frozen=True)
 class Evaluations:
-    """What the measure gives: a column per model, then one of each subject with the mean of the others, if any."""
+    """Values of the measure: one column per model, then each subject with the mean of the others, if any."""
 
     values: Resampled
     has_ceiling: bool
     shares: Resampled | None = None
-    """Of each model what it explains alone, then what it explains uniquely; last what all explain together."""
+    """Variance that each model explains alone, then uniquely; last, what all explain together."""
 
     @property
     def n_models(self) -> int:

@@ -1,4 +1,4 @@
-"""Which model explains the data better: the function that users call."""
+"""Rank models by how well they explain data: the user function."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances
 _RESAMPLING, _FOLDING = 21, 23
 _MANY, _FEWER = 1000, 200
 _FEW = 5
-"""Subjects below which their variance is hardly known."""
+"""Number of subjects below which their variance is hardly known."""
 _CORRECT = {"holm": holm, "benjamini-hochberg": benjamini_hochberg}
 
 
@@ -122,7 +122,8 @@ def rank_models(
     notes: list[str] = []
     if found.values.n_resamples == 0:
         notes.append(
-            "No intervals and no tests of pairs: fewer than nine tenths of the resamples have a value. Take more rows."
+            "No intervals and no tests of pairs, because fewer than nine tenths of the resamples have a value. "
+            "Use more rows."
         )
     chance, exchanged = chance_p_values(problem, n_permutations, alpha, seed, notes)
     combination = combine_models(problem, spawn(seed, _FOLDING)) if problem.by_distances else None
@@ -213,7 +214,7 @@ def _ranked(
     alpha: float,
     confidence: float,
 ) -> tuple[RankedModel, ...]:
-    """Return the models, the closest first, each with the places that significant differences leave it."""
+    """Return the models, the closest first, each with its range of ranks by significant differences."""
     sign = 1.0 if problem.measure.higher_is_closer else -1.0
     low, high = problem.measure.bounds
     better, worse = _beaten(problem, pairs, sign, alpha)
@@ -247,7 +248,7 @@ def _beaten(
 
 @dataclass(frozen=True)
 class _Lines:
-    """What each model has beside its value."""
+    """Further results of each model."""
 
     low: Vector
     high: Vector
@@ -285,12 +286,12 @@ def _upper_ceiling(problem: Problem) -> float:
 def _subject_doubts(n_subjects: int) -> list[str]:
     if n_subjects == 1:
         return [
-            "One subject: intervals and p-values allow for other rows, not for other subjects, and there is no noise "
+            "One subject: intervals and p-values cover sampling of rows, not of subjects, and there is no noise "
             "ceiling. Pass several subjects or repeats as a sequence."
         ]
     if n_subjects < _FEW:
         return [
-            f"{n_subjects} subjects: their variance is hardly known, so intervals are wide and real differences may "
-            "count as ties. Add subjects."
+            f"With {n_subjects} subjects, the variance between subjects is poorly estimated, so intervals are "
+            "wide and real differences may count as ties. Add subjects."
         ]
     return []

@@ -1,4 +1,4 @@
-"""Any measure on random subsets of the rows: repeated rows would look alike to measures of neighbours and kernels."""
+"""Any measure on random subsets of the rows, because repeated rows bias measures of neighbours and kernels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ means over rows do, and two sizes say by how much."""
 
 
 def evaluate_subsets(problem: Problem, n_resamples: int, rng: np.random.Generator) -> Evaluations:
-    """Score every model and subject, as they are and on subsets of the rows (or groups) of two sizes."""
+    """Score every model and subject, on all rows and on subsets of rows (or groups) of two sizes."""
     values, has_ceiling = _values(problem, None)
     first, second = (_on_subsets(problem, share, values.shape, n_resamples, rng) for share in _KEPT)
     return Evaluations(Resampled(values, (first, second), problem.n_units), has_ceiling)
@@ -30,7 +30,7 @@ def evaluate_subsets(problem: Problem, n_resamples: int, rng: np.random.Generato
 def _on_subsets(
     problem: Problem, share: float, shape: tuple[int, ...], n_resamples: int, rng: np.random.Generator
 ) -> RowResamples:
-    """Score random subsets of a share of the rows; the finite population says how much more other rows would vary."""
+    """Score random subsets of a share of the rows, with a finite-population correction."""
     clusters, n = problem.design.clusters, problem.n_units
     n_kept = min(n - 1, max(2, round(share * n)))
     found = []
@@ -49,7 +49,7 @@ def _values_or_nan(problem: Problem, rows: Index, shape: tuple[int, ...]) -> Mat
 
 
 def _values(problem: Problem, rows: Index | None) -> tuple[Matrix, bool]:
-    """Score the models, and each subject with the mean of the others where the measure has such a mean."""
+    """Score the models, and each subject with the mean of the others if the measure has one."""
     measure = problem.measure
     models = [one if rows is None else one.take_rows(rows) for one in problem.models.values()]
     subjects = [one if rows is None else one.take_rows(rows) for one in problem.subjects]
@@ -67,7 +67,7 @@ def compare_sides(measure: Measure, model: Representation, subject: Representati
 
 
 def _with_the_others(measure: Measure, subjects: Sequence[Representation]) -> list[float] | None:
-    """Score of the mean of all subjects but each with that subject; None where there is no such mean."""
+    """Score of each subject with the mean of the others; None if the measure has no mean."""
     if len(subjects) < 2:
         return None
     views = [measure.look(one) for one in subjects]

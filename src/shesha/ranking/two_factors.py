@@ -1,4 +1,4 @@
-"""Variance of a mean over subjects whose rows and subjects are both samples."""
+"""Variance of a mean over subjects, with both rows and subjects sampled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RowResamples:
     scale: float
     """Factor by which the variance over samples of rows is larger than that over these resamples."""
     noise: float
-    """How many times the variance over resamples counts what pairs of rows add to that of single rows."""
+    """How many times the variance over resamples counts the contribution of pairs of rows."""
 
     def take(self, columns: Index) -> RowResamples:
         """Return some of the values."""
@@ -31,18 +31,18 @@ class RowResamples:
 
 @dataclass(frozen=True)
 class Resampled:
-    """Values of each subject, as they are and on resamples of the rows of two kinds."""
+    """Values of each subject, on all rows and on two kinds of resamples."""
 
     observed: Matrix
     """Of shape (n_subjects, n_values)."""
     on_rows: tuple[RowResamples, RowResamples]
-    """The second kind counts what pairs of rows add more often than the first."""
+    """The second kind counts the contribution of pairs of rows more often than the first."""
     n_units: int
     """Rows, or groups of rows, that are resampled."""
 
     @property
     def n_resamples(self) -> int:
-        """Resamples that have values; 0 where nothing is known of other rows."""
+        """Number of resamples with values; 0 without resampling."""
         return min(len(one.values) for one in self.on_rows)
 
     @property
@@ -76,14 +76,14 @@ class Resampled:
         return self._count_noise_once(*over_means), self._count_noise_once(*over_single)
 
     def _count_noise_once(self, first: Vector, second: Vector) -> Vector:
-        """Extrapolate from variances that count the noise of pairs of rows too often to one that counts it once."""
+        """Extrapolate from variances that overcount the noise of pairs of rows to one that counts it once."""
         often, more_often = (one.noise for one in self.on_rows)
         excess = np.maximum(second - first, 0.0) * (often - 1) / (more_often - often)
         return np.maximum(first - excess, first / often)
 
     @property
     def _parts(self) -> tuple[Vector, Vector, Vector]:
-        """Variance over rows, that over subjects, and what both count."""
+        """Variance over rows, over subjects, and the part in both."""
         n = len(self.observed)
         over_rows, single = self._row_variances
         if n == 1:
@@ -105,7 +105,7 @@ class Resampled:
 
     @property
     def freedom(self) -> Vector:
-        """Degrees of freedom of the variances, by Satterthwaite's rule: few subjects count if they are what varies.
+        """Degrees of freedom of the variances by Satterthwaite's rule.
 
         Rows count half, since counting their noise once extrapolates.
         """
@@ -121,7 +121,7 @@ class Resampled:
         return self.means - half, self.means + half
 
     def p_values(self) -> Vector:
-        """Two-sided p-values of means that are zero; a mean without any variance differs, or is zero, for sure."""
+        """Two-sided p-values of zero means; without variance, p is 0 or 1."""
         errors = np.sqrt(self.variances)
         scale = np.abs(self.observed).max(axis=0, initial=0.0)
         flat = errors <= 1e-12 * np.maximum(scale, 1e-300)

@@ -1,4 +1,4 @@
-"""Non-negative weights of several models together, judged on rows and subjects that did not choose them."""
+"""Non-negative weights of several models, cross-validated over rows and subjects."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from shesha.results.similarity.model_ranking import ModelCombination
 from shesha.support.types import Index, Matrix, Vector
 
 _REPEATS = 10
-"""Random divisions into folds: the held-out value varies with them."""
+"""Number of random divisions into folds, because the held-out value varies with them."""
 _FEWEST = 4
-"""Rows of a test fold: fewer have hardly any pairs."""
+"""Fewest rows of a test fold; fewer have hardly any pairs."""
 
 
 @dataclass(frozen=True)
 class _Fold:
-    """Pairs and subjects that choose the weights, and those that judge them."""
+    """Training and test sets of pairs and subjects."""
 
     train: Vector
     test: Vector
@@ -31,7 +31,7 @@ class _Fold:
 
 
 def combine_models(problem: Problem, rng: np.random.Generator) -> ModelCombination | None:
-    """Weight the models without negative weights, and score them held out; None with one model, or few rows."""
+    """Fit non-negative weights of the models and score them held out; None for one model or few rows."""
     if len(problem.models) < 2 or problem.n_units < 2 * _FEWEST:
         return None
     vectors = DistanceVectors.build(problem)
@@ -52,12 +52,12 @@ def combine_models(problem: Problem, rng: np.random.Generator) -> ModelCombinati
 
 
 def n_row_folds(n_units: int) -> int:
-    """More folds where each has enough rows left (the rule of rsatoolbox)."""
+    """Number of folds: more if each keeps enough rows (the rule of rsatoolbox)."""
     return 2 if n_units < 12 else 3 if n_units < 24 else 4 if n_units < 40 else 5
 
 
 def _folds(problem: Problem, rng: np.random.Generator) -> Iterator[_Fold]:
-    """Divide rows (or groups) and subjects at random; every row judges once with every subject."""
+    """Divide rows (or groups) and subjects at random; every row is tested once with every subject."""
     clusters, n_subjects = problem.design.clusters, len(problem.subjects)
     parts = rng.permutation(problem.n_units) % n_row_folds(problem.n_units)
     of_row = parts[clusters]

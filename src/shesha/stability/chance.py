@@ -77,13 +77,13 @@ def chance(
     keep : 'row scale' or array of shape (n_samples,), optional
         What the null is to keep of each row, so that stability beyond it is asked for; alone or with `blocks`. Noise
         whose rows differ in scale about an offset, and counts whose rows differ in depth, are stable for no other
-        reason. 'row scale' exchanges only rows of like norm, of like distance from the mean row, and of like number of
+        reason. 'row scale' exchanges only rows of similar norm, of like distance from the mean row, and of like number of
         features that are not zero, one after another, and returns the null that leaves the least: data without
         anything else are above it in at most 5 % of all cases, mostly fewer. An array (the depth of a cell before it
         was normalised) exchanges rows that are next to one another in it: `shesha.nulls.like_rows`.
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), or DataFrame, optional
         What rows are known to differ in, numbers or labels, to be taken out of the features first: what is
-        stable beyond it. As for `shesha.calibrate`; the null exchanges rows of like covariates.
+        stable beyond it. As for `shesha.calibrate`; the null exchanges rows of similar covariates.
     seed : int, Generator or None
         One seed gives `observed` the value of `estimate` with that seed.
     **options
@@ -111,7 +111,7 @@ def chance(
     >>> scaled = 1 + rng.lognormal(size=(60, 1)) * noise
     >>> found = chance(scaled, seed=0), chance(scaled, keep="row scale", seed=0)
     >>> found[0].p_value < 0.05, found[1].p_value > 0.05, found[1].exchanged
-    (True, True, 'rows of like distance from the mean row')
+    (True, True, 'rows of similar distance from the mean row')
     """
     require_reachable(n_permutations, alpha)
     design: Design = {
@@ -164,7 +164,7 @@ def _warn_of_series(request: Request, design: Design) -> None:
 def _conditional_requests(request: Request, keep: str | ArrayLike, design: Design) -> list[Request]:
     others = [name for name in nonempty_arguments(design) if name != "blocks"]
     if others:
-        raise ValueError(f"keep must come alone or with blocks, got {' and '.join(others)} as well")
+        raise ValueError(f"keep must be used alone or with blocks, got {' and '.join(others)} as well")
     return conditional_requests(request, keep, design["blocks"])
 
 

@@ -1,4 +1,4 @@
-"""Rows in principal coordinates: fits, directions and distances need no more, whatever the number of features."""
+"""Rows in principal coordinates, which suffice for fits, directions and distances."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from shesha.support.types import Matrix, Vector
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """Rows about their mean, turned so that columns are orthogonal; nothing is left out."""
+    """Centred rows, rotated to orthogonal columns without loss."""
 
     values: Matrix
     """(n_samples, k), k the smaller of samples and features."""
     axes: Matrix
-    """(k, n_features): what the columns are coordinates of."""
+    """(k, n_features): the principal axes."""
     mean: Vector
     norm: float
-    """Mean length of the rows as given: one unit of strength."""
+    """Mean length of the given rows: one unit of strength."""
 
     @cached_property
     def squared_distances(self) -> Matrix:
@@ -36,13 +36,13 @@ class Coordinates:
 
 
 def coordinates(X: ArrayLike, name: str = "X") -> Coordinates:
-    """Check the rows and turn them."""
+    """Check the rows and rotate them."""
     rows = require_squarable(check.matrix(X, name, min_rows=8), name)
     norm = float(np.linalg.norm(rows, axis=1).mean())
     mean = rows.mean(axis=0)
     centred = rows - mean
     if not centred.any():
-        raise ValueError(f"{name} must have rows that differ, got {len(rows)} equal ones")
+        raise ValueError(f"{name} must have rows that differ, got {len(rows)} equal rows")
     with single_threaded_blas():
         if len(rows) >= rows.shape[1]:
             axes = np.linalg.eigh(centred.T @ centred)[1].T[::-1]

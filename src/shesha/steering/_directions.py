@@ -1,4 +1,4 @@
-"""Steering directions of probes: where they point, and which classes they lead from and to."""
+"""Steering directions of probes, with their source and target classes."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from shesha.support.types import Labels, Matrix, Vector
 Method = Literal["logistic", "mean_difference", "svd"]
 METHODS = ("logistic", "mean_difference", "svd")
 ENOUGH = 1e-6
-"""Gradient at which predictions no longer change: for the hundreds of probes of a null and their observed twin."""
+"""Gradient tolerance for the probes of a null and of the observed labels; predictions no longer change below it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """A linear reader with the direction found on the same rows; all in the coordinates of the rows."""
+    """A linear classifier with its steering direction, in the coordinates of the rows."""
 
     weights: Matrix
-    """(n_classes, k): what each class scores."""
+    """(n_classes, k): coefficients of each class."""
     intercepts: Vector
     direction: Vector
     """(k,), of unit length."""
@@ -44,7 +44,7 @@ def probes(
 
 
 def probe(rows: Matrix, codes: Labels, fits: Fits, j: int, method: Method) -> Probe:
-    """Make one fit a reader with a direction."""
+    """Make a probe with a direction from one fit."""
     found, shift = fits.coefficients[j], fits.intercepts[j]
     weights, intercepts = (
         (found, shift) if len(found) > 1 else (_two_class_scores(found), _two_class_scores(shift[:, None])[:, 0])
@@ -64,7 +64,7 @@ def _two_class_scores(found: Matrix) -> Matrix:
 def fit_probe(
     rows: Matrix, codes: Labels, n_classes: int, method: Method, C: float
 ) -> tuple[Probe, bool, Matrix, Vector]:
-    """Fit one probe to all rows, as exactly as rounding allows; whether that was reached; and what was fitted."""
+    """Fit one probe to all rows up to rounding; return it, whether it converged, and its coefficients."""
     everything = np.ones((len(rows), 1))
     fits = fit_many(rows, codes[:, None], everything, n_classes, C, EXACT)
     made = probe(rows, codes, fits, 0, method)
@@ -72,7 +72,7 @@ def fit_probe(
 
 
 def orient(direction: Vector, along: Vector) -> tuple[Vector, int, int]:
-    """Turn a direction so that it leads from the earlier to the later of the two classes that lie farthest apart."""
+    """Orient a direction from the earlier to the later of the two classes farthest apart along it."""
     low, high = int(along.argmin()), int(along.argmax())
     if low > high:
         return -direction, high, low
@@ -81,7 +81,7 @@ def orient(direction: Vector, along: Vector) -> tuple[Vector, int, int]:
 
 
 def top_right(matrix: Matrix) -> Vector:
-    """Top right singular vector: of unit length, or zero where the matrix is."""
+    """First right singular vector, of unit length; zero for a zero matrix."""
     if not matrix.any():
         return np.zeros(matrix.shape[1])
     return np.asarray(np.linalg.svd(matrix, full_matrices=False)[2][0])
@@ -108,7 +108,7 @@ _DIRECTIONS = {"logistic": _from_weights, "mean_difference": _from_means, "svd":
 
 
 def random_directions(axes: Matrix, count: int, rng: np.random.Generator) -> Matrix:
-    """Random unit vectors of all features, as far as they lie in the coordinates of the rows."""
+    """Random unit vectors of all features, projected to the coordinates of the rows."""
     drawn = rng.standard_normal((count, axes.shape[1]))
     drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
     return np.asarray(drawn @ axes.T)

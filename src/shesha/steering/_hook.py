@@ -1,4 +1,4 @@
-"""Adding a vector to what a module of a network puts out, for as long as a block lasts."""
+"""Add a vector to the output of a module while a with block lasts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CLOSE = 3
 
 
 def module_named(model: Any, layer: str) -> Any:
-    """Return the module of this name, or say which names are close."""
+    """Return the module of this name, or suggest similar names."""
     if not hasattr(model, "named_modules"):
         raise TypeError(f"model must be a torch module, got {type(model).__name__}")
     if not isinstance(layer, str):
@@ -29,7 +29,7 @@ def module_named(model: Any, layer: str) -> Any:
 
 
 def _suggest_names(layer: str, names: list[str]) -> str:
-    """Close names: those spelled alike, and those that end alike, since wrappers put names of their own before."""
+    """Similar names: by spelling, and by their end, because wrappers add prefixes."""
     ending = [name for name in names if name == layer.strip(".") or name.endswith("." + layer.strip("."))]
     close = list(dict.fromkeys([*ending, *spelling.close_names(layer, names, n=_CLOSE, cutoff=0.5)]))[:_CLOSE]
     if close:
@@ -39,7 +39,7 @@ def _suggest_names(layer: str, names: list[str]) -> str:
 
 @contextmanager
 def add_shift(model: Any, layer: str, shift: Vector) -> Iterator[Any]:
-    """Add a shift to the last axis of a module's output; the model is as before when the block ends, however it ends.
+    """Add a shift to the last axis of a module's output; the model is restored when the block ends.
 
     Yields
     ------
@@ -58,11 +58,15 @@ def add_shift(model: Any, layer: str, shift: Vector) -> Iterator[Any]:
     finally:
         handle.remove()
     if not runs[0]:
-        warn(f"{layer!r} did not run while it was hooked: nothing was steered", MeasureWarning)
+        warn(
+            f"{layer!r} did not run while it was hooked, so nothing was steered; check that the forward pass uses "
+            "this layer",
+            MeasureWarning,
+        )
 
 
 def _shift_output(output: Any, shift: Vector, layer: str) -> Any:
-    """Return a new output of the same kind; hidden states come first where there are several."""
+    """Return a new output of the same kind; the first of several is taken as hidden states."""
     if isinstance(output, tuple | list) and len(output):
         first = _shift_output(output[0], shift, layer)
         # Named tuples take their fields one by one, others as one sequence.
@@ -75,7 +79,8 @@ def _shift_output(output: Any, shift: Vector, layer: str) -> Any:
         )
     if not len(output.shape) or output.shape[-1] != len(shift):
         raise ValueError(
-            f"the output of {layer!r} must have {len(shift)} features, as the vector, got shape {tuple(output.shape)}"
+            f"the output of {layer!r} must have {len(shift)} features, as the vector has, got shape "
+            f"{tuple(output.shape)}"
         )
     # A sum is a new tensor: adding in place would rewrite what other modules still hold.
     return output + output.new_tensor(np.asarray(shift))

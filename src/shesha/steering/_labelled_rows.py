@@ -1,4 +1,4 @@
-"""Rows with their labels and groups: disjoint halves that keep groups whole, and labels shuffled as groups allow."""
+"""Rows with labels and groups: disjoint halves that keep groups whole, and shuffled labels."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _FEWEST = 4
 """Rows of a class: two in each half."""
 _TRIES = 200
 _FEWEST_DRAWS = 19
-NO_SHUFFLES = "no shuffles were asked for"
+NO_SHUFFLES = "no shuffles were requested"
 _SAID = 1000
-"""Fewer shuffles than this are said: a p-value cannot be smaller than one over their number."""
+"""Number of distinct shuffles below which a note is added, because p-values cannot be small."""
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Class and group of each row; a row without a group is one by itself."""
+    """Class and group of each row; without groups, each row is its own group."""
 
     codes: Labels
     names: tuple[str, ...]
@@ -35,7 +35,7 @@ class Labelled:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """Number of classes."""
         return len(self.names)
 
     @cached_property
@@ -46,24 +46,24 @@ class Labelled:
 
     @cached_property
     def pure(self) -> Mask:
-        """Which groups hold one class only: they can only swap labels with one another."""
+        """Groups that hold one class only, which can only swap labels with one another."""
         firsts = np.array([rows[0] for rows in self.members])
         other = self.codes != self.codes[firsts][self.group]
         return np.asarray(np.bincount(self.group[other], minlength=len(self.members)) == 0)
 
     def halves(self, codes: Labels, rng: np.random.Generator) -> Mask:
-        """Draw one half of the rows: whole groups, classes shared out evenly; every class is in both halves."""
+        """Draw one half of the rows: whole groups, with classes divided evenly and present in both halves."""
         for _ in range(_TRIES):
             first = draw_group_half(self.group, self._kinds(codes), rng)
             if all(len(np.unique(codes[side])) == self.n_classes for side in (first, ~first)):
                 return first
         raise ValueError(
             f"groups must leave every class in both of two halves, got {len(self.members)} groups that did not in "
-            f"{_TRIES} draws: use more groups"
+            f"{_TRIES} draws; use more groups"
         )
 
     def shuffle(self, rng: np.random.Generator) -> Labels:
-        """Shuffle the labels: within each group of several classes, and whole among the groups of one class."""
+        """Shuffle the labels within groups of several classes, and whole among groups of one class."""
         found = self.codes.copy()
         pure = np.flatnonzero(self.pure)
         if len(pure):
@@ -77,7 +77,7 @@ class Labelled:
         return found
 
     def resample_counts(self, rng: np.random.Generator) -> Index:
-        """Draw how often each row counts in a resample: groups whole, those of one class among their like."""
+        """Draw how often each row counts in a resample of whole groups, stratified by class."""
         counts = np.zeros(len(self.members), dtype=np.intp)
         kind = self._kinds(self.codes)
         for one in np.unique(kind):
@@ -86,12 +86,12 @@ class Labelled:
         return counts[self.group]
 
     def _kinds(self, codes: Labels) -> Labels:
-        """Class of each group, one more for the groups of several classes."""
+        """Class of each group, with an extra class for groups of several classes."""
         return np.where(self.pure, codes[[rows[0] for rows in self.members]], self.n_classes)
 
     @cached_property
     def log_count(self) -> float:
-        """Logarithm of the number of labellings that shuffling can give."""
+        """Logarithm of the number of distinct shuffles."""
         firsts = np.array([rows[0] for rows in self.members])
         sets = [self.codes[firsts[self.pure]]]
         sets += [self.codes[self.members[unit]] for unit in np.flatnonzero(~self.pure)]
@@ -99,7 +99,7 @@ class Labelled:
 
     @property
     def shuffle_description(self) -> str:
-        """What shuffling exchanges, in words."""
+        """A description of what is shuffled."""
         if not self.grouped:
             return "labels of all rows"
         kinds = [text for text, there in _KINDS.items() if (self.pure if text == _WHOLE else ~self.pure).any()]
@@ -107,11 +107,13 @@ class Labelled:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Say what a p-value cannot show."""
+        """Return notes on the limits of p-values."""
         if self.log_count >= log(_SAID):
             return ()
         count = round(exp(self.log_count))
-        return (f"there are only {count} ways to shuffle the labels: no p-value can be below 1/{count}",)
+        return (
+            f"there are only {count} ways to shuffle the labels, so no p-value can be below 1/{count}; use more groups",
+        )
 
 
 _WHOLE = "labels of whole groups"
@@ -124,7 +126,7 @@ def _log_arrangements(codes: Labels) -> float:
 
 
 def check_labelled(X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, n: int, *, halved: bool = True) -> Labelled:
-    """Check labels and groups; `halved` asks for enough of each class for two halves."""
+    """Check labels and groups; `halved` requires enough rows of each class for two halves."""
     codes, classes = check.labels(align_labels(X, y), n)
     names = tuple(str(one) for one in classes)
     group = np.arange(n)
@@ -145,13 +147,13 @@ def _require_enough(found: Labelled) -> None:
         n_groups = len(np.unique(found.group[found.codes == code]))
         if n_groups < 2:
             raise ValueError(
-                f"groups must leave every class in at least 2 groups, so that either half has it, got 1 for {name}: "
-                "what the group does and what the class does cannot be told apart"
+                f"groups must leave every class in at least 2 groups, one for each half, got 1 for {name}; effects of "
+                "group and class cannot be separated"
             )
 
 
 def shuffle_count(n_draws: int) -> int:
-    """Check how often labels are shuffled: enough to reach the level of 0.05, or not at all."""
+    """Check the number of shuffles: 0, or enough to reach the level of 0.05."""
     found = check.count(n_draws, "n_draws", minimum=0)
     if 0 < found < _FEWEST_DRAWS:
         raise ValueError(f"n_draws must be 0 or at least {_FEWEST_DRAWS}, got {found}")
@@ -159,7 +161,7 @@ def shuffle_count(n_draws: int) -> int:
 
 
 def halves(y: ArrayLike, groups: ArrayLike | None = None, *, seed: Seed = None) -> tuple[Index, Index]:
-    """Cut rows into two disjoint halves: whole groups, classes shared out evenly.
+    """Divide rows into two disjoint halves of whole groups, with classes divided evenly.
 
     For predictors from one half and steering on the other, so that no row (and no template) is in both.
 

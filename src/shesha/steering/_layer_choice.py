@@ -1,4 +1,4 @@
-"""Which of many layers steers best, beside the best that chance gives?"""
+"""Rank layers for steering or probing, against the best of many by chance."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def rank_layers(
     seed: Seed = None,
     layer_axis: LayerAxis = "guess",
 ) -> LayerRanking:
-    """Rank layers by how well they are steered or probed, the best beside the best that shuffled labels give.
+    """Rank layers by steering or probing, and compare the best with the best under shuffled labels.
 
     Who looks through many layers and reports the best one is above the chance of one layer far too often. Here the
     labels are shuffled the same way in all layers, and the largest value of all layers is taken each time: the best
@@ -128,19 +128,19 @@ def _reorder(X: ArrayLike, order: Index | None) -> ArrayLike:
 
 
 def _draws(n_draws: int) -> int:
-    """The best of many layers says nothing without the best of chance."""
+    """Check the number of draws; ranking layers needs a null."""
     return check.count(n_draws, "n_draws", minimum=19)
 
 
 def _saturation(lines: tuple[RankedLayer, ...], y: Labelled) -> tuple[str, ...]:
-    """Say where max drop is nothing but the accuracy."""
+    """Note layers in which max drop only reflects the accuracy."""
     smallest = float(np.bincount(y.codes).min()) / len(y.codes)
     full = [one.name for one in lines if one.max_drop >= SATURATED * (one.accuracy - smallest) > 0]
     if not full:
         return ()
     return (
-        f"in {len(full)} of {len(lines)} layers the largest strengths push nearly all rows into one class: max drop is "
-        "there the accuracy less the share of that class",
+        f"in {len(full)} of {len(lines)} layers, the largest strengths push nearly all rows into one class, "
+        "so max drop only reflects the accuracy; use smaller alphas",
     )
 
 
@@ -165,7 +165,7 @@ def _check_same_rows(rows: dict[str, Coordinates]) -> int:
 
 
 def _values(found: list[Outcome], name: str, n_labellings: int) -> Matrix:
-    """What layers are ranked by: (labellings, probes)."""
+    """Values that layers are ranked by: (labellings, probes)."""
     column = [one.scores[SCORES.index(name)] for one in found]
     return np.array(column).reshape(n_labellings, -1)
 

@@ -1,4 +1,4 @@
-"""What steering does to single rows, read by their neighbours: a linear reader moves all rows alike."""
+"""Effects of steering on single rows, measured by their neighbours, because a linear probe moves all rows alike."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from shesha.support.types import Labels, Mask, Matrix, Vector
 
 NEIGHBOURS = 10
 _ENTRIES = 1 << 21
-"""Distances that are held at a time."""
+"""Distances that are held in memory at a time."""
 
 
 def local_effects(
     X: Coordinates, codes: Labels, tested: Mask, probe: Probe, direction: Vector, alphas: Vector, k: int
 ) -> Vector:
-    """Slope, over strengths, of how much nearer a row is to the target class than to the source class.
+    """Slope over strengths of the difference of a row's distances to the source and target classes.
 
     Nearness is the mean distance to the k nearest rows of a class among those of the steered half, where they stand
     unsteered: any vector, one of shuffled labels as well, leads towards the rows that it was made of. In [-2, 2]: 2
@@ -30,7 +30,7 @@ def local_effects(
 
 
 def _mean_distances(X: Coordinates, rows: Labels, others: Labels, direction: Vector, alphas: Vector, k: int) -> Matrix:
-    """Mean distance of each moved row to the k nearest of the others, itself not among them: (rows, strengths)."""
+    """Mean distance of each moved row to its k nearest other rows: (rows, strengths)."""
     k = min(k, len(others) - 1)
     along = X.values @ direction
     length = float(direction @ direction)

@@ -1,4 +1,4 @@
-"""Which predictors go with steering over models, and which say more than others do?"""
+"""Correlations of predictors with steering over models, raw and partial."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shesha.support.types import Index, Mask, Matrix, Seed, Vector
 
 _ROUNDING = 1e-10
 _FEW = 20
-"""With fewer models a correlation of unrelated numbers is often large; it is said."""
+"""Number of models below which a note is added, because correlations are often large by chance."""
 
 
 def partial_correlations(
@@ -30,7 +30,7 @@ def partial_correlations(
     n_draws: int = 999,
     seed: Seed = None,
 ) -> PartialCorrelations:
-    """Rank correlation of every predictor with a target over models, raw and given other predictors.
+    """Rank correlation of every predictor with a target over models, raw and controlling for other predictors.
 
     The partial correlation is that of the ranks after the ranks of those given are regressed out of both.
 
@@ -68,7 +68,7 @@ def partial_correlations(
     for name, one in (("target", target), *(("given", one) for one in given)):
         check.choice(one, tuple(columns), name)
     if target in given:
-        raise ValueError(f"given must not hold the target, got {target!r}")
+        raise ValueError(f"given must not contain the target, got {target!r}")
     values = _numbers(columns, len(given))
     n, names = len(values), list(columns)
     design = exchange(n, groups=groups)
@@ -105,11 +105,15 @@ def partial_correlations(
 
 def _align_models(names: list[str], tested: Mask, given: Sequence[str]) -> tuple[str, ...]:
     same = [name for name, there in zip(names, tested, strict=True) if not there and name not in given]
-    return (f"{', '.join(same)}: ranks that those given explain wholly have no partial correlation",) if same else ()
+    return (
+        (f"{', '.join(same)}: no partial correlation, because the other predictors explain the ranks completely",)
+        if same
+        else ()
+    )
 
 
 def _columns(table: Any) -> dict[str, Vector]:
-    """Columns of numbers, by name."""
+    """Numeric columns by name."""
     if not isinstance(table, Mapping) and not hasattr(table, "columns"):
         raise TypeError(f"table must be a DataFrame or a mapping of names to numbers, got {type(table).__name__}")
     found = {str(name): to_host(table[name], f"table[{name!r}]") for name in table}
@@ -119,15 +123,15 @@ def _columns(table: Any) -> dict[str, Vector]:
 def _numbers(columns: dict[str, Vector], n_given: int) -> Matrix:
     lengths = {len(one) for one in columns.values()}
     if len(lengths) != 1:
-        raise ValueError(f"table must hold as many numbers in every column, got {sorted(lengths)}")
+        raise ValueError(f"table must have columns of equal length, got lengths {sorted(lengths)}")
     fewest = n_given + 4
     if lengths.pop() < fewest:
         raise ValueError(f"table must have at least {fewest} models, got {len(next(iter(columns.values())))}")
     for name, one in columns.items():
         if not np.isfinite(one).all():
-            raise ValueError(f"table must be free of NaN, got some in {name!r}: leave out the column or its models")
+            raise ValueError(f"table must not contain NaN, got NaN in {name!r}; leave out the column or these models")
         if (one == one[0]).all():
-            raise ValueError(f"table must have columns that vary, got one number only in {name!r}")
+            raise ValueError(f"table must have columns that vary, got a constant {name!r}")
     return np.column_stack(list(columns.values()))
 
 
@@ -144,7 +148,7 @@ def _rank_columns(values: Matrix) -> Matrix:
 
 
 def _residual_ranks(ranks: Matrix, held: list[int]) -> Matrix:
-    """Ranks without what those held fixed explain; rounding of what they explain wholly is none."""
+    """Residual ranks given other predictors; zero if these explain everything up to rounding."""
     basis = ranks[:, held]
     left = ranks - basis @ np.linalg.lstsq(basis, ranks, rcond=None)[0]
     tiny = np.linalg.norm(left, axis=0) <= _ROUNDING * np.linalg.norm(ranks, axis=0)
@@ -172,7 +176,7 @@ def _null(
     n_draws: int,
     rng: np.random.Generator,
 ) -> Matrix:
-    """The same with the target shuffled; of the partial ones what is left of it, and made partial again."""
+    """Null correlations with the target permuted; of partial ones, its residuals are permuted."""
     ranks = _rank_columns(values)
     left = _residual_ranks(ranks, held)
     found = np.empty((n_draws, 2, len(asked)))
@@ -187,9 +191,12 @@ def _null(
 def _notes(n: int, design: Exchange) -> tuple[str, ...]:
     notes = []
     if n < _FEW:
-        notes.append(f"{n} models are few: intervals are rough, and large correlations come by chance")
+        notes.append(
+            f"with only {n} models, intervals are approximate and large correlations occur by chance; use more models"
+        )
     if design.log_count < np.log(1000):
         notes.append(
-            f"there are only {round(np.exp(design.log_count))} ways to shuffle {design.text}: p-values cannot be small"
+            f"there are only {round(np.exp(design.log_count))} ways to shuffle {design.text}, so p-values cannot "
+            "be small"
         )
     return tuple(notes)

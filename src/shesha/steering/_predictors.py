@@ -1,4 +1,4 @@
-"""What the geometry of some rows says about how well others can be steered."""
+"""Predict from the geometry of some rows how well others can be steered."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Predictor = Callable[[Matrix, Labels], float]
 _SHUFFLING = 73
 _LEVEL = 0.05
 _ROWS = 1000
-"""Rows whose distances are ranked: as in the published scores, but more of them."""
+"""Most rows whose distances are ranked; the published scores use fewer."""
 
 _PAIRS = 1_000_000
 
@@ -48,14 +48,14 @@ _SUPERVISED: dict[str, tuple[Predictor, float | None]] = {
     "silhouette": (silhouette, 1.0),
     "procrustes": (_procrustes, 1.0),
 }
-"""Scores of rows and labels, with the best value that there is."""
-_NO_LABELS = "looks at no labels, so shuffling them changes nothing"
+"""Scores of rows and labels, with their maximum."""
+_NO_LABELS = "does not use labels, so shuffling them changes nothing"
 
 
 def predictors(
     X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None, n_draws: int = 99, seed: Seed = None
 ) -> SteeringPredictors:
-    """What might predict how well a representation can be steered, each beside what shuffled labels give.
+    """Scores that may predict how well a representation can be steered, each with its null.
 
     Use other rows than those that are steered (`halves`): on the same rows a predictor knows what it predicts.
 
@@ -107,7 +107,11 @@ def predictors(
 
 
 def _zero(there: Mask) -> tuple[str, ...]:
-    return () if there.all() else (f"{(~there).sum()} rows are zero, and were left out of feature_split",)
+    return (
+        ()
+        if there.all()
+        else (f"{(~there).sum()} rows are zero and were left out of feature_split, because they have no direction",)
+    )
 
 
 def _score_predictor(name: str, X: Matrix, y: Labelled, shuffles: list[Labels]) -> SteeringScore:
@@ -138,7 +142,7 @@ def _score_with_null(name: str, value: float, null: Vector, best: float | None) 
 
 
 def _coherence(X: Matrix, y: Labelled, n_draws: int, seed: int) -> tuple[SteeringScore, SteeringScore]:
-    """Between the classes whose means lie farthest apart."""
+    """Coherence between the two classes whose means are farthest apart."""
     turned = coordinates(X).values
     means = class_means(turned, y.codes)[0]
     apart = np.linalg.norm(means[:, None] - means[None], axis=2)

@@ -1,4 +1,4 @@
-"""One half trains a probe and gives the direction, the other is steered: for true and for shuffled labels alike."""
+"""The protocol: one half of the rows trains a probe and gives the direction, the other half is steered."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 
 SCORES = ("accuracy", "max_drop", "to_target", "to_source", "anti_steerable")
 _AT_A_TIME = 256
-"""Probes that are fitted before their rows are steered: their coefficients are all that is held."""
+"""Number of probes fitted together before their rows are steered."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Which labels every probe is fitted to, and to which rows; the first labelling is the true one."""
+    """Labels and training rows of every probe; the first labelling is the true one."""
 
     codes: Labels
     """(n_labellings, n_samples)"""
     labelling: Index
     """(n_probes,)"""
     training: Mask
-    """(n_samples, n_probes): the other rows are steered."""
+    """(n_samples, n_probes): training rows; the other rows are steered."""
     n_splits: int
 
     @property
     def n_labellings(self) -> int:
-        """The true labels, and each shuffle."""
+        """Number of labellings: the true labels and the shuffles."""
         return len(self.codes)
 
 
 def draw_plan(y: Labelled, n_splits: int, n_draws: int, rng: np.random.Generator) -> Plan:
-    """Draw shuffles of the labels, and halves for each: each half trains once and is steered once."""
+    """Draw shuffles of the labels, and halves for each; each half trains once and is steered once."""
     codes = np.array([y.codes, *(y.shuffle(rng) for _ in range(n_draws))])
     training = []
     for own in codes:
@@ -50,14 +50,14 @@ def draw_plan(y: Labelled, n_splits: int, n_draws: int, rng: np.random.Generator
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What steering did to the rows that a probe did not see."""
+    """Effects of steering on the rows that a probe did not see."""
 
     accuracies: Vector
     """At each strength."""
     scores: Vector
     """As in SCORES."""
     strength: float
-    """The strength at which half of the rows that the probe held for something else become the target."""
+    """The strength at which half of the rows of other predicted classes become the target."""
     rows: Index
     effects: Vector
     """Of each steered row."""
@@ -65,14 +65,14 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """How rows are steered."""
+    """Settings of steering."""
 
     alphas: Vector
     """In the units of the rows."""
     method: Method
     C: float
     neighbours: int
-    """0: effects on single rows are left out."""
+    """Number of neighbours; 0 leaves out effects on single rows."""
 
 
 def outcomes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[Outcome]:
@@ -92,14 +92,14 @@ def outcomes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[O
 
 
 def fit_observed_probes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[Probe]:
-    """The probes of the true labels, once more: for directions other than their own."""
+    """Fit the probes of the true labels again, for other directions."""
     own = plan.labelling == 0
     codes = np.repeat(plan.codes[0][:, None], own.sum(), axis=1)
     return probes(X.values, codes, plan.training[:, own], n_classes, setup.method, setup.C, ENOUGH)
 
 
 def steer(X: Coordinates, codes: Labels, tested: Mask, probe: Probe, direction: Vector, setup: Setup) -> Outcome:
-    """Move the tested rows along a direction and read them with the probe."""
+    """Move the tested rows along a direction and classify them with the probe."""
     rows = np.flatnonzero(tested)
     base, slopes = probe.scores(X.values[rows]), probe.weights @ direction
     # The probe is linear: what it reads at any strength needs no second look at the rows.
@@ -120,13 +120,13 @@ def steer(X: Coordinates, codes: Labels, tested: Mask, probe: Probe, direction: 
 
 
 def _conversion_share(read: Labels, zero: int, at: int, label: int) -> float:
-    """Share of the rows read as something else that become a class; NaN without such rows, or such a strength."""
+    """Share of rows of other predicted classes that become a class; NaN without such rows or strengths."""
     others = read[:, zero] != label
     return float((read[others, at] == label).mean()) if at != zero and others.any() else np.nan
 
 
 def _median_strength(base: Matrix, slopes: Vector, target: int) -> float:
-    """Half of the rows that are not read as the target become it at this strength; infinite if they never do."""
+    """Strength at which half of the rows of other predicted classes become the target; infinite if never."""
     others = base[base.argmax(axis=1) != target]
     if not len(others):
         return np.nan

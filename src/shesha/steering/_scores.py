@@ -1,4 +1,4 @@
-"""Numbers of many probes become one number with its interval, with its null."""
+"""Combine the values of many probes to a score with interval and null."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from shesha.steering._labelled_rows import NO_SHUFFLES
 from shesha.support.types import Matrix, Vector
 
 SATURATED = 0.95
-"""Share of the largest possible drop from which on all rows are, in effect, read as one class."""
+"""Share of the largest possible drop above which all rows are predicted as one class."""
 _BEST = {"higher": 1.0, "lower": 0.0}
 
 
 def mean(values: Matrix, axis: int = -1) -> Vector:
-    """Mean of what there is; NaN where there is nothing."""
+    """Mean of known values; NaN if there are none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.asarray(np.nanmean(values, axis=axis))
 
 
 def interval(values: Vector) -> tuple[float, float]:
-    """Where the mean over probes might lie with other rows of the same kind, at 95 %.
+    """95 % interval of the mean over probes, for other rows of the same kind.
 
     Halves of the same rows overlap, so the spread of the mean over K of them does not fall like 1 / K: Nadeau and
     Bengio's correction adds the ratio of steered to training rows, which is 1.
@@ -41,7 +41,7 @@ def interval(values: Vector) -> tuple[float, float]:
 def score_with_null(
     name: str, values: Matrix, closer: str, level: float, bounds: tuple[float, float] = (0.0, 1.0)
 ) -> SteeringScore:
-    """Put a number with its null; the first line of values is that of the true labels, one column per probe."""
+    """Compare a score with its null; the first line of values has the true labels, with one column per probe."""
     means = mean(values)
     low, high = np.clip(interval(values[0]), *bounds)
     if np.isnan(means[0]):
@@ -66,6 +66,6 @@ def score_with_null(
 
 
 _NOTHING = {
-    "flips to target": "no strength is above 0, or every row is read as the target",
-    "flips to source": "no strength is below 0, or every row is read as the source",
+    "flips to target": "no strength is above 0, or all rows are predicted as the target",
+    "flips to source": "no strength is below 0, or all rows are predicted as the source",
 }

@@ -1,4 +1,4 @@
-"""How far can these rows be steered?"""
+"""Steerability of rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def steerability(
     n_draws: int = 99,
     seed: Seed = None,
 ) -> Steerability:
-    """How far a probe's reading of rows moves when these are steered along a vector found on other rows.
+    """Measure how much steering changes a probe's predictions, with a vector from other rows.
 
     Rows are cut into halves. One trains a logistic probe and gives the vector; the rows of the other are moved by
     ``alpha`` times the vector (of unit length) and read by the probe, at every strength. Then the halves change places,
@@ -133,7 +133,7 @@ def steerability(
 
 
 def _control_outcomes(axes: Matrix, X: Coordinates, plan: Plan, probes: list[Probe], setup: Setup) -> list[Outcome]:
-    """What directions do that no probe gave: the control."""
+    """Effects of random directions, as a control."""
     return [
         steer(X, plan.codes[0], ~plan.training[:, j], probe, axis, setup)
         for j, probe in enumerate(probes)
@@ -152,7 +152,7 @@ def _scores(found: list[Outcome], plan: Plan) -> list[SteeringScore]:
 
 
 def _poles(probes: list[Probe]) -> tuple[int, int]:
-    """The two classes that most probes lead from and to."""
+    """The most frequent source and target classes of the probes."""
     pairs = [(probe.source, probe.target) for probe in probes]
     return max(sorted(set(pairs)), key=pairs.count)
 
@@ -167,7 +167,7 @@ def _mean_curve(found: list[Outcome]) -> tuple[float, ...]:
 
 
 def _effects(own: list[Outcome], X: Coordinates) -> Matrix:
-    """Mean effect on each row over the splits in which it was steered: once in each."""
+    """Mean effect on each row over the splits."""
     total = np.zeros(len(X.values))
     for one in own:
         total[one.rows] += one.effects
@@ -178,6 +178,6 @@ def _saturation(drop: float, largest: float) -> tuple[str, ...]:
     if not largest > 0 or drop < SATURATED * largest:
         return ()
     return (
-        f"the largest strengths push nearly all rows into one class: max drop {drop:.3f} is then the accuracy less the "
-        f"share of that class ({largest:.3f}), and says nothing beyond the accuracy; use smaller alphas",
+        f"the largest strengths push nearly all rows into one class, so max drop {drop:.3f} is the accuracy "
+        f"minus the share of that class ({largest:.3f}) and only reflects the accuracy; use smaller alphas",
     )

@@ -1,4 +1,4 @@
-"""Strengths of steering, and the units that they are given in."""
+"""Strengths of steering, and their units."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from shesha.support.types import Vector
 Units = Literal["raw", "norm"]
 UNITS = ("raw", "norm")
 PAPER: Sequence[float] = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0)
-"""Strengths of the published experiments, in the units of the features."""
+"""Strengths of the published experiments, in units of the features."""
 RELATIVE: Sequence[float] = (-0.5, -0.25, -0.1, 0.0, 0.1, 0.25, 0.5)
 """Strengths in mean lengths of a row: the same for layers of any scale."""
 
 
 def strengths(alphas: ArrayLike, units: Units, norm: float) -> tuple[Vector, Vector]:
-    """Return the strengths as given, in their order, and in the units of the rows."""
+    """Return the given strengths, and the same in the units of the rows."""
     check.choice(units, UNITS, "units")
     found = np.asarray(alphas)
     if found.ndim != 1 or found.dtype.kind not in "fiu" or len(found) < 2:
@@ -31,5 +31,5 @@ def strengths(alphas: ArrayLike, units: Units, norm: float) -> tuple[Vector, Vec
     if len(np.unique(found)) < len(found):
         raise ValueError(f"alphas must differ, got {found.tolist()}")
     if 0.0 not in found:
-        raise ValueError(f"alphas must hold 0, what everything is compared with, got {found.tolist()}")
+        raise ValueError(f"alphas must contain 0, the reference for all effects, got {found.tolist()}")
     return found, found * (norm if units == "norm" else 1.0)

@@ -1,4 +1,4 @@
-"""A steering vector: a direction that knows where it leads, how far rows agree on it, and what chance gives."""
+"""A steering vector with its classes, the agreement of rows, and chance levels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shesha.support.warnings import MeasureWarning, warn
 
 @dataclass(frozen=True, eq=False)
 class SteeringVector(NDArrayOperatorsMixin, Result):
-    """A direction of unit length, which NumPy takes for the array it is: `2 * vector`, `X @ vector`."""
+    """A direction of unit length, which works as a NumPy array: `2 * vector`, `X @ vector`."""
 
     direction: Vector
     """(n_features,), of unit length: towards `target`."""
@@ -36,7 +36,7 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
     coherence: SteeringScore
     """Mean cosine of the shifts of the target's rows, from the mean of the source's, to their mean shift."""
     unbiased: SteeringScore
-    """Mean cosine of pairs of these shifts: 0 where they have nothing in common, whatever the number of rows."""
+    """Mean cosine of pairs of these shifts: 0 for unrelated shifts, for any number of rows."""
     method: str
     C: float
     n_rows: int
@@ -71,12 +71,12 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
         return np.array(self.direction, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """Calculate with the direction; results are plain arrays."""
+        """Compute with the direction; results are plain arrays."""
         plain = (one.direction if isinstance(one, SteeringVector) else one for one in inputs)
         return getattr(ufunc, method)(*plain, **options)
 
     def scale(self, alpha: float, units: Units = "norm") -> Vector:
-        """Return the vector at a strength: what a hook adds.
+        """Return the vector scaled to a strength, as a hook adds it.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
         return np.asarray(length * self.direction)
 
     def hook(self, model: Any, layer: str, *, alpha: float, units: Units = "norm") -> AbstractContextManager[Any]:
-        """Add the vector to what a module of a torch model puts out, while a with block lasts.
+        """Add the vector to the output of a module of a torch model while a with block lasts.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
         }
 
     def __str__(self) -> str:
-        """Print where the vector leads, and how far rows agree on it."""
+        """Print the classes of the vector, and the agreement of rows."""
         return "\n".join(
             [
                 f"Steering vector from {self.source} to {self.target} ({self.method}), {len(self)} features, "
@@ -157,7 +157,7 @@ def vector(
     n_draws: int = 999,
     seed: Seed = None,
 ) -> SteeringVector:
-    """A steering vector between classes, with how far the rows agree on it beside what chance gives.
+    """Find a steering vector between classes, with the agreement of rows and its chance level.
 
     Parameters
     ----------
@@ -205,7 +205,10 @@ def vector(
     if not probe.direction.any():
         raise ValueError(f"X must have classes whose means differ, got a {method} vector of length 0")
     if not converged:
-        warn("the logistic regression did not converge: scale X, or use a smaller C", MeasureWarning)
+        warn(
+            "the logistic regression did not converge, so the direction is not reliable; scale X, or use a smaller C",
+            MeasureWarning,
+        )
     back = weights @ rows.axes
     agreed = agreement(rows.values, known, probe.source, probe.target, shuffle_count(n_draws), seed)
     return SteeringVector(

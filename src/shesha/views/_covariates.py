@@ -124,7 +124,7 @@ class Covariates:
         return Rdm((found + found.T) / 2, "covariates")
 
     def design(self, blocks: ArrayLike | None = None) -> Exchange:
-        """Say that rows of like covariates take each other's place."""
+        """Say that rows of similar covariates take each other's place."""
         return match_by_distance(square(self.distances.condensed, self.n_rows), "covariates", blocks)
 
 

@@ -81,8 +81,8 @@ def test_resamples_without_a_value_are_left_out_and_told():
 @pytest.mark.parametrize(
     ("columns", "given", "reason"),
     [
-        ({"magnitude": 1.0}, (), "magnitude is the same for all"),
-        ({"coherence": 2.0}, ("n",), "coherence is the same for all"),
+        ({"magnitude": 1.0}, (), "magnitude is constant"),
+        ({"coherence": 2.0}, ("n",), "coherence is constant"),
         ({"n": "magnitude"}, ("n",), "magnitude is explained by n"),
         ({"n": "coherence"}, ("n",), "coherence is explained by n"),
     ],
@@ -163,7 +163,7 @@ def test_ablation_compares_settings():
     between = stats.spearmanr(first["coherence"], second["coherence"]).statistic
     assert found.consistency["coherence"]["mean"] == pytest.approx((1 + 2 * between) / 3)
     assert found.consistency["coherence"]["min"] == pytest.approx(min(1, between))
-    assert "rank of coherence between settings" in str(found)
+    assert "rank correlation of coherence between settings" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_ablation_compares_settings():
             "table must hold at least 4 perturbations with all values, got 3",
         ),
         (lambda t: correlation(t, given=["size"]), ValueError, "table must have the columns .* got none called 'size'"),
-        (lambda t: correlation(t, y="dataset"), TypeError, "table must hold numbers in 'dataset', got"),
+        (lambda t: correlation(t, y="dataset"), TypeError, "table must hold numbers in column 'dataset', got"),
         (lambda t: correlation(t, confidence=1), ValueError, "confidence must be in"),
         (lambda t: correlations(t, by="lab"), ValueError, "got none called 'lab'"),
         (lambda t: influence(t.head(3)), ValueError, "at least 4 perturbations"),

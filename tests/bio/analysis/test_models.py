@@ -94,7 +94,7 @@ def test_a_predictor_that_is_constant_within_data_sets_has_no_slope(centre):
     table["n"] = table["dataset"].map({"a": 7, "b": 301, "c": 43})
     found = mixed_model(table, centre=centre)
     assert np.isnan(found.effects[2].beta)
-    assert any("log n is the same" in note for note in found.notes)
+    assert any("log n is constant" in note for note in found.notes)
     others = mixed_model(table, predictors=("magnitude", "spread"), centre=centre)
     assert [found.effects[1], found.effects[3]] == list(others.effects[1:])
 

@@ -1,4 +1,4 @@
-"""Does the answer hang on a setting: on the number of components, on a seed?"""
+"""Does the correlation depend on a setting, such as the number of components or the seed?"""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from shesha.results.base import Result
 
 @dataclass(frozen=True)
 class Ablation(Result):
-    """The correlation of two scores in several settings, and whether the settings rank perturbations alike."""
+    """The correlation of two scores in several settings, and the agreement of their rankings."""
 
     settings: tuple[str, ...]
     correlations: dict[str, dict[str, float]]
-    """By setting: rho, low, high, p_value, n, and the same given group size where sizes are known."""
+    """By setting: rho, low, high, p_value, n, and the same controlling for group size if sizes are known."""
     consistency: dict[str, dict[str, float]]
     """By score: mean, sd and min of the rank correlation between settings."""
 
@@ -30,13 +30,14 @@ class Ablation(Result):
         return pd.DataFrame([{"setting": name, **self.correlations[name]} for name in self.settings])
 
     def __str__(self) -> str:
-        """Print the settings, and how alike they rank."""
+        """Print the settings, and the agreement of their rankings."""
         lines = [
             f"{name}: rho {one['rho']:.3f} [{one['low']:.3f}, {one['high']:.3f}]"
             for name, one in self.correlations.items()
         ]
         lines += [
-            f"rank of {name} between settings: {one['mean']:.3f} +- {one['sd']:.3f}, at least {one['min']:.3f}"
+            f"rank correlation of {name} between settings: {one['mean']:.3f} +- {one['sd']:.3f}, at least "
+            f"{one['min']:.3f}"
             for name, one in self.consistency.items()
         ]
         return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Rank correlations of resampled lines of a table, without copying or sorting a line twice."""
+"""Rank correlations of resampled lines of a table, without copying or sorting lines again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do two scores of perturbations go together, also given a third? With an interval over perturbations."""
+"""Rank correlation of two scores of perturbations, also partial, with an interval over perturbations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LOST = 0.05
-"""Share of resamples without a value above which the interval is warned about."""
+"""Share of resamples without a value above which a warning is raised."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +32,20 @@ class Correlation(Result):
     x: str
     y: str
     given: tuple[str, ...]
-    """Covariates whose ranks are taken out of both."""
+    """Covariates that the correlation controls for, by ranks."""
     rho: float
     low: float
     high: float
     p_value: float
-    """That ranks as correlated come from unrelated scores: it says nothing of what group sizes alone do."""
+    """p-value for unrelated scores; it does not account for effects of group size."""
     confidence: float
     n: int
     """Perturbations."""
     n_bootstrap: int
     n_lost: int
-    """Resamples without a value, which the interval leaves out."""
+    """Resamples without a value; the interval leaves them out."""
     reason: str = ""
-    """Why there is no value."""
+    """The reason for a missing value."""
 
     def __str__(self) -> str:
         """Print the correlation and its interval."""
@@ -121,8 +121,8 @@ def correlation(
     lost = n_bootstrap - len(known)
     if lost > _LOST * n_bootstrap:
         warn(
-            f"{lost} of {n_bootstrap} resamples of {n} perturbations have no correlation of {x} and {y}: "
-            "the interval leaves them out",
+            f"{lost} of {n_bootstrap} resamples of {n} perturbations have no correlation of {x} and {y} and are "
+            "left out, so the interval may be too narrow; use more perturbations",
             CalibrationWarning,
         )
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]) if len(known) else (np.nan, np.nan)
@@ -192,7 +192,7 @@ def correlations(
 
 
 def parts(table: pd.DataFrame, by: str | None) -> Iterator[tuple[Any, pd.DataFrame]]:
-    """Go through the data sets of a table, in their order in it; without a column of them it is one."""
+    """Iterate over the data sets of a table, in their order; without such a column there is one."""
     if by is None:
         yield "", table
         return
@@ -206,7 +206,7 @@ def numbers(table: pd.DataFrame, names: Sequence[str]) -> Matrix:
     kept = complete(table, list(names), "table")[list(names)]
     wrong = [name for name in names if kept[name].dtype.kind not in "fiub"]
     if wrong:
-        raise TypeError(f"table must hold numbers in {wrong[0]!r}, got {kept[wrong[0]].dtype}")
+        raise TypeError(f"table must hold numbers in column {wrong[0]!r}, got {kept[wrong[0]].dtype}")
     columns: Matrix = kept.to_numpy(dtype=np.float64)
     finite: Matrix = columns[np.isfinite(columns).all(axis=1)]
     return finite
@@ -222,7 +222,7 @@ def _why_not(columns: Matrix, x: str, y: str, given: tuple[str, ...]) -> str:
     covariates, once = range(2, columns.shape[1]), np.ones((1, len(columns)), dtype=np.intp)
     for at, name in enumerate((x, y)):
         if np.ptp(columns[:, at]) == 0:
-            return f"{name} is the same for all"
+            return f"{name} is constant"
         if np.isnan(rank_correlations(columns[:, [at, at, *covariates]], once)[0]):
             break
     return f"{name} is explained by {', '.join(given)}"

@@ -1,4 +1,4 @@
-"""Does one perturbation carry the correlation?"""
+"""Does a single perturbation determine the correlation?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def influence(
     table: pd.DataFrame, x: str = "magnitude", y: str = "coherence", *, given: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Leave out each perturbation in turn: how far does the rank correlation of the others move?
+    """Leave out each perturbation in turn: how much does the rank correlation change?
 
     Parameters
     ----------

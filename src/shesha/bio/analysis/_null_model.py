@@ -1,4 +1,4 @@
-"""Perturbations of Gaussian cells: what the scores do where nothing biological can be at work (12.13, Table 67)."""
+"""Simulated perturbations of Gaussian cells: scores without any biology (12.13, Table 67)."""
 
 from __future__ import annotations
 

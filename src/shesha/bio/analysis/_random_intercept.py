@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from shesha.support.types import Labels, Matrix, Vector
 
 _LOG_RATIOS = (-18.0, 18.0)
-"""Logarithms of the ratio of the two variances between which the best is sought, beside the ratio 0."""
+"""Bounds of the search for the logarithm of the variance ratio; the ratio 0 is tried as well."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class RandomIntercept:
     betas: Vector
     errors: Vector
     between: float
-    """Of the intercepts: exactly 0 where the likelihood is best there."""
+    """Of the intercepts: exactly 0 if the likelihood is highest there."""
     residual: float
 
 

@@ -33,7 +33,7 @@ def component_ablation(
     seed: int = 0,
     **options: Any,
 ) -> Ablation:
-    """Correlate magnitude and coherence in the first components of an embedding, as many as each setting says.
+    """Correlate magnitude and coherence in the first components of an embedding, for several numbers of them.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def seed_ablation(
 
 
 def _subsample_cells(names: Any, share: float, rng: np.random.Generator) -> Index:
-    """Draw a share of the cells of every label, at least one."""
+    """Draw a share of the cells of each label, at least one."""
     if share == 1:
         return np.arange(len(names))
     parts = []

@@ -1,4 +1,4 @@
-"""Perturbations of one gene against those of several."""
+"""Perturbations of one gene compared with those of several."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Combined(Result):
-    """Perturbations of one gene against those of several."""
+    """Perturbations of one gene compared with those of several."""
 
     kinds: tuple[dict[str, float], ...]
     """Single, then combined: n, mean and sd of both scores, rho, low, high, p_value."""
     u: float
-    """Mann and Whitney's, of the score: pairs in which the single one is larger."""
+    """Mann-Whitney U of the score: pairs in which the single one is larger."""
     p_value: float
     """Two-sided."""
     given: tuple[str, ...]
-    """Covariates whose ranks were taken out of the score's before they were compared."""
+    """Covariates that the comparison controls for, by ranks."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return a line per kind."""
@@ -49,7 +49,7 @@ def single_against_combined(
     n_bootstrap: int = 10_000,
     seed: int = 0,
 ) -> Combined:
-    """Compare perturbations of one gene with those of several, told by their names (Mann and Whitney's test).
+    """Compare perturbations of one gene with those of several by a Mann-Whitney test.
 
     Combined perturbations usually have fewer cells, which alone makes them more coherent: ``y="unbiased"`` or
     ``given=["n"]`` asks what is left.
@@ -119,7 +119,7 @@ def _kind(part: pd.DataFrame, x: str, y: str, n_bootstrap: int, seed: int) -> di
 
 
 def _residual_ranks(columns: Matrix) -> Vector:
-    """Return the ranks of the first column, without what the ranks of the others explain."""
+    """Return the residuals of the ranks of the first column, given the ranks of the others."""
     from scipy.stats import rankdata
 
     ranks = rankdata(columns, axis=0)

@@ -1,4 +1,4 @@
-"""Which perturbations moved far but not alike, and the quartiles of that."""
+"""Discordance: perturbations that moved far but not coherently, and its quartiles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def discordances(
     by: str | None = None,
     given: Sequence[str] = (),
 ) -> pd.Series:
-    """Magnitude less coherence, each z-scored within its data set: 12.16's discordance.
+    """Discordance (12.16): magnitude minus coherence, each z-scored within its data set.
 
     Positive: moved far, but not alike. Few cells make a group more coherent at any magnitude, so that large groups
     come out as discordant: ``y="unbiased"``, or ``given=["n"]``, which first takes what the logarithm of n explains
@@ -85,7 +85,7 @@ def discordance_quartiles(
     size: str = "n",
     given: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Scores and group sizes in the quartiles of the discordance: 12.16's Table 73.
+    """Scores and group sizes in the quartiles of the discordance (12.16, Table 73).
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def discordance_quartiles(
     found = discordances(table, x, y, by=by, given=given)
     kept = complete(table, [x, y, size, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table")
     if not kept.index.is_unique or len(found) < 8:
-        raise ValueError(f"table must hold at least 8 perturbations, each with a name of its own, got {len(found)}")
+        raise ValueError(f"table must hold at least 8 perturbations with distinct names, got {len(found)}")
     codes: Any = pd.qcut(found.rank(method="first"), 4, labels=False)
     lines = []
     for code in range(4):

@@ -1,4 +1,4 @@
-"""What of the coherence do magnitude, group size and spread explain, over several data sets?"""
+"""How much of the coherence do magnitude, group size and spread explain, over several data sets?"""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class MixedModel(Result):
     response: str
     effects: tuple[Effect, ...]
     dataset_variance: float
-    """Of the intercepts; 0 on the boundary, and by construction where the response was centred within data sets."""
+    """Variance of the intercepts; 0 on the boundary, and if the response was centred within data sets."""
     residual_variance: float
     fitted: str
-    """How it was fitted: by restricted maximum likelihood."""
+    """The method of the fit: restricted maximum likelihood."""
     n: int
     n_datasets: int
     notes: tuple[str, ...] = ()
-    """What these data do not let the model estimate, and why."""
+    """Quantities that these data do not identify, with reasons."""
 
     def __str__(self) -> str:
         """Print one line per predictor."""
@@ -58,7 +58,7 @@ class MixedModel(Result):
             for one in self.effects
             if one.z == one.z
         ]
-        lines.append(f"  variance: data sets {self.dataset_variance:.4g}, rest {self.residual_variance:.4g}")
+        lines.append(f"  variance: data sets {self.dataset_variance:.4g}, residual {self.residual_variance:.4g}")
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
 
@@ -70,7 +70,7 @@ def mixed_model(
     by: str = "dataset",
     centre: bool = False,
 ) -> MixedModel:
-    """Fit score = b0 + slopes . predictors + an intercept of each data set, predictors z-scored within data sets.
+    """Fit score = b0 + slopes . predictors + an intercept per data set, predictors z-scored within data sets.
 
     By restricted maximum likelihood, as the paper has it. Its published intercept (0.000) and variance between data
     sets (0) follow from a response that is centred within data sets (``centre=True``): nothing is left between them to
@@ -111,7 +111,8 @@ def mixed_model(
     sets = [part for _, part in parts(kept, by)]
     if len(sets) < 2:
         raise ValueError(
-            f"table must hold at least two data sets in {by!r}, got {len(sets)}: correlation() does for one"
+            f"table must hold at least two data sets in {by!r}, got {len(sets)}; for a single data set use "
+            "correlation()"
         )
     small = [str(part[by].iloc[0]) for part in sets if len(part) < 2]
     if small:
@@ -139,15 +140,14 @@ def _numbers(part: pd.DataFrame, name: str) -> Vector:
 
 
 def _notes(response: str, fixed: Sequence[str], centre: bool, between: float) -> tuple[str, ...]:
-    notes = [
-        f"{name} is the same for all perturbations of each data set: it has no slope within them" for name in fixed
-    ]
+    notes = [f"{name} is constant within each data set, so its slope cannot be estimated" for name in fixed]
     if centre:
         notes.append(
-            f"{response} is centred within data sets: intercept and variance between them are 0, not estimates"
+            f"{response} is centred within data sets, so the intercept and the variance between data sets are 0 "
+            "by construction"
         )
     elif between == 0:
-        notes.append("the variance between data sets is at its boundary, 0: its own error cannot be estimated")
+        notes.append("the variance between data sets is estimated as 0, the boundary, so it has no standard error")
     return tuple(notes)
 
 

@@ -1,4 +1,4 @@
-"""Tables of fake perturbations: groups of control cells of the real sizes, which any statistic can be put beside."""
+"""Null tables: random groups of control cells of the real sizes, to compare any statistic with."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FEWEST = 5
-"""Controls that must be left when a fake group is taken out."""
+"""Controls that must remain when a null group is taken out."""
 
 
 @dataclass(frozen=True)
 class BesideFakes(Result):
-    """A statistic of a table of perturbations, beside the same of tables without any effect."""
+    """A statistic of a table of perturbations, with its value in null tables."""
 
     value: float
     chance: float
-    """Mean over the tables of fakes: what group sizes and noise alone give."""
+    """Mean over the null tables: the effect of group sizes and noise alone."""
     low: float
     high: float
-    """Within these lie 95 % of the tables of fakes."""
+    """Lower and upper end of the central 95 % of the null tables."""
     p_value: float
-    """(1 + tables of fakes with a value as large) / (tables + 1)."""
+    """(1 + null tables with a value at least as large) / (tables + 1)."""
     n_tables: int
 
     def __str__(self) -> str:
-        """Print the statistic and what fakes have."""
+        """Print the statistic and its null."""
         return (
-            f"{self.value:.3f}; in fake perturbations {self.chance:.3f} [{self.low:.3f}, {self.high:.3f}], "
+            f"{self.value:.3f}; in null tables {self.chance:.3f} [{self.low:.3f}, {self.high:.3f}], "
             f"p = {self.p_value:.2g} ({self.n_tables} tables)"
         )
 
@@ -48,7 +48,7 @@ class BesideFakes(Result):
 def fake_tables(
     controls: ArrayLike, sizes: Mapping[str, int], *, n_tables: int = 200, seed: Seed = 0
 ) -> list[pd.DataFrame]:
-    """Score groups of control cells that pose as perturbations, against the controls that are left.
+    """Score random groups of control cells as if they were perturbations, against the other controls.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def _fake(rows: Matrix, total: Matrix, n: int, rng: np.random.Generator) -> dict
 def beside_fakes(
     table: pd.DataFrame, fakes: Sequence[pd.DataFrame], statistic: Callable[[pd.DataFrame], float]
 ) -> BesideFakes:
-    """Put a statistic of a table of perturbations beside the same of tables of fakes.
+    """Compare a statistic of a table of perturbations with its value in null tables.
 
     Parameters
     ----------

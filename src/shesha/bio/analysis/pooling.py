@@ -1,4 +1,4 @@
-"""Several data sets in one correlation: raw, and with scores brought to one scale first."""
+"""Correlations over several data sets, raw and with scores standardised first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def pooled_correlations(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Correlation over all data sets: raw, z-scored within each, and x alone z-scored (the paper's three).
+    """Correlation over all data sets in the paper's three ways: raw, z-scored within each, and only x z-scored.
 
     Data sets of other depths, sizes and cells differ in both scores, which correlates them without a word on
     perturbations; z-scores within data sets take that out. Group sizes are not taken out: ``given=("n",)`` does, ranked
@@ -69,5 +69,5 @@ def pooled_correlations(
 
 
 def _standardised(part: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
-    """Bring columns of one data set to mean 0 and variance 1; constant ones become 0."""
+    """Standardise columns of one data set to mean 0 and variance 1; constant ones become 0."""
     return part.assign(**{name: z_scores(part[name].to_numpy(dtype=float)) for name in names})
