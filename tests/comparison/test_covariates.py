@@ -230,7 +230,7 @@ def test_an_effect_with_more_bends_than_the_spline_is_warned_of(rng):
     known = rng.uniform(-1, 1, 200)
     wave = np.sin(5 * np.pi * known)[:, None]
     X, Y = (3 * wave @ rng.standard_normal((1, D)) + rng.standard_normal((200, D)) for _ in "XY")
-    with pytest.warns(CalibrationWarning, match="rows of similar covariates are still close after a smooth function"):
+    with pytest.warns(CalibrationWarning, match="rows of similar covariates are still close after a smooth fit"):
         calibrate(X, Y, "CKA", covariates=known, n_permutations=19, seed=0)
 
 

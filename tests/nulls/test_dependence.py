@@ -172,7 +172,9 @@ def test_dependent_rows_without_a_design_are_told(rng, call):
     # Whoever says what may be exchanged, or has one side that does not depend on the order, hears nothing.
     call(X, Y, shift=True)
     for design in ({"blocks": np.arange(100) // 25}, {"groups": np.arange(100) // 4}, {"block_length": 4}):
-        with pytest.warns(CalibrationWarning, match="rows follow one another where (blocks|groups|block_length) would"):
+        with pytest.warns(
+            CalibrationWarning, match="rows are not exchangeable as (blocks|groups|block_length) assumes"
+        ):
             call(X, Y, **design)
         call(X, rng.permutation(Y), **design)
     call(X, Y, permutations=np.array([np.roll(np.arange(100), 5 * k) for k in range(1, 20)]))
@@ -184,7 +186,7 @@ def test_shifts_of_a_short_series_are_told(rng, call):
     X, Y = series(rng, 64, 0.9), series(rng, 64, 0.9)
     with pytest.warns(CalibrationWarning, match="series of 64 rows are too short for a memory of"):
         call(X, Y, shift=True)
-    with pytest.warns(CalibrationWarning, match="series of 32 rows are short"):
+    with pytest.warns(CalibrationWarning, match="series of 32 rows are too short"):
         call(X, Y, shift=True, blocks=np.arange(64) // 32)
 
 
@@ -236,7 +238,7 @@ def test_chance_tells_of_a_drift_and_of_a_series():
     options = {"n_permutations": K, "n_splits": 2, "seed": 0}
     with pytest.warns(CalibrationWarning, match="rows drift smoothly over their whole order"):
         chance(drifting(rng, 100), shift=True, **options)
-    with pytest.warns(CalibrationWarning, match="rows within blocks are not exchangeable"):
+    with pytest.warns(CalibrationWarning, match="rows are not exchangeable as blocks assumes"):
         chance(series(rng, 200, 0.6), blocks=np.arange(200) // 25, **options)
 
 

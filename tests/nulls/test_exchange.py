@@ -107,7 +107,10 @@ def test_too_few_shifts_or_stretches_say_what_to_do():
 
 def test_groups_without_an_equal_are_told():
     sizes = np.repeat(np.arange(7), [2, 2, 2, 2, 2, 3, 4])
-    assert exchange(len(sizes), groups=sizes).text == "whole groups (2 of 7 have no equal in size and stay)"
+    assert (
+        exchange(len(sizes), groups=sizes).text
+        == "whole groups (2 of 7 have no other of equal size and are not permuted)"
+    )
     with pytest.raises(ValueError, match=r"got 1 \(whole groups\): .*equal_groups\(groups\) picks rows"):
         draw_permutations(15, 200, 0.05, design={"groups": np.repeat(np.arange(5), [1, 2, 3, 4, 5])})
 

@@ -28,8 +28,8 @@ def _warn_of_covariates(rows: Sequence[Matrix], covariates: Covariates) -> None:
         p_value = p_value_within_design(exchange(len(order)), *(side[order] for side in rows))
         if p_value <= LEVEL:
             warn(
-                f"rows of similar {name} are still close after a smooth function of it was taken out (p = {p_value:.1g}): "
-                "its effect has more bends than a few spline terms follow, and p-values may be too small. Add columns "
+                f"rows of similar {name} are still close after a smooth fit (p = {p_value:.1g}), because a few spline "
+                "terms do not follow its effect. P-values may be too small: add columns "
                 "that follow it (powers, or the sine and cosine of a period), or cut it into labels of a few rows",
                 CalibrationWarning,
             )

@@ -107,7 +107,7 @@ def _autocorrelation_warnings(p_value: float, asked: Collection[str]) -> list[st
     if p_value > LEVEL:
         return []
     return [
-        f"rows within {' and '.join(asked)} are not exchangeable: neighbours are closer than after a "
+        f"rows are not exchangeable as {' and '.join(asked)} assumes: neighbours are closer than after a "
         f"permutation (p = {p_value:.1g}). If rows are a time series, use shift=True, with sessions as blocks"
     ]
 

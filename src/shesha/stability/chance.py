@@ -77,7 +77,8 @@ def chance(
     keep : 'row scale' or array of shape (n_samples,), optional
         What the null is to keep of each row, so that stability beyond it is asked for; alone or with `blocks`. Noise
         whose rows differ in scale about an offset, and counts whose rows differ in depth, are stable for no other
-        reason. 'row scale' exchanges only rows of similar norm, of like distance from the mean row, and of like number of
+        reason. 'row scale' exchanges only rows of similar norm, of similar distance from the mean, or of similar number
+        of
         features that are not zero, one after another, and returns the null that leaves the least: data without
         anything else are above it in at most 5 % of all cases, mostly fewer. An array (the depth of a cell before it
         was normalised) exchanges rows that are next to one another in it: `shesha.nulls.like_rows`.

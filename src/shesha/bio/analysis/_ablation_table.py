@@ -80,7 +80,7 @@ def ablation(
     10: rho 0.950 [0.880, 0.973]
     20: rho 0.926 [0.832, 0.962]
     rank of magnitude between settings: 1.000 +- 0.000, at least 1.000
-    rank of coherence between settings: 0.955 +- 0.000, at least 0.955
+    rank correlation of coherence between settings: 0.955 +- 0.000, at least 0.955
     """
     if not isinstance(tables, Mapping) or len(tables) < 2:
         size = f" of {len(tables)}" if isinstance(tables, Mapping) else ""
