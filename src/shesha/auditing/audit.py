@@ -17,6 +17,7 @@ from shesha.auditing._path_inputs import holds_paths
 from shesha.auditing.equal_width import equal_width_scores, stored_equal_width_scores
 from shesha.auditing.findings import Settings, align_with_rows, audit_representation, meanings, size
 from shesha.auditing.layer_drift import movement, stored_movement
+from shesha.doubting import text_lengths
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric
 from shesha.nulls.permutations import nonempty_arguments
@@ -27,14 +28,13 @@ from shesha.support.arrays import shape_of
 from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.progress import mute_progress, track
 from shesha.support.seeds import generator
-from shesha.support.types import Seed, Vector
+from shesha.support.types import Seed
 from shesha.support.warnings import NotEstimableWarning
 from shesha.views import Rdm, Representation, Rows, align_rows, hint_of_distances, rows_or_distances
 
 _RECORDED = ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs")
 Data = ArrayLike | Rdm | Representation | Rows
 _FEWEST_DRAWS = 19
-_FEWEST_LENGTHS = 2
 _MANY_CLASSES = 0.5
 """With more classes than this share of the rows the labels are row names, not classes."""
 
@@ -142,7 +142,7 @@ def audit(
             "shift": shift,
             "block_length": block_length,
         },
-        known=_token_counts(representations),
+        known=text_lengths(representations),
     )
     if not (holds_paths(representations) or store is not None or scheduler or (workers or 1) > 1):
         return _audit_in_memory(representations, layer_axis, y, settings)
@@ -161,12 +161,6 @@ def audit(
         finished = {one.name: subjects[one.name] for one in apart}
         drift, reason = stored_movement(finished, apart, metric, kept)
     return _as_result(apart, y, drift, reason, settings, interrupted)
-
-
-def _token_counts(representations: Any) -> dict[str, Vector]:
-    """Return what activations tell of their inputs: texts of different length differ by that alone."""
-    found = getattr(representations, "n_tokens", None)
-    return {} if found is None or len(set(found)) < _FEWEST_LENGTHS else {"number of tokens": np.array(found, float)}
 
 
 def _audit_in_memory(representations: Any, layer_axis: LayerAxis, y: ArrayLike | None, settings: Settings) -> Audit:

@@ -51,6 +51,7 @@ def read_representations(
     from shesha.inputs import NamedRows
     from shesha.io import open_file
     from shesha.io.representation_names import full_name
+    from shesha.io.token_counts import ReadArrays, shared_token_counts
     from shesha.views import Rdm
 
     axis = parse_layer_axis(layer_axis)
@@ -81,7 +82,7 @@ def read_representations(
                 typer.echo(f"{path}: {name} is {split.describe('--layer-axis ')}", err=True)
     if keys is None and len(found) > _MOST_ARRAYS:
         raise ValueError(f"FILE must hold at most {_MOST_ARRAYS:,} arrays, got {len(found):,}: name some with --key")
-    return found
+    return ReadArrays(found, shared_token_counts(files))
 
 
 def load_labels(path: Path, column: str | None, *, by_position: bool = False) -> Any:

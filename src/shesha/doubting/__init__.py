@@ -4,6 +4,7 @@
 from shesha.doubting import cluster_doubts, confounder_doubts, feature_doubts, pair_doubts, row_doubts, tie_doubts
 from shesha.doubting._registry import marked_functions
 from shesha.doubting.doubts import check_known_quantities, doubts, find_doubts, find_pair_doubts
+from shesha.doubting.text_lengths import text_lengths
 
 __all__ = [
     "check_known_quantities",
@@ -16,5 +17,6 @@ __all__ = [
     "marked_functions",
     "pair_doubts",
     "row_doubts",
+    "text_lengths",
     "tie_doubts",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from shesha.doubting._registry import raise_doubts
 from shesha.doubting.subject import Subject
+from shesha.doubting.text_lengths import text_lengths
 from shesha.inputs import align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
@@ -23,7 +25,7 @@ _FEWEST_FEATURES = 4
 
 
 def doubts(
-    X: ArrayLike | Rdm | Representation | Rows,
+    X: ArrayLike | Rdm | Representation | Rows | Mapping[str, ArrayLike] | str | os.PathLike[str],
     y: ArrayLike | None = None,
     *,
     order: bool = True,
@@ -43,7 +45,9 @@ def doubts(
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        Finite; at least 12 rows, or there are no doubts. May be a memory-mapped file or sparse.
+        Finite; at least 12 rows, or there are no doubts. May be a memory-mapped file or sparse. Or a mapping of one
+        array, such as what `shesha.extract.encode` returns for one layer, or the path of a file that holds one: their
+        recorded numbers of tokens are covariates by themselves.
     y : array of shape (n_samples,), optional
         Class labels: are they confounded with the order, a covariate or groups?
     order : bool
@@ -83,6 +87,7 @@ def doubts(
     check.choice(metric, METRICS, "metric")
     check.boolean(order, "order")
     check.count(seed, "seed", minimum=0)
+    X, lengths = _alone(X)
     found = rows_or_distances(X, "X", min_rows=1)
     if not isinstance(found, Rows):
         raise TypeError("X must be features, of which halves can be taken, got distances between rows")
@@ -90,7 +95,9 @@ def doubts(
     y, groups = align_all_labels(found, {"y": y, "groups": groups}).values()
     covariates = _align_covariates(found, covariates)
     classes = None if y is None else check.labels(y, n)[0]
-    about = check_known_quantities(covariates, groups, n)
+    about = {name: one for name, one in lengths.items() if len(one) == n} | check_known_quantities(
+        covariates, groups, n
+    )
     for start, block in source.blocks(1 << 20):
         check.finite(block, "X", first_row=start)
     kept = np.setdiff1d(np.arange(n), _find_undirected(source, metric))
@@ -99,6 +106,20 @@ def doubts(
         classes = None if classes is None else classes[kept]
         about = {name: quantity[kept] for name, quantity in about.items()}
     return find_doubts(source, metric, classes=classes, known=about, order=order, seed=seed, numbers=kept)
+
+
+def _alone(X: Any) -> tuple[Any, dict[str, Vector]]:
+    """Return the one array of a mapping or of a file, and how long the texts of its rows are."""
+    if isinstance(X, str | os.PathLike):
+        from shesha.io import read
+
+        X = read(X)
+    if not isinstance(X, Mapping):
+        return X, {}
+    if len(X) != 1:
+        names = check.join_items(X)
+        raise ValueError(f"X must hold one representation, got {len(X)} ({names}): take one, or use shesha.audit")
+    return next(iter(X.values())), text_lengths(X)
 
 
 def _align_covariates(

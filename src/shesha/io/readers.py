@@ -23,6 +23,7 @@ from shesha.io._zarr import labels_of_zarr, open_zarr
 from shesha.io.arrow import is_dataset, labels_of_dataset, open_dataset, open_parquet
 from shesha.io.paths import require_existing, require_file
 from shesha.io.safetensors import safetensors_arrays
+from shesha.io.token_counts import ReadArrays, shared_token_counts
 from shesha.support.layer_axis import LayerAxis, normalise_axis
 from shesha.support.types import Array
 from shesha.support.warnings import GuessedLayersWarning, warn
@@ -133,7 +134,8 @@ def read(
     -------
     dict of str to ndarray
         2-D arrays of real numbers; rows are inputs, columns are features. An array or table that is alone in its file
-        has the name of the file; the layers of a 3-D array ``hidden`` are ``hidden[0]``, ``hidden[1]`` and so on.
+        has the name of the file; the layers of a 3-D array ``hidden`` are ``hidden[0]``, ``hidden[1]`` and so on. Its
+        attribute ``n_tokens`` holds the numbers of tokens that an extraction recorded, or None.
 
     Examples
     --------
@@ -147,7 +149,7 @@ def read(
     for name, split in found.split.items():
         if split.against_default:
             warn(f"{name} in {path} is {split.describe()}", GuessedLayersWarning)
-    return found.representations
+    return ReadArrays(found.representations, shared_token_counts([path]))
 
 
 def read_labels(path: str | os.PathLike[str], column: str | None = None) -> Array:

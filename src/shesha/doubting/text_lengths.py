@@ -1,0 +1,41 @@
+"""How long the texts behind rows are, where whoever made the rows recorded it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from shesha.support.types import Vector
+
+NAME = "number of tokens"
+
+
+def text_lengths(representations: Any) -> dict[str, Vector]:
+    """Return the number of tokens of each row as a covariate; nothing where it is unknown or the same for all.
+
+    Texts of different length differ by that alone: their mean-pooled rows lie nearer a common direction the longer they
+    are. `Activations`, and files that an extraction wrote, record the numbers.
+
+    Examples
+    --------
+    >>> text_lengths({"layer": np.zeros((3, 2))})
+    {}
+    """
+    found = getattr(representations, "n_tokens", None)
+    if found is None and (paths := _paths(representations)):
+        from shesha.io.token_counts import shared_token_counts
+
+        found = shared_token_counts(paths)
+    return {} if found is None or len(set(found)) < 2 else {NAME: np.array(found, dtype=np.float64)}
+
+
+def _paths(representations: Any) -> list[Any]:
+    """Return the paths among what may be a path, several, a mapping of them, or files to be read when needed."""
+    given = getattr(representations, "paths", representations)
+    if isinstance(given, Mapping):
+        given = list(given.values())
+    several = given if isinstance(given, list | tuple) else [given]
+    return [one for one in several if isinstance(one, str | os.PathLike)]

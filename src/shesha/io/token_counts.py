@@ -1,0 +1,68 @@
+"""Numbers of tokens that an extraction recorded beside its arrays."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from shesha.support.types import Array
+
+_LONGEST_HEAD = 10**8
+"""Bytes of a header beyond which no safetensors file is well formed."""
+
+
+class ReadArrays(dict[str, Array]):
+    """Arrays of a file by name.
+
+    Attributes
+    ----------
+    n_tokens : tuple of int or None
+        Number of tokens of each input, where the file records it: an audit looks at it as a covariate by itself.
+    """
+
+    def __init__(self, arrays: Mapping[str, Array], n_tokens: tuple[int, ...] | None) -> None:
+        super().__init__(arrays)
+        self.n_tokens = n_tokens
+
+
+def shared_token_counts(paths: Iterable[str | os.PathLike[str]]) -> tuple[int, ...] | None:
+    """Return the numbers of tokens that files record; None where none does, or files disagree.
+
+    Examples
+    --------
+    >>> shared_token_counts(["missing.npy"]) is None
+    True
+    """
+    files = [file for path in paths for file in _files(Path(path))]
+    found = {counts for file in files if (counts := recorded_token_counts(file)) is not None}
+    return found.pop() if len(found) == 1 else None
+
+
+def recorded_token_counts(path: Path) -> tuple[int, ...] | None:
+    """Return the number of tokens of each input, as the metadata of a .safetensors file or a .zarr store have it."""
+    try:
+        counts = _record(path)["inputs"]["n_tokens"]
+        return tuple(int(one) for one in counts)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        # What reads the arrays says what is wrong with a file; here it only records nothing.
+        return None
+
+
+def _record(path: Path) -> Any:
+    if path.suffix == ".zarr":
+        return json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"]["shesha"]
+    if path.suffix != ".safetensors":
+        raise ValueError("formats of other endings record nothing")
+    with path.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        if length > min(_LONGEST_HEAD, path.stat().st_size):
+            raise ValueError("no header")
+        return json.loads(json.loads(stream.read(length))["__metadata__"]["shesha"])
+
+
+def _files(path: Path) -> list[Path]:
+    """Return a file, or the files of a directory that is no store."""
+    return sorted(path.iterdir()) if path.is_dir() and path.suffix != ".zarr" else [path]
