@@ -7,6 +7,7 @@ import pytest
 
 import shesha
 from shesha.measures import cka
+from shesha.views import Gram, Representation
 
 
 @pytest.fixture
@@ -102,6 +103,25 @@ def test_cka_that_is_mostly_chance_is_told():
     assert doubt.effect == pytest.approx(np.mean([cka(X, Y[rng.permutation(30)]) for _ in range(300)]), abs=0.002)
     assert f"unbiased CKA is {shesha.measures.unbiased_cka(X, Y):.2f}" in doubt.text
     assert "width" not in shesha.compare(X, Y, ["unbiased CKA"]).doubts
+
+
+def test_the_doubt_of_width_uses_what_the_comparison_computed(monkeypatch):
+    X, Y = np.random.default_rng(0).standard_normal((2, 30, 512))
+    made, build = [], Gram.build.__func__
+    monkeypatch.setattr(
+        Gram, "build", classmethod(lambda cls, *given, **kw: made.append(1) or build(cls, *given, **kw))
+    )
+    assert "width" in shesha.compare(X, Y, ["CKA"]).doubts
+    assert len(made) == 2
+
+
+@pytest.mark.parametrize("d", [3, 40])
+def test_unbiased_cka_follows_from_cka_and_the_diagonals(d):
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((2, 20, d))
+    first, second = (Representation.build(side).view(Gram) for side in (X, X + Y))
+    found = first.unbiased_alignment(second, first.inner(second))
+    assert found == pytest.approx(shesha.measures.unbiased_cka(X, X + Y), rel=1e-12)
 
 
 def test_cka_of_many_rows_is_not_doubted_for_its_width():

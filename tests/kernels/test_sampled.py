@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 
 from shesha.kernels import sampled_halves
 from shesha.kernels.distances import METRICS
-from shesha.kernels.sampled_halves import Masks, Planes, draw_pairs
+from shesha.kernels.sampled_halves import Masks, Planes, distinct_pairs, draw_pairs
 
 N, DRAWS = 30, 3
 
@@ -132,3 +132,13 @@ def test_planes_refuse_in_advance_what_does_not_fit(rng, monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", "1M")
     with pytest.raises(ValueError, match=r"3 rotations of 1,000 features must fit .* draw fewer"):
         Planes.build(1000, rng.spawn(3))
+
+
+@pytest.mark.parametrize("n_pairs", [1, 40, 190])
+def test_distinct_pairs_are_the_first_that_are_drawn(n_pairs):
+    i, j = distinct_pairs(20, n_pairs, np.random.default_rng(3))
+    assert len({*zip(i.tolist(), j.tolist(), strict=True)}) == n_pairs and (i < j).all() and j.max(initial=0) < 20
+    if n_pairs == 40:
+        every = [(a, b) for a in range(20) for b in range(a + 1, 20)]
+        drawn = [every[at] for at in np.random.default_rng(3).integers(190, size=60)]
+        assert list(zip(i.tolist(), j.tolist(), strict=True)) == list(dict.fromkeys(drawn))[:40]

@@ -65,5 +65,13 @@ def test_any_length_is_sorted(path, rng, n):
     assert np.array_equal(keys, expected)
 
 
+@pytest.mark.parametrize("upto", [3, 50, 10**12])
+def test_numbers_that_stand_more_than_once_are_found(rng, upto):
+    numbers = rng.integers(0, upto, 60)
+    expected = [place for place, one in enumerate(numbers) if (numbers == one).sum() > 1]
+    assert sorting.repeated_places(numbers).tolist() == expected
+    assert sorting.repeated_places(numbers[:0]).tolist() == []
+
+
 def test_the_measurement_of_speed_decides_once():
     assert sorting._numpy_is_faster() is sorting._numpy_is_faster()

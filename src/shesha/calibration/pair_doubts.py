@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from shesha.measures import as_measure
 from shesha.measures.registry import Choice
 from shesha.measures.user_functions import PlainMeasure
 from shesha.nulls.permutations import Design, nonempty_arguments
-from shesha.results import Dependence, Doubts
+from shesha.results import Dependence, Doubt, Doubts
 from shesha.support.types import Index, Seed
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Adjusted, Gram, Representation
@@ -46,22 +46,27 @@ def add_saturation(
     return doubts if found is None else replace(doubts, found=(found, *doubts.found))
 
 
-def add_width(doubts: Doubts, sides: Sequence[Representation], cka: float | None) -> Doubts:
-    """Add the doubt that most of CKA is chance, which the mean over all permutations tells exactly."""
-    if cka is None or not np.isfinite(cka) or any(side.has_distances_only or len(side.shape) > 2 for side in sides):
-        return doubts
-    chance = sides[0].view(Gram).mean_inner(sides[1].view(Gram))
+def width_doubt(sides: Sequence[Representation], cka: float) -> Doubt | None:
+    """The doubt that most of CKA is chance; asked while the views of the comparison are there, which tell it."""
+    if not np.isfinite(cka) or any(side.has_distances_only or len(side.shape) > 2 for side in sides):
+        return None
+    first, second = (cast(Gram, as_measure("CKA").look(side)) for side in sides)
 
     def unbiased() -> float:
         try:
-            return sides[0].view(Gram, unbiased=True).inner(sides[1].view(Gram, unbiased=True))
+            return first.unbiased_alignment(second, cka)
         except NotEstimable:
             return float("nan")
 
-    found = width(cka, chance, unbiased, sides[0].n_rows, tuple(side.shape[1] for side in sides))
-    if found is None:
+    widths = tuple(side.shape[1] for side in sides)
+    return width(cka, first.mean_inner(second), unbiased, sides[0].n_rows, widths)
+
+
+def add_doubt(doubts: Doubts, one: Doubt | None) -> Doubts:
+    """Add a doubt in the order of the effects."""
+    if one is None:
         return doubts
-    return replace(doubts, found=tuple(sorted((found, *doubts.found), key=lambda one: -one.effect)))
+    return replace(doubts, found=tuple(sorted((one, *doubts.found), key=lambda one: -one.effect)))
 
 
 def replace_row_effects(

@@ -8,7 +8,7 @@ from typing import Any, cast
 from numpy.typing import ArrayLike
 
 from shesha.calibration.dependence_warnings import warn_of_dependence
-from shesha.calibration.pair_doubts import add_saturation, add_width, doubts_of_pair, warn_of_doubts
+from shesha.calibration.pair_doubts import add_doubt, add_saturation, doubts_of_pair, warn_of_doubts, width_doubt
 from shesha.calibration.subject import covariate_design
 from shesha.comparison import _calibrated as calibrated
 from shesha.comparison import engine as engine
@@ -24,7 +24,7 @@ from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice
 from shesha.moments import Moments
 from shesha.nulls.permutations import Design, nonempty_arguments
-from shesha.results import Comparison, Doubts, PairScore, Score
+from shesha.results import Comparison, Doubt, Doubts, PairScore, Score
 from shesha.support.progress import track
 from shesha.support.seeds import draw_seed, number
 from shesha.support.types import Seed
@@ -178,7 +178,8 @@ def compare(
         found = correct_p_values({one.score.measure: one for one in found}.values(), nulls)
     else:
         require_calibrate(design if fold is None else {**design, "groups": None}, permutations)
-        found, interrupted = collect(engine.run(work, sources, skipped), len(chosen))
+        wide: list[Doubt | None] = []
+        found, interrupted = collect(_ask_width(engine.run(work, sources, skipped), both, wide), len(chosen))
     scores = {pair.score.measure: pair.score for pair in found}
     if fold is not None and not interrupted:
         scores = add_held_out(scores, chosen, both, fold)
@@ -187,8 +188,8 @@ def compare(
     if calibrate:
         doubts = _add_saturation(doubts, list(sources.values()), scores)
         warn_of_doubts(doubts)
-    elif "CKA" in scores:
-        doubts = add_width(doubts, list(sources.values()), scores["CKA"].value)
+    else:
+        doubts = add_doubt(doubts, next(iter(wide), None))
     if repeated is not None and not interrupted:
         interrupted = _add_ceilings(repeated, work, scores)
     return Comparison(
@@ -219,6 +220,16 @@ def _refuse_with_moments(options: Mapping[str, object]) -> None:
     used = [name for name, value in options.items() if value is not None and value is not False]
     if used:
         raise ValueError(f"{', '.join(used)} must be left out with Moments, which hold no single rows, got {used[0]}")
+
+
+def _ask_width(
+    steps: Iterator[PairScore], sides: Sequence[Representation], found: list[Doubt | None]
+) -> Iterator[PairScore]:
+    """Pass the scores on; ask whether CKA is mostly chance while its views are there."""
+    for step in steps:
+        if step.score.measure == "CKA":
+            found.append(width_doubt(sides, step.score.value))
+        yield step
 
 
 def _add_saturation(doubts: Doubts, sides: list[Representation], scores: dict[str, Score]) -> Doubts:

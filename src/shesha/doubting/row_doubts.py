@@ -14,6 +14,7 @@ from shesha.kernels.ranks import midranks
 from shesha.nulls.dependence import p_of_first, pairs_of_places
 from shesha.results import Doubt
 from shesha.results.audit.dependence import LEVEL, describe_period
+from shesha.support.arrays import column_medians, squared_lengths
 from shesha.support.types import Index, Labels, Matrix, Vector
 
 _N_ORDERS = 60
@@ -158,8 +159,8 @@ def far_rows_first(subject: Subject) -> tuple[Index, int]:
     """
     far: list[int] = []
     for side, sample in enumerate(subject.samples):
-        middle = np.median(sample, axis=0)
-        lengths = np.concatenate([np.linalg.norm(block - middle, axis=1) for block in subject.blocks(side)])
+        middle = column_medians(sample)
+        lengths = np.sqrt(np.concatenate([squared_lengths(block - middle) for block in subject.blocks(side)]))
         longest = np.argsort(-lengths, kind="stable")[: _n_far(lengths)]
         far += [row for row in _alone(subject, side, longest).tolist() if row not in far]
     first = np.array(far, dtype=np.intp)

@@ -6,6 +6,7 @@ import numpy as np
 
 from shesha.kernels import ranks
 from shesha.kernels.ordering import order_values
+from shesha.kernels.sorting import repeated_places
 from shesha.support.types import Index, Vector
 
 
@@ -52,19 +53,32 @@ def standard_errors(
 
     The first treats the pairs as independent draws from all pairs of these rows; `drawn` numbers the draws where one
     was scored several times, and `share` is that of all pairs where none was drawn twice. The second adds the
-    products of pairs that share a row (dyadic-robust: Aronow, Samii and Assenova 2015). Codes of groups may stand in
-    place of row numbers: then it is for the sampling of groups.
+    products of pairs that share a row (dyadic-robust: Aronow, Samii and Assenova 2015). Codes of groups, from 0 on, may
+    stand in place of row numbers: then it is for the sampling of groups.
     """
-    by_draw = influence if drawn is None else np.bincount(np.unique(drawn, return_inverse=True)[1], weights=influence)
-    own = (1 - share) * float((by_draw**2).sum())
-    _, codes = np.unique(np.concatenate([i, j]), return_inverse=True)
-    first, second = codes[: len(i)], codes[len(i) :]
-    between = first != second
+    own = (1 - share) * _sum_of_squares(influence, drawn)
+    size = int(max(i.max(initial=0), j.max(initial=0))) + 1
+    if size > 2 * len(i):
+        # Sums for rows that no pair has would only take memory.
+        codes = np.unique(np.concatenate([i, j]), return_inverse=True)[1]
+        i, j, size = codes[: len(i)], codes[len(i) :], 2 * len(i)
+    between = i != j
     # A pair within a group belongs to it once.
-    per_row = np.bincount(codes, weights=np.concatenate([influence, np.where(between, influence, 0.0)]))
-    low, high = (end(first[between], second[between]).astype(np.int64) for end in (np.minimum, np.maximum))
-    _, same = np.unique(low * len(per_row) + high, return_inverse=True)
+    per_row = np.bincount(i, weights=influence, minlength=size)
+    per_row += np.bincount(j[between], weights=influence[between], minlength=size)
+    low, high = (end(i[between], j[between]).astype(np.int64) for end in (np.minimum, np.maximum))
     # Products of pairs that share both ends were counted for either.
-    twice = np.bincount(same, weights=influence[between])
-    shared = float((per_row**2).sum()) - float((twice**2).sum())
+    shared = float((per_row**2).sum()) - _sum_of_squares(influence[between], low * size + high)
     return np.sqrt(own) / len(influence), np.sqrt(max(shared, own)) / len(influence)
+
+
+def _sum_of_squares(values: Vector, numbers: Index | None) -> float:
+    """Sum of the squares of the sums of values of one number; of all values where there are no numbers."""
+    found = float((values**2).sum())
+    places = np.empty(0, dtype=np.intp) if numbers is None else repeated_places(numbers)
+    if len(places):
+        assert numbers is not None
+        several = values[places]
+        sums = np.bincount(np.unique(numbers[places], return_inverse=True)[1], weights=several)
+        found += float((sums**2).sum()) - float((several**2).sum())
+    return found

@@ -12,6 +12,7 @@ from shesha.kernels.distances import Metric
 from shesha.kernels.influence import spearman_influence
 from shesha.kernels.precision import ROUNDING
 from shesha.kernels.rotations import haar_columns
+from shesha.kernels.sorting import repeated_places
 from shesha.kernels.threads import parallel
 from shesha.support import memory as memory
 from shesha.support.types import Index, Matrix, Vector
@@ -61,7 +62,7 @@ class Masks:
 
     def project(self, x: Matrix) -> tuple[Matrix, ...]:
         """What `inner` needs of rows: the first half of their features, or all where there are several draws."""
-        return (np.ascontiguousarray(x[:, self.first[:, 0] > 0]) if len(self) == 1 else x,)
+        return (np.take(x, np.flatnonzero(self.first[:, 0]), axis=1) if len(self) == 1 else x,)
 
     def inner(self, x: tuple[Matrix, ...], y: tuple[Matrix, ...]) -> Matrix:
         """Inner products of paired rows over the first half of each draw."""
@@ -123,12 +124,19 @@ def distinct_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple
     every = n_rows * (n_rows - 1) // 2
     found = rng.permutation(every)[:n_pairs] if 2 * n_pairs > every else np.empty(0, dtype=np.intp)
     while len(found) < n_pairs:
-        drawn = np.concatenate([found, rng.integers(every, size=n_pairs + n_pairs // 2)])
-        # The first time that each was drawn, in the order of the draws.
-        found = drawn[np.sort(np.unique(drawn, return_index=True)[1])][:n_pairs]
+        found = _first_draws(np.concatenate([found, rng.integers(every, size=n_pairs + n_pairs // 2)]))[:n_pairs]
     starts = np.arange(n_rows) * n_rows - np.arange(n_rows) * (np.arange(n_rows) + 1) // 2
     i = np.searchsorted(starts, found, side="right") - 1
     return i, found - starts[i] + i + 1
+
+
+def _first_draws(drawn: Index) -> Index:
+    """The first time that each number was drawn, in the order of the draws."""
+    places = repeated_places(drawn)
+    kept = np.ones(len(drawn), dtype=np.bool_)
+    kept[places] = False
+    kept[places[np.unique(drawn[places], return_index=True)[1]]] = True
+    return drawn[kept]
 
 
 def closeness(rows: Rows, n_features: int, i: Index, j: Index, metric: Metric, draws: Masks | Planes) -> SampledPairs:
@@ -208,9 +216,11 @@ def _often_drawn(
     """Rows that stand in several pairs, looked at once, and their places; None where most rows stand in one or two."""
     if metric == "euclidean" or len(draws) > 1:
         return None
-    unique, places = np.unique(np.concatenate([i, j]), return_inverse=True)
-    if len(unique) > _OFTEN * len(places) or len(unique) * n_features > _HELD:
+    both = np.concatenate([i, j])
+    n_unique = 1 + np.count_nonzero(np.diff(np.sort(both)))
+    if n_unique > _OFTEN * len(both) or n_unique * n_features > _HELD:
         return None
+    unique, places = np.unique(both, return_inverse=True)
     return _Side.build(rows(unique), metric, draws), places[: len(i)], places[len(i) :]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.kernels.threads import parallel
-from shesha.support.types import Keys
+from shesha.support.types import Index, Keys
 
 _SMALL = 1 << 14
 _CACHED = 1 << 21
@@ -36,6 +36,13 @@ def sort_in_place(keys: Keys, n_bits: int) -> None:
         _bucket_sort(keys, n_bits)
     else:
         _sort_in_groups(keys, n_bits)
+
+
+def repeated_places(numbers: Index) -> Index:
+    """Places of the numbers that stand in the array more than once; sorting finds that there are few."""
+    ordered = np.sort(numbers)
+    several = ordered[1:][ordered[1:] == ordered[:-1]]
+    return np.flatnonzero(np.isin(numbers, several, kind="sort")) if len(several) else np.empty(0, dtype=np.intp)
 
 
 def _bucket_sort(keys: Keys, n_bits: int) -> None:

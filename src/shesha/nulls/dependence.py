@@ -95,7 +95,7 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
         n,
         p_value,
         closeness,
-        _memory([gram @ gram for gram in grams], windows),
+        _memory(grams, windows),
         tuple(repeated.tolist()),
         tuple(rows[near].tolist()),
         len(rows),
@@ -166,9 +166,11 @@ def _persistence(gram: Matrix) -> float:
 
     Memory that dies out leaves nothing there. What exceeds it at short lags is memory, and makes it vary.
     """
-    gram, n = gram @ gram, len(gram)
-    ends = np.array([0, n])
-    found = np.array([_autocorrelation(gram, lag, ends) for lag in range(1, n // 4 + 1)])
+    n, squared = len(gram), gram @ gram
+    power = float(np.trace(squared)) / n
+    if not power > 0:
+        return 0.0
+    found = np.array([np.trace(squared, lag) / (n - lag) for lag in range(1, n // 4 + 1)]) / power
     floor = float(found[max(1, n // 8 - 1) :].mean())
     if not 0 < floor < 1:
         return 0.0
@@ -202,10 +204,14 @@ def stretches(n: int, length: int = _WINDOW) -> list[Index]:
 def _gram(side: NDArray[Any], rows: Index) -> Matrix:
     X = np.asarray(side[rows], dtype=np.float64)
     # Squares of large numbers must stay within range.
-    X = X / (np.abs(X).max(initial=0.0) or 1.0)
+    X = X / _largest(X)
     X -= X.mean(axis=0)
     found: Matrix = X @ X.T
     return found
+
+
+def _largest(X: Matrix) -> float:
+    return max(float(X.max(initial=0.0)), -float(X.min(initial=0.0))) or 1.0
 
 
 def _squared_distances(gram: Matrix) -> Matrix:
@@ -246,8 +252,10 @@ def _different(n: int, size: int, rng: np.random.Generator) -> tuple[Index, Inde
 
 def _ranks(values: Matrix, ranked: Vector) -> Matrix:
     """Share of the ranked values that are smaller; ties count half."""
-    below, upto = (np.searchsorted(ranked, values, side=side) for side in ("left", "right"))
-    found: Matrix = (below + upto) / (2 * len(ranked))
+    levels, counts = np.unique(ranked, return_counts=True)
+    below = np.append(0, np.cumsum(counts))
+    place = np.searchsorted(levels, values)
+    found: Matrix = (below[place] + below[place + (np.append(levels, np.nan)[place] == values)]) / (2 * len(ranked))
     return found
 
 
@@ -269,11 +277,14 @@ def _memory(grams: list[Matrix], windows: list[Index]) -> float:
 
 
 def _autocorrelation(gram: Matrix, lag: int, ends: Index) -> float:
-    parts = [gram[start:stop, start:stop] for start, stop in pairwise(ends)]
-    power = np.mean([np.trace(part) / len(part) for part in parts])
-    if not power > 0:
+    """Of the squared Gram matrix, of which only the entries so far from the diagonal are computed."""
+    power = np.einsum("ij,ij->i", gram, gram)
+    if not power.any():
         return 0.0
-    return float(np.mean([np.trace(part, lag) / (len(part) - lag) for part in parts]) / power)
+    products = np.einsum("ij,ij->i", gram[:-lag], gram[lag:])
+    parts = [(power[start:stop].mean(), products[start : stop - lag].mean()) for start, stop in pairwise(ends)]
+    own, with_later = np.mean(parts, axis=0)
+    return float(with_later / own)
 
 
 def _find_near_repeats(squared: list[Matrix], kept: NDArray[np.bool_]) -> Index:

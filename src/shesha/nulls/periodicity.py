@@ -91,8 +91,8 @@ def _phase_agreement(rows: Matrix, frequency: float) -> float:
 
 
 def _standardise(side: NDArray[Any]) -> Matrix:
-    rows: Matrix = np.array(side, dtype=np.float64).reshape(len(side), -1)
-    rows /= np.abs(rows).max(initial=0.0) or 1.0
+    given: Matrix = np.asarray(side, dtype=np.float64).reshape(len(side), -1)
+    rows: Matrix = given / (max(float(given.max(initial=0.0)), -float(given.min(initial=0.0))) or 1.0)
     if rows.shape[1] > _MOST_COLUMNS:
         # Random combinations of features hold the same share of a wave as the features do.
         rows = rows @ np.random.default_rng(0).standard_normal((rows.shape[1], _MOST_COLUMNS))

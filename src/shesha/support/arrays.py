@@ -175,12 +175,10 @@ def spread(array: Any) -> float:
 
 
 def column_medians(rows: Any) -> Any:
-    """Median of each column."""
-    if is_numpy(rows):
-        return np.median(rows, axis=0)
-    n = rows.shape[0]
-    ordered = namespace(rows).sort(rows, axis=0)
-    return (ordered[(n - 1) // 2, :] + ordered[n // 2, :]) / 2
+    """Median of each column of finite numbers: without NumPy's look for NaN, which takes more time than the rest."""
+    low, high = (rows.shape[0] - 1) // 2, rows.shape[0] // 2
+    ordered = np.partition(rows, (low, high), axis=0) if is_numpy(rows) else namespace(rows).sort(rows, axis=0)
+    return (ordered[low, :] + ordered[high, :]) / 2
 
 
 def order_statistics(values: Any, ranks: list[int]) -> list[float]:

@@ -135,6 +135,10 @@ class Gram(View):
         assert self.factor is not None
         return np.asarray(to_host(squared_lengths(self.factor)))
 
+    @property
+    def _diagonal(self) -> Vector:
+        return self.entries[1] if self.factor is None else self._lengths
+
     def dense(self) -> Gram:
         """The same without the features that it was made of."""
         return Gram(self.n_rows, self.unbiased, None, self.entries)
@@ -160,8 +164,16 @@ class Gram(View):
         """Mean of the inner product over all permutations of the rows (Kazi-Aoual et al. 1995); 0 if unbiased."""
         if self.unbiased:
             return 0.0
-        traces = [total(side._lengths) if side.factor is not None else total(side.entries[1]) for side in (self, other)]
+        traces = [total(side._diagonal) for side in (self, other)]
         return traces[0] * traces[1] / (self.n_rows - 1)
+
+    def unbiased_alignment(self, other: Gram, inner: float) -> float:
+        """Unbiased inner product of two matrices with diagonals, from `inner`, their inner product with these."""
+        a, b = (to_host(side._diagonal) for side in (self, other))
+        squares = [1 + _diagonal_correction(one, one) for one in (a, b)]
+        if self.n_rows < 4 or min(squares) <= _DEGENERATE:
+            raise NotEstimable("without its diagonal the kernel matrix does not vary beyond rounding")
+        return float((inner + _diagonal_correction(a, b)) / sqrt(squares[0] * squares[1]))
 
     def _inner_of_factors(self, other: Gram) -> float:
         assert self.factor is not None and other.factor is not None

@@ -82,4 +82,4 @@ def _quantile_margins(resampled: Vector, level: float) -> Vector:
 def _units(design: Exchange) -> tuple[int, int]:
     """Number of rows, groups or stretches that are resampled, and how many of them are free within their blocks."""
     units = int(design.clusters.max()) + 1
-    return units, units - len(np.unique(design.block))
+    return units, units - 1 - int(np.count_nonzero(np.diff(np.sort(design.block))))
