@@ -13,6 +13,7 @@ import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.kernels import triangles
+from shesha.kernels.diagonal_corrections import diagonal_correction
 from shesha.kernels.distances import inner_products, n_pairs
 from shesha.kernels.permutation_products import take_condensed
 from shesha.support.arrays import (
@@ -170,15 +171,15 @@ class Gram(View):
     def unbiased_alignment(self, other: Gram, inner: float) -> float:
         """Unbiased inner product of two matrices with diagonals, from `inner`, their inner product with these."""
         a, b = (to_host(side._diagonal) for side in (self, other))
-        squares = [1 + _diagonal_correction(one, one) for one in (a, b)]
+        squares = [1 + diagonal_correction(one, one) for one in (a, b)]
         if self.n_rows < 4 or min(squares) <= _DEGENERATE:
             raise NotEstimable("without its diagonal the kernel matrix does not vary beyond rounding")
-        return float((inner + _diagonal_correction(a, b)) / sqrt(squares[0] * squares[1]))
+        return float((inner + diagonal_correction(a, b)) / sqrt(squares[0] * squares[1]))
 
     def _inner_of_factors(self, other: Gram) -> float:
         assert self.factor is not None and other.factor is not None
         found = total((self.factor.T @ other.factor) ** 2)
-        return found + _diagonal_correction(self._lengths, other._lengths) if self.unbiased else found
+        return found + diagonal_correction(self._lengths, other._lengths) if self.unbiased else found
 
     def permute(self, order: Index) -> Gram:
         """Relabel: row i of the result is row order[i] of this."""
@@ -195,16 +196,6 @@ def _norm_of_mean(mean: Gram) -> float:
     if squared <= _DEGENERATE:
         raise NotEstimable("the kernel matrices of the repeats cancel in their mean")
     return sqrt(squared)
-
-
-def _diagonal_correction(a: Vector, b: Vector) -> float:
-    """What the U-statistic adds to the inner product of two centred Gram matrices with these diagonals.
-
-    Song et al. 2012, eq. 5: rows of a centred Gram matrix sum to zero, so without its diagonal they
-    sum to minus the diagonal.
-    """
-    n = len(a)
-    return -n / (n - 2) * float((a * b).sum()) + float(a.sum() * b.sum()) / ((n - 1) * (n - 2))
 
 
 def _norm_of_all(squared_norm: float, own: float, d: int) -> float:
@@ -251,7 +242,7 @@ def _linear(source: Representation, unbiased: bool, sampled: bool) -> Gram:
     )
     if unbiased:
         own = to_host(lengths)
-        squared_norm += _diagonal_correction(own, own)
+        squared_norm += diagonal_correction(own, own)
         if squared_norm <= _DEGENERATE:
             raise NotEstimable("without its diagonal the kernel matrix does not vary beyond rounding")
     size = sqrt(squared_norm / _norm_of_all(squared_norm, self_products, n_features)) if sampled else 1.0

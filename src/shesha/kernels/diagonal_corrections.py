@@ -1,0 +1,15 @@
+"""What the unbiased estimators of inner products of Gram matrices take off for the products of rows with themselves."""
+
+from __future__ import annotations
+
+from shesha.support.types import Vector
+
+
+def diagonal_correction(a: Vector, b: Vector) -> float:
+    """What the U-statistic adds to the inner product of two centred Gram matrices with these diagonals.
+
+    Song et al. 2012, eq. 5: rows of a centred Gram matrix sum to zero, so without its diagonal they
+    sum to minus the diagonal.
+    """
+    n = len(a)
+    return -n / (n - 2) * float((a * b).sum()) + float(a.sum() * b.sum()) / ((n - 1) * (n - 2))
