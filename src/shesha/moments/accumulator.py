@@ -78,7 +78,7 @@ class Accumulator:
         """Rows that do not fill a panel yet, each side in one piece."""
         if len(self.pending) == 1:
             return list(self.pending[0])
-        return [_concatenate(column) for column in zip(*self.pending, strict=True)]
+        return [concatenate(column) for column in zip(*self.pending, strict=True)]
 
     def _keep(self, sides: Sequence[Any], start: int, stop: int) -> None:
         # Copies, since loaders fill the same buffer again.
@@ -155,7 +155,8 @@ def _copy(rows: Any) -> Any:
     return rows.copy() if hasattr(rows, "copy") else np.array(rows)
 
 
-def _concatenate(blocks: Sequence[Any]) -> Any:
+def concatenate(blocks: Sequence[Any]) -> Any:
+    """Put rows one after another: arrays of NumPy, of one device, or sparse."""
     first = blocks[0]
     if all(isinstance(block, np.ndarray) for block in blocks):
         return np.concatenate(blocks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -42,31 +43,40 @@ def sum_panel(sides: Sequence[Any], pairs: Pairs) -> Sums:
     ValueError
         If an entry is NaN or infinite.
     """
-    looks = [_centre(_as_array(side)) for side in sides]
-    own = [to_host(look.z.T @ look.z) for look in looks]
-    cross = {(i, j): to_host(looks[i].z.T @ looks[j].z) for i, j in pairs}
-    n = int(sides[0].shape[0])
-    means = [look.mean for look in looks]
-
-    def finish(block: Matrix, i: int, j: int) -> Matrix:
-        centred = block - (n * means[i])[:, np.newaxis] * means[j]
-        # From the pilot to the mean of the panel.
-        return shift_means(centred, -means[i][:-1], -means[j][:-1])
-
-    found = tuple(
-        SideSums(look.pilot, look.mean[:-1], look.unit, finish(block, i, i))
-        for i, (look, block) in enumerate(zip(looks, own, strict=True))
-    )
-    return Sums(n, found, {(i, j): finish(block, i, j) for (i, j), block in cross.items()})
+    panels = [Panel.of(side) for side in sides]
+    cross = {(i, j): panels[i].products(panels[j]) for i, j in pairs}
+    return Sums(int(sides[0].shape[0]), tuple(panel.sums() for panel in panels), cross)
 
 
-class _Look:
+@dataclass(frozen=True)
+class Panel:
     """Rows about a pilot row, with their squared lengths as a last column, both about their means or nearly so."""
 
-    def __init__(self, z: Any, pilot: Vector, unit: float) -> None:
-        self.z, self.pilot, self.unit = z, pilot, unit
+    z: Any
+    pilot: Vector
+    unit: float
+    mean: Vector
+    """Of z."""
+
+    @classmethod
+    def of(cls, side: Any) -> Panel:
+        """Take some rows of one representation."""
+        rows = _as_array(side)
+        z, pilot, unit = _centre(rows) if is_numpy(rows) else _centre_on_device(doubles(rows))
         ones = like_array(np.ones(z.shape[0]), z)
-        self.mean: Vector = to_host(ones @ z) / z.shape[0]
+        return cls(z, pilot, unit, to_host(ones @ z) / z.shape[0])
+
+    def products(self, other: Panel) -> Matrix:
+        """Products of z with that of another side, both about the mean of the panel."""
+        found = to_host(self.z.T @ other.z)
+        found -= (self.z.shape[0] * self.mean)[:, np.newaxis] * other.mean
+        # From the pilot row to the mean row.
+        shift_means(found, -self.mean[:-1], -other.mean[:-1])
+        return found
+
+    def sums(self) -> SideSums:
+        """Sums of this side alone."""
+        return SideSums(self.pilot, self.mean[:-1], self.unit, self.products(self))
 
 
 def _as_array(side: Any) -> Any:
@@ -75,9 +85,7 @@ def _as_array(side: Any) -> Any:
     return side if stays(side) else to_host(side)
 
 
-def _centre(rows: Any) -> _Look:
-    if not is_numpy(rows):
-        return _centre_on_device(doubles(rows))
+def _centre(rows: Array) -> tuple[Matrix, Vector, float]:
     pilot = _pilot_row(rows)
     z = np.empty((rows.shape[0], rows.shape[1] + 1))
     moved = z[:, :-1]
@@ -91,10 +99,10 @@ def _centre(rows: Any) -> _Look:
         moved /= unit
         lengths = np.einsum("ij,ij->i", moved, moved)
     z[:, -1] = lengths - lengths.mean()
-    return _Look(z, pilot, unit)
+    return z, pilot, unit
 
 
-def _centre_on_device(rows: Any) -> _Look:
+def _centre_on_device(rows: Any) -> tuple[Any, Vector, float]:
     xp = namespace(rows)
     pilot = _pilot_row(to_host(rows[:: max(1, rows.shape[0] // _PILOT_ROWS), :]))
     moved = rows - like_array(pilot, rows)
@@ -106,7 +114,7 @@ def _centre_on_device(rows: Any) -> _Look:
         moved = moved / unit
         lengths = squared_lengths(moved)
     lengths = lengths - xp.mean(lengths)
-    return _Look(xp.concat([moved, xp.reshape(lengths, (-1, 1))], axis=1), pilot, unit)
+    return xp.concat([moved, xp.reshape(lengths, (-1, 1))], axis=1), pilot, unit
 
 
 def _pilot_row(rows: Array) -> Vector:

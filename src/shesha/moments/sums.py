@@ -15,6 +15,9 @@ import numpy as np
 
 from shesha.support.types import Matrix, Vector
 
+_ROWS_AT_ONCE = 256
+"""Rows of an outer product that are made at once, to save memory."""
+
 
 @dataclass(frozen=True)
 class SideSums:
@@ -51,14 +54,6 @@ class SideSums:
         """The mean row."""
         return self.origin + self.unit * self.offset
 
-    def in_unit(self, unit: float) -> SideSums:
-        """The same numbers, counted in another unit."""
-        ratio = self.unit / unit
-        scale = _side_scale(self.n_features, ratio)
-        return replace(
-            self, offset=self.offset * ratio, unit=unit, products=self.products * scale * scale[:, np.newaxis]
-        )
-
 
 @dataclass(frozen=True)
 class Sums:
@@ -92,43 +87,59 @@ class Sums:
 
 def merge(first: Sums, second: Sums) -> Sums:
     """Sums over the rows of both."""
-    pairs = [_in_one_unit(a, b) for a, b in zip(first.sides, second.sides, strict=True)]
-    ratios = [
-        [_side_scale(own.n_features, own.unit / both.unit) for own, both in zip(sums.sides, sides, strict=True)]
-        for sums, sides in zip((first, second), zip(*pairs, strict=True), strict=True)
-    ]
-    n = first.n_rows + second.n_rows
-    gaps = [(b.origin - a.origin) / a.unit + (b.offset - a.offset) for a, b in pairs]
-    # From each mean to the common one.
-    moves = [[-gap * (second.n_rows / n) for gap in gaps], [gap * (first.n_rows / n) for gap in gaps]]
-    steps = [
-        _mean_step(a, b, first.n_rows, second.n_rows, gap, own, other)
-        for (a, b), gap, own, other in zip(pairs, gaps, *moves, strict=True)
-    ]
-    weight = first.n_rows * (second.n_rows / n)
-
-    def add(blocks: tuple[Matrix, Matrix], i: int, j: int) -> Matrix:
-        found = shift_means(blocks[0], moves[0][i], moves[0][j])
-        found += shift_means(blocks[1], moves[1][i], moves[1][j])
-        found += (weight * steps[i])[:, np.newaxis] * steps[j]
-        return found
-
-    sides = tuple(
-        SideSums(a.origin, a.offset - own, a.unit, add((a.products, b.products), i, i))
-        for i, ((a, b), own) in enumerate(zip(pairs, moves[0], strict=True))
-    )
+    meetings = [Meeting.of(a, b, first.n_rows, second.n_rows) for a, b in zip(first.sides, second.sides, strict=True)]
+    sides = tuple(meeting.join_sides(a, b) for meeting, a, b in zip(meetings, first.sides, second.sides, strict=True))
     cross = {
-        (i, j): add(
-            (
-                block * ratios[0][i][:, np.newaxis] * ratios[0][j],
-                second.cross[i, j] * ratios[1][i][:, np.newaxis] * ratios[1][j],
-            ),
-            i,
-            j,
-        )
+        (i, j): join_blocks(block, second.cross[i, j], meetings[i], meetings[j])
         for (i, j), block in first.cross.items()
     }
-    return Sums(n, sides, cross)
+    return Sums(first.n_rows + second.n_rows, sides, cross)
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """How the sums of one side over two sets of rows are put together: what each must be moved and scaled by."""
+
+    weight: float
+    unit: float
+    ratios: tuple[float, float]
+    """Each unit, in the common one."""
+    moves: tuple[Vector, Vector]
+    """From the common mean row to each mean row."""
+    step: Vector
+    """Difference of the two means of z, about the common mean row."""
+
+    @classmethod
+    def of(cls, a: SideSums, b: SideSums, n_a: int, n_b: int) -> Meeting:
+        """Compare two means of one side."""
+        unit = max(a.unit, b.unit)
+        ratios = a.unit / unit, b.unit / unit
+        gap = (b.origin - a.origin) / unit + (b.offset * ratios[1] - a.offset * ratios[0])
+        n = n_a + n_b
+        moves = -gap * (n_b / n), gap * (n_a / n)
+        lengths = [
+            side.squared_norm * ratio**2 / rows + float(move @ move)
+            for side, ratio, rows, move in zip((a, b), ratios, (n_a, n_b), moves, strict=True)
+        ]
+        return cls(n_a * (n_b / n), unit, ratios, moves, np.append(gap, lengths[1] - lengths[0]))
+
+    def join_sides(self, a: SideSums, b: SideSums) -> SideSums:
+        """Sums of the side over both sets of rows."""
+        products = join_blocks(a.products, b.products, self, self)
+        return SideSums(a.origin, a.offset * self.ratios[0] - self.moves[0], self.unit, products)
+
+
+def join_blocks(first: Matrix, second: Matrix, row: Meeting, column: Meeting, *, in_place: bool = False) -> Matrix:
+    """Products of two sides over both sets of rows; `in_place` overwrites both blocks and returns the first."""
+    found, other = (first, second) if in_place else (first.copy(), second.copy())
+    for place, block in enumerate((found, other)):
+        _rescale(block, row.ratios[place], column.ratios[place])
+        shift_means(block, row.moves[place], column.moves[place])
+    found += other
+    for start in range(0, len(found), _ROWS_AT_ONCE):
+        stop = start + _ROWS_AT_ONCE
+        found[start:stop] += (row.weight * row.step[start:stop])[:, np.newaxis] * column.step
+    return found
 
 
 def merge_all(parts: Sequence[Sums]) -> Sums:
@@ -136,29 +147,16 @@ def merge_all(parts: Sequence[Sums]) -> Sums:
     return reduce(merge, parts)
 
 
-def _in_one_unit(a: SideSums, b: SideSums) -> tuple[SideSums, SideSums]:
-    if a.unit == b.unit:
-        return a, b
-    unit = max(a.unit, b.unit)
-    return a.in_unit(unit), b.in_unit(unit)
+def _rescale(block: Matrix, row: float, column: float) -> None:
+    """Count z in other units, in place; its last entry is a square."""
+    if row == 1 and column == 1:
+        return
+    block *= row * column
+    block[-1] *= row
+    block[:, -1] *= column
 
 
-def _side_scale(n_features: int, ratio: float) -> Vector:
-    """What a change of unit does to z: its last entry is a square."""
-    scale = np.full(n_features + 1, ratio)
-    scale[-1] = ratio * ratio
-    return scale
-
-
-def _mean_step(a: SideSums, b: SideSums, n_a: int, n_b: int, gap: Vector, own: Vector, other: Vector) -> Vector:
-    """Difference of the two means of z, about the common mean row."""
-    lengths = b.squared_norm / n_b + float(other @ other) - a.squared_norm / n_a - float(own @ own)
-    return np.append(gap, lengths)
-
-
-def shift_means(block: Matrix, first: Vector, second: Vector) -> Matrix:
-    """Products of centred z about another mean row: |x + s|^2 is |x|^2 + 2 s'x and a constant, which centring takes."""
-    found = block.copy()
-    found[-1] += 2 * (first @ found[:-1])
-    found[:, -1] += 2 * (found[:, :-1] @ second)
-    return found
+def shift_means(block: Matrix, first: Vector, second: Vector) -> None:
+    """Move both mean rows, in place: |x + s|^2 is |x|^2 + 2 s'x and a constant, which centring takes."""
+    block[-1] += 2 * (first @ block[:-1])
+    block[:, -1] += 2 * (block[:, :-1] @ second)
