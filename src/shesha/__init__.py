@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from shesha.comparison.unit_matching import match_units
     from shesha.comparison.within_classes import compare_within
     from shesha.doubting.doubts import doubts
+    from shesha.moments.layer_moments import LayerMoments
     from shesha.moments.moments import Moments
     from shesha.ranking.rank_models import rank_models
     from shesha.results import (
@@ -109,6 +110,7 @@ __getattr__, __dir__ = lazy_names(
         ),
         "auditing.audit": ("audit",),
         "doubting.doubts": ("doubts",),
+        "moments.layer_moments": ("LayerMoments",),
         "moments.moments": ("Moments",),
         "results": (
             "Audit",
@@ -203,6 +205,7 @@ __all__ = [
     "Estimate",
     "GuessedLayersWarning",
     "LayerComparison",
+    "LayerMoments",
     "MeasureWarning",
     "ModelRanking",
     "Moments",

@@ -13,6 +13,7 @@ transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
 pytest.importorskip("safetensors")
 
+import shesha  # noqa: E402
 from shesha.cli._texts import parse_texts, read_texts  # noqa: E402
 from shesha.extract import encode  # noqa: E402
 from shesha.io import read  # noqa: E402
@@ -175,3 +176,38 @@ def test_bad_input(invoke_main, place, monkeypatch, case):
     ended = invoke_main(*arguments)
     assert ended.status == 2
     assert message in ended.err
+
+
+def test_layers_of_two_models_are_compared_without_keeping_them(invoke, place, tmp_path):
+    numbers, models = tmp_path / "found.json", [place / "first", place / "second"]
+    asked = ("layers", "--model", models[0], "--model", models[1], "--texts", place / "lines.txt")
+    ended = invoke(*asked, "--batch-size", 7, "--json", numbers)
+    assert ended.status == 0, ended
+    first, second = (encode(str(model), texts()) for model in models)
+    expected = shesha.compare_layers(first, second, "CKA")
+    for score in json.loads(numbers.read_text())["scores"]:
+        value = next(one for one in expected.scores if (one.first, one.second) == (score["first"], score["second"]))
+        assert score["score"]["value"] == pytest.approx(value.score.value, abs=1e-5)
+    with pytest.raises(ValueError, match=r"--measure must be a function of means and products with --model"):
+        invoke(*asked, "--measure", "RSA")
+    with pytest.raises(ValueError, match=r"--model must come without"):
+        invoke(*asked, "--shift")
+    with pytest.raises(ValueError, match=r"--model must be given twice"):
+        invoke("layers", "--model", models[0], "--texts", place / "lines.txt")
+    with pytest.raises(ValueError, match=r"FILE must be given twice, got 1 files"):
+        invoke("layers", place / "rows.csv")
+
+
+def test_strips_of_layers_give_what_one_pass_gives(place, monkeypatch):
+    from shesha.comparison.streamed_layers import compare_models
+    from shesha.measures import get
+
+    models = [str(place / "first"), str(place / "second")]
+    whole = compare_models(models, texts(), get("CKA"))
+    asked = []
+    monkeypatch.setattr(
+        "shesha.comparison.streamed_layers.grid_bytes", lambda first, second: asked.append(1) or len(first) * 10**13
+    )
+    strips = compare_models(models, texts(), get("CKA"))
+    assert asked
+    assert [one.score.value for one in strips.scores] == pytest.approx([one.score.value for one in whole.scores])

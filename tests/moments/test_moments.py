@@ -176,7 +176,7 @@ def test_few_parts_stay_however_many_rows_come():
 
 
 def test_the_null_has_the_moments_of_all_permutations():
-    from shesha.comparison.streamed import _kernel_sums
+    from shesha.comparison.streamed import kernel_sums
     from shesha.nulls.linear_moments import inner_product_null
 
     rng = np.random.default_rng(0)
@@ -188,7 +188,7 @@ def test_the_null_has_the_moments_of_all_permutations():
         if unbiased:
             K, L = _u_centred(X @ X.T), _u_centred(Y @ Y.T)
         values = [float((K * L[np.ix_(order, order)]).sum()) for order in permutations(range(7))]
-        null = inner_product_null(7, *(_kernel_sums(sums, side, unbiased) for side in (0, 1)), unbiased=unbiased)
+        null = inner_product_null(7, *(kernel_sums(sums, side, unbiased) for side in (0, 1)), unbiased=unbiased)
         assert null.mean == pytest.approx(np.mean(values), abs=1e-9 * np.std(values))
         assert null.sd == pytest.approx(np.std(values), rel=1e-9)
 

@@ -119,6 +119,7 @@ NOT_IN_STORES = {
     "shesha.kernels.mean_shape",
     "shesha.kernels.neighbour_distances",
     "shesha.kernels.noise_covariance",
+    "shesha.kernels.plane",
     "shesha.kernels.threads",
     "shesha.kernels.trial_geometry",
     "shesha.kernels.unit_candidates",

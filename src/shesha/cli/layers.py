@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from shesha.cli import _design_options, _inputs, _outputs
+from shesha.cli import _design_options, _inputs, _model_inputs, _outputs
 
 
 def layers_command(
-    first: Annotated[Path, typer.Argument(help="File with the layers of one model.", show_default=False)],
-    second: Annotated[Path, typer.Argument(help="File with the layers of the other.", show_default=False)],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FIRST SECOND]",
+            help="File with the layers of one model, and of the other; or name the models with --model.",
+            show_default=False,
+        ),
+    ] = None,
     measure: Annotated[str, typer.Option(help="A measure, with options if wanted: 'mutual kNN(k=20)'.")] = "CKA",
     aggregate: Annotated[str, typer.Option(help="What is reported of the grid: max, row_max, top_k or mean.")] = "max",
+    model: _model_inputs.Model = None,
+    texts: _model_inputs.Texts = None,
+    layers: _model_inputs.Layers = None,
+    pool: _model_inputs.Pool = "auto",
+    batch_size: _model_inputs.BatchSize = 32,
+    device: _model_inputs.Device = None,
     rdm: _inputs.Distances = False,
     permutations: Annotated[int, typer.Option(help="Random matchings of the rows, the same in all layers.")] = 200,
     alpha: Annotated[float, typer.Option(help="Level of the threshold.")] = 0.05,
@@ -31,10 +43,28 @@ def layers_command(
     html: _outputs.Html = None,
     card: _outputs.Card = None,
 ) -> None:
-    """Compare every layer of one model with every layer of another, and calibrate what is reported of the grid."""
+    """Compare every layer of one model with every layer of another, and calibrate what is reported of the grid.
+
+    With --model given twice, both models read --texts batch by batch and no activations are kept, however many texts
+    there are; p-values are corrected for the number of pairs.
+    """
     from shesha.calibration import calibrate_layers
 
-    outputs = _outputs.Outputs(json, plot, html, card, (first, second, blocks, groups, within))
+    outputs = _outputs.Outputs(json, plot, html, card, (*(files or ()), texts, blocks, groups, within))
+    models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
+    if models is not None:
+        exchanged = _design_options.read_design([models.file], blocks, groups, within, shift, block_length)
+        if not exchanged.is_empty or rdm or card is not None or aggregate != "max":
+            raise ValueError(
+                "--model must come without --blocks, --groups, --within, --shift, --rdm, --card and --aggregate: "
+                "write the layers to files first (shesha extract)"
+            )
+        found = _compare_models(models, measure)
+        outputs.write(found, [models.file])
+        return
+    if files is None or len(files) != 2:
+        raise ValueError(f"FILE must be given twice, got {len(files or ())} files")
+    first, second = files
     exchanged = _design_options.read_design(
         [first], blocks, groups, within, shift, block_length, by_position=by_position
     )
@@ -44,7 +74,32 @@ def layers_command(
         )
         for path in (first, second)
     )
-    found = calibrate_layers(
+    grid = calibrate_layers(
         a, b, measure, aggregate, n_permutations=permutations, alpha=alpha, **exchanged.design, seed=seed
     )
-    outputs.write(found, [first, second], data=f"{first.name} and {second.name}", model=first.stem)
+    outputs.write(grid, [first, second], data=f"{first.name} and {second.name}", model=first.stem)
+
+
+def _compare_models(models: _model_inputs.FromModels, measure: str) -> Any:
+    from shesha.cli._texts import read_texts
+    from shesha.comparison.streamed import answered_by_moments
+    from shesha.comparison.streamed_layers import compare_models
+    from shesha.measures import as_measure
+
+    chosen = as_measure(measure)
+    if len(models.models) != 2:
+        raise ValueError(f"--model must be given twice, got {', '.join(models.models)}")
+    if not answered_by_moments([chosen]):
+        raise ValueError(
+            f"--measure must be a function of means and products with --model, such as CKA, got {chosen.name}: write "
+            "the layers to files first (shesha extract)"
+        )
+    return compare_models(
+        models.models,
+        read_texts(models.file, models.column),
+        chosen,
+        layers=models.layers or "all",
+        pool=models.pool,
+        batch_size=models.batch_size,
+        device=models.device,
+    )

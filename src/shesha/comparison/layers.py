@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from typing import cast
 
 from shesha.calibration.layers import Layers, check_layers
 from shesha.comparison import engine as engine
 from shesha.comparison.compare import collect, require_same_rows, seed_measures
 from shesha.comparison.pairwise import arrange_scores
+from shesha.comparison.streamed_layers import compare_layer_moments
 from shesha.measures import as_measure
 from shesha.measures.registry import Choice
+from shesha.moments import LayerMoments
 from shesha.results import LayerComparison, PairScore
 from shesha.support.layer_axis import LayerAxis, layer_sequence
 from shesha.support.seeds import number
@@ -19,8 +22,8 @@ from shesha.views import layers_in_one_order
 
 
 def compare_layers(
-    layers_a: Layers,
-    layers_b: Layers,
+    layers_a: Layers | LayerMoments,
+    layers_b: Layers | Choice | None = None,
     measure: Choice = "CKA",
     *,
     seed: Seed = 0,
@@ -32,7 +35,9 @@ def compare_layers(
     ----------
     layers_a, layers_b : mappings of names to arrays, or sequences of arrays
         Layers of shape (n_samples, n_features) of the same inputs; those of a sequence are called by number. A model
-        may be one 3-D array as well.
+        may be one 3-D array as well. `shesha.LayerMoments` hold both models, of any number of rows:
+        ``compare_layers(moments, measure)`` gives the measures that are functions of means and products; CKA comes with
+        a p-value for each pair, corrected for their number.
     measure : str or function
         Name of a measure, with options if wanted, a function of `shesha.measures`, or any f(X, Y) -> float of your own.
     seed : int, Generator or None
@@ -55,6 +60,12 @@ def compare_layers(
     >>> found.best.first, found.best.second
     ('2', 'copy of 2')
     """
+    if isinstance(layers_a, LayerMoments):
+        chosen_one = as_measure(cast(Choice, measure if layers_b is None else layers_b))
+        return compare_layer_moments(layers_a, chosen_one)
+    if layers_b is None:
+        raise TypeError("layers_b must be the layers of a second model, got None: only LayerMoments hold two")
+    layers_b = cast(Layers, layers_b)
     a, b = layers_in_one_order(
         check_layers(layer_sequence(layers_a, "layers_a", layer_axis), "layers_a"),
         check_layers(layer_sequence(layers_b, "layers_b", layer_axis), "layers_b"),

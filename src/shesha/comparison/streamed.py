@@ -35,7 +35,7 @@ def answered_by_moments(measures: Sequence[Measure]) -> list[Measure]:
     rows = np.random.default_rng(0).standard_normal((2, 60, 12))
     sums = sum_panel(list(rows), [(0, 1)])
     first, second = (SummedRepresentation(sums, place, float(np.finfo(float).eps)) for place in (0, 1))
-    return [measure for measure in measures if _score(measure, (first, second)).has_value]
+    return [measure for measure in measures if score_sums(measure, (first, second)).has_value]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def compare_moments(
     parts = moments.parts()
     sides = _Sides(moments, merge_all(parts))
     views = sides.look()
-    scores = {measure.name: _score(measure, views) for measure in chosen}
+    scores = {measure.name: score_sums(measure, views) for measure in chosen}
     interrupted = False
     if calibrate:
         known = [measure for measure in chosen if scores[measure.name].has_value]
@@ -93,7 +93,8 @@ def compare_moments(
     )
 
 
-def _score(measure: Measure, sides: tuple[SummedRepresentation, SummedRepresentation]) -> Score:
+def score_sums(measure: Measure, sides: tuple[SummedRepresentation, SummedRepresentation]) -> Score:
+    """Compare two sides of sums, or say why they have no value."""
     start = time.perf_counter()
     try:
         with single_threaded_blas():
@@ -172,10 +173,10 @@ def _add_chances(
             measure.name: add_note(scores[measure.name], "no chance level: fewer than 4 rows") for measure in paired
         }
     found = {}
-    drawn = [measure for measure in paired if not _has_exact_moments(measure)]
+    drawn = [measure for measure in paired if not has_exact_moments(measure)]
     for measure in paired:
         if measure not in drawn:
-            found[measure.name] = _add_exact_null(measure, scores[measure.name], sides, alpha)
+            found[measure.name] = add_exact_null(measure, scores[measure.name], sides.sums, (0, 1), alpha)
     if drawn:
         draw = _unrelated(sides.sums, generator(seed))
         table = [
@@ -193,14 +194,16 @@ def _add_chances(
     }
 
 
-def _has_exact_moments(measure: Measure) -> bool:
+def has_exact_moments(measure: Measure) -> bool:
+    """Whether the null of a measure needs no draws."""
     return measure.inner_product and measure.view is Gram
 
 
-def _add_exact_null(measure: Measure, score: Score, sides: _Sides, alpha: float) -> Score:
+def add_exact_null(measure: Measure, score: Score, sums: Sums, pair: tuple[int, int], alpha: float) -> Score:
+    """Add the chance level of a kernel alignment of two sides, from the exact moments over all permutations."""
     unbiased = bool(dict(measure.view_key[1]).get("unbiased"))
-    kernels = [_kernel_sums(sides.sums, place, unbiased) for place in (0, 1)]
-    null = inner_product_null(sides.sums.n_rows, *kernels, unbiased=unbiased)
+    kernels = [kernel_sums(sums, place, unbiased) for place in pair]
+    null = inner_product_null(sums.n_rows, *kernels, unbiased=unbiased)
     scale = math.sqrt(kernels[0].squared_norm * kernels[1].squared_norm)
     mean, sd = null.mean / scale, null.sd / scale
     if not sd > 0:
@@ -219,7 +222,8 @@ def _add_exact_null(measure: Measure, score: Score, sides: _Sides, alpha: float)
     )
 
 
-def _kernel_sums(sums: Sums, place: int, unbiased: bool) -> KernelSums:
+def kernel_sums(sums: Sums, place: int, unbiased: bool) -> KernelSums:
+    """What the null of a kernel alignment needs of one side."""
     side, n = sums.sides[place], sums.n_rows
     trace = side.squared_norm
     # The last entry is centred: the sum of squares is that of the deviations, and n times the squared mean.

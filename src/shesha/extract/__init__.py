@@ -3,6 +3,7 @@
 from shesha.extract._result import Activations
 from shesha.extract.activations import activations
 from shesha.extract.encode import encode
+from shesha.extract.layer_stream import stream_layers
 from shesha.extract.listing import layers
 
-__all__ = ["Activations", "activations", "encode", "layers"]
+__all__ = ["Activations", "activations", "encode", "layers", "stream_layers"]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
+    from shesha.extract._batch_loop import Work
     from shesha.extract.pooling import Pool
 
 EMBEDDINGS = "embeddings"
@@ -82,14 +83,33 @@ def encode(
     (['embeddings', 'encoder.layer.0'], (2, 384), 'mean')
     """
     require("torch", "torch")
-    from shesha.extract._batch_loop import Work, run
+    from shesha.extract._batch_loop import run
     from shesha.extract._resumable_files import output_path
+
+    options: dict[str, Any] = {"pool": pool, "batch_size": batch_size, "device": device, "max_tokens": max_tokens}
+    target = None if out is None else output_path(out)
+    return run(prepare_work(model, data, layers, reader=reader, chat=chat, **options), target)
+
+
+def prepare_work(
+    model: str | os.PathLike[str] | nn.Module,
+    data: Sequence[Any],
+    layers: str | Sequence[str],
+    *,
+    pool: Any,
+    batch_size: int,
+    device: str | torch.device | None,
+    max_tokens: int | None,
+    reader: Any = None,
+    chat: bool | None = None,
+) -> Work:
+    """Load a model, choose its layers, and read the inputs as it was made for."""
+    from shesha.extract._batch_loop import Work
     from shesha.extract._setup import open_model, prepare_rows
     from shesha.extract.pooling import pool_name
 
     size = validate.count(batch_size, "batch_size")
     limit = validate.optional_count(max_tokens, "max_tokens")
-    target = None if out is None else output_path(out)
     if isinstance(data, str) or len(data) == 0:
         raise ValueError(f"data must hold at least one text or image, got {data!r}")
     found = open_model(model, data, reader)
@@ -100,7 +120,7 @@ def encode(
     names = _names(found.network, layers)
     options = {"use_cache": False} if "use_cache" in inspect.signature(found.network.forward).parameters else {}
     once = frozenset(name for name, called in names.items() if called != name)
-    return run(Work(found.network, rows, names, pooled, size, device, once, options, told), target)
+    return Work(found.network, rows, names, pooled, size, device, once, options, told)
 
 
 def _names(network: nn.Module, layers: str | Sequence[str]) -> dict[str, str]:

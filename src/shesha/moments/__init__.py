@@ -1,9 +1,19 @@
 """Sums over rows that need not fit the memory, and the views that linear measures take of them."""
 
 from shesha.moments.accumulator import compact_parts, leave_one_out
+from shesha.moments.layer_moments import LayerMoments
 from shesha.moments.moments import Moments
 from shesha.moments.panels import sum_panel
 from shesha.moments.sums import Sums, merge_all
 from shesha.moments.views import SummedRepresentation
 
-__all__ = ["Moments", "SummedRepresentation", "Sums", "compact_parts", "leave_one_out", "merge_all", "sum_panel"]
+__all__ = [
+    "LayerMoments",
+    "Moments",
+    "SummedRepresentation",
+    "Sums",
+    "compact_parts",
+    "leave_one_out",
+    "merge_all",
+    "sum_panel",
+]

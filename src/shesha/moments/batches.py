@@ -56,6 +56,12 @@ def require_finite(sides: Sequence[Any], names: Sequence[str], first_row: int) -
             )
 
 
+def storage_rounding(side: Any) -> float:
+    """Relative rounding of the numbers of a matrix as they came."""
+    kind = str(side.dtype).rpartition(".")[2]
+    return {"float16": 2.0**-10, "float32": 2.0**-23, "bfloat16": 2.0**-23}.get(kind, 2.0**-52)
+
+
 def _as_matrix(side: Any, name: str) -> Any:
     if not (stays(side) or hasattr(side, "toarray")):
         side = to_host(side, name)

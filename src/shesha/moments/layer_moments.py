@@ -11,7 +11,7 @@ import numpy as np
 
 from shesha.kernels.threads import parallel
 from shesha.moments.accumulator import concatenate
-from shesha.moments.batches import check_batch, require_finite
+from shesha.moments.batches import check_batch, require_finite, storage_rounding
 from shesha.moments.panels import Panel
 from shesha.moments.sums import Meeting, Sums, join_blocks
 from shesha.support import memory as memory
@@ -46,6 +46,8 @@ class LayerMoments:
         self._sums: Sums | None = None
         self._pending: list[list[Any]] = []
         self._n_pending = 0
+        self.precisions: list[float] = []
+        """Relative rounding of each layer as it came: those of the first model, then those of the second."""
 
     def update(self, first: Layers, second: Layers) -> None:
         """Add a batch: row i of every layer is the same input.
@@ -71,6 +73,8 @@ class LayerMoments:
         if self._names is None:
             self._require_memory([int(side.shape[1]) for side in sides], len(names[0]))
         self._names = names
+        earlier = self.precisions or [0.0] * len(sides)
+        self.precisions = [max(one, storage_rounding(side)) for one, side in zip(earlier, sides, strict=True)]
         # Copies, since loaders fill the same buffer again.
         self._pending.append([side.copy() if isinstance(side, np.ndarray) else side for side in sides])
         self._n_pending += int(sides[0].shape[0])

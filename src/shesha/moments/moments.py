@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from shesha.moments import state_files as files
 from shesha.moments.accumulator import MOST_PARTS, Accumulator, compact_parts
-from shesha.moments.batches import check_batch, require_finite
+from shesha.moments.batches import check_batch, require_finite, storage_rounding
 from shesha.moments.panels import all_pairs
 from shesha.moments.row_register import RowRegister
 from shesha.moments.sources import is_dask
@@ -258,14 +258,9 @@ class Moments:
     def note_precision(self, sides: Sequence[Any]) -> None:
         """Keep the coarsest rounding of the numbers as they came."""
         for place, side in enumerate(sides):
-            self._precisions[place] = max(self._precisions[place], _rounding(side))
+            self._precisions[place] = max(self._precisions[place], storage_rounding(side))
 
     def __repr__(self) -> str:
         """Print what has been counted."""
         widths = " and ".join(f"{name} ({width:,})" for name, width in zip(self.names, self.widths, strict=False))
         return f"Moments of {len(self):,} rows" + (f": {widths} features" if widths else "")
-
-
-def _rounding(side: Any) -> float:
-    kind = str(side.dtype).rpartition(".")[2]
-    return {"float16": 2.0**-10, "float32": 2.0**-23, "bfloat16": 2.0**-23}.get(kind, 2.0**-52)

@@ -261,13 +261,23 @@ class LayerComparison(_Tabled, Result):
         lines = [f"{self.measure} ({self.closer} is closer)", self.matrix().to_string(float_format="%.4g")]
         if any(pair.score.has_value for pair in self.scores):
             best = self.best
-            lines.append(f"closest: {best.first} and {best.second}, {best.score.value:.4g}")
-            lines.append("The closest of many pairs is close by chance alone: calibrate the maximum, not its entry.")
+            lines.append(f"closest: {best.first} and {best.second}, {best.score.value:.4g}{_p_of_best(best)}")
+            if not best.score.has_null:
+                lines.append(
+                    "The closest of many pairs is close by chance alone: calibrate the maximum, not its entry."
+                )
         if self.reason:
             lines.append(f"no value: {self.reason}")
         if self.interrupted:
             lines.append("Interrupted: the rest was not compared.")
         return "\n".join(lines)
+
+
+def _p_of_best(best: PairScore) -> str:
+    p = best.score.corrected_p_value
+    if p != p:
+        return ""
+    return f", p {'< 0.001' if p < 0.001 else f'= {p:.3f}'} after correction for the number of pairs"
 
 
 def _heat_map(table: pd.DataFrame, measure: str, closer: str, ax: Axes | None) -> Axes:
