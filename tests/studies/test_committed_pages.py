@@ -6,9 +6,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from shesha.studies import Unreachable, find, studies
+from shesha.studies import Unreachable, _facts, find, studies
 from shesha.studies._checks import AGREES, NOT_RUN, as_table
-from shesha.studies.writing import CHECKS, SUMMARY, published_of, with_basis
+from shesha.studies.writing import CHECKS, FACTS, SUMMARY, checks_of_page, facts_of, published_of
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 NAMES = [one.name for one in studies()]
@@ -20,17 +20,21 @@ def test_the_page_says_what_its_rows_say(name):
     import matplotlib.pyplot as plt
 
     one = find(name)
-    page = one.pages[0](pd.read_csv(PAGES / name / "rows.csv"), published_of(one))
+    rows = pd.read_csv(PAGES / name / "rows.csv")
+    page, facts = one.pages[0](rows, published_of(one)), facts_of(one, rows)
     for picture in page.pictures:
         plt.close(picture.figure)
     text = (PAGES / name / "page.md").read_text(encoding="utf-8")
     assert page.answer.endswith(".")
     assert page.answer in text
     assert (page.tables or page.checks) and page.pictures
-    made = as_table(with_basis(one, page.checks))
+    made = as_table(checks_of_page(one, page.checks, facts))
     kept = pd.read_csv(PAGES / name / CHECKS, keep_default_na=False)
     assert made.verdict.tolist() == kept.verdict.tolist()
     assert made.what.tolist() == kept.what.tolist()
+    if facts:
+        known = pd.read_csv(PAGES / name / FACTS)
+        pd.testing.assert_frame_equal(_facts.as_table(facts), known, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", COMMITTED)

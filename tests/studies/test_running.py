@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from shesha.cli._app import app
 from shesha.studies import Check, beside, find, judged, run, studies, study, write_index, write_page
-from shesha.studies._index import _part
+from shesha.studies._appendix import APPENDIX, EVERY, _part
 
 MINE = "mine:mine"
 
@@ -213,18 +213,20 @@ def test_the_index_gathers_every_check(tmp_path):
     with pytest.raises(ValueError, match="out must hold pages of studies, got none"):
         write_index(tmp_path)
     run([MINE], out=tmp_path)
-    text = write_index(tmp_path).read_text()
+    assert "4 published results; 3 could be looked at here" in write_index(tmp_path).read_text()
+    assert len((tmp_path / EVERY).read_text().splitlines()) == 5
+    text = (tmp_path / APPENDIX).read_text()
     for part in (
-        "**4 published numbers and claims: 1 agree, 1 differ, 1 do not hold, 1 are not reachable here.**",
+        "**4 published results: 1 agree, 1 differ, 1 do not hold, 1 are not reachable here.**",
         "| Squares, Table 1 | the square of 2 | 5 | 4 | five is odd | [mine](mine/page.md) |",
         "| Table 2 | | | | | | 1 | |",
-        "Of those that agree, 1 are found again by the paper's recipe or on its data, 0 on other models or data",
+        "Those that agree rest 1 on its recipe;",
         "| [mine](mine/page.md) | Does it run? | ",
         "Not run: ",
     ):
         assert part in text
     every = (tmp_path / "numbers_squares.md").read_text()
-    assert "| a cube | 27 | - | ○ not reachable | no cubes at hand | [mine](mine/page.md) |" in every
+    assert "| a cube | 27 | - | ○ not reachable | result | no cubes at hand | [mine](mine/page.md) |" in every
 
 
 def test_the_page_of_a_study_is_also_one_file_with_its_pictures(tmp_path):

@@ -28,7 +28,10 @@ SAID = {
     NOT_RUN: ("was not run", "were not run"),
 }
 """What is said of one, and of several."""
-STAND_IN, OWN_NUMBERS = "stand-ins", "the paper's own numbers"
+DATA, RECIPE = "the paper's data", "its recipe"
+STAND_IN, OWN_NUMBERS = "other models", "its own printed numbers"
+BASES = (DATA, RECIPE, STAND_IN, OWN_NUMBERS)
+"""What ours can rest on."""
 LOOSE = "loose:"
 """How the reason of an agreement begins that could hardly have been anything else."""
 _LOOSE_SHARE, _LOOSE_LEAST = 0.5, 0.005
@@ -53,9 +56,8 @@ class Check:
     why : str
         Reason for every verdict but the first: what differs, which control, which data or weights are missing. Of the
         first: that it is loose.
-    basis : {"", "stand-ins", "the paper's own numbers"}
-        What ours was found on: the data and models of the paper or its recipe; others in their place; or no
-        experiment at all, but other numbers that the paper prints.
+    basis : {"", "the paper's data", "its recipe", "other models", "its own printed numbers"}
+        What ours was found on; "its own printed numbers" is no experiment, but arithmetic. "" where there is no ours.
 
     Raises
     ------

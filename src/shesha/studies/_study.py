@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import getdoc, signature
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from shesha.inputs import validation as check
+from shesha.studies._checks import RECIPE
+from shesha.studies._facts import MakeFacts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +54,10 @@ class Study:
     """Words in the names of checks that follow from the paper's own numbers, without an experiment."""
     repeated: tuple[str, ...] = ()
     """Words in the names of checks that are repeated as published, where the others are of stand-ins."""
+    on: str = RECIPE
+    """What our numbers rest on where nothing else is said."""
+    fact_makers: list[MakeFacts] = field(default_factory=list)
+    """The one function that makes the facts by which claims are judged."""
 
     def __call__(self, **parameters: Any) -> dict[str, Any]:
         """Compute one cell: its parameters, and the numbers."""
@@ -77,6 +83,11 @@ class Study:
         """What a store calls its rows."""
         return f"study {self.name} version {self.version}"
 
+    def facts(self, function: MakeFacts) -> MakeFacts:
+        """Mark the function that makes facts of all rows (one line per cell) and of the published numbers."""
+        self.fact_makers.append(function)
+        return function
+
     def page(self, function: Callable[[pd.DataFrame, pd.DataFrame | None], Page]) -> Study:
         """Mark the function that makes the page of all rows (one line per cell) and of the published numbers."""
         self.pages.append(function)
@@ -94,6 +105,7 @@ def study(
     stand_ins: str = "",
     own_numbers: Sequence[str] = (),
     repeated: Sequence[str] = (),
+    on: str = RECIPE,
 ) -> Callable[[Cell], Study]:
     """Mark a function as a study.
 
@@ -115,6 +127,8 @@ def study(
     own_numbers, repeated : sequence of str
         Words in the names of checks (paper, table, row) that follow from other numbers of the paper, without an
         experiment; and of those that are repeated as published in spite of the stand-ins.
+    on : str
+        What our numbers rest on where nothing else is said.
 
     Returns
     -------
@@ -139,7 +153,7 @@ def study(
 
     def mark(cell: Cell) -> Study:
         every, few = (tuple(_cells(grid, which, cell)) for which, grid in (("full", full), ("quick", quick)))
-        told = stand_ins, tuple(own_numbers), tuple(repeated)
+        told = stand_ins, tuple(own_numbers), tuple(repeated), on
         return Study(name, paper, version, every, few, cell, published, [], *told)
 
     return mark

@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shesha._version import __version__
+from shesha.studies import _facts
 from shesha.studies._checks import OWN_NUMBERS, STAND_IN, UNREACHABLE, Check, as_table, resting_on
+from shesha.studies._claims import decide
+from shesha.studies._facts import Fact, Facts
 from shesha.studies._page import save_page
 from shesha.studies._study import Study
 from shesha.support.atomic_files import write_text
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PUBLISHED = Path(__file__).with_name("published")
-SUMMARY, CHECKS, ROWS = "summary.json", "checks.csv", "rows.csv"
+SUMMARY, CHECKS, ROWS, FACTS = "summary.json", "checks.csv", "rows.csv", "facts.csv"
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,10 @@ def write(found: StudyRun, folder: Path) -> Path:
         return _without_page(
             found, own, f"A page needs more of the cells than these ({type(error).__name__}: {error})."
         )
-    page = replace(page, checks=with_basis(study, page.checks))
+    found_facts = facts_of(study, found.rows)
+    page = replace(page, checks=checks_of_page(study, page.checks, found_facts))
+    if found_facts:
+        write_text(own / FACTS, _facts.as_table(found_facts).to_csv(index=False, float_format="%.6g"))
     write_text(own / CHECKS, as_table(page.checks).to_csv(index=False, float_format="%.6g"))
     summary = {
         "name": study.name,
@@ -97,13 +103,26 @@ def published_of(study: Study) -> pd.DataFrame | None:
     return None if study.published is None else pd.read_csv(PUBLISHED / study.published, comment="#")
 
 
+def facts_of(study: Study, rows: pd.DataFrame) -> Facts:
+    """Return the facts of a study's rows by name; none if it makes none."""
+    made: dict[str, Fact] = {}
+    for make in study.fact_makers:
+        made |= make(rows, published_of(study))
+    return made
+
+
+def checks_of_page(study: Study, checks: Sequence[Check], facts: Facts) -> tuple[Check, ...]:
+    """Say what each check rests on, with the engine's verdicts where claims are data."""
+    return with_basis(study, decide(study.name, tuple(checks), facts))
+
+
 def with_basis(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:
     """Say of each check what our number rests on, as the study declares it."""
     told = [
         one if one.verdict == UNREACHABLE else resting_on([one], OWN_NUMBERS, study.own_numbers)[0] for one in checks
     ]
     words = ("",) if study.stand_ins else ("stand-in",)
-    return resting_on(told, STAND_IN, words, but=study.repeated)
+    return resting_on(resting_on(told, STAND_IN, words, but=study.repeated), study.on)
 
 
 def has_page(study: Study, folder: Path) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from shesha.studies._checks import DIFFERS, INCONCLUSIVE
+from shesha.studies._facts import Fact, Facts, rank_correlation, rate
 from shesha.studies._published import Answers, claim, unrelated
 from shesha.studies.biology._neuroscience_numbers import SIZES, by_session, order_of_regions, z_of
 from shesha.studies.biology._recordings import associated, beyond, over_sessions
@@ -150,3 +151,23 @@ def _of_drift(rows: pd.DataFrame, published: pd.DataFrame) -> Answers:
         INCONCLUSIVE,
     )
     return answers
+
+
+def facts_of(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
+    """Means and correlations over whole sessions, and shares of areas beyond chance."""
+    rows = rows.assign(step=rows.early_middle - rows.middle_late)
+    made = {name: Fact(*over_sessions(rows, name)) for name in ("shesha", "shesha_chance", "equal", "step")}
+    for name in ("shesha", "equal", "shifted"):
+        made[f"beyond_{name}"] = rate(*beyond(rows, name))
+    for name, score in (("z", "drift"), ("z_elsewhere", "shifted")):
+        made[name] = Fact(*over_sessions(z_of(rows, score), "z"))
+    for name in ("shesha", "drift", "wuc"):
+        one = associated(rows, "coupling", name)
+        made[f"coupling_{name}"] = Fact(one["rho"], one["low"], one["high"])
+    one = associated(rows, "coupling", "shesha", SIZES)
+    made["coupling_given"] = Fact(one["rho"], one["low"], one["high"])
+    n = rows.region.nunique()
+    for name in ("shesha", "few"):
+        made[f"order_{name}"] = rank_correlation(order_of_regions(rows, published, name), n)
+    made["order_drift"] = rank_correlation(order_of_regions(rows, published, "drift", "drift"), n)
+    return made

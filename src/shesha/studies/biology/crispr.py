@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from shesha.studies._checks import DATA
+from shesha.studies._facts import Fact, Facts, rank_correlation
 from shesha.studies._page import Page
 from shesha.studies._study import study
 from shesha.studies.biology import _screens as screens
-from shesha.studies.biology._crispr_numbers import BOTH, GAUSSIAN, SCORES, SCREEN, STIMULATION
+from shesha.studies.biology._crispr_numbers import BOTH, GAUSSIAN, SCORES, SCREEN, STIMULATION, Found
 from shesha.studies.biology._crispr_page import page_of
 from shesha.studies.biology._crispr_parts import GIVEN, NULL_MODELS, PARTS, Row
 
@@ -59,6 +61,7 @@ _FULL = [
     full=_FULL,
     quick=_QUICK,
     published="crispr.csv",
+    on=DATA,
     own_numbers=("perturbations simulated",),
 )
 def crispr(part: str, data: str, setting: str) -> Row:
@@ -75,3 +78,20 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Put the screen beside Tables 59 to 74, and beside groups in which nothing moved."""
     assert published is not None
     return page_of(rows, published)
+
+
+@crispr.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Correlations of the screen beside control cells that pose as its targets, and of groups without an effect."""
+    found = Found(rows)
+    made = {}
+    for score in SCORES:
+        names = [f"{score}_{end}" for end in ("rho", "low", "high")]
+        made[score] = Fact(*(found.get(name, "method", "standard") for name in names))
+        made[f"{score}_p"] = Fact(found.get(f"{score}_p", "method", "standard"))
+        made[f"{score}_fakes"] = Fact(found.get(f"{score}_chance", "method", "standard"))
+    few, many = (found.get("coherence", "size", n) for n in ("10", "400"))
+    made["size"] = rank_correlation(found.get("rho", "confound", "coherence and n"), len(screens.TARGETS))
+    made["size_alone"] = Fact(few - many)
+    made["pairwise_size_alone"] = Fact(found.get("unbiased", "size", "10") - found.get("unbiased", "size", "400"))
+    return made

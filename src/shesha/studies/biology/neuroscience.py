@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.neuro import Session, tertiles, trial_split
+from shesha.studies._checks import DATA
+from shesha.studies._facts import Facts
 from shesha.studies._page import Page
+from shesha.studies._published import apart
 from shesha.studies._study import study
+from shesha.studies.biology._neuroscience_claims import facts_of
 from shesha.studies.biology._neuroscience_page import page_of
-from shesha.studies.biology._recordings import CELLS, EACH, line_of, numbers_of, one_area
+from shesha.studies.biology._recordings import CELLS, EACH, line_of, numbers_of, one_area, with_regions
 from shesha.support.types import Index, Matrix
 
 if TYPE_CHECKING:
@@ -29,6 +33,7 @@ SHRINKAGE = 0.1
     full=CELLS,
     quick=[one for one in CELLS if one["session"] in ("Cori 1", "Forssmann 6", "Hench 11")],
     published="neuroscience.csv",
+    on=DATA,
 )
 def neuroscience(session: str, area: str) -> dict[str, float | int]:
     """Do areas of the brain keep the geometry of their responses, do they drift, and does behaviour follow?
@@ -94,3 +99,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Put areas, regions and drift beside Tables 75 to 78."""
     assert published is not None
     return page_of(rows, published)
+
+
+@neuroscience.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Gather what the claims are judged by."""
+    lines, _ = apart(published)
+    return facts_of(with_regions(rows), lines.assign(published=lines.published.astype(float)))

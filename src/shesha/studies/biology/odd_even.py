@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.neuro import trial_split, wuc
+from shesha.studies._checks import DATA
 from shesha.studies._page import Page
 from shesha.studies._study import study
 from shesha.studies.biology._odd_even_page import EVEN, UNEVEN, WAVE, page_of
@@ -50,6 +51,7 @@ def _grid(draws: list[str], areas: list[dict[str, str]], splits: list[str]) -> l
     full=_grid(_RUNS, CELLS, list(SPLITS)),
     quick=_grid(_RUNS[:20], [one for one in CELLS if one["session"] == "Hench 11"], list(HALVES)),
     published="odd_even.csv",
+    on=DATA,
 )
 def odd_even(data: str, unit: str, split: str) -> dict[str, float]:
     """How much of the agreement of odd and even trials is slow drift, and how much unequal numbers of trials?

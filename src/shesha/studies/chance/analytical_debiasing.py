@@ -11,6 +11,7 @@ import numpy as np
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
 from shesha.studies._data import shared
+from shesha.studies._facts import Fact, Facts
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, lines, logarithmic
 from shesha.studies._published import Answers, against, claim
@@ -127,3 +128,14 @@ def _judged(rows: pd.DataFrame, table: pd.DataFrame) -> Answers:
         "it does not",
     )
     return answers
+
+
+@analytical_debiasing.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Largest mean difference of calibrated and unbiased CKA, and that of raw CKA."""
+    own = rows[rows.n == rows.n.max()]
+    means = own.groupby(["strength", "ratio"])[["raw", "unbiased", "gated"]].mean()
+    return {
+        "apart": Fact(float((means.gated - means.unbiased).abs().max())),
+        "raw_apart": Fact(float((means.raw - means.unbiased).abs().max())),
+    }

@@ -10,6 +10,7 @@ import numpy as np
 
 from shesha.calibration import calibrate, calibrate_layers
 from shesha.charts import PALETTE
+from shesha.studies._facts import Fact, Facts, over_draws, rate
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, logarithmic
 from shesha.studies._published import Answers, against, claim
@@ -180,3 +181,18 @@ def _extremes(plain: pd.DataFrame) -> Answers:
         off < 0.5, f"within {off:.2f} sigma for the three deepest", "pairs that share a layer depend on one another"
     )
     return answers
+
+
+@depth.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Rise of the raw maximum with the depth, and how often the best pair and the maximum are called significant."""
+    own = rows[(rows["aggregate"] == "max") & (rows.kinship == 0)]
+    few, many = (own[own.layers == end] for end in (own.layers.min(), own.layers.max()))
+    deep = own[own.layers >= 16] if (own.layers >= 16).any() else many
+    rise = over_draws(many.raw - few.raw.mean())
+    return {
+        "rise": rise,
+        "calibrated": Fact(float(own.groupby("layers").calibrated.mean().max())),
+        "rate": rate(int((own.p_value <= ALPHA).sum()), len(own)),
+        "alone_rate": rate(int((deep.best_alone_p <= ALPHA).sum()), len(deep)),
+    }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.calibration import calibrate
+from shesha.studies._facts import Fact, Facts, over_draws
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, lines, logarithmic
 from shesha.studies._published import Answers, against, claim
@@ -111,3 +112,17 @@ def _judged(table: pd.DataFrame) -> Answers:
         "inputs' geometry, the better the wider they are.",
     )
     return answers
+
+
+@generative.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Calibrated CKA of the widest unrelated maps, of few and of many inputs, and its rise with the width."""
+    maps = rows[rows.map_of != "noise"]
+    ends = [maps[maps.d == end] for end in (maps.d.min(), maps.d.max())]
+    few, many = (ends[1][ends[1].inputs == end] for end in (maps.inputs.min(), maps.inputs.max()))
+    raw = rows.pivot_table(index=["map_of", "inputs"], columns="d", values="raw")
+    return {
+        "raw_rise": Fact(float(np.ptp(raw.to_numpy(), axis=1).min())),
+        "few_inputs": over_draws(few.score),
+        "many_inputs": over_draws(many.score),
+    }

@@ -11,6 +11,7 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.studies._checks import DIFFERS
+from shesha.studies._facts import Fact, Facts, over_draws, rate
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, lines, logarithmic
 from shesha.studies._published import Answers, Found, against, claim
@@ -288,3 +289,18 @@ def _distances(models: pd.DataFrame, copies: pd.DataFrame, distances: pd.DataFra
         DIFFERS,
     )
     return answers
+
+
+@locality.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Agreement of local distances, and what a narrow kernel says of a copy that keeps them."""
+    near = rows[rows.kind == MODELS].drop_duplicates(["data", "width"])
+    narrow = rows[(rows.lens == RBF) & (rows.value == min(BANDWIDTHS))]
+    copies = narrow[(narrow.kind == COPY) & (narrow.noise == narrow.noise.max())]
+    knn = rows[(rows.kind == MODELS) & (rows.lens == KNN)]
+    return {
+        "neighbours": rate(int((knn.p_value <= 0.05).sum()), len(knn)),
+        "narrow": Fact(float(narrow[narrow.kind == MODELS].score.max())),
+        "narrow_copy": over_draws(copies.score),
+        "distances": over_draws(near.groupby("data").agreement.mean()),
+    }

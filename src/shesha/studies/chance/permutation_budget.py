@@ -10,6 +10,7 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.studies._checks import DIFFERS
+from shesha.studies._facts import Fact, Facts
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, logarithmic
 from shesha.studies._published import Answers, against, claim, unreachable
@@ -142,3 +143,14 @@ def _unrelated(left: pd.DataFrame) -> Answers:
     most = float(many["mean"].max())
     answers["converged"] = claim(most < 0.01, f"means of at most {most:.4f}", "more is left")
     return answers
+
+
+@permutation_budget.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Error of the threshold by the number of permutations, in standard deviations of the null."""
+    error = _spreads(rows[rows.pairs == ONE]).groupby("budget").threshold_error.mean()
+    return {
+        "at_50": Fact(float(error[49])),
+        "at_200": Fact(float(error[199])),
+        "ratio": Fact(float(error[49] / error[199])),
+    }

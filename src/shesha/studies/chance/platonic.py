@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.calibration import calibrate_layers
 from shesha.charts import PALETTE
+from shesha.studies._facts import Fact, Facts, over_draws
 from shesha.studies._networks.images import IMAGES
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
@@ -189,4 +190,16 @@ def _drawn(free: pd.DataFrame) -> Figure:
     handles, names = max((ax.get_legend_handles_labels() for ax in axes), key=lambda found: len(found[1]))
     place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
     axes[-1].legend(handles, names, frameon=False, fontsize="x-small", title="data, second model's units", **place)
+    return made
+
+
+@platonic.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Correlations of scores with capability before and after calibration, over sets of stand-ins."""
+    found = mean_trends(rows)
+    made: dict[str, Fact] = {}
+    for name, measure in (("cka", "CKA"), ("knn", "mutual kNN(k=10)")):
+        own = found[found.measure == measure]
+        made |= {f"{name}_{when}": over_draws(own[when]) for when in ("before", "after")}
+        made[f"{name}_lost"] = over_draws(own.before - own.after)
     return made

@@ -10,6 +10,7 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.studies._data import shared
+from shesha.studies._facts import Facts, over_draws, rate
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
 from shesha.studies._published import Answers, against, claim
@@ -125,3 +126,11 @@ def _judged(table: pd.DataFrame) -> Answers:
     weak = table[table.strength <= 0.1].score.max()
     answers["low"] = claim(bool(weak < 0.02), f"means of at most {weak:.3f} up to strength 0.1", "more is left")
     return answers
+
+
+@power.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Share of pairs with a signal that calibration finds, and that a threshold of the true null finds more."""
+    rows = _with_known_null(rows.assign(hit=(rows.p_value <= ALPHA).astype(float)))
+    signal = rows[rows.strength > 0]
+    return {"found": rate(int(signal.hit.sum()), len(signal)), "lost": over_draws(signal.hit_known - signal.hit)}

@@ -12,6 +12,7 @@ import numpy as np
 from shesha.calibration import calibrate
 from shesha.charts import PALETTE
 from shesha.studies._data import noise
+from shesha.studies._facts import Facts, rate
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
 from shesha.studies._published import Answers, against, claim
@@ -165,3 +166,16 @@ def _judged(interval: tuple[float, float], rates: pd.Series[float]) -> Answers:
         "round, come near the level.",
     )
     return answers
+
+
+@type_1.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Shares of unrelated pairs that are called similar, of independent rows and of rows that are not."""
+    hits = rows.p_value <= ALPHA
+    free = ~rows.kind.isin(DEPENDENT)
+    made = {"rate": rate(int(hits[free].sum()), int(free.sum()))}
+    for kind in DEPENDENT:
+        own = rows.kind == kind
+        if own.any():
+            made[kind.replace(", ", "_").replace(" ", "_")] = rate(int(hits[own].sum()), int(own.sum()))
+    return made

@@ -10,6 +10,7 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.studies._data import noise
+from shesha.studies._facts import Fact, Facts, over_draws, rate
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, lines, logarithmic
 from shesha.studies._published import against
@@ -117,3 +118,21 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     )
     picture = Picture("width", made, "Raw and calibrated scores of independent data against features per row")
     return Page(answer, (("Means", table),), (picture,), notes, against(published, judged_width(rows)))
+
+
+@width.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Raw and calibrated scores of independent data, narrow and wide."""
+    known = rows.dropna(subset="p_value")
+    cka = known[(known.measure == "CKA") & (known.kind == "Gaussian") & (known.n == 128)]
+    tails = known[known.kind != "Gaussian"]
+    made = {
+        "narrow": over_draws(cka[cka.ratio == cka.ratio.min()].raw),
+        "wide": over_draws(cka[cka.ratio == cka.ratio.max()].raw),
+        "calibrated": Fact(float(known.groupby(["measure", "ratio"]).score.mean().max())),
+        "rate": rate(int((known.p_value <= ALPHA).sum()), len(known)),
+    }
+    if len(tails):
+        made["tails_rate"] = rate(int((tails.p_value <= ALPHA).sum()), len(tails))
+        made["tails_calibrated"] = Fact(float(tails.groupby(["measure", "ratio"]).score.mean().max()))
+    return made

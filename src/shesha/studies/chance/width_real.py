@@ -9,6 +9,7 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.descriptors import participation_ratio
+from shesha.studies._facts import Fact, Facts, rank_correlation
 from shesha.studies._networks.images import IMAGES, as_rows
 from shesha.studies._networks.perceptrons import network
 from shesha.studies._page import Page, Picture
@@ -152,3 +153,18 @@ def _judged(plain: pd.DataFrame, table: pd.DataFrame, copies: float) -> Answers:
         "widens a network and leaves it where it was. Width counts as far as it brings new directions.",
     )
     return answers
+
+
+@width_real.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Correlation of the threshold with width and with effective dimension, and what copies of features do to it."""
+    plain = rows[rows.variant == AS_TRAINED]
+    lowest = min(
+        (
+            rank_correlation(float(own.total_width.corr(own.threshold)), len(own))
+            for _, own in plain.groupby(["data", plain.epochs > 0])
+        ),
+        key=lambda one: one.value,
+    )
+    copies = _copies(rows)
+    return {"width": lowest} | ({"copies": Fact(copies)} if copies == copies else {})

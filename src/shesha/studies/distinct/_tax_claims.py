@@ -7,6 +7,7 @@ from math import comb
 from typing import TYPE_CHECKING, Any
 
 from shesha.studies._checks import DIFFERS
+from shesha.studies._facts import Fact, Facts, mean_correlation
 from shesha.studies._published import Found, claim
 from shesha.studies.distinct import _tax_tables as tables
 from shesha.studies.distinct._tax_findings import TARGETS, TITLES, Findings, chance_of_jaccard
@@ -245,3 +246,22 @@ RULES: dict[str, Callable[[Findings, Any], Found]] = {
     "concentration": _concentration,
 }
 """What decides each claim of the published file, by its key."""
+
+
+def facts_of(found: Findings, published: pd.DataFrame) -> Facts:
+    """Ranks of DINOv2 and correlations of families in the paper's tables, and of our networks at equal width."""
+    ranks = _column(published, f"{_L}, Table 25", number="FS rank")
+    places = {name: float(text.split("/")[0]) / float(text.split("/")[1]) for name, text in ranks.items()}
+    others = [place for name, place in places.items() if name != "EuroSAT"]
+    table = tables.families_published(published)
+    equal = [found.trade["stability", "logme", target, True].value for target in TARGETS]
+    every = [one for (_, _, _, same), one in found.trade.items() if same]
+    signs = [sum(sign * one.value > 0 and one.p < 0.05 for one in every) for sign in (-1, 1)]
+    return {
+        "dino_place": Fact(min(others)),
+        "dino_last": Fact(float(sum(place == 1 for place in others))),
+        "families": mean_correlation(table["all"], int(table.families.min())),
+        "equal_width": mean_correlation(equal, len(found.rows)),
+        "cells_negative": Fact(float(signs[0])),
+        "cells_positive": Fact(float(signs[1])),
+    }

@@ -13,6 +13,7 @@ import numpy as np
 from shesha.descriptors import participation_ratio
 from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import basis_averaged_split, feature_split
+from shesha.studies._facts import Fact, Facts, over_draws
 from shesha.studies._page import Page
 from shesha.studies._published import apart
 from shesha.studies._study import study
@@ -20,6 +21,7 @@ from shesha.studies.distinct import _distinct_checks as checks
 from shesha.studies.distinct import _distinct_tables as tables
 from shesha.studies.distinct import _distinct_words as words
 from shesha.studies.distinct._bases import BASES, rows_of
+from shesha.studies.distinct._distinct_tables import Findings
 from shesha.studies.distinct._transformations import (
     components,
     is_drawn,
@@ -191,3 +193,23 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         words.notes(found),
         tuple(checks.checks(found, *apart(published))),
     )
+
+
+@distinctness.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Correlations with bases resampled, and the split of components on their own axes and on others."""
+    found = Findings.build(rows)
+    pooled, kinds = found.domains["Aggregate"], found.levels["ranks within bases and kinds", "stability", "cka"]
+    parts = found.distinct[found.distinct.kind == "PCA"]
+    gap = (found.distinct.stability - found.distinct.averaged).abs()
+
+    def over_bases(values: pd.Series[float], groups: pd.Series[str]) -> Fact:
+        return over_draws(values.groupby(groups).mean())
+
+    return {
+        "pooled": Fact(pooled.value, pooled.group_low, pooled.group_high),
+        "within_kinds": Fact(kinds.value, kinds.group_low, kinds.group_high),
+        "components": over_bases(parts.stability, parts.group),
+        "components_rotated": over_bases(parts.averaged, parts.group),
+        "rotation": over_bases(gap, found.distinct.group),
+    }

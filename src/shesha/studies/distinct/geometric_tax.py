@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.stability import basis_averaged_split, feature_split, variance_ratio
+from shesha.studies._facts import Facts
 from shesha.studies._files import sklearn
 from shesha.studies._networks.images import Pictures, grey
 from shesha.studies._networks.objectives import IMAGES, OBJECTIVES, SHAPES, trained
@@ -18,6 +19,7 @@ from shesha.studies._study import study
 from shesha.studies.distinct import _tax_checks as checks
 from shesha.studies.distinct import _tax_tables as tables
 from shesha.studies.distinct import _tax_words as words
+from shesha.studies.distinct._tax_claims import facts_of
 from shesha.studies.distinct._tax_findings import TARGETS, Findings
 from shesha.support.types import Matrix
 from shesha.transfer import leep, logme
@@ -136,3 +138,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         words.notes(found),
         tuple(checks.checks(found, printed, claims)),
     )
+
+
+@geometric_tax.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Gather what the claims are judged by."""
+    return facts_of(Findings.build(rows), apart(published)[0])

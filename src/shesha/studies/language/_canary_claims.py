@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shesha.studies._checks import DIFFERS, Check
+from shesha.studies._facts import Fact, Facts, rate
 from shesha.studies._published import (
     Answers,
     Table,
@@ -300,3 +301,17 @@ def _of_noise(found: Found) -> Answers:
         DIFFERS,
     )
     return answers
+
+
+def facts_of(rows: Table) -> Facts:
+    """How often Shesha is first, under one bound and beside chance, and what drift says that the noise does not."""
+    found = found_in(rows)
+    early = {name: found.contests[f"{name}: shesha cka"] for name in ("bound 0.05", "bound from chance")}
+    rho = found.correlations["last"]
+    return {
+        "earlier": rate(early["bound 0.05"][0], sum(early["bound 0.05"])),
+        "later": rate(early["bound 0.05"][2], sum(early["bound 0.05"])),
+        "earlier_than_chance": rate(early["bound from chance"][0], sum(early["bound from chance"])),
+        "drift": Fact(float(rho["shesha"])),
+        "beyond_noise": Fact(float(rho["shesha"] - rho["level"])),
+    }

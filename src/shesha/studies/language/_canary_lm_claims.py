@@ -7,10 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from shesha.studies._checks import DIFFERS, Check
+from shesha.studies._facts import Facts, over_draws, rate
 from shesha.studies._published import Answers, Table, against, claim, derived, number, of, stand_ins, unreachable
+from shesha.studies.language._drifts import BOUND
+from shesha.studies.language._perturbed_models import stand_in
 
 SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
 LOST, STABLE = 0.05, 1.0
+LEAST = 27
+"""Rows of a model that is told of: all changes but rounding, once."""
 
 
 def checks(own: Table, name: str, numbers: Table, published: Table, claims: Table) -> Iterator[Check]:
@@ -138,3 +143,12 @@ def _of_damage(own: Table) -> Answers:
         DIFFERS,
     )
     return answers
+
+
+def facts_of(rows: Table) -> Facts:
+    """Shares of changes that lose less than 1 % which pass a drift of 0.05, also of Procrustes squared, as printed."""
+    own = rows[rows.model == stand_in(rows, LEAST)]
+    still = own[(own.kind != "precision") & (own["drop"].round(6) < STABLE)]
+    alarms = still[["shesha", "procrustes", "squared"]].gt(BOUND).astype(float)
+    made = {str(name): rate(int(alarms[name].sum()), len(still)) for name in alarms}
+    return made | {f"{name}_more": over_draws(alarms[name] - alarms.shesha) for name in ("procrustes", "squared")}

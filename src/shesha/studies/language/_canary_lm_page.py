@@ -6,21 +6,18 @@ from shesha.charts import PALETTE
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
 from shesha.studies._published import Table, apart
-from shesha.studies.language._canary_lm_claims import SHOWN, STABLE, checks
+from shesha.studies.language._canary_lm_claims import LEAST, SHOWN, STABLE, checks
 from shesha.studies.language._detection import area, first_beyond, sensitivity
 from shesha.studies.language._drifts import BOUND, NAMES
 from shesha.studies.language._perturbed_models import stand_in
 from shesha.studies.language._tiny_gpt import TINY
-
-_LEAST = 27
-"""Rows of a model that is told of: all changes but rounding, once."""
 
 
 def page_of(rows: Table, lines: Table) -> Page:
     """Say what models at hand can show of Tables 48 to 51."""
     # Equal losses are ties, whatever the last digits of a difference of shares.
     rows = rows.assign(**{name: rows[name].round(6) for name in rows.columns if name.startswith("drop")})
-    real = stand_in(rows, _LEAST)
+    real = stand_in(rows, LEAST)
     own = rows[rows.model == real]
     numbers = {name: _numbers(rows[rows.model == name]) for name in dict.fromkeys((real, *TINY))}
     found, raw = numbers[real], numbers[TINY[1]]

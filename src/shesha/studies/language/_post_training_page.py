@@ -9,6 +9,7 @@ import numpy as np
 
 from shesha.charts import PALETTE
 from shesha.studies._checks import DIFFERS, Check
+from shesha.studies._facts import Fact, Facts, over_draws, rank_correlation
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, logarithmic
 from shesha.studies._published import Answers, Found, Table, against, apart, claim, derived, models, of, stand_ins
@@ -252,3 +253,17 @@ def _picture(trained: Table, theirs: Table) -> Picture:
         "Shesha against CKA drift after training; their ratio, raw and as equivalent noise; ratios in the published "
         "table by size",
     )
+
+
+def facts_of(rows: Table, published: Table) -> Facts:
+    """Ratio of both drifts in the published table, and of ours as they are and as amounts of noise."""
+    theirs, trained = _pairs(apart(published)[0]), _trained(rows)
+    ratios, doses = (
+        over_draws(np.log(trained.groupby("model")[name].median())) for name in ("times CKA", "noise, times CKA")
+    )
+    return {
+        "published": Fact(float(theirs.shesha.mean() / theirs.cka.mean())),
+        "ratio": Fact(*np.exp([ratios.value, ratios.low, ratios.high])),
+        "ratio_of_noise": Fact(*np.exp([doses.value, doses.low, doses.high])),
+        "same_order": rank_correlation(float(theirs.shesha.corr(theirs.cka, method="spearman")), len(theirs)),
+    }

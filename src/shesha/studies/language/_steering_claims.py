@@ -11,6 +11,7 @@ import numpy as np
 
 from shesha.studies._causal_rows import CAUSAL
 from shesha.studies._checks import AGREES, DIFFERS, HOLDS_NOT, INCONCLUSIVE, UNREACHABLE
+from shesha.studies._facts import Fact, Facts, mean_correlation
 from shesha.studies._published import Found, claim, unreachable
 from shesha.studies._sentences import SETS
 
@@ -267,3 +268,28 @@ def _said(p: float, value: str) -> bool:
     if value.startswith("<"):
         return round(math.log10(p)) <= round(math.log10(float(value.removeprefix("<"))))
     return abs(math.log10(p) - math.log10(float(value))) < math.log10(1.5)
+
+
+AT_CHANCE = 0.05
+"""A probe whose accuracy exceeds the larger class's share by less says nothing of its direction."""
+
+
+def facts_of(encoders: Collection, small: Mapping[str, Any]) -> Facts:
+    """Correlations over encoders, as if each were drawn, and what steering by shuffled labels does."""
+    n = min(len(table) for table in encoders.tables.values())
+    at = "supervised_alignment"
+    raw, partial = ([getattr(one[at], name) for one in encoders.found.values()] for name in ("raw", "partial"))
+    split = [one["feature_split"].raw for name, one in encoders.found.items() if name != "Synthetic"]
+    lengths = [one[at].raw for one in small.values()]
+    drops = {name: (t.max_drop.mean(), t.max_drop_chance.mean()) for name, t in encoders.tables.items()}
+    ratios = [float(t.max_drop.mean() / t.random_drop.mean()) for t in encoders.tables.values()]
+    own = {name: float(drop - chance) for name, (drop, chance) in drops.items()}
+    read = [name for name, t in encoders.tables.items() if t.max_drop.mean() > AT_CHANCE]
+    found = {
+        "alignment": mean_correlation(raw, n),
+        "alignment_given_separability": mean_correlation(partial, n, 2),
+        "split": mean_correlation(split, n),
+        "ratio_to_random": Fact(min(ratios)),
+        "beyond_shuffled": Fact(min(own[name] for name in read)),
+    }
+    return found | ({"alignment_in_lengths": mean_correlation(lengths, 30)} if lengths else {})

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from shesha.studies._checks import DIFFERS, Check
-from shesha.studies._published import Answers, Table, against, check_of, claim, derived, number, of, stand_ins
+from shesha.studies._facts import Facts, rank_correlation
+from shesha.studies._published import Answers, Table, against, apart, check_of, claim, derived, number, of, stand_ins
 from shesha.studies.language._transfer_numbers import by_metric, of_table_57, table_57
 
 KEYS = {
@@ -274,3 +275,18 @@ def _of_summary(published: Table) -> Answers:
         "Table 57 has other numbers",
     )
     return answers
+
+
+def facts_of(rows: Table, published: Table) -> Facts:
+    """Correlations with accuracy over representations and over families, ours and the paper's."""
+    found = by_metric(rows).set_index(["number", "accuracy"])
+    at: Any = {name: found.loc[(name, "accuracy 512")] for name in ("alignment", "split", "h_score")}
+    theirs = of_table_57(apart(published)[0])
+    n = rows.groupby(["family", "part"]).ngroups
+    made = {name: rank_correlation(float(one.rho), n) for name, one in at.items()}
+    made |= {f"{name}_families": rank_correlation(float(one.rho_families), one.families) for name, one in at.items()}
+    for name in ("accuracy 1", "accuracy 2"):
+        one = theirs[f"alignment, {name}"]
+        made[f"published_{name[-1]}"] = rank_correlation(float(one.rho), MODELS)
+        made[f"published_{name[-1]}_families"] = rank_correlation(float(one.rho_families), one.families)
+    return made

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shesha.studies._facts import Facts
 from shesha.studies._study import study
+from shesha.studies.language._canary_claims import facts_of
 from shesha.studies.language._canary_page import page_of
 from shesha.studies.language._drift_texts import sst2, stsb
 from shesha.studies.language._drifts import answers, drifts, fewer_right, less_correlated, likeness
@@ -102,3 +104,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Judge what Table 47 and the text say."""
     assert published is not None
     return page_of(rows, published)
+
+
+@canary.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Gather what the claims are judged by."""
+    return facts_of(rows)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shesha.studies._facts import Facts
 from shesha.studies._language_models import SMOLLM2
 from shesha.studies._study import study
+from shesha.studies.language._canary_lm_claims import facts_of
 from shesha.studies.language._canary_lm_page import page_of
 from shesha.studies.language._drift_texts import sst2
 from shesha.studies.language._drifts import answers, drifts, fewer_right
@@ -94,3 +96,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Judge what Tables 48 to 51 and the text say."""
     assert published is not None
     return page_of(rows, published)
+
+
+@canary_lm.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Gather what the claims are judged by."""
+    return facts_of(rows)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shesha.studies._facts import Facts
 from shesha.studies._language_models import SMOLLM2, Model
 from shesha.studies._study import study
 from shesha.studies.language._drift_texts import SETS, prompts
 from shesha.studies.language._drifts import drifts
 from shesha.studies.language._perturbed_models import MINILM, embedded, load
-from shesha.studies.language._post_training_page import page_of
+from shesha.studies.language._post_training_page import facts_of, page_of
 from shesha.studies.language._tiny_gpt import TINY
 from shesha.studies.language._tuning import TASKS, tuned
 from shesha.support.types import Matrix
@@ -136,3 +137,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Judge what Table 42 and the text say."""
     assert published is not None
     return page_of(rows, published)
+
+
+@post_training.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Gather what the claims are judged by."""
+    return facts_of(rows, published)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shesha.steering import halves, predictors, steerability
 from shesha.studies._causal_rows import CAUSAL, CAUSAL_ENCODERS, SINK, rows_by
 from shesha.studies._encoders import ENCODERS
+from shesha.studies._facts import Facts
 from shesha.studies._page import Page, Picture
 from shesha.studies._published import against
 from shesha.studies._sentences import SETS, labelled
@@ -23,7 +24,7 @@ from shesha.studies.language._steering import (
     tables_of,
     tables_of_causal,
 )
-from shesha.studies.language._steering_claims import Collection, found_of
+from shesha.studies.language._steering_claims import Collection, facts_of, found_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -188,3 +189,13 @@ _ONE_NETWORK = (
     f"The published encoders are sentence encoders; {CAUSAL} is none, and is told apart from them. A claim agrees "
     "where it does on both. Its layers are one network: their p-values, which take them as independent, are too small."
 )
+
+
+@steering.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Correlations over encoders, and over the layers of the causal model with strengths in lengths of a row."""
+    of_causal = rows.encoder.str.startswith(CAUSAL)
+    tables, own = over_encoders(rows[~of_causal]), over_encoders(rows[of_causal])
+    found = {name: correlations(table, "max_drop") for name, table in tables.items()}
+    small = {name: correlations(table, "small_drop") for name, table in own.items()}
+    return facts_of(Collection(tables, found, found, ""), small) if tables else {}

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.stability import estimate, feature_split
+from shesha.studies._facts import Facts
 from shesha.studies._files import sklearn
 from shesha.studies._study import study
+from shesha.studies.language._transfer_checks import facts_of
 from shesha.studies.language._transfer_models import FAMILIES, SOURCE, TRAIN, features, labels_of
 from shesha.studies.language._transfer_page import page_of
 from shesha.support.types import Labels, Matrix
@@ -137,3 +139,9 @@ def _split(X: Matrix) -> float:
         return float(feature_split(X, seed=SEED))
     except ValueError:
         return float(estimate(X, n_bootstrap=0, seed=SEED).value)
+
+
+@transfer.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Gather what the claims are judged by."""
+    return facts_of(rows, published)

@@ -10,6 +10,7 @@ from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
 from shesha.studies._checks import DIFFERS
 from shesha.studies._data import D, N, mixture
+from shesha.studies._facts import Fact, Facts, over_draws
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, lines
 from shesha.studies._published import Found, against, claim, draws
@@ -124,3 +125,15 @@ def _found(rows: pd.DataFrame, rhos: np.ndarray) -> dict[str, Found]:
             DIFFERS,
         )
     return found
+
+
+@ground_truth.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Correlation of score and share over draws, and how often the mean goes down from level to level."""
+    own = rows[rows.formula == FORMULAS[0]]
+    steps = own.groupby("level").shesha.mean().diff().dropna()
+    return {
+        "rho": over_draws(rank_correlations(own, "level", "shesha")),
+        "backwards": Fact(float((steps < 0).sum())),
+        "faint": Fact(float(own[own.level <= 0.2].shesha.abs().mean())),
+    }

@@ -11,6 +11,7 @@ import numpy as np
 from shesha.measures import cka, procrustes_similarity, pwcca
 from shesha.stability import basis_averaged_split, feature_split
 from shesha.studies._data import D, N, mixture
+from shesha.studies._facts import Facts, over_draws
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
 from shesha.studies._published import against
@@ -138,3 +139,13 @@ def _drawn(rows: pd.DataFrame) -> Figure:
     ax.scatter([], [], s=14, color="#e69f00", label="averaged over bases")
     ax.legend(frameon=False, fontsize="small")
     return made
+
+
+@invariance.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """How far a rotation moves the score of each kind of data."""
+    turned = rows[(rows.change == "rotation") & (rows.data != PRINTED["data"])]
+    moved = {name: over_draws((own.after - own.before).abs()) for name, own in turned.groupby("data")}
+    axes = max((one for name, one in moved.items() if name != "isotropic"), key=lambda one: one.value)
+    averaged = (turned.averaged_after - turned.averaged_before).abs()
+    return {"isotropic": moved["isotropic"], "axes": axes, "averaged": over_draws(averaged)}

@@ -11,6 +11,7 @@ from shesha.measures import procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import feature_split
 from shesha.studies._checks import DIFFERS
 from shesha.studies._data import power_law, without_top
+from shesha.studies._facts import Facts, over_draws
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
 from shesha.studies._published import Found, against, claim, draws
@@ -152,3 +153,15 @@ def _found(rows: pd.DataFrame) -> dict[str, Found]:
         "slowly: it is the question that survives, not the score.",
     )
     return found
+
+
+@spectral.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """How much the split keeps more than similarities do, with the whole and with its own other half."""
+    at = rows[rows.k == 10].set_index("seed")
+    return {
+        "cka": over_draws(at.unbiased_cka),
+        "split": over_draws(at.shesha),
+        "gap": over_draws(at.shesha - at.unbiased_cka),
+        "gap_of_halves": over_draws(at.shesha - at.halves_cka),
+    }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from shesha.benchmark import published_runtimes
 from shesha.benchmark.tables import measure_type
 from shesha.studies._checks import AGREES, DIFFERS, HOLDS_NOT, Check
+from shesha.studies._facts import Fact, Facts
 from shesha.studies.trust import _resi as tables
 
 if TYPE_CHECKING:
@@ -228,3 +229,48 @@ def claims(rows: pd.DataFrame, published: pd.DataFrame) -> list[Check]:
             verdict, why = AGREES, ""
         checks.append(Check(line["where"], line.claim, line.published, found.numbers, verdict, why))
     return checks
+
+
+def facts_of(rows: pd.DataFrame) -> Facts:
+    """Places of measures in the published tables and in our small suites, and how often they keep them."""
+    places = Places(rows)
+    made: dict[str, Fact] = {}
+    for source in _SOURCES:
+        first = [places.first(domain, source)[0] for domain in DOMAINS]
+        made[f"most_first_{source}"] = Fact(float(max(first.count(name) for name in first)))
+        for name, measures, domains in _PLACES:
+            worst = max(places.place(one, domain, source) for one in measures for domain in domains)
+            made[f"{name}_{source}"] = Fact(float(worst))
+        fives = [sum(places.place(one, domain, source) <= _TOP for domain in DOMAINS) for one in ("RSA", "SVCCA")]
+        made[f"outstanding_{source}"] = Fact(float(max(fives)))
+        apart = [abs(places.place("OrthProc", one, source) - places.place("ProcDist", one, source)) for one in DOMAINS]
+        made[f"procrustes_apart_{source}"] = Fact(float(max(apart)))
+    for name, domain in (("CKA", "language"), ("Jaccard", "vision")):
+        made[f"{name.casefold()}_often"] = Fact(places.share(name, domain))
+    return made | _of_columns()
+
+
+_TOP = 5
+_PLACES = (
+    ("cka_language", ("CKA",), ("language",)),
+    ("cka_vision", ("CKA",), ("vision",)),
+    ("cka_graph", ("CKA",), ("graph",)),
+    ("jaccard_vision", ("Jaccard",), ("vision",)),
+    ("neighbours_graph", NEIGHBOURS, ("graph",)),
+    ("orthproc", ("OrthProc",), DOMAINS),
+)
+
+
+def _of_columns() -> dict[str, Fact]:
+    """Scores of single columns: GraphSAGE's layers and shortcuts, and runtimes."""
+    made = {}
+    for source, column in (("published", ("Flickr", "SAGE", "")), ("small", ("Cora", "SAGE", ""))):
+        layers, cuts = (
+            tables.columns(source, "graph", *of)[column]
+            for of in (("layer_monotonicity", "conformity"), ("shortcut", "auprc"))
+        )
+        made[f"layers_{source}"] = Fact(float(layers[["EOS", "GULP"]].min()))
+        made[f"shortcuts_{source}"] = Fact(float((cuts[["EOS", "GULP"]] - cuts.median()).max()))
+    seconds = published_runtimes()
+    made["runtimes"] = Fact(float((seconds.max() / seconds.where(seconds > 0).min()).min()))
+    return made

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shesha.studies._facts import Facts
 from shesha.studies._page import Page
 from shesha.studies._study import study
 from shesha.studies.trust import _resi as tables
+from shesha.studies.trust._resi_claims import facts_of
 from shesha.studies.trust._resi_options import option_scores
 from shesha.studies.trust._resi_page import page_of
 
@@ -110,3 +112,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Agreement by table, positions by domain, and every claim in words."""
     assert published is not None
     return page_of(rows, published)
+
+
+@resi.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Gather what the claims are judged by."""
+    return facts_of(rows)

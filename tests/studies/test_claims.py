@@ -1,0 +1,146 @@
+"""Claims are data: one engine judges them, intervals decide, and no verdict is there whatever the facts say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from shesha.studies._checks import AGREES, HOLDS_NOT, INCONCLUSIVE, NOT_FOUND, NOT_RUN, UNREACHABLE
+from shesha.studies._claims import (
+    ABSENT,
+    BASES,
+    IMPOSSIBLE,
+    NO,
+    NOT_NEEDED,
+    OPEN,
+    OPERATORS,
+    YES,
+    Claim,
+    Rule,
+    claims,
+    findings,
+    judge,
+    limits,
+)
+from shesha.studies._facts import Fact, from_table, mean_correlation, over_draws, rank_correlation, rate
+from shesha.studies._scorecards import GROUPS, judged
+from shesha.studies.writing import CHECKS, FACTS
+
+PAGES = Path(__file__).parents[2] / "docs" / "studies"
+FOUND = {place.parent.name: from_table(pd.read_csv(place)) for place in PAGES.glob(f"*/{FACTS}")}
+RULES = [
+    pytest.param(one, question, id=f"{one.paper}, {one.name}, {question}")
+    for one in claims()
+    for question in ("repeated", "survives")
+    if getattr(one, question) is not None
+]
+
+
+def moved(rule: Rule) -> dict[str, Fact]:
+    """A fact that must be answered by yes, no, and neither."""
+    at, far = rule.threshold, abs(rule.threshold) + 1
+    return {
+        "above": {YES: Fact(at + far), NO: Fact(at - far), OPEN: Fact(at, at - far, at + far)},
+        "below": {YES: Fact(at - far), NO: Fact(at + far), OPEN: Fact(at, at - far, at + far)},
+        "within": {YES: Fact(0, -at / 2, at / 2), NO: Fact(far, far / 2, 2 * far), OPEN: Fact(0, -far, far)},
+        "significant": {YES: Fact(at / 2), OPEN: Fact(0.9)},
+        "often": {YES: Fact(1.0), NO: Fact(0.0), OPEN: Fact(0.5)},
+    }[rule.operator]
+
+
+@pytest.mark.parametrize(("claim", "question"), RULES)
+def test_no_verdict_is_there_whatever_the_facts_say(claim, question):
+    """Each fact is moved past its threshold: the answer, the verdict and the sentence change."""
+    rule, facts = getattr(claim, question), FOUND[claim.study]
+    seen = {}
+    for answer, fact in moved(rule).items():
+        # The other question is answered by yes, so that this one decides.
+        rest = {one.fact: moved(one)[YES] for one in (claim.repeated, claim.survives) if one is not None}
+        found = judge(claim, {**facts, **rest, rule.fact: fact})
+        assert getattr(found, question) == answer
+        seen[answer] = (found.verdict, found.sentence)
+    assert len({verdict for verdict, _ in seen.values()}) == len(seen)
+    assert len({sentence for _, sentence in seen.values()}) == len(seen)
+
+
+@pytest.mark.parametrize("claim", claims(), ids=lambda one: f"{one.paper}, {one.name}")
+def test_a_claim_says_what_it_is_and_what_decides_it(claim):
+    assert claim.quote.strip()
+    assert claim.where
+    assert claim.on in BASES
+    for rule in filter(None, (claim.repeated, claim.survives)):
+        assert rule.fact in FOUND[claim.study]
+        assert rule.reason
+        assert {YES, *((NO,) if rule.operator != "significant" else ())} <= set(rule.words)
+    assert claim.survives is None or claim.survives.control
+    assert "{" in claim.found, "a sentence that no number could change"
+
+
+@pytest.mark.parametrize("claim", [one for one in claims() if one.check], ids=lambda one: one.name)
+def test_the_check_of_a_claim_has_its_verdict(claim):
+    checks = pd.read_csv(PAGES / claim.study / CHECKS, keep_default_na=False)
+    own = checks[checks.what.str.contains(claim.check, regex=False)]
+    assert len(own) == 1
+    assert own.verdict.iloc[0] == judge(claim, FOUND[claim.study]).verdict
+
+
+@pytest.mark.parametrize("paper", limits())
+def test_a_scorecard_has_ten_to_fifteen_claims(paper):
+    own = judged(FOUND)[paper]
+    assert 10 <= sum(one.claim.card for one in own) <= 15
+    assert all(sum(belongs(one) for _, belongs in GROUPS) == 1 for one in own)
+    assert limits()[paper] in (PAGES / f"scorecard_{paper.casefold().replace(' ', '_')}.md").read_text()
+
+
+def test_five_findings_are_told_with_their_numbers():
+    told = [text.format_map(FOUND) for text, _ in findings()]
+    assert len(told) == 5
+    assert all(text in (PAGES / "index.md").read_text() for text in told)
+
+
+RULE = Rule("rho", "above", 0.0, "a positive correlation", {YES: "Found.", NO: "Not found."})
+
+
+@pytest.mark.parametrize(
+    ("on", "repeated", "survives", "verdict"),
+    [
+        ("its recipe", Fact(1), None, AGREES),
+        ("its recipe", Fact(1), Fact(-1), HOLDS_NOT),
+        ("other models", Fact(1), Fact(-1), NOT_FOUND),
+        ("other models", Fact(-1), Fact(1), NOT_FOUND),
+        ("its recipe", Fact(0, -1, 1), Fact(1), INCONCLUSIVE),
+        ("its recipe", Fact(1), Fact(0, -1, 1), INCONCLUSIVE),
+        ("the paper's data", Fact(0, -1, 1), Fact(-1), HOLDS_NOT),
+        ("its recipe", Fact(float("nan")), None, NOT_RUN),
+        ("its recipe", None, None, UNREACHABLE),
+    ],
+)
+def test_only_the_papers_own_can_take_a_claim_away(on, repeated, survives, verdict):
+    control = Rule("other", "above", 0.0, "left", {YES: "Left.", NO: "Gone."}, "a control")
+    claim = Claim(
+        "P", "a", "s", "1", "q", on, "It is.", RULE if repeated else None, control if survives is not None else None
+    )
+    found = judge(claim, {"rho": repeated or Fact(0), "other": survives or Fact(0)})
+    assert found.verdict == verdict
+    assert (found.repeated == IMPOSSIBLE) == (repeated is None)
+    assert (found.survives in (NOT_NEEDED, ABSENT)) == (survives is None)
+
+
+def test_a_large_p_value_decides_nothing():
+    assert OPERATORS["significant"](Fact(0.9), 0.05) == OPEN
+    with pytest.raises(ValueError, match="a p-value must be judged by 'significant'"):
+        Rule("a_p", "above", 0.05, "", {})
+    with pytest.raises(ValueError, match=r"operator must be one of above, below, .*, got 'near'"):
+        Rule("a", "near", 0.05, "", {})
+    with pytest.raises(ValueError, match=r"on must be one of the paper's data, .*, got 'nothing'"):
+        Claim("P", "a", "s", "1", "q", "nothing", "")
+
+
+def test_intervals_are_those_of_the_books():
+    # Student, 2 degrees of freedom: 4.303 / root 3; Clopper and Pearson of 0 in 10; Fisher with 1.06 / (n - 3).
+    assert over_draws([1, 2, 3]).high == pytest.approx(2 + 4.3027 / 3**0.5, abs=1e-3)
+    assert rate(0, 10).high == pytest.approx(1 - 0.025**0.1)
+    assert rank_correlation(0.0, 109).high == pytest.approx(0.1931, abs=1e-3)
+    assert mean_correlation([0.5, 0.5], 40).value == pytest.approx(0.5)
