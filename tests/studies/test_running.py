@@ -199,8 +199,8 @@ def test_the_page_remembers_what_was_missing(tmp_path, monkeypatch):
     assert "reached" not in write_page(MINE, tmp_path).read_text()
 
 
-def test_verdicts_need_more_than_three_errors():
-    assert judged("P, Table 1", "a", 0.5, 0.56, error=0.01, published_error=0.018).verdict == "agrees"
+def test_verdicts_need_more_than_the_joint_uncertainty():
+    assert judged("P, Table 1", "a", 0.5, 0.56, error=0.02, published_error=0.025).verdict == "agrees"
     differs = judged("P, Table 1", "a", 0.5, 0.56, error=0.01, why="other data")
     assert (differs.verdict, differs.why) == ("differs", "other data")
     assert judged("P, Table 1", "a", 0.5, 0.5004).verdict == "agrees"

@@ -10,7 +10,7 @@ import pytest
 from shesha.studies._checks import AGREES, DIFFERS, HOLDS_NOT, INCONCLUSIVE, SAID, VERDICTS
 from shesha.studies._published import unrelated
 from shesha.studies.running import found_of, write_page
-from shesha.studies.writing import published_of
+from shesha.studies.writing import checks_of_page, facts_of, published_of
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "studies"
 
@@ -40,7 +40,8 @@ def verdict_of(rows, words):
     from shesha.studies.biology.neuroscience import neuroscience
 
     page = page_of(rows, published_of(neuroscience))
-    return next(one.verdict for one in page.checks if words in one.what)
+    checks = checks_of_page(neuroscience, page.checks, facts_of(neuroscience, rows))
+    return next(one.verdict for one in checks if words in one.what)
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _MARKS = {AGREES: "✓", DIFFERS: "≠", HOLDS_NOT: "✗", NOT_FOUND: "✗", INCONCLUSIVE: "?", UNREACHABLE: "○", NOT_RUN: "…"}
 _MEANINGS = {
-    AGREES: "within three standard errors of both together, or up to rounding; a claim that is repeated and survives "
+    AGREES: "within the joint uncertainty at 95 %, or up to rounding; a claim that is repeated and survives "
     "its control. What ours rests on stands beside it; *its own printed numbers* is no experiment. *loose*: numbers "
     "over half of the range that such a statistic can have would have agreed",
     DIFFERS: "more than that, with the reason found",

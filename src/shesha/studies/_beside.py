@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.studies._checks import AGREES, DIFFERS, NOT_RUN
+from shesha.studies._tolerance import allowed
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_DEVIATIONS = 3.0
 
 
 def beside(
@@ -20,8 +19,7 @@ def beside(
 ) -> pd.DataFrame:
     """Put means of our draws beside published numbers, with the difference and a verdict.
 
-    A published number is one draw: it agrees where it lies within three standard deviations of our single draws, or
-    where the difference is one of rounding.
+    A published number is one draw: it agrees if it lies among 95 % of our single draws, or up to rounding.
 
     Parameters
     ----------
@@ -69,8 +67,8 @@ def _line(
     ours = float(values.mean()) if n else float("nan")
     sd = float(values.std(ddof=1)) if n > 1 else float("nan")
     difference = ours - published
-    allowed = max(_DEVIATIONS * sd if sd == sd else 0.0, 0.5 * 10.0**-decimals + 1e-12)
-    verdict = NOT_RUN if not n else AGREES if abs(difference) <= allowed else DIFFERS
+    within = allowed(sd, decimals=decimals)
+    verdict = NOT_RUN if not n else AGREES if abs(difference) <= within else DIFFERS
     return {
         **keys,
         "number": number,

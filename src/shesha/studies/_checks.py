@@ -7,6 +7,10 @@ from dataclasses import asdict, dataclass, fields, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
+from shesha.studies import _tolerance as tolerance
+from shesha.studies._tolerance import LOOSE as LOOSE
+from shesha.studies._tolerance import loosely
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -32,9 +36,6 @@ DATA, RECIPE = "the paper's data", "its recipe"
 STAND_IN, OWN_NUMBERS = "other models", "its own printed numbers"
 BASES = (DATA, RECIPE, STAND_IN, OWN_NUMBERS)
 """What ours can rest on."""
-LOOSE = "loose:"
-"""How the reason of an agreement begins that could hardly have been anything else."""
-_LOOSE_SHARE, _LOOSE_LEAST = 0.5, 0.005
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,9 @@ def judged(
     published_error: float = 0.0,
     decimals: int = 3,
     why: str = "",
+    admissible: tuple[float, float] | None = None,
 ) -> Check:
-    """Compare a number with a published one: it agrees within three errors of both together, or up to rounding.
+    """Compare a number with a published one: it agrees within the joint uncertainty at 95 %, or up to rounding.
 
     Parameters
     ----------
@@ -110,11 +112,13 @@ def judged(
         Of the published number.
     why : str
         Reason, kept only if the numbers differ or there is none of ours.
+    admissible : (float, float), optional
+        What our readings of a recipe give that the paper leaves open.
 
     Returns
     -------
     Check
-        With a reason if it agrees loosely: where three errors are more than half of the number.
+        With a reason if it agrees loosely: where over a quarter of the range of such a number would.
 
     Examples
     --------
@@ -127,18 +131,14 @@ def judged(
     """
     if ours is None or isnan(ours):
         return Check(where, what, published, None, NOT_RUN, why)
-    errors = [0.0 if isnan(one) else one for one in (error, published_error)]
-    apart = 3.0 * sum(one * one for one in errors) ** 0.5
-    if abs(ours - published) <= max(apart, 0.5 * 10.0**-decimals + 1e-12):
-        return Check(where, what, published, ours, AGREES, loosely(published, apart))
+    within = tolerance.allowed(error, published_error, decimals)
+    if admissible is not None and admissible[0] <= published <= admissible[1]:
+        said = f"{LOOSE} readings of what the paper leaves open give {admissible[0]:.3g} to {admissible[1]:.3g}"
+        return Check(where, what, published, ours, AGREES, said)
+    if abs(ours - published) <= within:
+        rounded = tolerance.allowed(decimals=decimals) == within
+        return Check(where, what, published, ours, AGREES, "" if rounded else loosely(published, within, ours))
     return Check(where, what, published, ours, DIFFERS, why)
-
-
-def loosely(published: float, allowed: float) -> str:
-    """Say what would have agreed, where that is so much that agreement says little."""
-    if allowed <= max(_LOOSE_SHARE * abs(published), _LOOSE_LEAST):
-        return ""
-    return f"{LOOSE} anything from {published - allowed:.3g} to {published + allowed:.3g} would agree"
 
 
 def resting_on(
@@ -178,16 +178,15 @@ def checks_of(table: pd.DataFrame, where: str, what: Callable[[Any], str], why: 
             float(line.published),
             None if isnan(line.ours) else float(line.ours),
             str(line.verdict),
-            why if line.verdict != AGREES else loosely(float(line.published), _allowed(line)),
+            why if line.verdict != AGREES else loosely(float(line.published), _allowed(line), float(line.ours)),
         )
         for line in lines
     ]
 
 
 def _allowed(line: Any) -> float:
-    """Three standard deviations of our draws."""
-    sd = float(line.get("sd", 0.0))
-    return 0.0 if isnan(sd) else 3.0 * sd
+    """How far a published draw may lie from the mean of ours."""
+    return tolerance.allowed(float(line.get("sd", 0.0)), decimals=15)
 
 
 def missing(where: str, what: Iterable[tuple[str, float | str]], why: str) -> list[Check]:

@@ -16,6 +16,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from shesha.studies._checks import AGREES, HOLDS_NOT, INCONCLUSIVE, NOT_RUN, UNREACHABLE, Check, judged
+from shesha.studies._tolerance import JOINT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -228,7 +229,7 @@ def derived(lines: Table, ours: Ours, why: str, unit: str = "", *, rounding: flo
     for _, line in lines.iterrows():
         found = ours(str(line.row), line.number)
         decimals = decimals_of(str(line.published))
-        yield check_of(line, Found(found, error=rounding / 3, decimals=decimals, why=why), unit)
+        yield check_of(line, Found(found, error=rounding / JOINT, decimals=decimals, why=why), unit)
 
 
 def _what(line: Any, unit: str) -> str:

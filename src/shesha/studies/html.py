@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _FIRST = 3
 """Notes that the first screen has room for."""
 _CHECKS = (
-    "Agrees: within three standard errors of both, or up to rounding. Does not hold: a control takes the claim away, "
+    "Agrees: within the joint uncertainty at 95 %, or up to rounding. Does not hold: a control takes the claim away, "
     "even where its numbers are found again. Why says what was found where a number differs."
 )
 

@@ -26,14 +26,6 @@ def _of_magnitude(found: Found) -> Answers:
         found.text("method", "standard", "coherence_"),
         found.text("method", "standard", "coherence_", fake=True),
     )
-    pair = found.text("method", "standard", "unbiased_")
-    pair_fake = found.text("method", "standard", "unbiased_", fake=True)
-    p = found.get("unbiased_p", "method", "standard")
-    answers["alike"] = claim(
-        p <= 0.05 if p == p else None,
-        f"pairwise score {pair}, fakes of the same sizes {pair_fake}, p = {p:.2g}",
-        note="by the pairwise score, which group size does not move",
-    )
     chance = found.get("coherence_chance", "method", "standard")
     answers["coherent"] = claim(
         chance < 0.5 if chance == chance else None,
@@ -68,13 +60,6 @@ def _of_magnitude(found: Found) -> Answers:
 
 def _of_size(found: Found) -> Answers:
     answers: Answers = {}
-    few, many = (found.get("coherence", "size", n) for n in ("10", "400"))
-    answers["size"] = claim(
-        few < 1.5 * many if few == few and many == many else None,
-        f"unmoved cells: {few:.2f} in groups of 10, {many:.2f} in groups of 400",
-        "the mean cosine of n unmoved cells is about that of isotropic noise; a correlation over targets hides it "
-        "behind strong effects",
-    )
     fake = found.get("chance", "confound", "coherence and n")
     answers["size within"] = claim(
         abs(fake) < 0.2 if fake == fake else None,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
+from shesha.studies import _tolerance as tolerance
 from shesha.studies._checks import (
     AGREES,
     DIFFERS,
+    INCONCLUSIVE,
     NOT_RUN,
     UNREACHABLE,
     Check,
@@ -58,6 +58,11 @@ _WHY = {
     "null_partial": "the text gives neither effects nor numbers of cells: SNR ranks coherence at 0.999 or above and "
     "leaves -0.03 to 0.00 under all four choices",
 }
+
+
+_TARGETS = 25
+_ADMISSIBLE = {"null_magnitude": (-0.56, 0.79)}
+"""What four choices of effects and numbers of cells give, neither of which the text says."""
 
 
 class Found:
@@ -147,17 +152,30 @@ def _with_interval(line: Any) -> str:
 def _number(line: Any, what: str, key: str, ours: float) -> Check:
     text = str(line.published)
     decimals = len(text.partition(".")[2]) if "." in text else 0
-    error = 0.0 if line.low != line.low else (float(line.high) - float(line.low)) / 3.92
+    theirs = tolerance.interval_error(float(line.low), float(line.high))
     if key.startswith("null"):
-        error, decimals = 0.0, min(decimals, 2)
-    why = _WHY.get(key, NORMALISATION)
-    return judged(line.where, what, float(text), ours, published_error=error, decimals=decimals, why=why)
+        theirs, decimals = 0.0, min(decimals, 2)
+    # 25 targets: the sampling error of a correlation over so many is that of either number.
+    error = tolerance.correlation_error(ours, _TARGETS) if key.startswith("rho_") else 0.0
+    why, admissible = _WHY.get(key, NORMALISATION), _ADMISSIBLE.get(key)
+    return judged(
+        line.where,
+        what,
+        float(text),
+        ours,
+        error=error,
+        published_error=theirs or error,
+        decimals=decimals,
+        why=why,
+        admissible=admissible,
+    )
 
 
 def _p_value(where: str, what: str, published: str, ours: float, why: str) -> Check:
     """A p-value agrees if it is as small as was said, or within a factor of three."""
     if ours != ours:
         return Check(where, what, published, None, NOT_RUN, "the cell is not in the rows at hand")
-    limit = float(published.removeprefix("<"))
-    same = ours < limit if published.startswith("<") else abs(np.log10(ours / limit)) < np.log10(3)
+    same = tolerance.p_values_agree(published, ours)
+    if same is None:
+        return Check(where, what, published, f"{ours:.2g}", INCONCLUSIVE, tolerance.UNDECIDED)
     return Check(where, what, published, f"{ours:.2g}", AGREES if same else DIFFERS, "" if same else why)

@@ -58,14 +58,6 @@ def _of_geometry(rows: pd.DataFrame, published: pd.DataFrame) -> Answers:
         f"{equal} of {m} areas",
         note="found once numbers of trials are equal",
     )
-    orders = {name: order_of_regions(rows, published, name) for name in ("shesha", "equal", "few")}
-    answers["hierarchy"] = claim(
-        orders["shesha"] > 0.74 and orders["few"] > 0,
-        f"rank correlation with the published order: {orders['shesha']:+.2f} with all trials, {orders['equal']:+.2f} "
-        f"with 4 trials each, {orders['few']:+.2f} with 20 neurons as well",
-        "the order follows numbers of trials and neurons (chance reaches 0.74 at 5 %), and intervals overlap; regions "
-        "of many neurons lead only until all are given 20",
-    )
     white = order_of_regions(rows, published, "wuc")
     answers["wuc order"] = claim(
         white > 0.5,
@@ -78,14 +70,6 @@ def _of_geometry(rows: pd.DataFrame, published: pd.DataFrame) -> Answers:
 def _of_behaviour(rows: pd.DataFrame) -> Answers:
     answers: Answers = {}
     found = {name: associated(rows, "coupling", name) for name in ("shesha", "drift", "wuc", "equal")}
-    given = {name: associated(rows, "coupling", name, SIZES) for name in ("shesha", "drift", "wuc", "equal")}
-    answers["coupling"] = claim(
-        given["shesha"]["p"] <= 0.05,
-        f"{rho(found['shesha'])} over sessions; given neurons, trials and rate {rho(given['shesha'])}",
-        "found again; given numbers of neurons, trials and spikes, with which both rise, the interval holds zero: "
-        "so few sessions neither keep the claim nor take it away",
-        INCONCLUSIVE,
-    )
     answers["coupling wuc"] = unrelated(
         found["wuc"],
         f"WUC {rho(found['wuc'])}; split {rho(found['shesha'])}",
@@ -107,18 +91,8 @@ def _of_behaviour(rows: pd.DataFrame) -> Answers:
 
 def _of_drift(rows: pd.DataFrame, published: pd.DataFrame) -> Answers:
     answers: Answers = {}
-    free, shifted = (z_of(rows, name) for name in ("drift", "shifted"))
-    share = (1 - rows.shifted_chance.mean()) / (1 - rows.drift.mean())
     below, n = beyond(rows, "shifted")
     # A share of four times the level is more than chance makes in so many areas.
-    answers["beyond chance"] = claim(
-        below > 0.2 * n,
-        f"trials in any order {told(over_sessions(free, 'z'), 1)}; sessions cut elsewhere "
-        f"{told(over_sessions(shifted, 'z'), 1)}, below them in {below} of {n} areas at 5 %",
-        f"{share:.0%} of the drop from 1 is there wherever a session is cut",
-        note=f"there is drift, and the z of trials in any order overstates it: {share:.0%} of the drop from 1 is there "
-        "wherever a session is cut, where a steady drift would leave a third",
-    )
     answers["halves"] = claim(
         below >= _NEARLY_ALL * n,
         f"{below} of {n} areas at 5 %",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from scipy.stats import spearmanr, ttest_rel
 
+from shesha.studies import _tolerance as tolerance
 from shesha.studies._checks import AGREES, DIFFERS, INCONCLUSIVE, LOOSE, UNREACHABLE, Check, judged
 from shesha.studies.biology._recordings import associated, over_sessions
 
@@ -144,7 +145,7 @@ def published_checks(rows: pd.DataFrame, published: pd.DataFrame) -> Iterator[Ch
             continue
         text = f"{line.published:g}"
         decimals = len(text.partition(".")[2])
-        error = 0.0 if line.low != line.low else (line.high - line.low) / 3.92
+        error = tolerance.interval_error(line.low, line.high)
         if line.key.endswith("_p"):
             yield _p_value(line, own.value)
         else:
@@ -169,11 +170,10 @@ def _p_value(line: Any, ours: float) -> Check:
     """A p-value, which is that of another number of observations, agrees on the same side of 0.05."""
     if ours != ours:
         return judged(line.where, line.what, line.published, None, why=_HAND)
-    same = (ours <= 0.05) == (line.published <= 0.05)
-    near = abs(np.log10(ours / line.published)) < np.log10(3) if ours > 0 and line.published > 0 else False
-    if same and ours > 0.05 and not near:
-        undecided = "p-values above 0.05 of different numbers of observations say nothing of one another"
-        return Check(line.where, line.what, line.published, ours, INCONCLUSIVE, undecided)
+    near = tolerance.p_values_agree(f"{line.published:g}", ours)
+    if near is None:
+        return Check(line.where, line.what, line.published, ours, INCONCLUSIVE, tolerance.UNDECIDED)
+    same = near or max(ours, line.published) <= 0.05
     agrees = "" if near else f"{LOOSE} any p-value on the same side of 0.05 would agree"
     why = agrees if same else f"{_why(line.key)}; areas taken as independent, as the paper does"
     return Check(line.where, line.what, line.published, ours, AGREES if same else DIFFERS, why)

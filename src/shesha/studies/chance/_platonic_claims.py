@@ -105,20 +105,14 @@ def _local(rows: pd.DataFrame, means: pd.DataFrame, found: pd.DataFrame, measure
     """Neighbourhoods, and whether they part from global scores."""
     answers: Answers = {}
     names = [name for name in measures["local"] if name in means.dropna().index]
-    local, lost = means.loc[names], means.before["CKA"] - means.after["CKA"]
-    moved, own = float((local.before - local.after).abs().max()), float((local.before - local.after).mean())
+    local = means.loc[names]
+    moved = float((local.before - local.after).abs().max())
     said = ", ".join(f"{name} {means.before[name]:+.2f} to {means.after[name]:+.2f}" for name in names)
     flat = [name for name in names if local.before[name] < FALL]
     if flat and len(flat) < len(names):
         said += f"; no trend to keep here: {', '.join(flat)}"
     why = "they change" if moved >= 0.1 else "On the stand-ins they have no trend to keep."
     answers["local"] = claim(moved < 0.1 and len(flat) < len(names), said, why, DIFFERS)
-    answers["collapse"] = claim(
-        bool(lost - own > FALL),
-        f"loss of correlation {lost:+.2f} (CKA), {own:+.2f} (local)",
-        "On the stand-ins no collapse: what calibration takes off global scores is small beside what the models share.",
-        DIFFERS,
-    )
     per_set = found[found.measure.isin(names)].groupby("data").after.mean()
     answers["families"] = claim(
         bool((per_set > RISE).all()),
@@ -131,26 +125,6 @@ def _local(rows: pd.DataFrame, means: pd.DataFrame, found: pd.DataFrame, measure
     shares = [100 * float(one.mean()) for one in hits]
     text = f"{shares[0]:.0f} % of global and {shares[1]:.0f} % of local scores of the stand-ins reach p <= 0.05"
     answers["effect"] = claim(min(shares) > 90, text, "Significance differs, too.", DIFFERS)
-    answers |= _conclusion(rows, means)
-    return answers
-
-
-def _conclusion(rows: pd.DataFrame, means: pd.DataFrame) -> Answers:
-    """Neighbourhoods only?"""
-    answers: Answers = {}
-    after = means[["after", ON_WIDTH[1]]]
-    told = [
-        f"{name} {after['after'][name]:+.2f} with capability, {after[ON_WIDTH[1]][name]:+.2f} with width"
-        for name in ("CKA", "mutual kNN(k=10)")
-    ]
-    local, whole = (after.loc[name].to_numpy(dtype=float) for name in ("mutual kNN(k=10)", "CKA"))
-    parted = (local - whole > FALL).all() and local[0] > RISE
-    answers["aristotle"] = claim(
-        bool(parted),
-        f"calibrated scores: {'; '.join(told)}",
-        "On the stand-ins calibrated global and local scores do not part: both rise with the width.",
-        DIFFERS,
-    )
     return answers
 
 

@@ -43,9 +43,6 @@ def _raw_claims(raw: pd.DataFrame) -> Answers:
     kernels = [name for name in _KERNELS if name in raw.index]
     monotone = bool((raw.loc[kernels].diff(axis=1).iloc[:, 1:] > 0).all(axis=None))
     strongest = rise[kernels].min() > max(rise.get(name, 0.0) for name in ("RSA", *_LOCAL[::2], "SVCCA(components=10)"))
-    answers["inflated"] = claim(
-        bool(end[kernels].min() > 0.5), f"{end[kernels].min():.2f} to {end[kernels].max():.2f} at d / n = 4"
-    )
     answers["kernels"] = claim(
         monotone and strongest, ", ".join(f"{name} rises by {rise[name]:.2f}" for name in kernels)
     )
@@ -119,7 +116,6 @@ def _calibrated_claims(rows: pd.DataFrame) -> Answers:
     mean = wide.groupby(["measure", "ratio"]).score.mean().max()
     low, high = rate_limits(wide.p_value <= ALPHA)
     said = f"means of at most {mean:.3f}; {100 * low:.1f} to {100 * high:.1f} % of draws above zero"
-    answers["heavy"] = claim(low <= ALPHA, said, "more than chance stays above zero")
     return answers
 
 

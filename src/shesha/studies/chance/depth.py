@@ -131,12 +131,7 @@ def _judged(table: pd.DataFrame, of_max: pd.DataFrame) -> Answers:
     plain = _plain(table)
     first, last = plain.iloc[0], plain.iloc[-1]
     depths = f"L = {int(first.layers)} to {int(last.layers)}"
-    rise, least = last.raw - first.raw, 2 * first.pair_sd
-    answers["inflates"] = claim(
-        bool(rise > least), f"{first.raw:.4f} to {last.raw:.4f}, {depths}", "the rise is within noise"
-    )
     most = plain.calibrated.max()
-    answers["stable"] = claim(bool(most < 0.01), f"means of at most {most:.4f}, {depths}", "it rises")
     answers["naive"] = claim(
         bool(last.best_alone > 5 * most), f"{first.best_alone:.4f} to {last.best_alone:.4f}, {depths}", "no rise"
     )

@@ -261,16 +261,6 @@ def _distances(models: pd.DataFrame, copies: pd.DataFrame, distances: pd.DataFra
     answers: Answers = {}
     both = distances[distances.kind == MODELS]
     agree = _told(both)
-    own = models[(models.scale == OWN) & (models.value == 0.5)]
-    answers["identity"] = claim(
-        bool(both.agreement.max() < 0.1),
-        f"distances to common neighbours are correlated by {agree}; kernels of half the neighbours' distance: "
-        f"{100 * own.hit.mean():.0f} % above chance",
-        "Distances to common neighbours agree where both sides are images; where words meet a sentence "
-        "encoder the few common neighbours do not show it. The published evidence, a kernel of sigma = "
-        "0.1, holds no distances.",
-        DIFFERS,
-    )
     blind = copies[(copies.lens == RBF) & (copies.value == min(BANDWIDTHS))]
     noisy = blind[blind.noise == blind.noise.max()]
     kept = float(noisy.agreement.min())

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.calibration import calibrate
-from shesha.studies._checks import DIFFERS
 from shesha.studies._facts import Fact, Facts
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, logarithmic
@@ -108,14 +107,6 @@ def _left(new: pd.DataFrame) -> pd.DataFrame:
 def _judged(table: pd.DataFrame, left: pd.DataFrame) -> Answers:
     answers: Answers = {}
     error = table.groupby("budget").threshold_error.mean()
-    answers["threshold"] = claim(
-        bool(error[49] < 1.25 * error[199]),
-        f"error {error[49]:.2f} at 49, {error[199]:.2f} at 199, {error[error.index[-1]]:.2f} at "
-        f"{error.index[-1]}, in standard deviations of the null",
-        "Its mean is stable from 49 on, its error falls as one over the root of K throughout: half of it "
-        "takes four times as many. Drawn over the range of the score, as published, the curve looks level.",
-        DIFFERS,
-    )
     answers |= _unrelated(left)
     answers["advice"] = claim(
         bool(error[199] < 0.25),

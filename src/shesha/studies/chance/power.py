@@ -110,14 +110,6 @@ def _judged(table: pd.DataFrame) -> Answers:
     means = table.groupby("strength").hit.mean()
     steps = ", ".join(f"{100 * rate:.0f} % at {strength:g}" for strength, rate in means.items())
     answers["rapid"] = claim(bool(means.iloc[-1] > 0.99 and means.loc[0.4] > 0.9), steps, "it rises slowly")
-    signal = table[table.strength > 0]
-    lost = float((signal.hit_known - signal.hit).mean())
-    answers["sensitivity"] = claim(
-        lost < 0.03,
-        f"{100 * signal.hit.mean():.1f} % of pairs with a signal are found, "
-        f"{100 * signal.hit_known.mean():.1f} % by the true null",
-        "calibration finds fewer",
-    )
     strong = table[table.strength >= STRONG]
     alike = min(float(np.corrcoef(own.raw, own.score)[0, 1]) for _, own in strong.groupby("measure"))
     off = (strong.raw - strong.score).abs().max()

@@ -138,13 +138,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     picture = Picture(
         "type_1", made, "Share of unrelated pairs called similar, one dot per configuration; dependent rows"
     )
-    return Page(answer, (("Rates", table),), (picture,), notes, against(published, _judged(interval, rates)))
+    return Page(answer, (("Rates", table),), (picture,), notes, against(published, _judged(rates)))
 
 
-def _judged(interval: tuple[float, float], rates: pd.Series[float]) -> Answers:
+def _judged(rates: pd.Series[float]) -> Answers:
     answers: Answers = {}
-    said = f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f} % (95 % interval over all configurations)"
-    answers["level"] = claim(interval[0] <= ALPHA, said, "more than the level")
     if rates.empty:
         return answers
     percent = {kind: f"{100 * rate:.0f} %" for kind, rate in rates.items()}
@@ -153,17 +151,6 @@ def _judged(interval: tuple[float, float], rates: pd.Series[float]) -> Answers:
         bool(worst > 0.2),
         f"{percent['clusters, free']} (clusters), {percent['series, free']} (series) of unrelated pairs",
         "not so",
-    )
-    limit = binomial_limits(ALPHA, 100)[1]
-    answers["within"] = claim(
-        bool(rates["clusters, within blocks"] <= limit), percent["clusters, within blocks"], "more than the level"
-    )
-    answers["blocks"] = claim(
-        bool(rates["series, within blocks"] <= limit),
-        f"{percent['series, within blocks']} (turned round: {percent['series, turned round']})",
-        "Rows of a block of a series still follow one another; only exchanges that keep "
-        "their order, as turning the series "
-        "round, come near the level.",
     )
     return answers
 

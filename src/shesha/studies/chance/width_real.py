@@ -14,7 +14,7 @@ from shesha.studies._networks.images import IMAGES, as_rows
 from shesha.studies._networks.perceptrons import network
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
-from shesha.studies._published import Answers, against, claim, unreachable
+from shesha.studies._published import Answers, against, unreachable
 from shesha.studies._study import study
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "width_real", made, "Threshold of chance against the total width, and against the effective dimension"
     )
     tables = (("Correlations", table.reset_index()), ("Ranges", ranges.reset_index()))
-    return Page(answer, tables, (picture,), notes, against(published, _judged(plain, table, copies)))
+    return Page(answer, tables, (picture,), notes, against(published, _judged(table)))
 
 
 def _range(found: pd.Series[float]) -> str:
@@ -140,18 +140,11 @@ def _copies(rows: pd.DataFrame) -> float:
     return float((both[COPIED] - both[AS_TRAINED]).abs().max()) if COPIED in both else float("nan")
 
 
-def _judged(plain: pd.DataFrame, table: pd.DataFrame, copies: float) -> Answers:
+def _judged(table: pd.DataFrame) -> Answers:
     answers: Answers = {}
-    by_width, by_dimension = table.iloc[:, 0], table.iloc[:, 1]
+    by_width = table.iloc[:, 0]
     said = f"{by_width.min():.2f} to {by_width.max():.2f} on perceptrons"
     answers["r"] = unreachable(f"DINOv2 and AugReg features of WIT are not at hand; {said}.")
-    answers["grows"] = claim(bool(by_width.min() > 0.5), f"correlations of {said}", "not in every family of networks")
-    answers["alone"] = claim(
-        bool(by_dimension.max() < by_width.min()),
-        f"correlation {by_dimension.min():.3f} and more with the effective dimension.{_told(copies)}",
-        "The threshold is the root of both participation ratios over n - 1, plus the null's spread: copying features "
-        "widens a network and leaves it where it was. Width counts as far as it brings new directions.",
-    )
     return answers
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from shesha.studies import _tolerance as tolerance
 from shesha.studies._checks import AGREES, HOLDS_NOT, NOT_RUN, UNREACHABLE, Check, judged
 from shesha.studies._published import against, as_number
 from shesha.studies._resampled import Correlation
@@ -40,13 +41,20 @@ _DECIMALS = 2
 
 def checks(found: Findings, published: pd.DataFrame, claims: pd.DataFrame) -> Iterator[Check]:
     """Yield a check for every line of the published numbers, then for every claim in words."""
+    ends = {
+        (line.where, line.row, line.number): float(str(line.published))
+        for line in published.itertuples(index=False)
+        if line.number in ("low", "high")
+    }
     for line in published.itertuples(index=False):
         value = as_number(str(line.published))
-        yield _number(found, str(line.where), str(line.row), str(line.number), value)
+        low, high = (ends.get((line.where, line.row, end), float("nan")) for end in ("low", "high"))
+        error = tolerance.interval_error(low, high)
+        yield _number(found, str(line.where), str(line.row), str(line.number), value, error)
     yield from against(claims, {key: rule(found) for key, rule in RULES.items()})
 
 
-def _number(found: Findings, where: str, group: str, number: str, value: float | str) -> Check:
+def _number(found: Findings, where: str, group: str, number: str, value: float | str, error: float) -> Check:
     what = f"{group}: {number.replace('_', ' ')}"
     if number == "N":
         return _count(where, what, group, float(value))
@@ -64,7 +72,7 @@ def _number(found: Findings, where: str, group: str, number: str, value: float |
     one = _correlation_of(found, where, group)
     if one is None:
         return Check(where, what, value, None, NOT_RUN, "no row of these data in this run")
-    return _of_correlation(found, where, what, group, number, value, one)
+    return _of_correlation(where, what, group, number, value, one, error)
 
 
 def _correlation_of(found: Findings, where: str, group: str) -> Correlation | None:
@@ -79,14 +87,25 @@ def _correlation_of(found: Findings, where: str, group: str) -> Correlation | No
 
 
 def _of_correlation(
-    found: Findings, where: str, what: str, group: str, number: str, value: float | str, one: Correlation
+    where: str, what: str, group: str, number: str, value: float | str, one: Correlation, error: float
 ) -> Check:
     ours = {"rho": one.value, "low": one.low, "high": one.high, "p": one.p, "r_squared": one.value**2}[number]
     if group.startswith("Protein") and number == "rho":
-        return judged(where, what, float(value), ours, error=one.group_error, decimals=_DECIMALS, why=SAME_RECIPE)
+        return judged(
+            where,
+            what,
+            float(value),
+            ours,
+            error=one.group_error,
+            published_error=error,
+            decimals=_DECIMALS,
+            why=SAME_RECIPE,
+        )
     if group == "Neuroscience" and number == "rho":
         why = "six of the 39 sessions of the same recordings, in windows of 50 ms instead of 20 ms"
-        return judged(where, what, float(value), ours, error=one.group_error, decimals=_DECIMALS, why=why)
+        return judged(
+            where, what, float(value), ours, error=one.group_error, published_error=error, decimals=_DECIMALS, why=why
+        )
     return Check(where, what, value, ours, UNREACHABLE, OTHER_BASES)
 
 

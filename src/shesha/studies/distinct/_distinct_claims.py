@@ -21,21 +21,6 @@ def _aggregate(found: Findings) -> Found:
     )
 
 
-def _distinct(found: Findings) -> Found:
-    raw = found.levels["ranks within bases and kinds", "stability", "cka"]
-    turned = found.levels["ranks within bases and kinds", "averaged", "cka"]
-    return claim(
-        turned.group_low <= 0 <= turned.group_high,
-        turned.value,
-        f"with the axes averaged out, stability and CKA correlate by {turned.value:+.2f} within bases and kinds "
-        f"(bases resampled: {turned.group_low:+.2f} to {turned.group_high:+.2f}), with the given axes by "
-        f"{raw.value:+.2f}; "
-        f"kind and CKA together explain {100 * found.explained['kind and CKA']:.0f} % of the ranks of stability "
-        "within a "
-        f"base, CKA alone {100 * found.explained['CKA']:.0f} %: the pooled number hides a relation that changes sign",
-    )
-
-
 def _interval(found: Findings) -> Found:
     one = found.domains["Aggregate"]
     return claim(
@@ -71,33 +56,6 @@ def _components_within(found: Findings) -> Found:
     own = found.distinct[found.distinct.kind == "PCA"]
     one = related(own, by=("group",), n_draws=10)
     return claim(one.group_high < 0, one.value, "the interval with bases resampled holds 0", DIFFERS)
-
-
-def _destroyed(found: Findings) -> Found:
-    own = found.distinct[found.distinct.kind == "PCA"]
-    one = related(own, "averaged", by=("group",), n_draws=10)
-    return claim(
-        bool(own.averaged.mean() < own.stability.mean() + 0.05),
-        f"{own.stability.mean():.2f} on the components, {own.averaged.mean():.2f} rotated",
-        "principal components are uncorrelated by construction, so halves of them share nothing whatever the "
-        "structure: a "
-        "random rotation of the same components, with the same distances and the same CKA, has "
-        f"{own.averaged.mean():.2f} "
-        f"instead of {own.stability.mean():.2f} on average, and correlates with CKA by {one.value:+.2f} within bases; "
-        "keeping more components, which loses less, lowers the feature split further",
-    )
-
-
-def _formally_distinct(found: Findings) -> Found:
-    own = found.distinct
-    gap = (own.stability - own.averaged).abs()
-    return claim(
-        bool(gap.mean() > 0.02),
-        f"a rotation, which leaves CKA as it is, moves stability by {gap.mean():.2f} on average, {gap.max():.2f} at "
-        "most",
-        "rotations leave stability as it is",
-        DIFFERS,
-    )
 
 
 def _double_dissociation(found: Findings) -> Found:
@@ -179,14 +137,11 @@ def _other_measures(found: Findings) -> Found:
 
 
 RULES: dict[str, Callable[[Findings], Found]] = {
-    "distinct": _distinct,
     "aggregate": _aggregate,
     "interval": _interval,
     "domains": _domains,
     **{f"sign under {kind}": _signs(kind, 1 if kind != "PCA" else -1) for kind in KINDS},
     "components within": _components_within,
-    "destroyed": _destroyed,
-    "formally distinct": _formally_distinct,
     "double dissociation": _double_dissociation,
     "redundant": _redundant,
     "unique configurations": _unique_configurations,

@@ -40,40 +40,6 @@ def _trade_published(found: Findings, published: pd.DataFrame) -> Found:
     )
 
 
-def _trade(found: Findings, published: pd.DataFrame) -> Found:
-    every, same = ([found.trade["stability", "logme", target, flag] for target in TARGETS] for flag in (False, True))
-    negative = sum(one.value < 0 and one.p < 0.05 for one in same)
-    why = f"{negative} of {len(same)} at equal width are negative with p < 0.05, on {len(found.rows)} small networks"
-    return claim(
-        negative == len(same),
-        _listed(one.value for one in every) + "; at equal width " + _listed(one.value for one in same),
-        why,
-    )
-
-
-def _families(found: Findings, published: pd.DataFrame) -> Found:
-    table = tables.families_published(published)
-    significant = int(((table["all"] < 0) & (table["p, all"] < 0.05)).sum())
-    told = "; ".join(
-        f"{line['images']} {line['all']:+.2f} (without DINOv2 {line['without DINOv2']:+.2f})"
-        for _, line in table.iterrows()
-    )
-    why = "none of the six rank correlations over the families of both tables is negative with p < 0.05"
-    return claim(significant > 0, told, why)
-
-
-def _lowest(found: Findings, published: pd.DataFrame) -> Found:
-    ranks = _column(published, f"{_L}, Table 25", number="FS rank")
-    last = [name for name, text in ranks.items() if text.split("/")[0] == text.split("/")[1]]
-    return claim(
-        len(last) == 5,
-        f"last on {len(last)} of 6",
-        "its own lines have 22nd of 27 on DTD and 24th of 27 on Oxford Pets; on CIFAR-100 Table 29 has DeiT3 lower "
-        "(0.24 "
-        "against 0.27), the journal version 28th of 29 and the text 18th of 19",
-    )
-
-
 def _highest(found: Findings, published: pd.DataFrame) -> Found:
     ranks = _column(published, f"{_L}, Table 25", number="LogME rank")
     first = sum(text.startswith("1/") for text in ranks)
@@ -226,10 +192,7 @@ def _concentration(found: Findings, published: pd.DataFrame) -> Found:
 
 
 RULES: dict[str, Callable[[Findings, Any], Found]] = {
-    "trade": _trade,
     "trade published": _trade_published,
-    "families": _families,
-    "lowest": _lowest,
     "highest": _highest,
     "dimension": _dimension,
     "few rows": _too_few_rows,

@@ -206,7 +206,6 @@ def _claims(found: Found, published: Table) -> Answers:
 def _of_losses(found: Found, published: Table) -> Answers:
     """Whether drift foretells what is lost, beyond the noise itself."""
     answers: Answers = {}
-    rho, equal = found.correlations.rho, found.within
     single = found.correlations["last"]
     alike = single[["shesha", "cka", "procrustes"]]
     answers["alike"] = claim(
@@ -217,16 +216,6 @@ def _of_losses(found: Found, published: Table) -> Answers:
         else "the correlations differ by more than 0.05 on the layers of one encoder",
         DIFFERS,
     )
-    best, three = float(rho[["shesha", "cka", "procrustes"]].max()), equal.loc[["shesha", "cka", "procrustes"]]
-    answers["foretells"] = claim(
-        bool(best > rho["level"] + 0.1 and three.p.max() <= 0.05),
-        f"last layer {single.shesha:.2f}, noise itself {single.level:.2f}; all layers {best:.2f}, noise itself "
-        f"{rho['level']:.2f}; layers at equal noise {three.rho.min():.2f} to {three.rho.max():.2f}",
-        f"drift and loss both follow the level of noise, which foretells the loss of the encoder as well as any of "
-        f"them ({single.level:.2f}); which of the layers loses more at equal noise they say with {three.rho.min():.2f} "
-        f"to {three.rho.max():.2f} (p = {three.p.min():.3f} to {three.p.max():.3f}, layers exchanged at all levels "
-        f"alike)",
-    )
     scores = [number(published, "10.5", "correlation with the drop", name) for name in ("shesha", "cka")]
     answers["highest"] = claim(scores[0] > scores[1], scores[1], "the published numbers themselves say the opposite")
     return answers
@@ -236,13 +225,6 @@ def _of_bounds(found: Found) -> Answers:
     """Which number warns first, under one bound for all and beside chance."""
     answers: Answers = {}
     first = found.first
-    sees, ties, later = found.contests["bound from chance: shesha cka"]
-    answers["earlier"] = claim(
-        sees > 2 * later and sees > ties,
-        f"beside chance: {sees} earlier, {ties} tied, {later} later",
-        f"under bounds from re-encodings both are first at {first.loc['bound from chance', 'shesha']:.3f} and "
-        f"{first.loc['bound from chance', 'cka']:.3f}; 0.05 is another distance from chance for each number",
-    )
     fifty, many = first.loc["bound 0.05"], first.loc["bound from chance"]
     answers["first"] = claim(
         bool(many.procrustes < min(many.shesha, many.cka)),

@@ -98,15 +98,6 @@ def _of_detection(numbers: Table, published: Table) -> Answers:
 def _of_scale(own: Table, numbers: Table) -> Answers:
     """What is said of Procrustes, whose number is a root."""
     answers: Answers = {}
-    ours = numbers["area under the curve"]
-    alarms = numbers["alarms at 0.05"]
-    answers["alarms"] = claim(
-        bool(alarms["squared"] > alarms["shesha"]),
-        f"{alarms['procrustes']:.0%} and {alarms['shesha']:.0%}; squared {alarms['squared']:.0%}",
-        f"it is a root under the bound of 0.05 for all: squared, as its formula is printed, it alarms in "
-        f"{alarms['squared']:.0%}, and its order of changes is nearly Shesha's (areas {ours['procrustes']:.3f} and "
-        f"{ours['shesha']:.3f})",
-    )
     answers["rotations"] = unreachable(
         "no cell only turns or shifts the rows: Procrustes takes that away before it measures, by its definition"
     )

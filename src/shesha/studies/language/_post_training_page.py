@@ -164,13 +164,6 @@ def _derived(own: Table, what: str) -> float:
 
 def _claims(trained: Table, theirs: Table) -> Answers:
     answers: Answers = {}
-    ratios, doses = (trained.groupby("model")[name].median() for name in ("times CKA", "noise, times CKA"))
-    answers["twice"] = claim(
-        bool(ratios.min() > 1.3 and doses.min() > 1.3),
-        ", ".join(f"{name}: {value:.2f}" for name, value in ratios.items()),
-        "1 - rho and 1 - CKA are not on one scale: read as the noise in the rows that gives the same drift, Shesha's "
-        "is " + ", ".join(f"{value:.2f} times CKA's in {name}" for name, value in doses.items()),
-    )
     means = trained.groupby(["model", "change", "amount"])[["shesha", "cka", "procrustes"]].mean()
     steps = means.groupby(level=[0, 1]).diff().min(axis=1).groupby(level=0).min()
     answers["grows"] = claim(

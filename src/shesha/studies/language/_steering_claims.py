@@ -103,14 +103,6 @@ def _alone(some: Collection) -> dict[str, Found]:
             taken if _clear(one) else absent,
             HOLDS_NOT if _clear(one) else DIFFERS,
         )
-    clear = [name for name, one in raw.items() if _clear(one)]
-    made["claim/all"] = claim(
-        len(clear) == len(raw) and max(rho.values()) < SAME,
-        ", ".join(f"{one.raw:.2f} ({name}, p = {one.raw_p:.3f})" for name, one in raw.items()),
-        f"Clear in {len(clear)} of {len(raw)} sets on {some.called}, and accuracy of the probe alone correlates with "
-        f"max drop at {', '.join(f'{one:.2f}' for one in rho.values())}"
-        + (": at these strengths max drop is accuracy." if max(rho.values()) >= SAME else "."),
-    )
     return made
 
 
@@ -197,19 +189,10 @@ def _inconsistent(found: Mapping[str, Any]) -> dict[str, Found]:
 def _against_controls(tables: Tables) -> dict[str, Found]:
     shuffled = {name: table.alignment_chance.mean() for name, table in tables.items()}
     ratios = {name: table.max_drop.mean() / table.random_drop.mean() for name, table in tables.items()}
-    chance = {name: (table.max_drop.mean(), table.max_drop_chance.mean()) for name, table in tables.items()}
     made = {f"shuffled/{name}": Found(float(value), 0.002, "Otherwise.") for name, value in shuffled.items()}
     falls = bool(np.all(np.diff([ratios[name] for name in SETS if name in ratios]) < 0))
     said = ", ".join(f"{value:.1f} ({name})" for name, value in ratios.items())
     made["claim/ratio falls"] = claim(falls, said, "Not in this order.", DIFFERS)
-    drop, by_chance = chance.get("MNLI", (math.nan, math.nan))
-    made["claim/direction"] = claim(
-        drop > 2 * by_chance,
-        f"{said}; MNLI {drop:.3f}, shuffled labels {by_chance:.3f}",
-        "Vectors of shuffled labels also move their own probe more than random directions do: on MNLI its accuracy "
-        f"drops by {by_chance:.3f}, by those of the task {drop:.3f}, so a ratio of 1.3 to random directions is no "
-        "evidence of a direction of the task.",
-    )
     return made
 
 

@@ -174,7 +174,6 @@ def _claims(found: Table, published: Table) -> Answers:
     at: Any = {name: found.loc[(name, "accuracy 512")] for name in KEYS.values()}
     return {
         **_of_published_models(published),
-        **_of_labels(at),
         **_of_scores(at),
         **_of_summary(published),
     }
@@ -208,24 +207,6 @@ def _of_published_models(published: Table) -> Answers:
         f"at equal size (Small, Base, Large) rho is {one.at_equal_width:.2f} and {two.at_equal_width:.2f}; within "
         f"families {one.mean_within_families:.2f} and {two.mean_within_families:.2f}",
         "at equal size little is left",
-    )
-    return answers
-
-
-def _of_labels(at: Any) -> Answers:
-    """Whether scores with and without labels foretell transfer here, over families."""
-    answers: Answers = {}
-    answers["unlabelled"] = claim(
-        bool(at["split"].p_families > 0.05),
-        f"{at['split'].rho:.2f} (p = {at['split'].p:.3f}), over families {at['split'].rho_families:.2f} (p = "
-        f"{at['split'].p_families:.3f})",
-        "over families of representations it does here",
-    )
-    answers["labelled"] = claim(
-        bool(at["alignment"].p_families <= 0.05),
-        f"{at['alignment'].rho:.2f} (p = {at['alignment'].p:.4f}), over families {at['alignment'].rho_families:.2f} (p "
-        f"= {at['alignment'].p_families:.3f})",
-        f"over the {at['alignment'].families:.0f} families here p is {at['alignment'].p_families:.3f}",
     )
     return answers
 

@@ -14,6 +14,7 @@ from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, lines
 from shesha.studies._published import Found, against, claim, draws
 from shesha.studies._study import study
+from shesha.studies._tolerance import BY_CHANCE
 from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _found(rows: pd.DataFrame) -> dict[str, Found]:
     found: dict[str, Found] = {}
     for (condition, k), own in rows[rows.k.isin((0, 30))].groupby(["condition", "k"]):
         for name in ("shesha", "unbiased_cka", "difference"):
-            found[f"{name}/{condition}/{k}"] = draws(own[name], _WHYS.get(f"{name}/{condition}", ""))
+            found[f"{name}/{condition}/{k}"] = draws(own[name], _WHYS.get(f"{name}/{condition}", BY_CHANCE))
     cka: Any = rows.pivot_table(index="condition", columns="k", values="unbiased_cka")
     found["negative"] = claim(bool(cka.loc["whitened", 30] < 0), float(cka.loc["whitened", 30]), "It is positive.")
     found["recovers"] = claim(

@@ -16,6 +16,7 @@ from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure
 from shesha.studies._published import Found, against, claim, draws
 from shesha.studies._study import study
+from shesha.studies._tolerance import BY_CHANCE
 from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _found(rows: pd.DataFrame) -> dict[str, Found]:
     found = {
         f"{name}/{k}": draws(
             rows.loc[rows.k == k, name],
-            "A rounding apart: the same to three digits but for the last, and hardly any spread between draws.",
+            BY_CHANCE,
         )
         for name in NUMBERS
         for k in TABLE
@@ -143,14 +144,6 @@ def _found(rows: pd.DataFrame) -> dict[str, Found]:
         "The singular vectors are random and the partitions too; the spread comes from the mean row, which differs "
         "between draws.",
         DIFFERS,
-    )
-    halves = rows.groupby("k").halves_cka.mean()
-    found["graceful"] = claim(
-        bool(halves.loc[2] < 0.5),
-        f"CKA of two halves of what is left: {halves.loc[2]:.2f} at k = 2, {halves.loc[30]:.2f} at k = 30",
-        "The similarities compare with the whole, of whose variance the first component holds 61 %, the split compares "
-        "what is left with itself. Unbiased CKA asked the split's question (two halves of what is left) degrades as "
-        "slowly: it is the question that survives, not the score.",
     )
     return found
 

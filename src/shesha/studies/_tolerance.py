@@ -1,0 +1,92 @@
+"""The one rule by which a number of ours agrees with a published one.
+
+Two numbers agree if they differ by no more than their joint uncertainty at 95 %, or by rounding. The uncertainty of
+ours comes from resampling or repeated draws of what is independent; theirs from the interval that the paper prints, or
+from the sampling error of the statistic at its n. Where the paper leaves its recipe open, all that its admissible
+readings give is the range that agrees. An agreement is loose if more than a quarter of the plausible range of the
+statistic would agree.
+"""
+
+from __future__ import annotations
+
+from math import isnan, log10, sqrt
+
+JOINT = 1.96
+"""Errors that 95 % of differences lie within."""
+LOOSE = "loose:"
+"""How the reason of an agreement begins that could hardly have been anything else."""
+_QUARTER, _HALF, _FACTOR = 0.25, 0.5, 3.0
+
+
+def allowed(error: float = 0.0, published_error: float = 0.0, decimals: int = 3) -> float:
+    """Return how far two numbers may differ, of their standard errors (NaN: none) and the printed decimals.
+
+    Examples
+    --------
+    >>> round(allowed(0.03, 0.04), 3), allowed(decimals=1) > 0.05
+    (0.098, True)
+    """
+    unit = 10.0**-decimals
+    errors = [0.0 if isnan(one) else one for one in (error, published_error)]
+    # A rounded number lies anywhere within its last digit.
+    joint = JOINT * sqrt(sum(one * one for one in errors) + unit * unit / 12) if any(errors) else 0.0
+    return max(joint, 0.5 * unit + 1e-12)
+
+
+def correlation_error(rho: float, n: float) -> float:
+    """Return the standard error of a rank correlation over n independent cases (Bonett and Wright 2000).
+
+    Examples
+    --------
+    >>> round(correlation_error(-0.2, 25), 2)
+    0.21
+    """
+    return sqrt((1 + rho * rho / 2) / (n - 3)) * (1 - rho * rho) if n > 3 else float("nan")
+
+
+def interval_error(low: float, high: float) -> float:
+    """Return the standard error of a printed 95 % interval, 0 where none is printed."""
+    return 0.0 if isnan(low) or isnan(high) else (high - low) / (2 * JOINT)
+
+
+def loosely(published: float, within: float, ours: float = float("nan")) -> str:
+    """Say what would have agreed, where that is so much that agreement says little.
+
+    The plausible range is 0 to 1 for numbers of which both lie there, -1 to 1 for those, and half of the number to
+    half as much again for any other.
+
+    Examples
+    --------
+    >>> loosely(0.18, 0.39, 0.32)
+    'loose: anything from -0.21 to 0.57 would agree'
+    >>> loosely(0.91, 0.03, 0.93)
+    ''
+    """
+    numbers = [published] if isnan(ours) else [published, ours]
+    if max(map(abs, numbers)) > 1:
+        loose = within > _HALF * abs(published)
+    else:
+        loose = 2 * within > _QUARTER * (1 if min(numbers) >= 0 and published - within >= 0 else 2)
+    return f"{LOOSE} anything from {published - within:.3g} to {published + within:.3g} would agree" if loose else ""
+
+
+BY_CHANCE = "Just outside 95 % of our draws, as one number in twenty is by chance."
+UNDECIDED = "p-values above 0.05 of different numbers of observations say nothing of one another"
+
+
+def p_values_agree(published: str, ours: float) -> bool | None:
+    """Say whether a p-value is as printed: below a bound, or within a factor of three; None where neither says a thing.
+
+    P-values above 0.05 of different numbers of observations say nothing of one another.
+
+    Examples
+    --------
+    >>> p_values_agree("<1e-18", 1.8e-21), p_values_agree("0.04", 0.06), p_values_agree("0.77", 0.10)
+    (True, True, None)
+    """
+    limit = float(published.removeprefix("<"))
+    if published.startswith("<"):
+        return ours < limit
+    if ours > 0 and limit > 0 and abs(log10(ours / limit)) < log10(_FACTOR):
+        return True
+    return None if min(ours, limit) > 0.05 else False

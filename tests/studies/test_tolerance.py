@@ -1,0 +1,69 @@
+"""One rule says whether two numbers agree: joint uncertainty at 95 %, rounding, or readings of an open recipe."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from shesha.studies._checks import judged
+from shesha.studies._tolerance import JOINT, allowed, correlation_error, interval_error, loosely, p_values_agree
+
+
+def test_differences_of_equal_numbers_agree_nineteen_times_in_twenty():
+    rng = np.random.default_rng(0)
+    ours, theirs = rng.normal(0, 0.3, 4000), rng.normal(0, 0.4, 4000)
+    agree = [
+        judged("P", "a", b, a, error=0.3, published_error=0.4, decimals=6).verdict == "agrees"
+        for a, b in zip(ours, theirs, strict=True)
+    ]
+    assert np.mean(agree) == pytest.approx(0.95, abs=0.012)
+
+
+def test_rounding_counts_as_a_spread_of_its_own():
+    assert allowed(decimals=2) == pytest.approx(0.005)
+    assert allowed(0.001, decimals=2) == pytest.approx(JOINT * (0.001**2 + 0.01**2 / 12) ** 0.5)
+    assert allowed(float("nan"), decimals=1) == pytest.approx(0.05)
+
+
+def test_the_error_of_a_rank_correlation_is_that_of_samples():
+    rng, drawn = np.random.default_rng(1), []
+    for _ in range(800):
+        x = rng.standard_normal(25)
+        drawn.append(spearmanr(x, 0.6 * x + 0.8 * rng.standard_normal(25)).statistic)
+    assert correlation_error(float(np.mean(drawn)), 25) == pytest.approx(np.std(drawn), rel=0.12)
+    assert np.isnan(correlation_error(0.5, 3))
+
+
+def test_a_printed_interval_gives_the_error_that_made_it():
+    assert interval_error(0.5 - JOINT * 0.02, 0.5 + JOINT * 0.02) == pytest.approx(0.02)
+    assert interval_error(float("nan"), 0.3) == 0
+
+
+def test_a_range_of_readings_is_an_interval():
+    found = judged("P", "a", 0.639, -0.56, why="unknown", admissible=(-0.56, 0.79))
+    assert (found.verdict, found.loose) == ("agrees", True)
+    assert judged("P", "a", 0.9, -0.56, why="unknown", admissible=(-0.56, 0.79)).verdict == "differs"
+
+
+@pytest.mark.parametrize(
+    ("published", "within", "ours", "loose"),
+    [
+        (0.9, 0.12, 0.95, False),
+        (0.9, 0.13, 0.95, True),
+        (-0.4, 0.24, -0.3, False),
+        (-0.4, 0.26, -0.3, True),
+        (10.0, 4.0, 12.0, False),
+        (10.0, 6.0, 12.0, True),
+        (0.0077, 0.005, 0.003, False),
+    ],
+)
+def test_what_is_loose_depends_on_the_range_of_the_number(published, within, ours, loose):
+    assert bool(loosely(published, within, ours)) is loose
+
+
+def test_p_values():
+    assert p_values_agree("<0.001", 0.002) is False
+    assert p_values_agree("0.001", 0.04) is False
+    assert p_values_agree("0.5", 0.06) is None
+    assert p_values_agree("0.06", 0.09) is True
