@@ -158,6 +158,22 @@ def test_means_and_covariances_are_numpys():
     assert repr(moments) == "Moments of 700 rows: X (14) and Y (12) features"
 
 
+@pytest.mark.parametrize(
+    "name", ["effective_rank", "participation_ratio", "corrected_participation_ratio", "anisotropy"]
+)
+def test_descriptors_of_one_side_are_those_of_the_rows(name):
+    X, Y = pair(900, offset=1e4)
+    describe = getattr(shesha.descriptors, name)
+    assert describe(Moments.of(X, Y).side("X")) == pytest.approx(describe(X), rel=1e-9)
+
+
+def test_descriptors_that_need_rows_say_so():
+    side = Moments.of(*pair(100)).side("Y")
+    for name, options in (("intrinsic_dimension", {}), ("corrected_participation_ratio", {"sample": "both"})):
+        with pytest.warns(shesha.NotEstimableWarning):
+            assert np.isnan(getattr(shesha.descriptors, name)(side, **options))
+
+
 def test_leaving_out_parts_equals_sums_of_the_other_rows():
     X, Y = pair(1_000, (3, 2))
     parts = Moments.of(X, Y).parts()

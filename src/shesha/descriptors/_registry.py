@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
+from shesha.moments import SummedRepresentation
 from shesha.support.entry_points import load_marks
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, Rows, View, rows_or_distances
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=View)
-Data = ArrayLike | Representation | Rows
+Data = ArrayLike | Representation | Rows | SummedRepresentation
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Descriptor:
             raise TypeError(f"X must be features for {self.name}, got distances between rows")
         return found
 
-    def build(self, source: Rows, **options: Any) -> float:
+    def build(self, source: Rows | SummedRepresentation, **options: Any) -> float:
         """Describe checked data; NotEstimable tells why there is no value."""
         with single_threaded_blas():
             value = check.real_number(self.function(source.view(self.view), **options), f"the value of {self.name}")
@@ -102,7 +103,7 @@ def descriptor(
             if args:
                 raise TypeError(f"{function.__name__}() takes one representation; options are keyword-only")
             try:
-                return found.build(found.check_data(X), **options)
+                return found.build(X if isinstance(X, SummedRepresentation) else found.check_data(X), **options)
             except NotEstimable as reason:
                 return check.not_estimable(str(reason))
 

@@ -16,6 +16,7 @@ from shesha.moments.panels import all_pairs
 from shesha.moments.row_register import RowRegister
 from shesha.moments.sources import is_dask
 from shesha.moments.sums import Sums, merge_all
+from shesha.moments.views import SummedRepresentation
 from shesha.support.types import Matrix, Vector
 
 
@@ -236,6 +237,11 @@ class Moments:
     def precision(self, place: int) -> float:
         """Relative rounding of the numbers as they came, the coarsest of all batches."""
         return self._precisions[place] or float(np.finfo(np.float64).eps)
+
+    def side(self, name: str) -> SummedRepresentation:
+        """Return one representation, of which `shesha.descriptors` tell the effective rank and its like."""
+        place = self._place(name)
+        return SummedRepresentation(merge_all(self.parts()), place, self.precision(place))
 
     def mean(self, name: str) -> Vector:
         """Return the mean row of one representation."""

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from shesha.kernels.participation import FourthMoments
 from shesha.moments.summed_basis import NEEDS_ROWS, SummedBasis
 from shesha.moments.sums import SideSums, Sums
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views import Basis, Features, Gram, Magnitude, Representation, Spectrum, View
+from shesha.views import Basis, Features, Gram, Magnitude, Representation, Spectrum, Variances, View
 
 _DEGENERATE = 1e-14
 """A squared norm below this share of its parts is rounding."""
@@ -177,6 +178,15 @@ def _spectrum(source: SummedRepresentation) -> Spectrum:
     return Spectrum(values / values.sum())
 
 
+def _variances(source: SummedRepresentation) -> Variances:
+    """Variances with what their correction for few rows or columns needs, but for sums over single entries."""
+    side, shares = source.side, _spectrum(source).variances
+    total = side.squared_norm
+    lengths = float(side.products[-1, -1]) + total**2 / source.n_rows
+    columns = float((np.diagonal(side.features) ** 2).sum())
+    return Variances(shares, FourthMoments(source.n_rows, lengths / total**2, columns / total**2, float("nan")))
+
+
 def _magnitude(source: SummedRepresentation) -> Magnitude:
     return Magnitude(float(np.linalg.norm(source.side.mean)))
 
@@ -187,4 +197,5 @@ _BUILDERS: dict[type[View], Callable[..., View]] = {
     Features: SummedFeatures,
     Spectrum: _spectrum,
     Magnitude: _magnitude,
+    Variances: _variances,
 }
