@@ -17,7 +17,6 @@ def need_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: boo
     `plain` says that nothing was asked for that needs single rows.
     """
     from shesha.comparison.memory_needs import none_fits
-    from shesha.comparison.streamed import answered_by_moments
     from shesha.io.large_matrices import ENDINGS, open_matrix
     from shesha.measures import choose
 
@@ -26,7 +25,7 @@ def need_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: boo
     try:
         first, second = (open_matrix(file) for file in files)
         chosen = choose(list(measures))
-        return none_fits(first, second, chosen) and bool(answered_by_moments(chosen))
+        return none_fits(first, second, chosen) and any(measure.takes_moments for measure in chosen)
     except ValueError:
         # What is wrong with the files is for their readers to say.
         return False

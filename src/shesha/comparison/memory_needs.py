@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from shesha.comparison import engine as engine
-from shesha.comparison.streamed import answered_by_moments
 from shesha.measures import Measure, choose
 from shesha.support import memory as memory
 from shesha.views import Representation
@@ -34,7 +33,7 @@ def require_one_that_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> None:
         return
     fitting = [name for name, need in _bytes_needed(choose("all"), shapes[0], shapes[1]).items() if need <= budget]
     others = ", ".join(fitting[:_NAMED]) + (" and others" if len(fitting) > _NAMED else "")
-    streamed = ", or compare shesha.Moments.of(X, Y)" if answered_by_moments(measures) else ""
+    streamed = ", or compare shesha.Moments.of(X, Y)" if any(measure.takes_moments for measure in measures) else ""
     sizes = " and ".join(f"{n:,} x {d:,}" for n, d in (shapes[0], shapes[1]))
     raise memory.MemoryBudgetError(
         f"{', '.join(needs)} of {sizes} must fit the memory budget of {memory.readable(budget)}, got a need of "

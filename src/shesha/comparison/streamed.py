@@ -14,7 +14,7 @@ from shesha.comparison.engine import failure, make_score, missing_score, unreach
 from shesha.comparison.evidence import add_note, add_null
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
-from shesha.moments import Moments, SummedRepresentation, Sums, compact_parts, leave_one_out, merge_all, sum_panel
+from shesha.moments import Moments, SummedRepresentation, Sums, compact_parts, leave_one_out, merge_all
 from shesha.nulls.corrections import holm
 from shesha.nulls.linear_moments import KernelSums, PearsonNull, inner_product_null
 from shesha.nulls.summary import best_value, summarise
@@ -28,14 +28,6 @@ from shesha.views import Gram
 _WIDE, _FEW_PARTS = 1024, 20
 """From so many features on, intervals leave out so few parts: each needs a decomposition of all features."""
 _EXCHANGED = "all rows (exact moments or the limit for many rows, instead of permutations)"
-
-
-def answered_by_moments(measures: Sequence[Measure]) -> list[Measure]:
-    """Return the measures that are functions of means and products, found by trying each on a few rows."""
-    rows = np.random.default_rng(0).standard_normal((2, 60, 12))
-    sums = sum_panel(list(rows), [(0, 1)])
-    first, second = (SummedRepresentation(sums, place, float(np.finfo(float).eps)) for place in (0, 1))
-    return [measure for measure in measures if score_sums(measure, (first, second)).has_value]
 
 
 @dataclass(frozen=True)

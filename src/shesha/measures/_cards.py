@@ -50,6 +50,7 @@ def facts(measure: Measure) -> list[tuple[str, str]]:
         ("changed by", _others(measure)),
         ("rows", "must correspond" if measure.paired else "need not correspond; their numbers may differ"),
         ("cost", _COSTS[measure.cost]),
+        ("any size", "exact in one pass, from shesha.Moments" if measure.takes_moments else ""),
         ("looks at", f"{measure.view.__name__}: {_first_line(measure.view)}"),
         ("options", options_in_words(measure.parameters)),
         ("family", measure.family),
