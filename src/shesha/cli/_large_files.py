@@ -18,14 +18,14 @@ def need_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: boo
     """
     from shesha.comparison.memory_needs import none_fits
     from shesha.io.large_matrices import ENDINGS, open_matrix
-    from shesha.measures import choose
+    from shesha.measures import choose, takes_moments
 
     if not plain or len(files) != 2 or any(file.suffix.lower() not in ENDINGS for file in files):
         return False
     try:
         first, second = (open_matrix(file) for file in files)
         chosen = choose(list(measures))
-        return none_fits(first, second, chosen) and any(measure.takes_moments for measure in chosen)
+        return none_fits(first, second, chosen) and any(map(takes_moments, chosen))
     except ValueError:
         # What is wrong with the files is for their readers to say.
         return False

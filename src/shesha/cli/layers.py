@@ -83,12 +83,12 @@ def layers_command(
 def _compare_models(models: _model_inputs.FromModels, measure: str) -> Any:
     from shesha.cli._texts import read_texts
     from shesha.comparison.streamed_layers import compare_models
-    from shesha.measures import as_measure
+    from shesha.measures import as_measure, takes_moments
 
     chosen = as_measure(measure)
     if len(models.models) != 2:
         raise ValueError(f"--model must be given twice, got {', '.join(models.models)}")
-    if not chosen.takes_moments:
+    if not takes_moments(chosen):
         raise ValueError(
             f"--measure must be a function of means and products with --model, such as CKA, got {chosen.name}: write "
             "the layers to files first (shesha extract)"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shesha.comparison import engine as engine
-from shesha.measures import Measure, choose
+from shesha.measures import Measure, choose, takes_moments
 from shesha.support import memory as memory
 from shesha.views import Representation
 
@@ -33,7 +33,7 @@ def require_one_that_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> None:
         return
     fitting = [name for name, need in _bytes_needed(choose("all"), shapes[0], shapes[1]).items() if need <= budget]
     others = ", ".join(fitting[:_NAMED]) + (" and others" if len(fitting) > _NAMED else "")
-    streamed = ", or compare shesha.Moments.of(X, Y)" if any(measure.takes_moments for measure in measures) else ""
+    streamed = ", or compare shesha.Moments.of(X, Y)" if any(map(takes_moments, measures)) else ""
     sizes = " and ".join(f"{n:,} x {d:,}" for n, d in (shapes[0], shapes[1]))
     raise memory.MemoryBudgetError(
         f"{', '.join(needs)} of {sizes} must fit the memory budget of {memory.readable(budget)}, got a need of "

@@ -3,6 +3,7 @@
 from shesha.measures._cards import card, overview
 from shesha.measures._code_versions import code_version
 from shesha.measures._lookup import as_measure, choose, families, get, names, table
+from shesha.measures.any_size import takes_moments
 from shesha.measures.cca import cca, pwcca, svcca
 from shesha.measures.distributions import mmd, sliced_wasserstein
 from shesha.measures.kernels import cka, distance_correlation, pwcka, rv, sampled_cka, unbiased_cka
@@ -93,6 +94,7 @@ __all__ = [
     "subspace_overlap",
     "svcca",
     "table",
+    "takes_moments",
     "triplet_similarity",
     "unbiased_cka",
     "uniformity_difference",

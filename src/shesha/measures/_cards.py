@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterable
 
 from shesha.measures._lookup import load_entry_points
+from shesha.measures.any_size import takes_moments
 from shesha.measures.registry import IMPLIED, Measure, registered_measures
 from shesha.report import (
     CHANGES,
@@ -50,7 +51,7 @@ def facts(measure: Measure) -> list[tuple[str, str]]:
         ("changed by", _others(measure)),
         ("rows", "must correspond" if measure.paired else "need not correspond; their numbers may differ"),
         ("cost", _COSTS[measure.cost]),
-        ("any size", "exact in one pass, from shesha.Moments" if measure.takes_moments else ""),
+        ("any size", "exact in one pass, from shesha.Moments" if takes_moments(measure) else ""),
         ("looks at", f"{measure.view.__name__}: {_first_line(measure.view)}"),
         ("options", options_in_words(measure.parameters)),
         ("family", measure.family),

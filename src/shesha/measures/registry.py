@@ -9,12 +9,10 @@ from functools import cached_property, wraps
 from importlib import import_module
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast, get_args
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
-from shesha.moments import SummedRepresentation, sum_panel
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
@@ -96,18 +94,6 @@ class Measure:
     def takes_distances(self) -> bool:
         """Whether distances between rows may be given instead of features."""
         return not self.needs_features and self.view.takes_distances(**dict(self.view_key[1]))
-
-    @cached_property
-    def takes_moments(self) -> bool:
-        """Whether sums over rows suffice (`shesha.Moments`), found by trying it on a few."""
-        rows = np.random.default_rng(0).standard_normal((2, 60, 12))
-        sums = sum_panel(list(rows), [(0, 1)])
-        sides = [SummedRepresentation(sums, place, float(np.finfo(float).eps)) for place in (0, 1)]
-        try:
-            self.compare_views(*(self.look(side) for side in sides))
-        except NotEstimable:
-            return False
-        return True
 
     @property
     def doc(self) -> str:
