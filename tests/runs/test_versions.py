@@ -120,6 +120,7 @@ NOT_IN_STORES = {
     "shesha.kernels.neighbour_distances",
     "shesha.kernels.noise_covariance",
     "shesha.kernels.plane",
+    "shesha.kernels.stochastic_shape",
     "shesha.kernels.threads",
     "shesha.kernels.trial_geometry",
     "shesha.kernels.unit_candidates",
