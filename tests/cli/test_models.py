@@ -211,3 +211,34 @@ def test_strips_of_layers_give_what_one_pass_gives(place, monkeypatch):
     strips = compare_models(models, texts(), get("CKA"))
     assert asked
     assert [one.score.value for one in strips.scores] == pytest.approx([one.score.value for one in whole.scores])
+
+
+def test_a_monitor_of_a_model_is_made_resumed_and_asked(invoke, invoke_main, place, tmp_path):
+    canary = tmp_path / "canary"
+    model = ("--model", place / "first", "--texts", place / "rows.csv:sentence")
+    made = invoke("monitor", "init", *model, "--label-column", "kind", "--out", canary)
+    assert made.status == 0, made
+    assert f"{canary}: 30 canary rows, 19 re-encodings" in made.out
+    kept = sorted((tmp_path / "canary.encodings").glob("seed0-*.npy"))
+    assert len(kept) == 19
+    times = [file.stat().st_mtime_ns for file in kept]
+    same = invoke("monitor", "check", canary, *model, "--json", tmp_path / "same.json")
+    assert same.status == 0, same
+    about = json.loads((tmp_path / "same.json").read_text())["about"]
+    assert about["layer"] == "encoder.layer.1" and about["model"] == str(place / "first")
+    other = ("--model", place / "second", *model[2:])
+    changed = invoke("monitor", "check", canary, *other)
+    assert changed.status == 1, changed
+    assert f"is {place / 'second'}" in " ".join(changed.out.split())
+    more = invoke("monitor", "init", *model, "--reencodings", 21, "--overwrite", "--out", canary)
+    assert more.status == 0, more
+    assert [file.stat().st_mtime_ns for file in kept] == times
+    assert "21 re-encodings" in more.out
+    for words, message in (
+        (("monitor", "init", place / "rows.csv", *model, "--out", canary), "REF must be left out with --model"),
+        (("monitor", "init", "--out", canary), "Missing argument 'REF'"),
+        (("monitor", "check", canary, "--texts", place / "lines.txt"), "--texts must come with --model"),
+        (("monitor", "init", *model, "--key", "a", "--out", canary), "--key must be left out with --model"),
+    ):
+        refused = invoke_main(*words)
+        assert refused.status == 2 and message in refused.err, refused

@@ -94,7 +94,10 @@ def test_long_work_tells_a_line_now_and_then_where_there_is_no_terminal(monkeypa
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
     assert list(progress.track("abcd", 4, "layers")) == list("abcd")
     out, err = capsys.readouterr()
-    assert (out, err) == ("", "shesha: 2 of 4 layers, 40 s so far\nshesha: 4 of 4 layers, 80 s so far\n")
+    assert (out, err) == (
+        "",
+        "shesha: 2 of 4 layers, 40 s so far, about 40 s left\nshesha: 4 of 4 layers, 80 s so far, about 0 s left\n",
+    )
     with progress.mute_progress():
         assert list(progress.track("abcd", 4, "layers")) == list("abcd")
 

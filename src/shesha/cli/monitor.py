@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from shesha.cli import _inputs, _outputs
-
-if TYPE_CHECKING:
-    from shesha.results import DriftVerdict
+from shesha.cli import _inputs, _model_inputs, _outputs
+from shesha.cli._canaries import Canaries
+from shesha.cli._monitor_text import markdown, status_lines
 
 monitor = typer.Typer(
     name="monitor",
@@ -27,12 +26,42 @@ About = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=TEXT", help="A circumstance to record: revision=abc, batch_size=32 (may be repeated)."),
 ]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME|FOLDER",
+        help="Encode --texts with this model instead of reading a file of rows: a folder with config.json and "
+        "safetensors weights, a package, or a name that transformers knows.",
+    ),
+]
+Texts = Annotated[
+    str | None,
+    typer.Option(
+        "--texts", metavar="FILE[:COLUMN]", help="What --model reads: a .txt file with a text per line, or a table."
+    ),
+]
 
 
 @monitor.command("init")
 def init_command(
-    reference: Annotated[Path, typer.Argument(metavar="REF", help="File with the canary rows.", show_default=False)],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Directory of the monitor.", show_default=False)],
+    reference: Annotated[
+        Path | None, typer.Argument(metavar="[REF]", help="File with the canary rows.", show_default=False)
+    ] = None,
+    model: Model = None,
+    texts: Texts = None,
+    reencodings: Annotated[
+        int,
+        typer.Option(
+            help="With --model: encode so many times more, in batches drawn anew. 19 bound false alarms at 1 in 20 "
+            "checks, 99 at 1 in 100. Rerun to resume, or with more to add."
+        ),
+    ] = 19,
+    half: Annotated[
+        bool,
+        typer.Option(help="With --model: every second re-encoding in half precision, as other machines round."),
+    ] = True,
     nulls: Annotated[
         list[Path] | None,
         typer.Option(
@@ -43,9 +72,14 @@ def init_command(
     ] = None,
     labels: Annotated[Path | None, typer.Option(help="File with one class label per row.")] = None,
     label_column: Annotated[str | None, typer.Option(help="Column of labels, in --labels or else in REF.")] = None,
+    layers: _model_inputs.Layers = None,
+    pool: _model_inputs.Pool = "auto",
+    batch_size: _model_inputs.BatchSize = 32,
+    device: _model_inputs.Device = None,
     key: Key = None,
     false_alarm: Annotated[
-        float | None, typer.Option(help="Share of checks that alert although nothing changed. [default: 0.01]")
+        float | None,
+        typer.Option(help="Share of checks that alert although nothing changed. [default: 0.01, or what they bound]"),
     ] = None,
     run_length: Annotated[
         float | None, typer.Option(help="Instead: one false alarm in so many checks on average; evidence adds up.")
@@ -64,17 +98,34 @@ def init_command(
     """Make a monitor from canary rows, and re-encodings of them that show what no change looks like."""
     from shesha.cli.audit import read_classes
     from shesha.drift import DriftMonitor
+    from shesha.drift.settings import LEVEL
 
-    inside = (label_column,) if label_column is not None and labels is None else None
+    options = {"layers": layers, "pool": pool, "batch_size": batch_size, "device": device}
+    canaries = Canaries.read(model, texts, reference, "REF", **options)
+    circumstances: dict[str, str] = {}
+    rows: Any
+    again: Any
+    if canaries is None:
+        assert reference is not None
+        inside = (label_column,) if label_column is not None and labels is None else None
+        rows, again = _read_matrix(reference, key, inside), _stacks(nulls, key) if nulls else None
+    else:
+        _refuse_with_model(nulls=nulls, key=key)
+        kept = out.with_name(f"{out.name}.encodings")
+        rows, again, circumstances = canaries.encode_again(kept, reencodings, half=half, seed=seed)
+        if false_alarm is None and run_length is None:
+            false_alarm = max(LEVEL, 1 / (reencodings + 1))
+    source = reference if canaries is None else canaries.file
+    assert source is not None
     found = DriftMonitor(
-        _read_matrix(reference, key, inside),
-        nulls=_stacks(nulls, key) if nulls else None,
-        labels=read_classes(reference, labels, label_column),
+        rows,
+        nulls=again,
+        labels=read_classes(source, labels, label_column),
         false_alarm=false_alarm,
         run_length=run_length,
         measures=None if measures is None else [one.strip() for one in measures.split(",")],
         tolerance=tolerance,
-        about=_pairs(about),
+        about=circumstances | _pairs(about),
         seed=seed,
     )
     found.save(out, keep_rows=keep_rows, overwrite=overwrite)
@@ -86,8 +137,13 @@ def init_command(
 def check_command(
     folder: Folder,
     current: Annotated[
-        Path, typer.Argument(metavar="CURRENT", help="The same rows, encoded again.", show_default=False)
-    ],
+        Path | None, typer.Argument(metavar="[CURRENT]", help="The same rows, encoded again.", show_default=False)
+    ] = None,
+    model: Model = None,
+    texts: Texts = None,
+    pool: _model_inputs.Pool = "auto",
+    batch_size: _model_inputs.BatchSize = 32,
+    device: _model_inputs.Device = None,
     key: Key = None,
     about: About = None,
     github_summary: Annotated[
@@ -100,12 +156,22 @@ def check_command(
     """Compare canary rows with the reference. Status 0: unchanged (or mere signs), 1: drift, 2: could not tell."""
     from shesha.drift import DriftMonitor
 
-    outputs = _outputs.Outputs(json, html=html, card=card, inputs=(current, *_files_of(folder)))
+    outputs = _outputs.Outputs(json, html=html, card=card, inputs=(current, texts, *_files_of(folder)))
     summary = _summary_file() if github_summary else None
-    verdict = DriftMonitor.load(folder).check(_read_matrix(current, key), about=_pairs(about))
-    inputs = [current, *(one for one in _files_of(folder) if one.suffix in (".json", ".npz"))]
-    rows = f"{verdict.n_rows:,} canary rows of {folder.name}"
-    outputs.write(verdict, inputs, data=rows, model=current.stem)
+    canaries = Canaries.read(model, texts, current, "CURRENT", pool=pool, batch_size=batch_size, device=device)
+    found = DriftMonitor.load(folder)
+    circumstances: dict[str, str] = {}
+    if canaries is None:
+        assert current is not None
+        source, rows = current, _read_matrix(current, key)
+    else:
+        _refuse_with_model(key=key)
+        source = canaries.file
+        rows, circumstances = canaries.encode_now(found.about.get("layer"))
+    verdict = found.check(rows, about=circumstances | _pairs(about))
+    inputs = [source, *(one for one in _files_of(folder) if one.suffix in (".json", ".npz"))]
+    data = f"{verdict.n_rows:,} canary rows of {folder.name}"
+    outputs.write(verdict, inputs, data=data, model=source.stem if model is None else model)
     if summary is not None:
         with summary.open("a", encoding="utf-8") as file:
             file.write(markdown(verdict))
@@ -140,7 +206,7 @@ def history_command(
     _outputs.require_writable(json)
     found = DriftMonitor.load(folder)
     checks, updates = found.history("check", last), found.history("update", last)
-    _outputs.emit("\n".join(_status_lines(checks, updates)), {"checks": checks, "updates": updates}, json)
+    _outputs.emit("\n".join(status_lines(checks, updates)), {"checks": checks, "updates": updates}, json)
 
 
 @monitor.command("acknowledge")
@@ -169,30 +235,6 @@ def serve_command(
             typer.echo("ended", err=True)
 
 
-def markdown(verdict: DriftVerdict) -> str:
-    """Return a verdict for the summary of a job."""
-    from shesha.report import markdown_table
-
-    rows = [
-        [
-            one.tier,
-            one.measure,
-            *(f"{value:.3g}" for value in (one.drift, one.threshold, one.p_value)),
-            _exceedance(one),
-        ]
-        for one in verdict.scores
-    ]
-    table = markdown_table(["", "measure", "drift", "threshold", "p", ""], rows)
-    told = [verdict.reason, verdict.advice, *verdict.notes]
-    # What comes from files must not be taken for markup.
-    plain = [text.replace("<", "&lt;").replace("`", "'") for text in told if text]
-    return "\n\n".join([f"### shesha monitor: {verdict.state}", table, *plain]) + "\n"
-
-
-def _exceedance(score: Any) -> str:
-    return "beyond" if score.beyond else ""
-
-
 def _end(state: str) -> None:
     if state == "alert":
         raise typer.Exit(CHANGED)
@@ -207,6 +249,12 @@ def _summary_file() -> Path:
             "--github-summary needs the variable GITHUB_STEP_SUMMARY, which GitHub's runners set, got none"
         )
     return Path(path)
+
+
+def _refuse_with_model(**options: Any) -> None:
+    for name, there in options.items():
+        if there:
+            raise ValueError(f"--{name} must be left out with --model, got both")
 
 
 def _read_matrix(path: Path, key: str | None, labels_inside: Any = None) -> Any:
@@ -234,25 +282,3 @@ def _pairs(about: list[str] | None) -> dict[str, str]:
         if not name or not equals:
             raise ValueError(f"--about must read NAME=TEXT, got {name!r}")
     return {name: text for name, _, text in pairs}
-
-
-def _status_lines(checks: list[dict[str, Any]], updates: list[dict[str, Any]]) -> list[str]:
-    from shesha.report import columns
-
-    lines = []
-    if checks:
-        rows = [["check", "state", "drift", "p", "evidence"]]
-        for one in checks:
-            first, sequence = one["scores"][0], one["sequence"]
-            numbers = [_short(first["drift"]), _short(first["p_value"])]
-            rows.append([one["at"], one["state"], *numbers, _short(sequence["shiryaev_roberts"] if sequence else None)])
-        lines += columns(rows, "<<>>>")
-    if updates:
-        rows = [["update", "state", "new rows", "evidence, power of ten"]]
-        rows += [[one["at"], one["state"], f"{one['n_seen']:,}", f"{one['log10_martingale']:.1f}"] for one in updates]
-        lines += ["", *columns(rows, "<<>>")] if lines else columns(rows, "<<>>")
-    return lines or ["no checks and no updates yet"]
-
-
-def _short(number: float | None) -> str:
-    return "" if number is None else f"{number:.3g}"

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from shesha.drift.canary_encodings import CanaryEncodings, encode_canaries
 from shesha.drift.expected_shift import conformal_stream
 from shesha.drift.monitor import DriftMonitor
 from shesha.drift.two_samples import two_sample
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_names(__name__, {}, ("callbacks", "perturb"))
 
 __all__ = [
+    "CanaryEncodings",
     "CheckSequence",
     "DriftMonitor",
     "DriftScore",
@@ -24,6 +26,7 @@ __all__ = [
     "TwoSample",
     "callbacks",
     "conformal_stream",
+    "encode_canaries",
     "perturb",
     "two_sample",
 ]

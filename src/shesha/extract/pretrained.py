@@ -71,7 +71,12 @@ def _package_folder(name: str) -> Path | None:
 def load_model(name: str, source: Source) -> nn.Module:
     """Load a network without the head that it was trained with."""
     transformers = require("transformers", "hf", f"transformers is needed to load {name}")
-    with quiet():
+    torch = require("torch", "torch")
+    from shesha.extract.model_state import preserve_random_state
+
+    with quiet(), preserve_random_state():
+        # What the file lacks (a pooler, often) is drawn at random: equal draws let a run that was cut off go on.
+        torch.manual_seed(0)
         try:
             model: nn.Module = transformers.AutoModel.from_pretrained(
                 source.place, use_safetensors=True, weights_only=True, **source.options

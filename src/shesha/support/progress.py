@@ -42,14 +42,16 @@ class Lines:
     def __init__(self) -> None:
         self._start = self._last = time.monotonic()
 
-    def say(self, text: str) -> None:
-        """Print a line, if the last one is long enough ago."""
+    def say(self, text: str, share: float = 0.0) -> None:
+        """Print a line, if the last one is long enough ago; with the time left where the share done is known."""
         if silent():
             return
         now = time.monotonic()
         if now - self._last >= _EVERY:
             self._last = now
-            sys.stderr.write(f"shesha: {text}, {now - self._start:.0f} s so far\n")
+            spent = now - self._start
+            left = f", about {spent * (1 - share) / share:.0f} s left" if share else ""
+            sys.stderr.write(f"shesha: {text}, {spent:.0f} s so far{left}\n")
             sys.stderr.flush()
 
 
@@ -63,7 +65,7 @@ def track(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
         lines = Lines()
         for done, item in enumerate(items, 1):
             yield item
-            lines.say(f"{done:,} of {total:,} {label}")
+            lines.say(f"{done:,} of {total:,} {label}", done / total if total else 0.0)
 
 
 def _terminal_bar(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:

@@ -1,0 +1,54 @@
+"""What `shesha monitor` writes besides verdicts: the summary of a job, and earlier checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shesha.results import DriftVerdict
+
+
+def markdown(verdict: DriftVerdict) -> str:
+    """Return a verdict for the summary of a job."""
+    from shesha.report import markdown_table
+
+    rows = [
+        [
+            one.tier,
+            one.measure,
+            *(f"{value:.3g}" for value in (one.drift, one.threshold, one.p_value)),
+            _exceedance(one),
+        ]
+        for one in verdict.scores
+    ]
+    table = markdown_table(["", "measure", "drift", "threshold", "p", ""], rows)
+    told = [verdict.reason, verdict.advice, *verdict.notes]
+    # What comes from files must not be taken for markup.
+    plain = [text.replace("<", "&lt;").replace("`", "'") for text in told if text]
+    return "\n\n".join([f"### shesha monitor: {verdict.state}", table, *plain]) + "\n"
+
+
+def _exceedance(score: Any) -> str:
+    return "beyond" if score.beyond else ""
+
+
+def status_lines(checks: list[dict[str, Any]], updates: list[dict[str, Any]]) -> list[str]:
+    from shesha.report import columns
+
+    lines = []
+    if checks:
+        rows = [["check", "state", "drift", "p", "evidence"]]
+        for one in checks:
+            first, sequence = one["scores"][0], one["sequence"]
+            numbers = [_short(first["drift"]), _short(first["p_value"])]
+            rows.append([one["at"], one["state"], *numbers, _short(sequence["shiryaev_roberts"] if sequence else None)])
+        lines += columns(rows, "<<>>>")
+    if updates:
+        rows = [["update", "state", "new rows", "evidence, power of ten"]]
+        rows += [[one["at"], one["state"], f"{one['n_seen']:,}", f"{one['log10_martingale']:.1f}"] for one in updates]
+        lines += ["", *columns(rows, "<<>>")] if lines else columns(rows, "<<>>")
+    return lines or ["no checks and no updates yet"]
+
+
+def _short(number: float | None) -> str:
+    return "" if number is None else f"{number:.3g}"
