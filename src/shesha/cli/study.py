@@ -49,7 +49,9 @@ def list_command() -> None:
 def run_command(
     names: Annotated[
         list[str],
-        typer.Argument(help="Names, 'all', or your own module:name.", metavar="NAME...", autocompletion=_names),
+        typer.Argument(
+            help="Names, 'all', or your own module:name or file.py:name.", metavar="NAME...", autocompletion=_names
+        ),
     ],
     quick: Annotated[bool, typer.Option(help="Few cells: under two minutes on two cores.")] = False,
     out: OutFolder = _DEFAULT,
@@ -109,7 +111,7 @@ def _summary_lines(found: StudyRun, out: Path) -> list[str]:
 
 @study.command("page")
 def page_command(
-    name: Annotated[str, typer.Argument(help="Name, or your own module:name.", autocompletion=_names)],
+    name: Annotated[str, typer.Argument(help="Name, or your own module:name or file.py:name.", autocompletion=_names)],
     out: OutFolder = _DEFAULT,
     html: _outputs.Html = None,
 ) -> None:

@@ -171,7 +171,7 @@ def _by_kind(summaries: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[s
 
 
 def _by_paper(checks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    for paper, own in checks.groupby(checks["where"].str.partition(",")[0]):
+    for paper, own in checks.groupby([str(where).partition(",")[0] for where in checks["where"]]):
         yield str(paper), own
 
 

@@ -65,7 +65,7 @@ def kinds(checks: pd.DataFrame) -> pd.Series[str]:
     reached = checks.ours.astype(str) != ""
     repeated = checks.duplicated(["study", "published", "ours"]) & reached
     found = np.select(
-        [checks.what.str.contains(_TRANSCRIBED), numeric & (checks.basis == OWN_NUMBERS), repeated],
+        [checks.what.astype(str).str.contains(_TRANSCRIBED), numeric & (checks.basis == OWN_NUMBERS), repeated],
         [TRANSCRIPTION, ARITHMETIC, REPEAT],
         RESULT,
     )

@@ -105,7 +105,8 @@ def _parts(
     reached = results[results.verdict != UNREACHABLE]
     yield "## Every number"
     yield (
-        f"{len(summaries)} studies hold {len(results):,} published results; {len(reached):,} could be looked at here, "
+        f"{len(summaries)} {'study holds' if len(summaries) == 1 else 'studies hold'} {len(results):,} published "
+        f"results; {len(reached):,} could be looked at here, "
         f"and {(reached.verdict == AGREES).sum():,} of those agree. [The appendix]({APPENDIX}) has each with its "
         "reason, study by study and table by table. Any of them is computed again by `shesha study run NAME`."
     )

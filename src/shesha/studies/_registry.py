@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from pkgutil import walk_packages
+from types import ModuleType
 
 from shesha.studies._study import Study
 from shesha.support import spelling as spelling
@@ -26,26 +30,56 @@ def studies() -> tuple[Study, ...]:
 
 
 def find(name: str) -> Study:
-    """Return a study by its name, or `module:attribute` of one's own.
+    """Return a study by its name, or one's own as `module:name` or `file.py:name`.
 
     Parameters
     ----------
     name : str
+        A module is also found as a file in the current folder.
 
     Raises
     ------
     ValueError
         If there is none; close names are listed.
     """
-    module, colon, attribute = name.partition(":")
+    module, colon, attribute = name.rpartition(":")
     if not colon:
         return spelling.find_by_name(name, studies(), "study", "`shesha study list`")
-    try:
-        found = getattr(import_module(module), attribute, None)
-    except ModuleNotFoundError as error:
-        raise ValueError(
-            f"study must be module:name of a module that can be imported, got {name!r} ({error})"
-        ) from None
+    found = getattr(_own_module(module, name), attribute, None)
     if not isinstance(found, Study):
         raise ValueError(f"study must name a function marked by shesha.studies.study, got {name!r}")
     return found
+
+
+def _own_module(module: str, name: str) -> ModuleType:
+    """Return a module of the user's: a file that is named, one that can be imported, or a file of the folder."""
+    if module.endswith(".py"):
+        if not Path(module).is_file():
+            raise ValueError(f"study must be file.py:name of a file that is there, got {name!r}")
+        return _loaded(Path(module).resolve())
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        beside = Path(*module.split(".")).with_suffix(".py")
+        if error.name == module and beside.is_file():
+            return _loaded(beside.resolve())
+        raise ValueError(
+            f"study must be module:name of a module that can be imported, or a file of this folder, got {name!r} "
+            f"({error})"
+        ) from None
+
+
+@cache
+def _loaded(file: Path) -> ModuleType:
+    """Run a file as a module of its name, with what lies beside it in reach, as Python runs a script."""
+    spec = spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    made = module_from_spec(spec)
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))
+    spec.loader.exec_module(made)
+    for one in vars(made).values():
+        if isinstance(one, Study) and one.cell.__module__ == file.stem:
+            object.__setattr__(one, "file", str(file))
+    return made

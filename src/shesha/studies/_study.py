@@ -58,6 +58,8 @@ class Study:
     """What our numbers rest on where nothing else is said."""
     fact_makers: list[MakeFacts] = field(default_factory=list)
     """The one function that makes the facts by which claims are judged."""
+    file: str = ""
+    """File of a user's own that it was loaded from, "" if its module can be imported."""
 
     def __call__(self, **parameters: Any) -> dict[str, Any]:
         """Compute one cell: its parameters, and the numbers."""
@@ -75,8 +77,8 @@ class Study:
 
     @property
     def reference(self) -> str:
-        """Where another process finds it: module:attribute."""
-        return f"{self.cell.__module__}:{self.cell.__qualname__}"
+        """Where another process finds it: module:attribute, or file:attribute."""
+        return f"{self.file or self.cell.__module__}:{self.cell.__qualname__}"
 
     @property
     def kind(self) -> str:
@@ -120,7 +122,7 @@ def study(
     full, quick : Grid
         The cells of the paper; and cells that take less than two minutes on two cores.
     published : str, optional
-        A CSV file of published numbers, in the folder `published` beside the studies, or any path.
+        A CSV file of published numbers: beside the file of the study, or any path.
     stand_ins : str
         What stands in for which models or data of the paper, in words, where its own are not at hand: pages and the
         index tell agreement on stand-ins apart from numbers that are repeated.

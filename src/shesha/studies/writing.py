@@ -9,7 +9,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
+from inspect import getsourcefile
 from pathlib import Path
+from traceback import extract_tb
 from typing import TYPE_CHECKING
 
 from shesha._version import __version__
@@ -63,16 +65,20 @@ def write(found: StudyRun, folder: Path) -> Path:
     write_text(own / ROWS, found.rows.to_csv(index=False, float_format="%.6g"))
     if not len(found.rows):
         return _without_page(found, own)
+    if not study.pages:
+        return _without_page(found, own, f"The study marks no function with `@{study.cell.__name__}.page`.")
     try:
         page = study.pages[0](found.rows, published_of(study))
+        found_facts = facts_of(study, found.rows)
     except Exception as error:
         # Pages are made for whole grids; what a part lacks must not cost the rows, nor the studies after this one.
         if found.complete:
-            raise
+            raise ValueError(
+                f"the page of {study.name} must be made of its rows, got {_place_of(error)} (rows are kept)"
+            ) from error
         return _without_page(
-            found, own, f"A page needs more of the cells than these ({type(error).__name__}: {error})."
+            found, own, f"The page was not made: {_place_of(error)}. It may need more of the cells than these."
         )
-    found_facts = facts_of(study, found.rows)
     page = replace(page, checks=checks_of_page(study, page.checks, found_facts))
     if found_facts:
         write_text(own / FACTS, _facts.as_table(found_facts).to_csv(index=False, float_format="%.6g"))
@@ -96,11 +102,21 @@ def write(found: StudyRun, folder: Path) -> Path:
     return save_page(page, own, f"{study.name} ({study.paper})", study.question, "\n\n".join(_said(found)))
 
 
+def _place_of(error: Exception) -> str:
+    """Name an error, and the line that raised it."""
+    last = extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
+
+
 def published_of(study: Study) -> pd.DataFrame | None:
     """Read the published numbers of a study, if it has some."""
     import pandas as pd
 
-    return None if study.published is None else pd.read_csv(PUBLISHED / study.published, comment="#")
+    if study.published is None:
+        return None
+    ships = study.cell.__module__.startswith(f"{__package__}.")
+    folder = PUBLISHED if ships else Path(getsourcefile(study.cell) or "").parent
+    return pd.read_csv(folder / study.published, comment="#")
 
 
 def facts_of(study: Study, rows: pd.DataFrame) -> Facts:

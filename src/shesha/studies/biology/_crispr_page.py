@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.charts import PALETTE
-from shesha.studies._page import Page, Picture
+from shesha.studies._page import Page, Picture, yes_if
 from shesha.studies._pictures import figure, logarithmic
 from shesha.studies._published import against, apart
 from shesha.studies.biology._crispr_claims import MISSING, claims
@@ -37,7 +37,8 @@ def _answer(found: Found) -> str:
     groups = found.build("group")
     above = int((groups.p_adj <= 0.05).sum())
     return (
-        f"Yes, but the published number does not show it: the mean cosine correlates with magnitude at {real[0]:.2f} "
+        f"{yes_if(real[1] > fake[1] and above > 0)}, "
+        f"by the pairwise score: the mean cosine correlates with magnitude at {real[0]:.2f} "
         f"over {len(groups)} targets, and at {fake[0]:.2f} over control cells that pose as them, because few cells "
         f"look alike whatever they do ({few:.2f} for 10 unmoved cells, {many:.2f} for 400). What survives is the "
         f"pairwise score, {real[1]:.2f} where fakes have {fake[1]:.2f}, and {above} of {len(groups)} targets above "

@@ -9,7 +9,7 @@ import numpy as np
 
 from shesha.coherence import coherence_by_group, expected_mean_cosine
 from shesha.studies._checks import Check, judged
-from shesha.studies._page import Page, Picture
+from shesha.studies._page import Page, Picture, yes_if
 from shesha.studies._pictures import figure, lines, logarithmic
 from shesha.studies._published import Answers, against, claim
 from shesha.studies._rates import binomial_limits
@@ -71,7 +71,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     still = table[(table.spectrum == "as cells") & (table.effect == 0)]
     fake = rows[rows.effect == 0].groupby("spectrum")[["coherence", "magnitude"]].corr(method="spearman").min().min()
     answer = (
-        "No: without any effect the coherence of groups of "
+        f"{yes_if(bool(np.ptp(still.coherence) < 0.05))}: without any effect the coherence of groups of "
         + ", ".join(f"{int(n)}" for n in still.n)
         + " cells is "
         + ", ".join(f"{value:.2f}" for value in still.coherence)

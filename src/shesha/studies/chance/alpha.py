@@ -9,7 +9,7 @@ import numpy as np
 from shesha.calibration import calibrate_layers
 from shesha.nulls.summary import summarise
 from shesha.studies._checks import DIFFERS
-from shesha.studies._page import Page, Picture
+from shesha.studies._page import Page, Picture, yes_if
 from shesha.studies._pictures import figure
 from shesha.studies._published import Answers, against, claim
 from shesha.studies._study import study
@@ -74,7 +74,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     moved = float((table[NAMES].max(axis=1) - table[NAMES].min(axis=1)).max())
     on_width = wide[wide.measure == "CKA"][["raw", NAMES[1]]].mean()
     answer = (
-        f"No: from level 0.01 to 0.10 no calibrated score rises by more than {gaps:.3f}, and no correlation "
+        f"{yes_if(max(gaps, moved) > 0.1)}: "
+        f"from level 0.01 to 0.10 no calibrated score rises by more than {gaps:.3f}, and no correlation "
         f"with capability moves by more than {moved:.2f}. What does not survive on the stand-ins is that no "
         f"trend is left: calibrated CKA is correlated with the width by {on_width[NAMES[1]]:+.2f} (raw: "
         f"{on_width['raw']:+.2f}) at any level."

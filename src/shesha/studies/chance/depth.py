@@ -11,7 +11,7 @@ import numpy as np
 from shesha.calibration import calibrate, calibrate_layers
 from shesha.charts import PALETTE
 from shesha.studies._facts import Fact, Facts, over_draws, rate
-from shesha.studies._page import Page, Picture
+from shesha.studies._page import Page, Picture, yes_if
 from shesha.studies._pictures import figure, logarithmic
 from shesha.studies._published import Answers, against, claim
 from shesha.studies._rates import rate_interval
@@ -102,7 +102,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     of_max = rows[(rows["aggregate"] == "max") & (rows.kinship == 0)]
     low, high = rate_interval(int(of_max.hit.sum()), len(of_max))
     answer = (
-        f"Yes, and it is small beside the width: the raw maximum rises by {last.raw - first.raw:.3f} from "
+        f"{yes_if(last.raw > first.raw and of_max.calibrated.mean() < 0.01)}: "
+        f"the raw maximum rises by {last.raw - first.raw:.3f} from "
         f"{int(first.layers)} to {int(last.layers)} layers, on a mean of "
         f"{first.pair_mean:.2f} that the width alone makes. The "
         f"best pair calibrated on its own is called significant in {100 * last.hit_alone:.0f} % of unrelated models of "

@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.measures import cka, mutual_knn
-from shesha.studies._page import Page, Picture
+from shesha.studies._page import Page, Picture, yes_if
 from shesha.studies._pictures import figure, logarithmic
 from shesha.studies._published import Answers, against, claim
 from shesha.studies._study import study
@@ -110,7 +110,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     last = table.iloc[-1]
     variance, formula = rows.common_variance.mean(), _anchor_variance()
     answer = (
-        f"Yes: energy and overlap of neighbours are {table.energy.mean():.3f} and "
+        f"{yes_if(abs(table.energy.mean() - 1) < 0.05)}: "
+        f"energy and overlap of neighbours are {table.energy.mean():.3f} and "
         f"{rows.overlap.mean() * (N - 1) / K:.3f} times their formulas, the variance of one row's common "
         f"neighbours {variance / formula:.2f} times. With a shared signal of alignment {RHO**2:g} raw CKA "
         f"reaches {last.related_raw:.2f} at {int(last.d)} features; less chance it is "

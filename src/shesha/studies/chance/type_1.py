@@ -13,7 +13,7 @@ from shesha.calibration import calibrate
 from shesha.charts import PALETTE
 from shesha.studies._data import noise
 from shesha.studies._facts import Facts, rate
-from shesha.studies._page import Page, Picture
+from shesha.studies._page import Page, Picture, yes_if
 from shesha.studies._pictures import figure
 from shesha.studies._published import Answers, against, claim
 from shesha.studies._rates import binomial_limits, rate_interval
@@ -115,7 +115,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     axes[1].axvline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")
     rates = bound.set_index("kind").rate
     answer = (
-        f"Yes for independent rows: {100 * hits / len(own):.1f} % of {len(own):,} unrelated "
+        f"{yes_if(interval[0] <= ALPHA)} for independent rows: {100 * hits / len(own):.1f} % of {len(own):,} unrelated "
         "pairs reach p <= 0.05 (95 % "
         f"interval {100 * interval[0]:.1f} to {100 * interval[1]:.1f} %); {outside} of {len(free)} configurations lie "
         f"outside {100 * low:.1f} to {100 * high:.1f} %, where 95 % of such rates lie by chance."

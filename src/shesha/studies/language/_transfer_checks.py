@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
+from shesha import stability, transfer
 from shesha.studies._checks import DIFFERS, Check
 from shesha.studies._facts import Facts, rank_correlation
 from shesha.studies._published import Answers, Table, against, apart, check_of, claim, derived, number, of, stand_ins
@@ -23,6 +25,18 @@ KEYS = {
     "Margin": "margin",
     "Centroid": "centroid",
     "NCE": "nce",
+}
+_SCORES: dict[str, Callable[..., Any]] = {
+    "alignment": stability.supervised_alignment,
+    "separation": stability.class_separation_ratio,
+    "split": stability.feature_split,
+    "lda": stability.lda_stability,
+    "logme": transfer.logme,
+    "bhattacharyya": transfer.bhattacharyya,
+    "h_score": transfer.h_score,
+    "margin": transfer.margin_score,
+    "centroid": transfer.centroid_softmax,
+    "nce": transfer.nce,
 }
 MODELS = 30
 HERE = "30 encoders, IMDB to SST-2 or Yelp; ours: 36 representations of ten families, SST-2 phrases to sentences"
@@ -56,7 +70,9 @@ def _rho(found: Table, row: str, at: str) -> float | None:
 
 
 def _kind(row: str) -> str:
-    return "Unsupervised" if row.startswith("Split") else "Label-informed"
+    """Say whether our score of that name takes labels, by its signature."""
+    named = signature(_SCORES[_key(row)]).parameters
+    return "Label-informed" if "y" in named else "Unsupervised"
 
 
 def _stars(published: Table) -> Iterator[Check]:

@@ -11,7 +11,7 @@ from shesha.stability import feature_split
 from shesha.studies._checks import DIFFERS
 from shesha.studies._data import D, N, mixture
 from shesha.studies._facts import Fact, Facts, over_draws
-from shesha.studies._page import Page, Picture
+from shesha.studies._page import Page, Picture, yes_if
 from shesha.studies._pictures import figure, lines
 from shesha.studies._published import Found, against, claim, draws
 from shesha.studies._rates import rank_correlations
@@ -69,7 +69,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     ax.legend(frameon=False, fontsize="small", title="signal scaled to")
     low = own[own.level <= 0.2].shesha.abs().mean()
     answer = (
-        f"Yes: Spearman's correlation of score and share is {rhos.mean():.3f} +- {rhos.std():.3f} over {len(rhos)} "
+        f"{yes_if(rhos.mean() > 0.95)}: "
+        f"Spearman's correlation of score and share is {rhos.mean():.3f} +- {rhos.std():.3f} over {len(rhos)} "
         f"draws ({rhos.min():.3f} to {rhos.max():.3f}), so the published 0.987, 0.990 and 0.997 are one result with "
         f"different draws; but the score cannot tell shares below 0.2 from noise (mean size {low:.3f}), nor 0.9 from 1 "
         f"({levels['mean'].iloc[18]:.2f} and {levels['mean'].iloc[20]:.2f})."

@@ -10,7 +10,7 @@ from shesha.charts import PALETTE
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
 from shesha.studies._data import D, N, mixture
-from shesha.studies._page import Page, Picture
+from shesha.studies._page import Page, Picture, yes_if
 from shesha.studies._pictures import figure
 from shesha.studies._published import Found, against, claim, draws
 from shesha.studies._rates import rank_correlations
@@ -75,7 +75,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     ax.legend(frameon=False, fontsize="small", ncols=2, loc="upper center")
     agreeing = sum(one.verdict == "agrees" for one in checks if "mean of pairs" in one.what)
     answer = (
-        f"Yes: all four kinds exist, and {agreeing} of {sum('mean of pairs' in one.what for one in checks)} published "
+        f"{yes_if(set(QUADRANTS) <= set(means.index))}: "
+        f"{len({*QUADRANTS} & {*means.index})} of {len(QUADRANTS)} kinds exist, and "
+        f"{agreeing} of {sum('mean of pairs' in one.what for one in checks)} published "
         f"means agree; but the correlation over the sixty pairs ({rhos.mean():.2f} +- {rhos.std():.2f} in {len(rhos)} "
         "draws; published 0.204, 0.20 and 0.22) is what the choice of the quadrants makes it (3/16 = 0.19 expected), "
         f"and within quadrants it is {within:.2f}."

@@ -77,7 +77,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     own = [one for one in checks if one.where.endswith("Table 11")]
     first = {name: _first_below(means[name], 0.5) for name in NUMBERS}
     answer = (
-        f"Yes, as published ({sum(one.verdict == 'agrees' for one in own)} of {len(own)} numbers of Table 11 agree): "
+        f"{sum(one.verdict == 'agrees' for one in own)} of {len(own)} numbers of Table 11 agree: "
         f"unbiased CKA falls below 0.5 at k = {first['unbiased_cka']}, the feature split at k = {first['shesha']}; but "
         "the similarities compare what is left with the whole, and the split compares what is left with itself. Asked "
         f"of two halves of what is left, unbiased CKA survives as well: {halves.loc[1]:.2f} at k = 1 and "

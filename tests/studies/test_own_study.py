@@ -1,0 +1,96 @@
+"""A user's own study: run from the user's folder, by module or by file, with what lies beside it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shesha.studies import find, write_index
+from shesha.studies.writing import published_of
+
+DOCUMENTED = Path(__file__).parents[2] / "docs" / "studies.md"
+STUDY = """
+from helper import FACTOR
+from shesha.studies import Page, study
+
+@study("own", paper="new", version=1, full={"x": [1, 2]}, quick={"x": [1]}, published="own.csv")
+def own(x):
+    '''Is it found?'''
+    return {"y": FACTOR * x}
+
+@own.page
+def page(rows, published):
+    return Page(f"Yes: {rows.y.sum()} and {published.number.sum()}.")
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "sub").mkdir()
+    for place in (tmp_path, tmp_path / "sub"):
+        (place / "mine_alone.py").write_text(STUDY)
+        (place / "own.csv").write_text("number\n5\n")
+    (tmp_path / "helper.py").write_text("FACTOR = 3\n")
+    (tmp_path / "sub" / "helper.py").write_text("FACTOR = 3\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield tmp_path
+    sys.modules.pop("helper", None)
+
+
+def command(*words, expected=0):
+    """Run the command as a user does; PYTHONPATH names nothing of theirs."""
+    done = subprocess.run(
+        [sys.executable, "-m", "shesha", "study", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == expected, done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["mine_alone:own", "./mine_alone.py:own", "sub/mine_alone.py:own"])
+def test_the_command_finds_it_with_its_published_numbers_and_helpers(folder, name):
+    said = command("run", name, "--workers", "2")
+    assert "own: 2 of 2 cells" in said
+    assert "Yes: 9 and 5." in (folder / "studies" / "own" / "page.md").read_text()
+
+
+def test_a_study_without_checks_has_an_index(folder):
+    command("run", "mine_alone:own")
+    text = write_index("studies").read_text()
+    assert "1 study holds 0 published results" in text
+
+
+def test_an_error_of_a_page_is_told_as_what_it_is(folder):
+    (folder / "mine_alone.py").write_text(STUDY.replace("rows.y.sum()", "rows.z.sum()"))
+    said = command("run", "mine_alone:own", expected=2)
+    assert "the page of own must be made of its rows, got AttributeError" in said
+    assert "(rows are kept)" in said
+    assert "Traceback" not in said
+    part = command("run", "mine_alone:own", "--where", "x=1", "--out", "part")
+    assert "own: 1 of 2 cells" in part
+    assert "The page was not made: AttributeError" in (folder / "part" / "own" / "page.md").read_text()
+
+
+def test_a_study_without_a_page_keeps_its_rows(folder):
+    (folder / "mine_alone.py").write_text(STUDY.partition("@own.page")[0])
+    command("run", "mine_alone:own")
+    assert "marks no function with `@own.page`" in (folder / "studies" / "own" / "page.md").read_text()
+    assert (folder / "studies" / "own" / "rows.csv").read_text().splitlines()[1] == "1,3"
+
+
+def test_the_documented_study_runs_as_documented(folder):
+    (block,) = [one for one in re.findall(r"```python\n(.*?)```", DOCUMENTED.read_text(), re.DOTALL) if "halves" in one]
+    (folder / "mymodule.py").write_text(block)
+    assert "halves: 1 of 1 cells" in command("run", "mymodule:halves", "--quick")
+
+
+def test_a_study_that_is_not_there_is_refused(folder):
+    with pytest.raises(ValueError, match=r"study must be file.py:name of a file that is there, got './no.py:own'"):
+        find("./no.py:own")
+    with pytest.raises(ValueError, match="or a file of this folder, got 'no_module:own'"):
+        find("no_module:own")
+    assert published_of(find("./mine_alone.py:own")).number.tolist() == [5]
