@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import comb
 from typing import TYPE_CHECKING, Any
 
-from shesha.studies._checks import DIFFERS
+from shesha.studies._checks import DIFFERS, INCONCLUSIVE
 from shesha.studies._facts import Fact, Facts, mean_correlation
 from shesha.studies._published import Found, claim
 from shesha.studies.distinct import _tax_tables as tables
@@ -124,13 +124,15 @@ def _compared(title: str) -> Callable[[Findings, Any], Found]:
         numbers = [found.compared(target, column, one, others) for target in TARGETS]
         if any(line["p"] != line["p"] for line in numbers):
             return claim(None, None)
-        clear = sum(line["difference"] > 0 and line["p"] < 0.05 for line in numbers)
+        clear, turned = (
+            sum(sign * line["difference"] > 0 and line["p"] < 0.05 for line in numbers) for sign in (1, -1)
+        )
         return claim(
             clear >= 2,
             "differences " + _listed(line["difference"] for line in numbers),
             "on small networks: p "
             + ", ".join(f"{line['p']:.3f} ({target})" for line, target in zip(numbers, TARGETS, strict=True)),
-            DIFFERS,
+            DIFFERS if turned else INCONCLUSIVE,
         )
 
     return rule

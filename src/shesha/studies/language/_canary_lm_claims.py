@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from shesha.studies._checks import DIFFERS, Check
+from shesha.studies._checks import DIFFERS, INCONCLUSIVE, Check
 from shesha.studies._facts import Facts, over_draws, rate
 from shesha.studies._published import Answers, Table, against, claim, derived, number, of, stand_ins, unreachable
 from shesha.studies.language._drifts import BOUND
@@ -117,10 +117,12 @@ def _of_damage(own: Table) -> Answers:
     bits = own[own.kind.isin(["int8", "nf4"])]
     worst = float(bits["p_drop"].min()) if len(bits) else float("nan")
     answers["bits"] = claim(
-        bool(worst > LOST),
+        False if len(bits) else None,
         f"drops {', '.join(f'{value:.1f} %' for value in bits['drop'])}, smallest p = {worst:.2f}",
-        "a loss beyond chance on the stand-in",
-        DIFFERS,
+        "a loss beyond chance on the stand-in"
+        if worst <= LOST
+        else "no loss is seen, and a p-value above 0.05 does not show that there is none",
+        DIFFERS if worst <= LOST else INCONCLUSIVE,
     )
     adapters = own[own.kind.isin(["rank", "scale"])]
     rho = float(adapters.shesha.corr(adapters["drop"], method="spearman"))
@@ -131,7 +133,7 @@ def _of_damage(own: Table) -> Answers:
         rho,
         f"{len(adapters)} adapters give {low:.2f} to {high:.2f}, which may hold the published 0.67; {real} of them "
         "lose more than chance (McNemar), so that the order of the other losses is chance",
-        DIFFERS,
+        DIFFERS if high < 0.3 else INCONCLUSIVE,
     )
     return answers
 

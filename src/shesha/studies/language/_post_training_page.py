@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from shesha.charts import PALETTE
-from shesha.studies._checks import DIFFERS, Check
+from shesha.studies._checks import DIFFERS, INCONCLUSIVE, Check
 from shesha.studies._facts import Fact, Facts, over_draws, rank_correlation
 from shesha.studies._page import Page, Picture
 from shesha.studies._pictures import figure, logarithmic
@@ -208,8 +208,8 @@ def _of_own_kind(trained: Table) -> Found:
     return claim(
         p <= _LEVEL,
         f"smallest for reviews in {first} of {n} trainings on reviews (p = {p:.3f})",
-        "which kind has the smallest ratio differs from training to training",
-        DIFFERS,
+        "which kind has the smallest ratio differs from training to training, and so few trainings cannot rule it out",
+        INCONCLUSIVE,
     )
 
 

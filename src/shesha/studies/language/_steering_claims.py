@@ -101,7 +101,7 @@ def _alone(some: Collection) -> dict[str, Found]:
             _clear(one) and rho[name] < SAME,
             f"{one.raw:.2f} (p = {one.raw_p:.3f})",
             taken if _clear(one) else absent,
-            HOLDS_NOT if _clear(one) else DIFFERS,
+            HOLDS_NOT if _clear(one) else DIFFERS if turned else INCONCLUSIVE,
         )
     return made
 
@@ -111,6 +111,7 @@ def _given_separability(some: Collection) -> dict[str, Found]:
     raw = {name: result["supervised_alignment"] for name, result in some.found.items()}
     together = {name: float(result["supervised_alignment"].partial_p) for name, result in some.whole.items()}
     beyond = {name: bool(one.partial > 0 and together[name] < 0.05) for name, one in raw.items()}
+    turned = {name: bool(one.partial < 0 and together[name] < 0.05) for name, one in raw.items()}
     several = some.whole is not some.found
     told = {
         name: f"{one.partial:.2f} (p = {one.partial_p:.3f}"
@@ -127,13 +128,14 @@ def _given_separability(some: Collection) -> dict[str, Found]:
             "networks cannot rule it out for others."
             if apart
             else f"Not found on {some.called}, where layers are even taken as independent.",
-            HOLDS_NOT if apart else DIFFERS,
+            DIFFERS if turned[name] else INCONCLUSIVE,
         )
     made["claim/unique"] = claim(
         all(beyond.values()),
         "; ".join(f"{name} {one}" for name, one in told.items()),
         f"Beyond chance in {sum(beyond.values())} of {len(beyond)} sets on {some.called}"
         + (", once layers of one network are exchanged together." if several else "."),
+        HOLDS_NOT if any(turned.values()) else INCONCLUSIVE,
     )
     return made
 
@@ -147,7 +149,7 @@ def _beside_fisher(some: Collection) -> dict[str, Found]:
             either and ours.raw >= fisher.raw,
             f"{ours.raw:.2f} against {fisher.raw:.2f} (Fisher)",
             f"Fisher's ratio does better on {some.called}." if either else f"Neither predicts on {some.called}.",
-            DIFFERS,
+            DIFFERS if either else INCONCLUSIVE,
         )
     return made
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shesha import stability, transfer
-from shesha.studies._checks import DIFFERS, Check
+from shesha.studies._checks import DIFFERS, INCONCLUSIVE, Check
 from shesha.studies._facts import Facts, rank_correlation
 from shesha.studies._published import Answers, Table, against, apart, check_of, claim, derived, number, of, stand_ins
 from shesha.studies.language._transfer_numbers import by_metric, of_table_57, table_57
@@ -216,7 +216,8 @@ def _of_published_models(published: Table) -> Answers:
         f"over {one.families:.0f} families: rho {one.rho_families:.2f} (p = {one.p_families:.3f}) and "
         f"{two.rho_families:.2f} (p = {two.p_families:.3f})",
         f"models of a family share training and data: over the families of Table 57 p is {one.p_families:.3f} and "
-        f"{two.p_families:.3f}",
+        f"{two.p_families:.3f}, which neither keeps the claim nor takes it away",
+        INCONCLUSIVE,
     )
     answers["size"] = claim(
         bool(min(one.at_equal_width, two.at_equal_width) > 0.4),
