@@ -16,8 +16,8 @@ def extract_command(
         typer.Argument(
             metavar="MODEL",
             show_default=False,
-            help="A folder with config.json and safetensors weights, a package that carries them, or a name that "
-            "transformers knows.",
+            help="A folder with config.json and safetensors weights, a file of GGUF, a package with either, or a name "
+            "that transformers knows.",
         ),
     ],
     out: Annotated[

