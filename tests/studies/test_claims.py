@@ -144,3 +144,10 @@ def test_intervals_are_those_of_the_books():
     assert rate(0, 10).high == pytest.approx(1 - 0.025**0.1)
     assert rank_correlation(0.0, 109).high == pytest.approx(0.1931, abs=1e-3)
     assert mean_correlation([0.5, 0.5], 40).value == pytest.approx(0.5)
+
+
+def test_a_claim_whose_facts_are_not_all_there_is_not_run():
+    """A part of a grid makes some of the facts; a sentence that names another has nothing to say."""
+    claim = Claim("P", "a", "s", "1", "q", "its recipe", "It is {rho:.1f}, beside {other:.1f}.", RULE)
+    assert judge(claim, {"rho": Fact(1), "other": Fact(2)}).sentence == "It is 1.0, beside 2.0. Found."
+    assert judge(claim, {"rho": Fact(1)}).verdict == NOT_RUN

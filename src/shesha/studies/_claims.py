@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from math import isnan
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 from shesha.studies._checks import (
@@ -190,7 +191,8 @@ def judge(claim: Claim, facts: Facts) -> Judged:
     repeated = IMPOSSIBLE if claim.repeated is None else claim.repeated.answer(facts)
     survives = NOT_NEEDED if claim.survives is None else claim.survives.answer(facts)
     rules = [(claim.repeated, repeated), (claim.survives, survives)]
-    if ABSENT in (repeated, survives):
+    told = {name for _, name, _, _ in Formatter().parse(claim.found) if name}
+    if ABSENT in (repeated, survives) or not told <= set(facts):
         return Judged(claim, ABSENT, ABSENT, "", "the cells that decide it are not among the rows at hand")
     words = [rule.words.get(answer, "") for rule, answer in rules if rule is not None]
     return Judged(
