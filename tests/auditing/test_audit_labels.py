@@ -50,7 +50,7 @@ def test_names_of_classes_do_not_matter(layers, classes, quick_audit):
 def test_the_name_of_a_series_of_labels_is_told(layers, classes, quick_audit):
     found = quick_audit({"late": layers["late"]}, pd.Series(classes[:60], name="kind"))
     assert found.labels.column == "kind"
-    assert "Labels: kind, 3 classes of 20 rows: 0 (20), 1 (20), 2 (20)." in str(found)
+    assert "Labels: kind, 3 classes of 20 rows: 0 (20), 1 (20), 2 (20)." in found.full_text()
 
 
 def test_two_classes_have_no_geometry_of_centroids(layers, quick_audit):
@@ -58,7 +58,7 @@ def test_two_classes_have_no_geometry_of_centroids(layers, quick_audit):
     refused = found["late"].supervised["label_conditioned_split"]
     assert np.isnan([refused.value, refused.low, refused.high]).all()
     assert refused.reason == "y must hold at least 3 classes, got 2"
-    told = " ".join(str(found).split())
+    told = " ".join(found.full_text().split())
     assert "late: none for Stability of class centroids: y must hold at least 3 classes, got 2" in told
     others = {name: score.value for name, score in found["late"].supervised.items() if name != refused.variant}
     assert tuple(others) == SUPERVISED[:4]
@@ -81,7 +81,7 @@ def test_without_labels_there_are_no_supervised_scores(layers, quick_audit):
     found = quick_audit(layers["late"])
     assert found["X"].supervised == {}
     assert "variance_ratio" not in found.to_frame()
-    assert "Variance between classes" not in str(found)
+    assert "Variance between classes" not in found.full_text()
 
 
 def test_labels_score_the_representations_whose_rows_they_name(layers, classes, quick_audit):
@@ -89,7 +89,7 @@ def test_labels_score_the_representations_whose_rows_they_name(layers, classes, 
     assert tuple(found["all"].supervised) == SUPERVISED
     assert {score.reason for score in found["some"].supervised.values()} == {"there are 60 labels and 40 rows"}
     assert np.isnan([score.value for score in found["some"].supervised.values()]).all()
-    heads = [line for line in str(found).split("\n") if line.startswith("Agreement with the labels")]
+    heads = [line for line in found.full_text().split("\n") if line.startswith("Agreement with the labels")]
     assert len(heads) == 1
 
 
@@ -103,11 +103,11 @@ def test_labels_of_other_rows_are_not_taken_for_those_that_are_left(layers, clas
 def test_supervised_scores_are_shown_if_only_a_later_representation_has_them(layers, classes, quick_audit):
     found = quick_audit({"some": layers["late"][:40], "all": layers["late"]}, classes)
     assert tuple(found["all"].supervised) == SUPERVISED
-    assert "Variance between classes" in str(found)
+    assert "Variance between classes" in found.full_text()
 
 
 def test_a_representation_that_the_labels_do_not_fit_says_so(layers, classes, quick_audit):
-    report = str(quick_audit({"all": layers["late"], "some": layers["late"][:40]}, classes))
+    report = quick_audit({"all": layers["late"], "some": layers["late"][:40]}, classes).full_text()
     assert re.search(r"^ +some +none +none", report, re.MULTILINE)
     told = " ".join(report.split())
     assert told.count("Stability of class centroids: there are 60 labels and 40 rows") == 1

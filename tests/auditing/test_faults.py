@@ -107,7 +107,7 @@ def test_an_audit_tells_each_fault_on_a_line():
     X[:, 4] = 1.0
     X[5:] = X[0]
     X[1, 2:4] = np.nan
-    report = str(audit(X))
+    report = audit(X).full_text()
     assert "! NaN or infinite entries: 2, in rows 1\n" in report
     assert "! rows that repeat an earlier one: 7, rows 5, 6, 7, 8, 9, ...\n" in report
     assert "! constant columns: 1, columns 4\n" in report

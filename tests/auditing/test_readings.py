@@ -9,7 +9,7 @@ import pytest
 @pytest.fixture
 def explained(quick_audit):
     def explain(X, y=None):
-        report = str(quick_audit(X, y))
+        report = quick_audit(X, y).full_text()
         _, found, rest = report.partition("How to read these numbers\n")
         return " ".join(rest.partition("\n\n")[0].split()) if found else ""
 

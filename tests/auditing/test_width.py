@@ -38,7 +38,7 @@ def test_the_ranking_is_that_of_as_many_features(audited):
 
 
 def test_the_report_warns_of_the_order_that_widths_make(audited):
-    text = " ".join(str(audited).split())
+    text = " ".join(audited.full_text().split())
     assert "Audit of 2 representations: 70 rows x 12 to 96 features" in text
     assert "with 12 features each: " in text
     assert "With all 96 features wide scores higher" in text
@@ -60,7 +60,7 @@ def test_equal_widths_need_no_comparison(regions, quick_audit):
     found = quick_audit({"a": regions["wide"], "b": regions["wide"] ** 3})
     assert [one.same_width for one in found.representations] == [None, None]
     assert "same_width" not in found.to_frame()
-    assert "features each" not in str(found)
+    assert "features each" not in found.full_text()
 
 
 def test_a_representation_without_scores_sets_no_width(regions, quick_audit):

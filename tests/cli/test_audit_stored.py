@@ -34,7 +34,7 @@ def expected(X, kinds):
 @pytest.mark.parametrize("options", [(), ("--store",), ("--workers", 2)])
 def test_a_directory_gives_the_report_of_its_arrays(invoke, folder, tmp_path, expected, options):
     kept = ("--store", tmp_path / "a.sqlite") if "--store" in options else options
-    ended = invoke("audit", folder, "--label-column", "kind", *QUICK, *kept)
+    ended = invoke("audit", folder, "--label-column", "kind", *QUICK, *kept, "--full")
     assert (ended.status, ended.out, ended.err) == (0, f"{as_text(sections(expected, words=name_options))}\n", "")
 
 

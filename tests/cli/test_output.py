@@ -31,7 +31,7 @@ def path(tmp_path, X, kinds):
 
 def test_the_report_is_that_of_the_library(invoke, path, X, kinds):
     options = ("--metric", "euclidean", "--seed", "4", "--pairs", "500", "--label-column", "kind")
-    ended = invoke("audit", path, *options, *RESAMPLED)
+    ended = invoke("audit", path, *options, *RESAMPLED, "--full")
     found = shesha.audit(
         {"first": X, "second": X**3},
         pd.Series(kinds, name="kind"),
@@ -58,7 +58,7 @@ def test_the_report_is_that_of_the_library(invoke, path, X, kinds):
 def test_drift_is_told_where_somebody_gave_an_order(invoke, tmp_path, X, names, keys, ordered):
     np.savez(tmp_path / "two.npz", **dict(zip(names, (X, X**3), strict=True)))
     chosen = [part for key in keys for part in ("--key", key)]
-    out = invoke("audit", tmp_path / "two.npz", *QUICK, *chosen).out
+    out = invoke("audit", tmp_path / "two.npz", *QUICK, *chosen, "--full").out
     assert ("Drift along the order given" in out) == ordered
     assert ("no order of the representations was given" in " ".join(out.split())) != ordered
 
@@ -167,4 +167,4 @@ def test_a_picture_without_matplotlib(invoke_main, path, tmp_path, monkeypatch):
     ended = invoke_main("audit", path, *QUICK, "--plot", tmp_path / "a.png")
     assert ended.status == 2
     assert ended.err.endswith('\nshesha: plots need matplotlib: pip install "shesha-representations[plot]"\n')
-    assert "  rank  " in ended.out
+    assert "  verdict\n" in ended.out

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +16,7 @@ from shesha.cli import _design_options, _inputs, _model_inputs, _outputs
 from shesha.cli._option_names import name_options
 
 if TYPE_CHECKING:
+    from shesha.report import Section
     from shesha.results import Audit, RepresentationAudit
 
 _NOT_SCORED = 2
@@ -87,6 +90,7 @@ def audit_command(
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the scores to this file.")] = None,
     html: _outputs.Html = None,
     card: _outputs.Card = None,
+    full: Annotated[bool, typer.Option("--full", help="Print every number, and how to read it.")] = False,
 ) -> None:
     """Audit representations: what is wrong with the data, how stable is their geometry, is it above chance?
 
@@ -140,7 +144,7 @@ def audit_command(
     if models is None:
         found = _drop_unordered_drift(found, files, key)
     named = [Path(one) for one in (labels, blocks, groups, within) if one is not None]
-    show(found, outputs, [*files, *named], _outputs.describe_inputs(files, model))
+    show(found, outputs, [*files, *named], _outputs.describe_inputs(files, model), full=full)
     if quick:
         typer.echo("shesha: a first look (--quick): without it intervals are firmer and p-values finer", err=True)
 
@@ -230,16 +234,20 @@ def read_classes(first: Path, labels: Path | None, label_column: str | None, *, 
     return None if source is None else _inputs.load_labels(source, label_column, by_position=by_position)
 
 
-def show(found: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = (), data: str = "") -> None:
+def show(
+    found: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = (), data: str = "", *, full: bool = False
+) -> None:
     """Print the report, write what was asked for, and end with status 2 if something was not scored."""
     from shesha.report import as_text
+    from shesha.results.audit.first_screen import first_screen
     from shesha.results.audit.sections import sections
 
     meanings = {name: meaning.line for name, meaning in found.meanings.items()}
+    parts = sections(found, name_options) if full else first_screen(found, name_options, _next(found, outputs, files))
     outputs.write(
         found,
         files,
-        report=as_text(sections(found, words=name_options)),
+        report=as_text(parts),
         content={**found.to_dict(), "ranking": found.ranking, "meanings": meanings},
         data=data,
     )
@@ -247,6 +255,24 @@ def show(found: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = (), da
     if unscored:
         typer.echo(f"shesha: not scored: {', '.join(unscored)}", err=True)
         raise typer.Exit(_NOT_SCORED)
+
+
+def _next(found: Audit, outputs: _outputs.Outputs, files: Sequence[Path]) -> Section:
+    """Two commands that go on from here, and where the rest is."""
+    from shesha.results.audit.first_screen import next_steps
+
+    typed = ["shesha", *sys.argv[1:]]
+    best = found.ranking[:2]
+    steps = []
+    if len(best) == 2 and len(files) and "--model" not in typed:
+        keys = [word for name in best for word in ("--key", name)]
+        same = f"Are {best[0]} and {best[1]} alike, above chance?"
+        steps.append((same, shlex.join(["shesha", "compare", str(files[0]), *keys, "--calibrate"])))
+    elif best:
+        steps.append(("What does this number say, and what not?", "shesha scores feature_split"))
+    if outputs.html is None:
+        steps.append(("Every number as a page (or here, with --full):", shlex.join([*typed, "--html", "audit.html"])))
+    return next_steps(steps or [("Every number here:", shlex.join([*typed, "--full"]))])
 
 
 def _lacks_stability(one: RepresentationAudit) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from shesha.report import Metric, Page, as_text
 from shesha.results.audit.dependence import Dependence
 from shesha.results.audit.doubts import Doubts
+from shesha.results.audit.first_screen import first_screen
 from shesha.results.audit.label_classes import LabelClasses
 from shesha.results.audit.sections import list_indices, sections
 from shesha.results.base import Result
@@ -268,9 +269,13 @@ class Audit(Result):
 
         return audit_metrics(self)
 
-    def __str__(self) -> str:
-        """Print the findings, each with what it means and what it does not."""
+    def full_text(self) -> str:
+        """Return every finding as text, each with what it means and what it does not; `print` shows one screen."""
         return as_text(sections(self))
+
+    def __str__(self) -> str:
+        """Print one screen: the verdict, the scores that decide, what to doubt first, and where the rest is."""
+        return as_text(first_screen(self))
 
 
 def _value(found: Estimate | None) -> float:

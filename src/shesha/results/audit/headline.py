@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from shesha.report import Section, texts
 from shesha.results.audit.tables import interval, list_names
+from shesha.results.audit.verdict import NEAR_ZERO, has_fitted_axes, is_stable_off_axes
 from shesha.results.stability.estimate import Estimate
 
 if TYPE_CHECKING:
     from shesha.results.audit.audit import Audit, RepresentationAudit
 
 _ALIGNMENT = "supervised_alignment"
+_NAMED = 3
+"""Representations that a sentence names before it counts the others."""
 
 
-def headline(audit: Audit) -> Section:
-    """Say what was audited, what is above chance, what is most stable, and what the labels have to do with it."""
-    told = [_chance(audit), _order(audit), _labels(audit)]
+def headline(audit: Audit, *, brief: bool = False) -> Section:
+    """Say what was audited, what is above chance, what is most stable, and what the labels have to do with it.
+
+    A brief one counts representations where it would name more than two.
+    """
+    told = [*_chance(audit, 2 if brief else _NAMED), _order(audit), _labels(audit)]
     return Section(_title(audit), texts(told))
 
 
@@ -38,35 +44,73 @@ def _format_range(numbers: set[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def _chance(audit: Audit) -> str:
+def _chance(audit: Audit, most: int) -> list[str]:
     scored = [one for one in audit.representations if _has_value(one.feature_split)]
     if not scored:
-        return _no_scores_sentence(audit)
-    fitted = [one for one in scored if one.doubts is not None and "whitened" in one.doubts]
-    asked = [one for one in scored if one not in fitted and one.chance is not None]
-    above = [one for one in asked if one.chance is not None and one.chance.significant]
-    below = [one for one in asked if one not in above]
-    unasked = [one for one in scored if one not in fitted and one.chance is None]
-    told = [_fitted_axes_sentence(audit, fitted)] if fitted else []
-    for said, ones in (("Stable above chance", above), ("Not above chance", below), ("Stability", unasked)):
-        if ones:
-            which = (
-                "" if len(audit.representations) == 1 else f"{list_names(_names(ones), len(audit.representations))}, "
-            )
-            told.append(f"{said}: {which}feature-split stability {_values(ones)}{_p_values(ones)}.")
-    return " ".join(told)
+        return [_no_scores_sentence(audit)]
+    return [
+        sentence(_which(audit, ones, most), ones)
+        for kind, sentence in _SENTENCES.items()
+        if (ones := [one for one in scored if _kind(one) == kind])
+    ]
 
 
-def _fitted_axes_sentence(audit: Audit, found: Sequence[RepresentationAudit]) -> str:
+def _kind(one: RepresentationAudit) -> str:
+    """Which sentence a representation belongs to."""
+    if has_fitted_axes(one):
+        return "fitted"
+    if is_stable_off_axes(one):
+        return "off axes"
+    if one.chance is None:
+        return "not asked"
+    if not one.chance.significant:
+        return "not above"
+    return "near zero" if _number(one.feature_split) < NEAR_ZERO else "above"
+
+
+def _which(audit: Audit, found: Sequence[RepresentationAudit], most: int) -> str:
+    several = len(audit.representations)
+    if most < min(_NAMED, len(found)) and len(found) < several:
+        return f"{len(found)} of {several}, "
+    return "" if several == 1 else f"{list_names(_names(found), several)}, "
+
+
+def _score_sentence(start: str) -> Callable[[str, Sequence[RepresentationAudit]], str]:
+    return lambda which, ones: f"{start}: {which}feature-split stability {_values(ones)}{_p_values(ones)}."
+
+
+def _fitted_axes_sentence(which: str, found: Sequence[RepresentationAudit]) -> str:
     """Halves of columns that were made uncorrelated share nothing, whatever the geometry: lead with random axes."""
-    which = "" if len(audit.representations) == 1 else f"{list_names(_names(found), len(audit.representations))}, "
+    return (
+        f"Axes were fitted to the rows (principal components): {which}basis-averaged stability "
+        f"{_basis_averaged(found)}; the feature split says nothing of such columns."
+    )
+
+
+def _off_axes_sentence(which: str, found: Sequence[RepresentationAudit]) -> str:
+    """Columns that share nothing, while random directions do: lead with these."""
+    return (
+        f"Stable across random directions, not across the given columns: {which}basis-averaged "
+        f"stability {_basis_averaged(found)}, feature split {_values(found)}; the columns are nearly uncorrelated, as "
+        "some principal components are."
+    )
+
+
+def _basis_averaged(found: Sequence[RepresentationAudit]) -> str:
     known = [one.basis_averaged_split for one in found]
     low, high = (choose(_number(one) for one in known) for choose in (min, max))
-    value = interval(known[0], 2) if len(known) == 1 else f"{low:.2f} to {high:.2f}"
-    return (
-        f"Axes were fitted to the rows (principal components): {which}basis-averaged stability {value}; the feature "
-        "split says nothing of such columns."
-    )
+    return interval(known[0], 2) if len(known) == 1 else f"{low:.2f} to {high:.2f}"
+
+
+_SENTENCES: dict[str, Callable[[str, Sequence[RepresentationAudit]], str]] = {
+    "fitted": _fitted_axes_sentence,
+    "off axes": _off_axes_sentence,
+    "above": _score_sentence("Stable above chance"),
+    "near zero": _score_sentence("Above chance, but near zero, so single distances are mostly noise"),
+    "not above": _score_sentence("Not above chance"),
+    "not asked": _score_sentence("Stability"),
+}
+"""What is said of each kind of representation."""
 
 
 def _no_scores_sentence(audit: Audit) -> str:

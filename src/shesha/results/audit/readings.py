@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 
 from shesha.report import Item, Section
 from shesha.results.audit.tables import list_names
-from shesha.results.stability.estimate import Estimate
+from shesha.results.audit.verdict import is_clearly_above
 
 if TYPE_CHECKING:
     from shesha.results.audit.audit import Audit, RepresentationAudit
 
-_GAP = 0.05
-"""Smaller differences of two scores are not worth a sentence, however sure they are."""
 _MANY_FEATURES = 100
 _SHORT = 0.1
 """A count of directions that is too low by a smaller share than this is not worth a sentence."""
@@ -59,26 +57,18 @@ def _has(one: RepresentationAudit, name: str) -> bool:
     return one.descriptors.get(name, float("nan")) == one.descriptors.get(name)
 
 
-def _is_clearly_above(one: Estimate | None, other: Estimate | None) -> bool:
-    """Whether a score is clearly above another: by intervals, where there are any."""
-    if one is None or other is None:
-        return False
-    apart = one.low > other.high if one.low == one.low and other.high == other.high else True
-    return apart and one.value - other.value >= _GAP
-
-
 def _depends_on_few_axes(one: RepresentationAudit) -> bool:
-    return _is_clearly_above(one.basis_averaged_split, one.feature_split) and not _geometry_without_axes(one)
+    return is_clearly_above(one.basis_averaged_split, one.feature_split) and not _geometry_without_axes(one)
 
 
 def _geometry_without_axes(one: RepresentationAudit) -> bool:
     """No chance level on the axes themselves, and yet a geometry."""
     not_above = one.chance is not None and not one.chance.significant
-    return not_above and _is_clearly_above(one.basis_averaged_split, one.feature_split)
+    return not_above and is_clearly_above(one.basis_averaged_split, one.feature_split)
 
 
 def _stable_on_given_axes(one: RepresentationAudit) -> bool:
-    return not _noisy(one) and _is_clearly_above(one.feature_split, one.basis_averaged_split)
+    return not _noisy(one) and is_clearly_above(one.feature_split, one.basis_averaged_split)
 
 
 def _noisy(one: RepresentationAudit) -> bool:

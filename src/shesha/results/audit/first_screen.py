@@ -1,0 +1,145 @@
+"""An audit on one screen: the verdict, one table, what to doubt first, and where the rest is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from shesha.report import Column, Lines, Part, Point, Section, Table, Text, as_text, texts
+from shesha.results.audit.doubts_section import doubts
+from shesha.results.audit.headline import headline
+from shesha.results.audit.sections import data
+from shesha.results.audit.tables import find_estimate, interval
+from shesha.results.audit.verdict import verdict
+
+if TYPE_CHECKING:
+    from shesha.results.audit.audit import Audit, RepresentationAudit
+    from shesha.results.stability.chance import Chance
+
+SCREEN = 30
+"""Lines of a first screen, 80 columns wide."""
+_FEWEST = 3
+"""Rows that a table keeps, however much else there is to say."""
+_FAULTS = 3
+_SCALE = (
+    "Do random halves of the features see the same geometry? Unrelated features score 0, an untrained digits network "
+    "0.6 to 0.76, MiniLM 0.64 to 0.80."
+)
+_AGREEMENT = "Alignment: are rows of the same label closer?"
+_REST = Section("More", (Text("Every number: `full_text()`. As a page to share: `save_html('audit.html')`."),))
+
+
+def first_screen(audit: Audit, words: Callable[[str], str] = str, more: Section = _REST) -> list[Section]:
+    """Return the parts of a report that fits one screen.
+
+    Parameters
+    ----------
+    audit : Audit
+    words : callable
+        Puts reasons into a caller's words.
+    more : Section
+        What to do next, and where the rest is.
+    """
+    scored = [one for one in audit.representations if not one.reason]
+    for brief in (False, True):
+        rest = [_first_faults(audit, words), _first_doubt(audit, words, brief=brief), more]
+        parts = [headline(audit, brief=True), *(one for one in rest if one is not None)]
+        if not scored:
+            break
+        used = as_text([*parts, _table(audit, scored[:1], len(scored), brief=brief)], 80).count("\n")
+        room = SCREEN - used
+        if room >= min(_FEWEST, len(scored)):
+            break
+    if scored:
+        room = max(_FEWEST, room)
+        shown = scored if len(scored) <= room else _sample(audit, scored, room - 1)
+        parts.insert(1, _table(audit, shown, len(scored), brief=brief))
+    if audit.interrupted:
+        parts.append(Section("Interrupted: the other representations were not audited."))
+    return parts
+
+
+def _table(audit: Audit, shown: Sequence[RepresentationAudit], several: int, *, brief: bool) -> Section:
+    """The leading score beside its chance, in words as well."""
+    title, name = ("Stability", "feature_split") if _has_stability(shown) else ("Agreement", "supervised_alignment")
+    chances = [one.chances.get(name) or one.supervised_chances.get(name) for one in shown]
+    columns = (
+        Column(_HEADS[title], tuple(interval(find_estimate(one, name), 2) for one in shown), "<"),
+        Column("chance up to", tuple(_threshold(one) for one in chances)),
+        Column("p", tuple("" if one is None else f"{one.p_value:.2g}" for one in chances)),
+        Column("verdict", tuple(_verdict(one, title) for one in shown), "<"),
+    )
+    parts: list[Part] = [Table(tuple(one.name for one in shown), (columns,), title, "representation")]
+    if 1 < len(shown) < several:
+        parts.append(Text(f"{len(shown)} of {several}, evenly spaced, with the most and the least stable."))
+    parts.append(Text(f"{_brackets(audit, shown, name)}{_SCALE if title == 'Stability' else _AGREEMENT}"))
+    return Section(title, (*parts, *texts(["" if brief else _farthest(audit)])))
+
+
+_HEADS = {"Stability": "feature split", "Agreement": "alignment with labels"}
+
+
+def _brackets(audit: Audit, shown: Sequence[RepresentationAudit], name: str) -> str:
+    found = [one for one in (find_estimate(each, name) for each in shown) if one is not None]
+    known = any(one.low == one.low for one in found)
+    return f"Brackets: {100 * audit.options.get('confidence', 0.95):g}% intervals. " if known else ""
+
+
+def _farthest(audit: Audit) -> str:
+    """How far representations drift from the first."""
+    known = {} if audit.drift is None else dict(zip(audit.drift.names, audit.drift.from_first, strict=True))
+    known = {name: value for name, value in known.items() if value == value}
+    if len(known) < 2 or audit.drift is None:
+        return ""
+    name = max(known, key=lambda one: known[one])
+    return (
+        f"Drift from {audit.drift.names[0]}: at most {known[name]:.2f} ({name}); 0 is the same geometry, 1 unrelated."
+    )
+
+
+def _has_stability(scored: Sequence[RepresentationAudit]) -> bool:
+    return any(one.feature_split is not None for one in scored)
+
+
+def _threshold(chance: Chance | None) -> str:
+    return "" if chance is None or chance.threshold != chance.threshold else f"{chance.threshold:.2f}"
+
+
+def _verdict(one: RepresentationAudit, title: str) -> str:
+    if title == "Stability":
+        return verdict(one)
+    chance = one.supervised_chances.get("supervised_alignment")
+    return "" if chance is None else "above chance" if chance.significant else "not above chance"
+
+
+def _sample(audit: Audit, scored: Sequence[RepresentationAudit], room: int) -> list[RepresentationAudit]:
+    """Choose evenly spaced ones, in their order, the most and the least stable among them."""
+    ends = {*audit.ranking[:1], *audit.ranking[-1:]}
+    places = {round(step * (len(scored) - 1) / max(1, room - 3)) for step in range(room - 2)}
+    return [one for place, one in enumerate(scored) if place in places or one.name in ends]
+
+
+def _first_faults(audit: Audit, words: Callable[[str], str]) -> Section | None:
+    """What is wrong with the numbers, the first few."""
+    found = data(audit, words)
+    if found is None or len(found.parts) <= _FAULTS:
+        return found
+    more = Text(f"{len(found.parts) - _FAULTS} more in the full report.")
+    return Section(found.title, (*found.parts[:_FAULTS], more))
+
+
+def _first_doubt(audit: Audit, words: Callable[[str], str], *, brief: bool) -> Section | None:
+    """The doubt with the largest effect, or only what to do about it, and the names of the others."""
+    found = doubts(audit, words)
+    if found is None:
+        return None
+    points = [part for part in found.parts if isinstance(part, Point)]
+    first = points[0]
+    shown = Text(f"{first.name} ({first.evidence}): {first.advice}") if brief else first
+    others = ", ".join(one.name for one in points[1:])
+    return Section(found.title, (shown, *texts([f"Also: {others}." if others else ""])))
+
+
+def next_steps(commands: Sequence[tuple[str, str]]) -> Section:
+    """Return what to do next: commands with what each answers."""
+    return Section("Next", (Lines(tuple(line for answer, command in commands for line in (answer, f"  {command}"))),))

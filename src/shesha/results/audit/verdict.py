@@ -1,0 +1,57 @@
+"""What the stability of a representation comes to, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shesha.results.audit.audit import RepresentationAudit
+    from shesha.results.stability.estimate import Estimate
+
+NEAR_ZERO = 0.1
+"""Below, single distances are mostly noise, even where the score is above chance."""
+GRADES = ((NEAR_ZERO, "mostly noise"), (0.3, "weak"), (0.6, "moderate"), (float("inf"), "strong"))
+"""Words for scores below these values, as for correlations: a convention, not a test."""
+_GAP = 0.05
+"""Smaller differences of two scores are not worth a sentence, however sure they are."""
+
+
+def verdict(one: RepresentationAudit) -> str:
+    """Say in a few words whether the geometry is stable.
+
+    Examples
+    --------
+    >>> import numpy as np, shesha
+    >>> noise = np.random.default_rng(0).standard_normal((40, 16))
+    >>> verdict(shesha.audit({"noise": noise}, n_bootstrap=0, n_permutations=19, seed=0)["noise"])
+    'not above chance'
+    """
+    score = one.feature_split
+    if one.reason or score is None or score.value != score.value:
+        return "not scored"
+    if has_fitted_axes(one) or is_stable_off_axes(one):
+        averaged = one.basis_averaged_split
+        return "not above chance" if averaged is None else f"basis-averaged {averaged.value:.2f}"
+    if one.chance is not None and not one.chance.significant:
+        return "not above chance"
+    grade = next(word for below, word in GRADES if score.value < below)
+    return grade if one.chance is None else f"above chance, {grade}"
+
+
+def has_fitted_axes(one: RepresentationAudit) -> bool:
+    """Whether the axes were fitted to the rows (principal components), so that their halves share nothing."""
+    return one.doubts is not None and "whitened" in one.doubts
+
+
+def is_stable_off_axes(one: RepresentationAudit) -> bool:
+    """Whether the axes share next to nothing and random directions do: some columns of principal components."""
+    score = one.feature_split
+    return score is not None and score.value < NEAR_ZERO and is_clearly_above(one.basis_averaged_split, score)
+
+
+def is_clearly_above(one: Estimate | None, other: Estimate | None) -> bool:
+    """Whether a score is clearly above another: by intervals, where there are any."""
+    if one is None or other is None:
+        return False
+    apart = one.low > other.high if one.low == one.low and other.high == other.high else True
+    return apart and one.value - other.value >= _GAP

@@ -1,0 +1,72 @@
+"""A report fits one screen: the verdict, one table, the first doubt, and what to do next."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import shesha
+from shesha.data import digits_network
+from shesha.report import as_text
+from shesha.results.audit.first_screen import SCREEN, first_screen
+from shesha.results.audit.verdict import verdict
+
+
+def lines(found):
+    return as_text(first_screen(found), 80).split("\n")
+
+
+def shared(rng, n_features=24):
+    return rng.standard_normal((60, 3)) @ rng.standard_normal((3, n_features))
+
+
+@pytest.mark.parametrize("several", [1, 3, 12, 70])
+def test_any_number_of_representations_fits_one_screen(quick_audit, several):
+    rng = np.random.default_rng(0)
+    layers = {f"encoder.layer.{k}": shared(rng) + (1 + k % 5) * rng.standard_normal((60, 24)) for k in range(several)}
+    layers["encoder.layer.0"][:, 5] = 40 * layers["encoder.layer.0"][:, 5]
+    found = quick_audit(layers, np.arange(60) % 4)
+    assert len(lines(found)) <= SCREEN
+
+
+def test_of_many_the_most_and_the_least_stable_are_shown(quick_audit):
+    rng = np.random.default_rng(1)
+    layers = {f"layer{k}": shared(rng) + 2 * rng.standard_normal((60, 24)) for k in range(50)}
+    found = quick_audit(layers)
+    shown = [line.split()[0] for line in lines(found) if line.startswith("  layer")]
+    assert {found.ranking[0], found.ranking[-1], "layer0", "layer49"} <= set(shown)
+    assert f"{len(shown)} of 50, evenly spaced, with the most and the least stable." in "\n".join(lines(found))
+
+
+def test_verdicts_in_words():
+    rng = np.random.default_rng(0)
+    left, values, _ = np.linalg.svd(rng.standard_normal((300, 60)) * np.r_[np.full(10, 4.0), np.ones(50)])
+    sides = {
+        "signal": np.repeat(rng.standard_normal((300, 6)), 10, axis=1) + 0.3 * rng.standard_normal((300, 60)),
+        "faint": rng.standard_normal((300, 5)) @ rng.standard_normal((5, 60)) * 0.15 + rng.standard_normal((300, 60)),
+        "noise": rng.standard_normal((300, 60)),
+        "components": (left[:, :60] * values)[:, 3:40],
+    }
+    found = shesha.audit(sides, n_bootstrap=0, n_permutations=39, seed=0)
+    told = {one.name: verdict(one) for one in found.representations}
+    assert told["signal"] == "above chance, strong"
+    assert told["faint"] == "above chance, mostly noise"
+    assert told["noise"] == "not above chance"
+    assert told["components"].startswith("basis-averaged 0.")
+    text = " ".join(str(found).split())
+    assert "Above chance, but near zero, so single distances are mostly noise: faint" in text
+    assert "Stable above chance: signal" in text
+
+
+def test_the_scale_is_that_of_the_shipped_network():
+    layers, _ = digits_network()
+    init = [shesha.feature_split(X, seed=0) for name, X in layers.items() if name.startswith("init")]
+    assert (min(init), max(init)) == pytest.approx((0.6, 0.76), abs=0.02)
+
+
+def test_faults_and_interruptions_are_told(quick_audit):
+    X = shared(np.random.default_rng(0))
+    X[3, 2] = np.nan
+    text = "\n".join(lines(quick_audit({"gaps": X})))
+    assert "NaN or infinite entries (1) must be removed" in text
+    assert "Stability" not in text
