@@ -39,9 +39,9 @@ def without_seconds(text):
 
 def test_the_table_is_that_of_the_library(invoke, folder, arrays):
     ended = invoke("compare", folder / "X.npy", folder / "Y.npy")
-    found = shesha.compare(arrays["X"], arrays["Y"])
+    found = shesha.compare(arrays["X"], arrays["Y"], "recommended")
     assert (ended.status, ended.err) == (0, "")
-    assert without_seconds(ended.out.split("Left out, ")[0]) == without_seconds(f"{found}\n")
+    assert without_seconds(ended.out.split("Three measures that")[0]) == without_seconds(f"{found}\n")
 
 
 def test_arrays_of_one_file_are_chosen_by_key(invoke, folder, arrays):
@@ -51,10 +51,13 @@ def test_arrays_of_one_file_are_chosen_by_key(invoke, folder, arrays):
     assert without_seconds(ended.out) == without_seconds(f"{found}\n")
 
 
-def test_the_standard_measures_say_what_to_read_first_and_what_was_left_out(invoke, folder):
-    told = " ".join(invoke("compare", folder / "layers.npz", "--key", "first", "--key", "third").out.split())
-    assert "Read first: DistCorr" in told
-    assert "Left out, because of the time they take: soft matching, RTD" in told
+def test_three_measures_are_the_default_and_the_others_are_counted(invoke, folder, strict_json):
+    args = ("compare", folder / "layers.npz", "--key", "first", "--key", "third")
+    assert f"For the other {len(measures.names()) - 3}: --measures all" in " ".join(invoke(*args).out.split())
+    found = strict_json(invoke(*args, "--json", "-").out)["scores"]
+    assert [one["measure"] for one in found] == ["unbiased CKA", "RSA", "mutual kNN"]
+    many = " ".join(invoke(*args, "--measures", "standard").out.split())
+    assert "Read first: unbiased CKA (the whole geometry), RSA" in many
 
 
 def test_what_is_no_representation_is_skipped_aloud(invoke, folder, arrays):

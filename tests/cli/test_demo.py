@@ -1,48 +1,51 @@
-"""The demo: an introduction whose Python works, then a report of the network that ships with the library."""
+"""The demo: four questions on one screen, commands that give the same numbers, and a page."""
 
 from __future__ import annotations
 
 import re
-import textwrap
+import shlex
 
 import pytest
 
-import shesha
-from shesha.auditing import audit
+import shesha.data
+from shesha.data import digits_network
 
-_TRAINED = ["trained_layer1", "trained_layer2", "trained_layer3"]
-_UNTRAINED = ["init_layer1", "init_layer2", "init_layer3"]
+_LINES = 40
 
 
 @pytest.fixture
-def audits(monkeypatch):
-    """Audit few rows with few resamples, and keep what was asked for."""
-    asked = []
-
-    def quick(representations, y):
-        asked.append((representations, y))
-        few = {name: X[:60] for name, X in representations.items()}
-        return audit(few, y[:60], n_bootstrap=0, n_permutations=19)
-
-    monkeypatch.setattr("shesha.auditing.audit", quick)
-    monkeypatch.setattr(shesha, "audit", quick)
-    return asked
+def small(monkeypatch, tmp_path):
+    """Few rows of the network, in a folder of its own."""
+    layers, labels = digits_network()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        shesha.data, "digits_network", lambda: ({name: X[:70] for name, X in layers.items()}, labels[:70])
+    )
+    return tmp_path
 
 
-@pytest.mark.parametrize(("args", "names"), [([], _TRAINED), (["--untrained"], _UNTRAINED + _TRAINED)])
-def test_the_introduction_and_the_report(invoke, audits, args, names, capsys):
-    ended = invoke("demo", *args)
+def test_four_questions_their_commands_and_a_page(invoke, small):
+    ended = invoke("demo")
     assert (ended.status, ended.err) == (0, "")
-    ((layers, labels),) = audits
-    assert list(layers) == names
-    assert {len(X) for X in layers.values()} == {len(labels)} == {900}
-    assert ended.out.startswith("Three hidden layers of a small network that reads handwritten digits")
-    assert ("before and after training" in ended.out) == bool(args)
-    report = ended.out[ended.out.index("Audit of ") :]
-    sizes = re.findall(r"^  (\w+) +60 x \d+ ", report, re.MULTILINE)
-    assert sizes == names
+    assert ended.out.count("\n") <= _LINES
+    assert re.findall(r"^(\d)\. ", ended.out, re.MULTILINE) == ["1", "2", "3", "4"]
+    page = (small / "shesha-demo" / "demo.html").read_text()
+    for question in ("Is the geometry stable?", "Is that more than chance gives?", "Which measure should I use?"):
+        assert question in ended.out and question in page
 
-    (program,) = re.findall(r"from Python:\n\n((?: {4}.*\n)+)", ended.out)
-    exec(textwrap.dedent(program), {})
-    assert capsys.readouterr().out == report
-    assert list(audits[1][0]) == names
+    commands = [shlex.split(line)[2:] for line in re.findall(r"^  (\$ shesha .*)$", ended.out, re.MULTILINE)]
+    assert [command[0] for command in commands] == ["audit", "compare", "compare", "measures"]
+    told = [invoke(*command) for command in commands]
+    assert [one.status for one in told] == [0, 0, 0, 0]
+    # The same table stands in what the first command prints.
+    rows = [line for line in ended.out.split("\n") if re.match(r"  layer\d  ", line)]
+    assert len(rows) == 3 and all(line in told[0].out.split("\n") for line in rows)
+    values = re.findall(r"^  (unbiased CKA|RSA|mutual kNN) +(\S+)", ended.out, re.MULTILINE)
+    for name, value in values:
+        (exact,) = re.findall(rf"^  {name} +(\S+)", told[1].out, re.MULTILINE)
+        assert f"{float(exact):.2f}" == value
+
+
+def test_the_folder_may_be_chosen(invoke, small):
+    assert invoke("demo", "--out", small / "here").status == 0
+    assert {one.name for one in (small / "here").iterdir()} == {"demo.html", "trained.npz", "untrained.npz"}

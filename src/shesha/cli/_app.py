@@ -57,7 +57,7 @@ app.command("compare", short_help="Measure how similar representations are.", ep
 app.command("consensus", short_help="Find the shape that representations share.", epilog=EXAMPLES["consensus"])(
     consensus_command
 )
-app.command("demo", short_help="Audit an example that ships with the library.", epilog=EXAMPLES["demo"])(demo_command)
+app.command("demo", short_help="Ask four questions of an example.", epilog=EXAMPLES["demo"])(demo_command)
 app.command("diff", short_help="Say which layers a change of a model changed.", epilog=EXAMPLES["diff"])(diff_command)
 app.command("doctor", short_help="Show what is installed and what is missing.", epilog=EXAMPLES["doctor"])(
     doctor_command

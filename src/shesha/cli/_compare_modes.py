@@ -157,15 +157,14 @@ def require_value(scores: Sequence[Score]) -> None:
 
 
 def _default_measures_note(chosen: list[str], permutations: int) -> list[str]:
-    """Say what was left out of the standard measures, and how small a p-value can be."""
+    """Say that there are more measures, and how small a p-value can be."""
     from shesha.measures import choose
     from shesha.report import page_width, wrap
 
     told = []
-    if chosen == ["standard"]:
-        standard = {one.name for one in choose("standard")}
-        costly = ", ".join(one.name for one in choose("all") if one.name not in standard)
-        told.append(f'Left out, because of the time they take: {costly}. To compute them: --measures "{costly}"')
+    if chosen == ["recommended"]:
+        others = len(choose("all")) - len(choose("recommended"))
+        told.append(f"Three measures that ask different things. For the other {others}: --measures all")
     if permutations:
         least = 1 / (permutations + 1)
         told.append(f"p compares with {permutations:,} random matchings of the rows and cannot fall below {least:.2g}.")

@@ -14,7 +14,7 @@ _LINES = {
         "shesha compare models/*.npy --measures 'CKA,mutual kNN(k=20)' --store pairs.sqlite",
     ),
     "consensus": ("shesha consensus seeds.npz --html consensus.html", "shesha consensus seed_*.npy --plot bars.png"),
-    "demo": ("shesha demo --untrained",),
+    "demo": ("shesha demo",),
     "diff": (
         "shesha diff before.npz after.npz --html diff.html",
         "shesha diff --model base --model tuned --texts reviews.csv:text --labels label --html diff.html",

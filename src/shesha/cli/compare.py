@@ -23,7 +23,10 @@ def compare_command(
     ] = None,
     measures: Annotated[
         list[str] | None,
-        typer.Option(help="'standard' (default), 'all', a family, 'ReSi', or names such as 'CKA,mutual kNN(k=20)'."),
+        typer.Option(
+            help="'recommended' (default: unbiased CKA, RSA, mutual kNN), 'standard', 'all', a family, 'ReSi', or "
+            "names such as 'CKA,mutual kNN(k=20)'."
+        ),
     ] = None,
     key: Annotated[
         list[str] | None,
@@ -90,7 +93,7 @@ def compare_command(
         raise ValueError(
             "--card needs --calibrate, and no --labels: a similarity without its chance level says nothing on a card"
         )
-    chosen = _split(measures or ["standard"])
+    chosen = _split(measures or ["recommended"])
     if workers is not None and workers < 1:
         raise ValueError(f"--workers must be at least 1, got {workers}")
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)

@@ -1,34 +1,145 @@
-"""`shesha demo`: an audit of the network that ships with the library."""
+"""`shesha demo`: four questions, asked of the network that ships with the library."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from shesha.report import Page, Part
+    from shesha.results import Audit, Comparison
+
+_LAYER = "layer3"
 _INTRODUCTION = """\
-Three hidden layers of a small network that reads handwritten digits (UCI, 900 held-out images),
-{stage}. The same from Python:
-
-    import shesha, shesha.data
-    layers, labels = shesha.data.digits_network()
-    print(shesha.audit({{name: X for name, X in layers.items() if {condition}}}, labels))
-
-On your own embeddings: shesha audit FILE --labels FILE
+A small network that reads handwritten digits: the activations of its three
+hidden layers on 900 images that it was not trained on, before and after training.
 """
 
 
-def demo_command(
-    untrained: Annotated[bool, typer.Option("--untrained", help="Also audit the layers at initialisation.")] = False,
-) -> None:
-    """Audit the embedded digits network, to see what a report looks like."""
-    from shesha.auditing import audit
-    from shesha.cli._outputs import Outputs
-    from shesha.cli.audit import show
-    from shesha.data import digits_network
+@dataclass(frozen=True)
+class _Step:
+    """A question, the command that answers it, and the answer."""
 
+    question: str
+    command: str
+    answer: tuple[str, ...]
+    table: Part | None = None
+    numbers: tuple[Part, ...] = ()
+    """What a page shows as well."""
+
+
+def demo_command(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the data and the page.")] = Path(
+        "shesha-demo"
+    ),
+) -> None:
+    """Ask four questions of a small network, each with the command that answers it, and write a page."""
+    from shesha.auditing import audit
+    from shesha.cli._outputs import Outputs, say
+    from shesha.comparison import compare
+    from shesha.data import digits_network
+    from shesha.io import save
+    from shesha.report import as_html
+
+    out.mkdir(parents=True, exist_ok=True)
     layers, labels = digits_network()
-    chosen = {name: X for name, X in layers.items() if untrained or name.startswith("trained")}
-    stage = "before and after training" if untrained else "after training"
-    typer.echo(_INTRODUCTION.format(stage=stage, condition="True" if untrained else "name.startswith('trained')"))
-    show(audit(chosen, labels), Outputs())
+    stages = {
+        stage: {name.partition("_")[2]: X for name, X in layers.items() if name.startswith(prefix)}
+        for stage, prefix in (("untrained", "init"), ("trained", "trained"))
+    }
+    for stage, found in stages.items():
+        save(out / f"{stage}.npz", found, labels=labels, overwrite=True)
+    page = Outputs(html=out / "demo.html").html
+    say(_INTRODUCTION)
+    audited = audit(stages["trained"], labels, seed=0)
+    before, after = (found[_LAYER] for found in stages.values())
+    first, second = (f"{stage}:{_LAYER}" for stage in stages)
+    compared = compare(before, after, "recommended", names=(first, second), calibrate=True, seed=0)
+    steps = list(_steps(audited, compare(before, after, "recommended"), compared, out))
+    say("\n".join(_lines(steps)))
+    assert page is not None
+    page.write_text(as_html(_page(steps)), encoding="utf-8")
+    say(f"\nEvery number: {page}\nYour own data: shesha audit FILE --labels COLUMN --html audit.html")
+
+
+def _steps(audited: Audit, raw: Comparison, calibrated: Comparison, out: Path) -> Iterator[_Step]:
+    from shesha.report import Column, Table
+    from shesha.results.similarity.recommended import RECOMMENDED
+
+    pair = f"shesha compare {out / 'untrained.npz'} {out / 'trained.npz'} --key {_LAYER}"
+    page = audited.page()
+    yield _Step(
+        "1. Is the geometry stable?",
+        f"shesha audit {out / 'trained.npz'} --labels label",
+        page.answer[:1],
+        _first_table(audited),
+        page.numbers,
+    )
+    columns = (
+        Column("value", tuple(f"{one.value:.2f}" for one in raw)),
+        Column("by chance", tuple(f"{one.expected + 0.0:.2f}" for one in raw)),
+        Column("asks for", tuple(RECOMMENDED[one.measure] for one in raw), "<"),
+    )
+    yield _Step(
+        f"2. Is {_LAYER} similar to what it was before training?",
+        pair,
+        (),
+        Table(tuple(one.measure for one in raw), (columns,), "Similarity", "measure"),
+    )
+    yield _Step(
+        "3. Is that more than chance gives?",
+        f"{pair} --calibrate",
+        calibrated.page().answer[:1],
+        numbers=calibrated.page().numbers,
+    )
+    yield _Step(
+        "4. Which measure should I use?",
+        "shesha measures 'unbiased CKA'",
+        (
+            "The three above ask different things, and more features alone raise none of them. Use them unless you "
+            "have a reason; the command says what a measure sees and where it misleads, and shesha bench ranks all.",
+        ),
+    )
+
+
+def _first_table(audited: Audit) -> Part:
+    from shesha.report import Table
+    from shesha.results.audit.first_screen import first_screen
+
+    return next(part for one in first_screen(audited) for part in one.parts if isinstance(part, Table))
+
+
+def _lines(steps: list[_Step]) -> Iterator[str]:
+    from shesha.report import Lines, Section, Text, as_text
+
+    for step in steps:
+        parts = (Lines((f"$ {step.command}",)), *map(Text, step.answer), *([step.table] if step.table else []))
+        yield as_text([Section(step.question, parts)]) + ("\n" if step is not steps[-1] else "")
+
+
+def _page(steps: list[_Step]) -> Page:
+    from shesha.report import Lines, Page, Section, Text
+    from shesha.results.generic_page import what_was_run
+
+    return Page(
+        title="Four questions about a small network",
+        question=" ".join(_INTRODUCTION.split()),
+        answer=steps[0].answer + steps[2].answer,
+        numbers=steps[0].numbers,
+        sections=tuple(
+            Section(
+                step.question,
+                (
+                    Lines((f"$ {step.command}",)),
+                    *map(Text, step.answer),
+                    *(step.numbers or ([step.table] if step.table else [])),
+                ),
+            )
+            for step in steps
+        ),
+        ran=what_was_run(None),
+    )

@@ -232,11 +232,21 @@ def _ask_width(
         yield step
 
 
+_CONSTANT = 1e-9
+"""Spread of a null, as a share of its mean, that is rounding."""
+
+
 def _add_saturation(doubts: Doubts, sides: list[Representation], scores: dict[str, Score]) -> Doubts:
     """Add the doubt that measures are saturated, which their nulls tell."""
     return add_saturation(
-        doubts, {one.measure: (one.null_mean, *_worst_and_best(one)) for one in scores.values()}, sides
+        doubts, {one.measure: (_null_level(one), *_worst_and_best(one)) for one in scores.values()}, sides
     )
+
+
+def _null_level(score: Score) -> float:
+    """The mean of the null; the best value where every matching of the rows scores the same."""
+    constant = score.null_sd <= _CONSTANT * max(1.0, abs(score.null_mean))
+    return _worst_and_best(score)[1] if constant else score.null_mean
 
 
 def _worst_and_best(score: Score) -> tuple[float, float]:

@@ -25,6 +25,7 @@ Skipped = Mapping[tuple[str, Pair], str]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 INTERRUPTED = "interrupted"
+_ROUNDING = 1e-9
 _COPIES = 4
 """Arrays of the size of the features that a view of them may hold."""
 
@@ -236,14 +237,24 @@ def _score_pair(
                 return missing_score(measure, f"{name}: {look.reason}")
         assert looks[0].view is not None and looks[1].view is not None
         value = measure.compare_views(looks[0].view, looks[1].view)
-        note = measure.format_remark(looks[0].view, looks[1].view)
+        expected = measure.expect(looks[0].view, looks[1].view)
+        note = measure.format_remark(looks[0].view, looks[1].view) or outside_note(measure, value)
     except NotEstimable as why:
         return missing_score(measure, str(why))
     except Exception as error:  # One measure's failure must not stop the others.
         return missing_score(measure, failure(error))
     if not math.isfinite(value):
         return missing_score(measure, f"the measure returned {value} without a reason")
-    return replace(make_score(measure, value, seconds + time.perf_counter() - start, ""), note=note)
+    found = make_score(measure, value, seconds + time.perf_counter() - start, "")
+    return replace(found, note=note, expected=expected)
+
+
+def outside_note(measure: Measure, value: float) -> str:
+    """Say that an estimate lies outside of what it estimates."""
+    low, high = measure.estimates or measure.bounds
+    if low - _ROUNDING <= value <= high + _ROUNDING:
+        return ""
+    return f"{value:.3g} lies outside of {low:g} to {high:g}, as an estimate from a sample may: read it as its bound"
 
 
 def failure(error: Exception) -> str:

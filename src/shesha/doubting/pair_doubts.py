@@ -16,6 +16,7 @@ _MOVED = 0.2
 """Change of CKA that makes a row worth naming."""
 _MOSTLY, _LEAST_CHANCE = 0.5, 0.1
 """Share of CKA that chance makes, and its size, from which on the value misleads."""
+_AT_BEST = 0.01
 _SATURATED = 0.02
 """A null whose mean is so close to the best value, in units of the distance from the worst, leaves no room."""
 
@@ -83,7 +84,8 @@ def saturated_measures(chance: Mapping[str, tuple[float, float, float]]) -> list
     """Of measures with (mean of the null, worst value, best value), those whose null stands at the best value."""
     found = []
     for name, (mean, worst, best) in chance.items():
-        room = abs(best - worst)
-        if np.isfinite([mean, room]).all() and room > 0 and abs(best - mean) <= _SATURATED * room:
+        # Where values have no worst bound, only a null at the best value itself tells.
+        room = abs(best - worst) if np.isfinite(worst) else _AT_BEST
+        if np.isfinite([mean, best]).all() and room > 0 and abs(best - mean) <= _SATURATED * room:
             found.append(name)
     return found

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.measures.registry import INVARIANCES, Measure, find_by_alias, registered_measures
 from shesha.measures.user_functions import PlainMeasure, plain
+from shesha.results.similarity.recommended import RECOMMENDED
 from shesha.support import argument_types as kinds
 from shesha.support import spelling as spelling
 from shesha.support.entry_points import import_entry_points, load_marks
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "shesha.measures"
 STANDARD = "standard"
 ALL = "all"
+_RECOMMENDED = "recommended"
 
 
 def names() -> list[str]:
@@ -87,7 +89,7 @@ def as_measure(chosen: str | Measure | Callable[..., float]) -> Measure:
 def choose(
     chosen: str | Measure | Callable[..., float] | Iterable[str | Measure | Callable[..., float]],
 ) -> list[Measure]:
-    """Return the measures meant by 'standard', 'all', a family, a group ('ReSi'), a name, a function, or several."""
+    """Return the measures meant by 'recommended', 'standard', 'all', a family, a group, names or functions."""
     if isinstance(chosen, str | Measure) or callable(chosen):
         chosen = [chosen]
     if not isinstance(chosen, Iterable) or not kinds.has_entries(chosen):
@@ -113,7 +115,11 @@ def _meant(one: str | Measure | Callable[..., float]) -> list[Measure]:
 def _group_members() -> dict[str, list[Measure]]:
     """Families and groups by name."""
     everything = list(registered_measures().values())
-    found = {ALL: everything, STANDARD: [measure for measure in everything if measure.cost != "more"]}
+    found = {
+        ALL: everything,
+        STANDARD: [measure for measure in everything if measure.cost != "more"],
+        _RECOMMENDED: [registered_measures()[name] for name in RECOMMENDED],
+    }
     for measure in everything:
         for name in {measure.family.casefold(), *(group.casefold() for group in measure.groups)}:
             found.setdefault(name, []).append(measure)

@@ -40,6 +40,7 @@ _ROTATIONS_AND_SCALE = ("orthogonal", "scaling", "translation")
     self_value=1.0,
     groups=("ReSi",),
     anywhere=True,
+    expected=Gram.mean_inner,
 )
 def cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "median") -> float:
     """Centred kernel alignment: cosine between the centred kernel matrices.
@@ -84,6 +85,7 @@ def cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "
     self_value=1.0,
     view_options={"unbiased": True},
     anywhere=True,
+    expected=Gram.mean_inner,
 )
 def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "median") -> float:
     """Kernel alignment from the unbiased estimator: about 0 for independent data, whatever n and d.

@@ -151,6 +151,7 @@ def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similariti
     caveats=("Chance is k / (n - 1), not 0.", "Inner products favour long rows: see `metric`.", _SELF_BY_NUMBER),
     self_value=1.0,
     anywhere=True,
+    expected=lambda a, b: a.nearest.shape[1] / (len(a.nearest) - 1),
 )
 def mutual_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "dot") -> float:
     """Mean share of common neighbours.

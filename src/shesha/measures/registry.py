@@ -76,6 +76,8 @@ class Measure:
     """Options that differ from the function's defaults."""
     remark: Callable[..., str] | None = field(default=None, repr=False)
     """A function of two views: what of them must be told beside the value, or nothing."""
+    expected: Callable[..., float] | None = field(default=None, repr=False)
+    """A function of two views: the mean of the value over all permutations of the rows, where a formula gives it."""
     under: Callable[..., Mapping[str, Any]] | None = field(default=None, repr=False)
     """A function of the options: the fields that depend on them."""
 
@@ -160,6 +162,10 @@ class Measure:
         """Say what of two views must be told beside their value; empty where nothing must."""
         return "" if self.remark is None else self.remark(a, b)
 
+    def expect(self, a: View, b: View) -> float:
+        """Mean value over all permutations of the rows; NaN where no closed form is known."""
+        return float("nan") if self.expected is None else float(self.expected(a, b))
+
     def compare_views(self, a: View, b: View) -> float:
         """Compare two views that `look` returned."""
         return float(self.function(a, b, **self.parameters))
@@ -233,7 +239,7 @@ def measure(
         For the card.
     **declared
         Further fields of `Measure`: caveats, paired, inner_product, anywhere, equal_widths, needs_features, self_value,
-        estimates, groups, view_options, remark, under.
+        estimates, groups, view_options, remark, expected, under.
     """
     check.choice(closer, get_args(Closer), "closer")
     check.choice(cost, COSTS, "cost")

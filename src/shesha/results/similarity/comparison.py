@@ -12,13 +12,12 @@ from shesha.results.base import Result
 from shesha.results.null_summary import BesideNull
 from shesha.results.similarity.held_out import held_out_lines
 from shesha.results.similarity.noise_ceiling import BesideRepeats
+from shesha.results.similarity.recommended import RECOMMENDED
 from shesha.support import argument_types as kinds
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FIRST = {"DistCorr": "the whole geometry", "Jaccard": "who is near whom", "RSA": "the order of distances"}
-"""Measures that did well in all domains of the benchmark, each of another kind."""
 _MANY = 8
 """Of so many numbers some are to be read first."""
 
@@ -49,6 +48,8 @@ class Score(BesideNull, BesideRepeats):
     """The p-value, corrected for the other measures of a pair, or for the other pairs of a measure."""
     held_out: float | None = field(default=None, kw_only=True)
     """The value on rows that did not fit the measure's map; None where it fits none, or nobody asked."""
+    expected: float = field(default=float("nan"), kw_only=True)
+    """Mean value over all matchings of the rows, where a closed form is known: what chance gives."""
     aliases: ClassVar[tuple[str, ...]] = ("calibrated",)
 
     @property
@@ -164,14 +165,15 @@ class Comparison(Result):
 
 def _read_first(found: list[Score]) -> list[str]:
     """Say where to begin among many numbers."""
-    there = [f"{name} ({sees})" for name, sees in FIRST.items() if name in {score.measure for score in found}]
+    there = [f"{name} ({sees})" for name, sees in RECOMMENDED.items() if name in {score.measure for score in found}]
     if len(found) <= _MANY or not there:
         return []
     return [f"Read first: {', '.join(there)}; the others tell how far an answer depends on what is measured."]
 
 
 _NOTE = (
-    "Values are raw: chance is rarely 0 and depends on the measure and on the numbers of rows and features. "
+    "Values are raw. By chance: the mean over all matchings of the rows, where a formula gives it; elsewhere it is "
+    "rarely 0, and grows with the numbers of features. "
     "`shesha measures NAME` tells what a measure sees and where it misleads."
 )
 
@@ -203,17 +205,22 @@ def _repeats_table(found: list[Score]) -> list[str]:
     return _family_lines(found, head, cells)
 
 
-def _format_known(number: float | None) -> str:
-    return "" if number is None or number != number else f"{number:.4g}"
+_BY_CHANCE = "by chance"
+
+
+def _format_known(number: float | None, digits: str = ".4g") -> str:
+    return "" if number is None or number != number else f"{number:{digits}}"
 
 
 def _table(found: list[Score]) -> list[str]:
-    head = f"{'value':>10}  {'closer is':<9}  {'possible':<14}  {'seconds':>7}"
-    return _family_lines(
-        found,
-        head,
-        lambda one: f"{one.value:>#10.4g}  {one.closer:<9}  {span(one.low, one.high):<14}  {one.seconds:>7.3f}",
-    )
+    known = any(one.expected == one.expected for one in found)
+    head = f"{'value':>10}  {f'{_BY_CHANCE}  ' * known}{'closer is':<9}  {'possible':<14}  {'seconds':>7}"
+
+    def cells(one: Score) -> str:
+        chance = f"{_format_known(one.expected + 0.0, '#.4g'):>{len(_BY_CHANCE)}}  " * known
+        return f"{one.value:>#10.4g}  {chance}{one.closer:<9}  {span(one.low, one.high):<14}  {one.seconds:>7.3f}"
+
+    return _family_lines(found, head, cells)
 
 
 def _calibrated_table(found: list[Score]) -> list[str]:

@@ -104,9 +104,9 @@ def comparison_metrics(found: Comparison) -> list[Metric]:
 
 
 def _first() -> Iterable[str]:
-    from shesha.results.similarity.comparison import FIRST
+    from shesha.results.similarity.recommended import RECOMMENDED
 
-    return FIRST
+    return RECOMMENDED
 
 
 def _pair_sentences(first: str, second: str, known: Sequence[Score]) -> Iterable[str]:
@@ -138,7 +138,9 @@ _LEVEL = 0.05
 def _how_many(n: int, of: int) -> str:
     if of == 1:
         return "The measure is" if n else "The measure is not"
-    return f"{'All' if n == of else n or 'None'} of {of} measures {'is' if n == 1 else 'are'}"
+    if n == of:
+        return f"All {of} measures are"
+    return f"{n or 'None'} of {of} measures {'is' if n == 1 else 'are'}"
 
 
 def _interval(score: Score) -> str:
@@ -152,7 +154,7 @@ def _scores(known: Sequence[Score], title: str) -> Table:
             "value", tuple(f"{_number(one.value)}{_interval(one)}" for one in known), ">", tuple(map(_strip, known))
         ),
         Column("closer is", tuple(one.closer for one in known), "<"),
-        Column("chance", tuple(_number(one.null_mean) for one in known)),
+        Column("chance", tuple(_number(one.null_mean if one.has_null else one.expected) for one in known)),
         Column("calibrated", tuple(f"{one.score:.3f}" if one.has_null else "" for one in known)),
         Column("p", tuple(f"{one.p_value:.2g}" if one.has_null else "" for one in known)),
         Column("corrected p", tuple(_small(one.corrected_p_value) for one in known)),
