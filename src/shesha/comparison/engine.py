@@ -237,7 +237,7 @@ def _score_pair(
                 return missing_score(measure, f"{name}: {look.reason}")
         assert looks[0].view is not None and looks[1].view is not None
         value = measure.compare_views(looks[0].view, looks[1].view)
-        expected = measure.expect(looks[0].view, looks[1].view)
+        expected = math.nan if measure.expected is None else measure.expected(looks[0].view, looks[1].view)
         note = measure.format_remark(looks[0].view, looks[1].view) or outside_note(measure, value)
     except NotEstimable as why:
         return missing_score(measure, str(why))

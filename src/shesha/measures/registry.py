@@ -113,10 +113,8 @@ class Measure:
         for name, value in options.items():
             if not isinstance(value, Hashable):
                 raise TypeError(f"{name} must be a plain value, got {value!r}")
-        base = self.name.split("(")[0]
-        changed = dict(self.options) | options
-        text = ", ".join(f"{name}={value}" for name, value in changed.items())
-        return self._copy_with_options(f"{base}({text})", changed)
+        text = ", ".join(f"{name}={value}" for name, value in (changed := dict(self.options) | options).items())
+        return self._copy_with_options(f"{self.name.split('(')[0]}({text})", changed)
 
     def _copy_with_options(self, name: str, options: dict[str, Any]) -> Measure:
         found = replace(self, name=name, options=options)
@@ -161,10 +159,6 @@ class Measure:
     def format_remark(self, a: View, b: View) -> str:
         """Say what of two views must be told beside their value; empty where nothing must."""
         return "" if self.remark is None else self.remark(a, b)
-
-    def expect(self, a: View, b: View) -> float:
-        """Mean value over all permutations of the rows; NaN where no closed form is known."""
-        return float("nan") if self.expected is None else float(self.expected(a, b))
 
     def compare_views(self, a: View, b: View) -> float:
         """Compare two views that `look` returned."""
