@@ -113,7 +113,8 @@ class Measure:
         for name, value in options.items():
             if not isinstance(value, Hashable):
                 raise TypeError(f"{name} must be a plain value, got {value!r}")
-        text = ", ".join(f"{name}={value}" for name, value in (changed := dict(self.options) | options).items())
+        changed = dict(self.options) | options
+        text = ", ".join(f"{name}={value}" for name, value in changed.items())
         return self._copy_with_options(f"{self.name.split('(')[0]}({text})", changed)
 
     def _copy_with_options(self, name: str, options: dict[str, Any]) -> Measure:
@@ -245,8 +246,7 @@ def measure(
         declared["groups"] = frozenset(declared.get("groups", ()))
         known = frozenset(implied).union(cast(Collection[Invariance], invariant))
         told = (closer, bounds, symmetric, known, family, cost, formula, reference)
-        found = Measure(name, function, view, *told, **declared)
-        register(found)
+        register(found := Measure(name, function, view, *told, **declared))
         return _as_function(found, function)
 
     return mark
