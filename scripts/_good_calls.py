@@ -211,6 +211,7 @@ COMMON: Made = {
     **dict.fromkeys(("X", "X_a", "reference", "controls", "X_control", "shifts", "differences"), lambda good: good.X),
     **dict.fromkeys(("Y", "X_b", "window", "X_perturbed"), lambda good: good.X + 0.1 * good.Y[:, :1]),
     **dict.fromkeys(("y", "labels", "outcome", "z", "runs"), lambda good: good.y),
+    "new": lambda good: good.X,
     "conditions": lambda good: np.arange(N) // 2 % 4,
     "anchor_ids": lambda good: np.arange(8),
     "layers_a": lambda good: [good.X, good.Y],
@@ -319,6 +320,9 @@ OWN: dict[str, Made] = {
     "shesha.steering.partial_correlations": {
         "table": lambda good: {"score": good.X[:, 0], "fisher": good.X[:, 1], "silhouette": good.Y[:, 2]},
     },
+    "shesha.compare": {"Y": lambda good: good.Y},
+    "shesha.diff": {"before": lambda good: {"a": good.X}, "after": lambda good: {"a": good.X + 0.1 * good.X**2}},
+    "shesha.io.open_matrix": {"path": lambda good: good.file("good.npy")},
     "shesha.io.open_file": {"path": lambda good: good.file("good.npy")},
     "shesha.io.save": {"path": lambda good: good.file("new.npz"), "overwrite": lambda good: True},
     "shesha.io.from_anndata": {"obsm": lambda good: "X_pca"},

@@ -36,6 +36,11 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.coherence.coherence(RAGGED, X),
         lambda: shesha.descriptors.effective_rank(RAGGED),
         lambda: shesha.holm([[0.1], [0.1, 0.2]]),
+        lambda: shesha.estimate(X, "supervised_alignment"),
+        lambda: shesha.chance(X, "feature_split"),
+        lambda: shesha.compare_all({"a": X, "b": X + 1}, "CKA", alpha=X[0]),
+        lambda: shesha.diff({"a": X}, {"a": X}, also=7),
+        lambda: shesha.io.save("new.npz", {"a": X}, overwrite=pd.DataFrame({"a": [1]})),
     ],
 )
 def test_lists_of_several_lengths_are_refused_by_name(call):

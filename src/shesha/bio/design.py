@@ -62,6 +62,8 @@ def cell_design(
     """
     require_anndata(adata)
     matrix, source = _matrix(adata, obsm, layer)
+    if groupby is None:
+        raise TypeError("groupby must be a column of obs, got None")
     named = {"groupby": groupby, "per": per, "blocks": blocks, "groups": groups}
     given = {name: _labels(adata, value, name) for name, value in named.items() if value is not None}
     there = np.all([[one is not None for one in values] for values in given.values()], axis=0)

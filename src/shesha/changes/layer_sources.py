@@ -11,6 +11,7 @@ from typing import Any
 from shesha.changes.reencodings import reencodings
 from shesha.inputs import NamedRows, Names
 from shesha.io import open_file
+from shesha.support import argument_types as kinds
 from shesha.support.layer_axis import LayerAxis, layer_sequence, split_layers
 from shesha.views import Rdm, Representation, align_rows, check_named_arrays
 
@@ -115,6 +116,8 @@ def _many(given: Any, name: str) -> list[Any]:
     """Return several encodings as a list; one alone is a mistake that would be read as its layers."""
     if isinstance(given, Mapping | str | os.PathLike) or hasattr(given, "shape") or hasattr(given, "forward"):
         raise TypeError(f"{name} must be a list of encodings, got a single {type(given).__name__}: put it in a list")
+    if not kinds.has_entries(given):
+        raise TypeError(f"{name} must be a list of encodings, got {type(given).__name__}")
     return list(given)
 
 

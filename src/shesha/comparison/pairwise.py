@@ -122,6 +122,7 @@ def compare_all(
     [1.0, 0.59, 0.34]
     """
     runs.require_workers(workers, scheduler)
+    check.fraction(alpha, "alpha", closed=False)
     given = _files_or_arrays(representations, layer_axis)
     seed, told = draw_seed(seed), number(seed)
     chosen = seed_measures(choose(measures), seed)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.inputs import validation as check
 from shesha.io._replace import replace_path
 from shesha.io._writers import WRITERS, Content
 from shesha.support import argument_types as kinds
@@ -83,7 +84,7 @@ def save(
 
 def _target(path: str | os.PathLike[str], overwrite: bool) -> Path:
     """Return a path that may be written."""
-    found = kinds.path(path, "path")
+    found, overwrite = kinds.path(path, "path"), check.boolean(overwrite, "overwrite")
     ending = found.suffix.lower()
     if ending == ".h5ad":
         raise ValueError(

@@ -17,6 +17,10 @@ _ROWS = 2048
 """Rows whose distances to the class means of all resamples are computed together."""
 _SQUARES = 1e-100, 1e100
 """Deviations between these have squares within range."""
+_CACHED = 1 << 15
+"""Numbers of a stretch of rows that are read once. Fixed: sums are taken stretch by stretch."""
+_FAR_FROM_MEAN = 1e-3
+"""Share of the squares about the first row that those about the mean must be to keep their digits."""
 _FEW_DIGITS = 1e-9
 """Share of the squared length below which a variance may be rounding."""
 
@@ -33,16 +37,35 @@ def class_variance_share(X: Matrix, codes: Labels) -> float:
     """Between-class share of the sum of squares; NaN if all rows are equal."""
     if (X[0] == X[-1]).all() and (X[0] == X).all():
         return float("nan")
-    centred = X - X.mean(axis=0)
-    largest = max(float(centred.max()), -float(centred.min()))
-    if not _SQUARES[0] < largest < _SQUARES[1]:
-        centred /= largest
-    indicators = (codes == np.unique(codes)[:, None]).astype(np.float64)
-    counts = indicators.sum(axis=1)
+    n_classes = int(codes.max()) + 1
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        sums, squares = _class_sums(X, X[0].copy(), codes, n_classes)
+        mean = sums.sum(axis=0) / len(X)
+        total = squares - len(X) * float(mean @ mean)
+    if not (_SQUARES[0] ** 2 < total < _SQUARES[1] ** 2 and total > _FAR_FROM_MEAN * squares):
+        # Numbers beyond the range of squares, or a first row far from all others.
+        centred = X / length_unit(X)
+        centred -= centred.mean(axis=0)
+        centred /= np.abs(centred).max()
+        sums, total = _class_sums(centred, np.zeros(X.shape[1]), codes, n_classes)
+        mean = np.zeros(X.shape[1])
+    counts = np.bincount(codes, minlength=n_classes)
+    means = sums[counts > 0] / counts[counts > 0][:, None] - mean
+    between = float(counts[counts > 0] @ np.einsum("ij,ij->i", means, means))
+    return float(np.clip(between / total, 0.0, 1.0))
+
+
+def _class_sums(X: Matrix, origin: Vector, codes: Labels, n_classes: int) -> tuple[Matrix, float]:
+    """Sum of the rows of each class, and of all squares, from an origin: a stretch of rows in the cache at a time."""
+    sums, squares = np.zeros((n_classes, X.shape[1])), 0.0
+    step = max(1, _CACHED // X.shape[1])
+    indicators = (codes == np.arange(n_classes)[:, None]).astype(np.float64)
     with single_threaded_blas():
-        means = (indicators @ centred) / counts[:, None]
-    between = float(counts @ np.einsum("ij,ij->i", means, means))
-    return float(np.clip(between / float(np.einsum("ij,ij->", centred, centred)), 0.0, 1.0))
+        for start in range(0, len(X), step):
+            part = X[start : start + step] - origin
+            sums += indicators[:, start : start + step] @ part
+            squares += float(np.einsum("ij,ij->", part, part))
+    return sums, squares
 
 
 def mean_separation(X: Matrix, members: Sequence[Index]) -> float:

@@ -51,6 +51,8 @@ def build_request(
         )
     if found.needs_labels and y is None:
         raise ValueError(f"y must be given for the supervised variant {found.name!r}, got None")
+    if isinstance(y, str):
+        raise TypeError(f"y must be labels, one per row, got the text {y!r}: name a score by variant={y!r}")
     chosen = _options(found, options)
     check.count(n_bootstrap, "n_bootstrap", minimum=0)
     _require_taken("pairs", pairs, found, [one for one in registered_variants().values() if one.samples_pairs])
