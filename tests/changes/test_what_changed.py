@@ -105,3 +105,16 @@ def test_the_class_that_lost_its_surroundings_is_named(rows, rng):
     assert found.lost_by_class["lost"] > 0.8
     assert "by class: lost" in str(found)
     assert shesha.diff(rows, after).lost_by_class == {}
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [
+        (np.arange(300) % 40, "the labels have 40 classes of at least 5 rows, and the most is 30"),
+        (np.linspace(0, 1, 300), "0 of them have at least 5 rows. Cut labels that are numbers into classes first"),
+    ],
+)
+def test_classes_that_are_not_compared_are_told(rows, rng, labels, reason):
+    found = shesha.diff(rows, rows + 0.1 * rng.standard_normal(rows.shape), labels=labels)
+    assert not found.classes
+    assert any(f"Classes were not compared: {reason}" in note for note in found.notes)

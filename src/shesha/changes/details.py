@@ -35,8 +35,7 @@ def what_changed(
     structure = structure_change(layer, before, after, deal_folds(len(rows), groups, seed), beyond_noise=beyond_noise)
     if known.get("labels") is None:
         return structure, (), None
-    codes, names = check.labels(known["labels"][rows], len(rows), "labels", min_classes=1)
-    large = np.flatnonzero(np.bincount(codes) >= _LEAST_ROWS)
+    codes, names, large = _large_classes(known, rows)
     if not 2 <= len(large) <= _MOST_CLASSES:
         return structure, (), None
     chosen = np.flatnonzero(np.isin(codes, large))
@@ -48,6 +47,30 @@ def what_changed(
     )
     fold = deal_folds(len(chosen), None if groups is None else _codes(groups[chosen]), seed)
     return structure, moved, separation_change(layer, before, after, codes, fold)
+
+
+def note_of_classes(known: dict[str, Array], rows: Index) -> list[str]:
+    """Say why classes are not compared, where labels are given and they are not."""
+    if known.get("labels") is None:
+        return []
+    n_classes = len(_large_classes(known, rows)[2])
+    if 2 <= n_classes <= _MOST_CLASSES:
+        return []
+    if n_classes > _MOST_CLASSES:
+        return [
+            f"Classes were not compared: the labels have {n_classes} classes of at least {_LEAST_ROWS} rows, and the "
+            f"most is {_MOST_CLASSES}. Pass coarser labels."
+        ]
+    return [
+        f"Classes were not compared: {n_classes} of them have at least {_LEAST_ROWS} rows. Cut labels that are numbers "
+        "into classes first."
+    ]
+
+
+def _large_classes(known: dict[str, Array], rows: Index) -> tuple[Labels, Array, Index]:
+    """Return the class of each row as a code, the names, and the codes of the classes that are large enough."""
+    codes, names = check.labels(known["labels"][rows], len(rows), "labels", min_classes=1)
+    return codes, names, np.flatnonzero(np.bincount(codes) >= _LEAST_ROWS)
 
 
 def _codes(values: Any) -> Labels:

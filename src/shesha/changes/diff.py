@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.changes.details import what_changed
+from shesha.changes.details import note_of_classes, what_changed
 from shesha.changes.index_recall import index_change
 from shesha.changes.layer_changes import LayerPair, layer_change
 from shesha.changes.layer_sources import Reader, Sides, read_sides
@@ -156,6 +156,7 @@ def diff(
     rows, notes = find_usable_rows(sides)
     known = per_row(sides, blocks=blocks, groups=groups, labels=labels)
     scored = draw_rows(rows, max_rows, seed)
+    notes += note_of_classes(known, scored)
     chosen = _choose(measures, k, len(scored))
     evidence = _evidence(scored, known, confidence, seed)
     floor = NoiseFloor(sides.again, sides.also)
