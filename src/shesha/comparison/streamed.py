@@ -39,9 +39,9 @@ class _Sides:
 
     def look(self) -> tuple[SummedRepresentation, SummedRepresentation]:
         """Return fresh sides, whose views are made when a measure asks for them."""
-        return self.of(self.sums)
+        return self.with_sums(self.sums)
 
-    def of(self, sums: Sums) -> tuple[SummedRepresentation, SummedRepresentation]:
+    def with_sums(self, sums: Sums) -> tuple[SummedRepresentation, SummedRepresentation]:
         """Return the sides of other sums over such data."""
         first, second = (SummedRepresentation(sums, place, self.moments.precision(place)) for place in (0, 1))
         return first, second
@@ -126,7 +126,10 @@ def _add_intervals(
         return {measure.name: add_note(scores[measure.name], note) for measure in measures}
     # Each sum is made when its turn comes: all together would be as large as the parts.
     without: Iterator[Sums] = leave_one_out(few)
-    rows = [_values_or_nan(measures, sides.of(sums)) for sums in track(without, len(few), "parts of the rows left out")]
+    rows = [
+        _values_or_nan(measures, sides.with_sums(sums))
+        for sums in track(without, len(few), "parts of the rows left out")
+    ]
     sizes = np.array([part.n_rows for part in few])
     columns = np.array(rows).T
     return {
@@ -172,7 +175,7 @@ def _add_chances(
     if drawn:
         draw = _unrelated(sides.sums, generator(seed))
         table = [
-            _values_or_nan(drawn, sides.of(sums))
+            _values_or_nan(drawn, sides.with_sums(sums))
             for sums in track((draw() for _ in range(n_draws)), n_draws, "draws of unrelated data")
         ]
         for measure, column in zip(drawn, np.array(table).T, strict=True):
@@ -236,7 +239,7 @@ def _unrelated(sums: Sums, rng: np.random.Generator) -> Callable[[], Sums]:
 
     def draw() -> Sums:
         noise = rng.standard_normal((roots[0].shape[1], roots[1].shape[1]))
-        return sums.with_cross(roots[0] @ noise @ roots[1].T / math.sqrt(sums.n_rows - 1))
+        return sums.replace_cross(roots[0] @ noise @ roots[1].T / math.sqrt(sums.n_rows - 1))
 
     return draw
 

@@ -113,7 +113,7 @@ class LayerMoments:
             return
         columns = [concatenate(blocks) for blocks in zip(*self._pending, strict=True)]
         self._pending, self._n_pending = [], 0
-        panels = list(parallel(Panel.of, columns))
+        panels = list(parallel(Panel.build, columns))
         self._sums = self._start(panels) if self._sums is None else _absorb(self._sums, panels)
 
     def _start(self, panels: list[Panel]) -> Sums:
@@ -143,7 +143,7 @@ def _absorb(sums: Sums, panels: list[Panel]) -> Sums:
     """Add panels to sums whose blocks are overwritten: a copy of all would take twice the memory."""
     n = int(panels[0].z.shape[0])
     sides = list(parallel(Panel.sums, panels))
-    meetings = [Meeting.of(a, b, sums.n_rows, n) for a, b in zip(sums.sides, sides, strict=True)]
+    meetings = [Meeting.build(a, b, sums.n_rows, n) for a, b in zip(sums.sides, sides, strict=True)]
 
     def add(pair: tuple[int, int]) -> None:
         i, j = pair

@@ -43,7 +43,7 @@ def sum_panel(sides: Sequence[Any], pairs: Pairs) -> Sums:
     ValueError
         If an entry is NaN or infinite.
     """
-    panels = [Panel.of(side) for side in sides]
+    panels = [Panel.build(side) for side in sides]
     cross = {(i, j): panels[i].products(panels[j]) for i, j in pairs}
     return Sums(int(sides[0].shape[0]), tuple(panel.sums() for panel in panels), cross)
 
@@ -59,7 +59,7 @@ class Panel:
     """Of z."""
 
     @classmethod
-    def of(cls, side: Any) -> Panel:
+    def build(cls, side: Any) -> Panel:
         """Take some rows of one representation."""
         rows = _as_array(side)
         z, pilot, unit = _centre(rows) if is_numpy(rows) else _centre_on_device(doubles(rows))

@@ -32,13 +32,13 @@ class SummedBasis(Basis):
         self.__dict__.update(values)
 
     @classmethod
-    def of(cls, source: SummedRepresentation, *, centred: bool = True) -> SummedBasis:
+    def from_sums(cls, source: SummedRepresentation, *, centred: bool = True) -> SummedBasis:
         """Decompose the products of the features."""
         side = source.side
         own: dict[str, Any] = {"sums": source.sums, "index": source.index, "unit": side.unit}
         own["n_features"] = side.n_features
         if not centred:
-            return cls(**own, **_uncentred(source))
+            return cls(**own, **_uncentred_directions(source))
         values, axes = _decompose(side, source)
         if not len(values):
             raise NotEstimable("all rows are equal")
@@ -86,17 +86,17 @@ class SummedBasis(Basis):
 
 def _decompose(side: SideSums, source: SummedRepresentation) -> tuple[Vector, Matrix]:
     """Singular values of the centred rows above the rounding level, largest first, and their axes (columns)."""
-    squares, axes = _spectrum_of(side.features)
+    squares, axes = _decompose_products(side.features)
     mean, n, d = side.mean / side.unit, source.n_rows, side.n_features
-    return _above(squares, axes, _storage_rounding(side.squared_norm + n * float(mean @ mean), source, d))
+    return _keep_above(squares, axes, _storage_rounding(side.squared_norm + n * float(mean @ mean), source, d))
 
 
-def _spectrum_of(products: Matrix) -> tuple[Vector, Matrix]:
+def _decompose_products(products: Matrix) -> tuple[Vector, Matrix]:
     squares, axes = np.linalg.eigh(products)
     return squares[::-1], axes[:, ::-1]
 
 
-def _above(squares: Vector, axes: Matrix, level: float) -> tuple[Vector, Matrix]:
+def _keep_above(squares: Vector, axes: Matrix, level: float) -> tuple[Vector, Matrix]:
     # Products square the singular values, so that their rounding hides those below the root of it.
     hidden = 8 * len(squares) * np.finfo(float).eps * max(float(squares[0]), 0.0)
     rank = int(np.count_nonzero(squares > max(hidden, level**2)))
@@ -109,7 +109,7 @@ def _storage_rounding(squared_norm: float, source: SummedRepresentation, d: int)
     return float(source.precision * typical * (sqrt(source.n_rows) + sqrt(d)))
 
 
-def _uncentred(source: SummedRepresentation) -> dict[str, Any]:
+def _uncentred_directions(source: SummedRepresentation) -> dict[str, Any]:
     """Directions of the columns as they are.
 
     Along features that are orthogonal to the mean row the columns are centred; what remains is the direction that the
@@ -125,7 +125,7 @@ def _uncentred(source: SummedRepresentation) -> dict[str, Any]:
     largest = sqrt(n * length**2 + float(towards @ products @ towards))
     whole = _storage_rounding(side.squared_norm + n * length**2, source, d)
     level = max(max(n, d) * np.finfo(float).eps * largest, whole)
-    values, axes = _above(*_spectrum_of(across @ products @ across), level)
+    values, axes = _keep_above(*_decompose_products(across @ products @ across), level)
     scaled = axes / values
     constant = np.zeros(len(values))
     if length:

@@ -80,14 +80,16 @@ class Sums:
         """The sums of two sides alone, as sides 0 and 1."""
         return Sums(self.n_rows, (self.sides[first], self.sides[second]), {(0, 1): self.cross_products(first, second)})
 
-    def with_cross(self, block: Matrix) -> Sums:
+    def replace_cross(self, block: Matrix) -> Sums:
         """Two sides with other products of one with the other."""
         return replace(self, cross={(0, 1): block})
 
 
 def merge(first: Sums, second: Sums) -> Sums:
     """Sums over the rows of both."""
-    meetings = [Meeting.of(a, b, first.n_rows, second.n_rows) for a, b in zip(first.sides, second.sides, strict=True)]
+    meetings = [
+        Meeting.build(a, b, first.n_rows, second.n_rows) for a, b in zip(first.sides, second.sides, strict=True)
+    ]
     sides = tuple(meeting.join_sides(a, b) for meeting, a, b in zip(meetings, first.sides, second.sides, strict=True))
     cross = {
         (i, j): join_blocks(block, second.cross[i, j], meetings[i], meetings[j])
@@ -110,7 +112,7 @@ class Meeting:
     """Difference of the two means of z, about the common mean row."""
 
     @classmethod
-    def of(cls, a: SideSums, b: SideSums, n_a: int, n_b: int) -> Meeting:
+    def build(cls, a: SideSums, b: SideSums, n_a: int, n_b: int) -> Meeting:
         """Compare two means of one side."""
         unit = max(a.unit, b.unit)
         ratios = a.unit / unit, b.unit / unit

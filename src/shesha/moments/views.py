@@ -76,7 +76,7 @@ class SummedGram(Gram):
         self.__dict__.update(values)
 
     @classmethod
-    def of(
+    def from_sums(
         cls, source: SummedRepresentation, *, kernel: str, bandwidth: Any, unbiased: bool, sampled: bool
     ) -> SummedGram:
         """Make it, if the kernel is linear."""
@@ -192,8 +192,8 @@ def _magnitude(source: SummedRepresentation) -> Magnitude:
 
 
 _BUILDERS: dict[type[View], Callable[..., View]] = {
-    Gram: SummedGram.of,
-    Basis: SummedBasis.of,
+    Gram: SummedGram.from_sums,
+    Basis: SummedBasis.from_sums,
     Features: SummedFeatures,
     Spectrum: _spectrum,
     Magnitude: _magnitude,
