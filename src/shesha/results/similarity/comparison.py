@@ -223,6 +223,10 @@ def _table(found: list[Score]) -> list[str]:
     return _family_lines(found, head, cells)
 
 
+def _format_p(p: float) -> str:
+    return "<0.001" if p < 0.0005 else f"{p:.3f}"
+
+
 def _calibrated_table(found: list[Score]) -> list[str]:
     head = (
         f"{'value':>10}  {'interval':<20}  {'closer is':<9}  {'chance':>10}  {'calibrated':>10}  {'p':>6}  corrected p"
@@ -230,9 +234,9 @@ def _calibrated_table(found: list[Score]) -> list[str]:
 
     def cells(one: Score) -> str:
         interval = f"[{one.interval_low:.4g}, {one.interval_high:.4g}]" if one.has_interval else ""
-        corrected = f"{one.corrected_p_value:.3f}" if one.corrected_p_value == one.corrected_p_value else ""
+        corrected = "" if one.corrected_p_value != one.corrected_p_value else _format_p(one.corrected_p_value)
         chance = f"{one.null_mean:>#10.4g}  {one.calibrated:>#10.4g}"
-        null = f"{chance}  {one.p_value:>6.3f}  {corrected:>11}" if one.has_null else ""
+        null = f"{chance}  {_format_p(one.p_value):>6}  {corrected:>11}" if one.has_null else ""
         return f"{one.value:>#10.4g}  {interval:<20}  {one.closer:<9}  {null}".rstrip()
 
     return _family_lines(found, head, cells)
