@@ -61,7 +61,7 @@ def test_columns_of_labels_are_no_features(invoke, tmp_path, strict_json):
 def test_a_file_that_cannot_be_read_is_left_out(invoke, folder, expected):
     (folder / "half.npy").write_bytes(b"\x93NUMPY")
     with pytest.warns(MeasureWarning) as told:
-        ended = invoke("audit", folder, "--label-column", "kind", "--labels", folder / "step0.npz", *QUICK)
+        ended = invoke("audit", folder, "--label-column", "kind", "--labels", folder / "step0.npz", *QUICK, "--full")
     assert (ended.status, ended.out) == (0, f"{as_text(sections(expected, words=name_options))}\n")
     assert "half.npy must be a whole .npy file" in str(told[0].message)
     assert str(told[1].message).startswith("skipped kind in 3 files")
