@@ -1,8 +1,9 @@
-"""Neighbours: exact lists with and without candidates of single precision, in one process.
+"""Neighbours: exact lists with and without candidates of single precision, and sampled query rows, in one process.
 
     python benchmarks/neighbours.py [--rows 100000] [--features 256] [--markdown FILE]
 
-Both sides take turns on the same data and must give the same lists. Processor seconds are told beside seconds, because
+Lists: both sides take turns on the same data, and must be the same. Queries: 1,000 rows of mapped files, searched among
+all rows; beside them the value of all rows of the smaller files. Processor seconds are told beside seconds, because
 other work on the machine changes them less.
 """
 
@@ -12,13 +13,17 @@ import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
+from shesha import measures
+from shesha.comparison.sampled import Sampling, sampled_scores
 from shesha.kernels import neighbours
 from shesha.report import markdown_line, markdown_table
 from shesha.support.atomic_files import write_text
+from shesha.views.row_source import RowSource
 
 K = 10
 
@@ -52,13 +57,44 @@ def lists(n: int, d: int) -> list[str]:
     return table
 
 
+def queries(n: int, d: int) -> list[str]:
+    """Search 1,000 query rows among all rows of mapped files, and compare with the value of all rows."""
+    table = [markdown_table(["measure", "rows", "1,000 queries, s (processor s)", "value", "error", "all rows"], [])]
+    with TemporaryDirectory() as folder:
+        for rows in (20_000, n):
+            sides = []
+            for seed in (1, 2):
+                path = Path(folder) / f"{rows}-{seed}.npy"
+                np.save(path, related_rows(rows, d, seed))
+                sides.append(np.load(path, mmap_mode="r"))
+            for name in ("mutual kNN(metric=cosine)", "Jaccard"):
+                found, seconds, used = clocked(lambda name=name, sides=sides: sampled(name, sides))
+                exact = f"{measures.get(name).score(*sides):.4f}" if rows <= 20_000 else "-"
+                times = f"{seconds:.1f} ({used:.1f})"
+                cells = [name, f"{rows:,} x {d}", times, f"{found.value:.4f}", f"{found.sampling_error:.4f}", exact]
+                table.append(markdown_line(cells))
+                print(table[-1], flush=True)
+    return table
+
+
+def related_rows(n: int, d: int, seed: int) -> np.ndarray:
+    common = np.random.default_rng(0).standard_normal((n, 32), dtype=np.float32)
+    rng = np.random.default_rng(seed)
+    return common @ rng.standard_normal((32, d), dtype=np.float32) + rng.standard_normal((n, d), dtype=np.float32)
+
+
+def sampled(name: str, sides: list[np.ndarray]) -> Any:
+    X, Y = (RowSource(side, label) for side, label in zip(sides, "XY", strict=True))
+    return next(sampled_scores([measures.get(name)], X, Y, Sampling(queries=1000)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--features", type=int, default=256)
     parser.add_argument("--markdown", type=Path)
     asked = parser.parse_args()
-    parts = [lists(asked.rows, asked.features)]
+    parts = [queries(200_000, asked.features), lists(asked.rows, asked.features)]
     if asked.markdown:
         write_text(asked.markdown, "\n\n".join("\n".join(part) for part in parts) + "\n")
 

@@ -9,6 +9,8 @@ import shesha
 from shesha.cli import _large_files as large
 from shesha.moments import Moments
 
+CHANCE = {"calibrate": False, "n_draws": 20, "alpha": 0.05}
+
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
@@ -48,11 +50,28 @@ def test_what_needs_rows_is_refused_with_the_way_out(invoke, files, monkeypatch)
     monkeypatch.setenv("SHESHA_MEMORY", "1M")
     assert large.need_stretches(paths, ["CKA"], plain=True)
     assert not large.need_stretches(paths, ["CKA"], plain=False)
-    assert not large.need_stretches(paths, ["RSA", "mutual kNN"], plain=True)
-    with pytest.raises(ValueError, match=r"RSA of .* pass fewer rows, or raise SHESHA_MEMORY$"):
-        invoke("compare", *paths, "--measures", "RSA")
+    assert not large.need_stretches(paths, ["CKNNA", "RTD"], plain=True)
+    with pytest.raises(ValueError, match=r"RTD of .* pass fewer rows, or raise SHESHA_MEMORY$"):
+        invoke("compare", *paths, "--measures", "RTD", "--shift", "--calibrate")
     with pytest.raises(ValueError, match=r"compare shesha.Moments.of"):
         invoke("compare", *paths, "--measures", "CKA", "--calibrate", "--shift")
+
+
+def test_neighbours_and_distances_are_sampled_beside_exact_sums(invoke, files, tmp_path, monkeypatch):
+    paths, X, Y = files
+    monkeypatch.setenv("SHESHA_MEMORY", "4M")
+    out = tmp_path / "found.json"
+    sample = ["--queries", 100, "--error", 0.01]
+    done = invoke("compare", *paths, "--measures", "CKA,RSA,mutual kNN", *sample, "--json", out)
+    assert done.status == 0
+    monkeypatch.delenv("SHESHA_MEMORY")
+    expected = shesha.compare(X, Y, ["CKA", "mutual kNN"])
+    found = {score["measure"]: score for score in json.loads(out.read_text())["scores"]}
+    assert found["CKA"]["value"] == pytest.approx(expected["CKA"].value, rel=1e-12)
+    neighbours = found["mutual kNN"]
+    assert 0 < neighbours["sampling_error"] <= 0.01
+    assert abs(neighbours["value"] - expected["mutual kNN"].value) < 4 * neighbours["sampling_error"]
+    assert "pairs of rows: Monte-Carlo standard error" in found["RSA"]["note"]
 
 
 def test_an_interrupted_pass_resumes(files, tmp_path, monkeypatch):
@@ -69,9 +88,9 @@ def test_an_interrupted_pass_resumes(files, tmp_path, monkeypatch):
     monkeypatch.setattr("shesha.moments.sources.panel_rows", lambda widths: 4096)
     monkeypatch.setattr(Moments, "add_unchecked", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        large.compare_large(paths, ["CKA"], calibrate=False)
+        large.compare_large(paths, ["CKA"], {}, seed=0, **CHANCE)
     assert len(list((tmp_path / "cache" / "shesha").iterdir())) == 1
     monkeypatch.setattr(Moments, "add_unchecked", add)
     monkeypatch.delenv("SHESHA_MEMORY")
-    found = large.compare_large(paths, ["CKA"], calibrate=False)
+    found = large.compare_large(paths, ["CKA"], {}, seed=0, **CHANCE)
     assert found["CKA"].value == pytest.approx(shesha.compare(X, Y, "CKA")["CKA"].value, rel=1e-12)

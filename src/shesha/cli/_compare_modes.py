@@ -47,8 +47,8 @@ class Comparing:
     seed: int
     outputs: Outputs
 
-    def pair(self, arrays: dict[str, Any], *, calibrate: bool, folds: int | None = None) -> None:
-        """Compare two representations by every measure."""
+    def pair(self, arrays: dict[str, Any], *, calibrate: bool, **options: Any) -> None:
+        """Compare two representations by every measure; options are those of `compare`."""
         from shesha.comparison import compare
 
         (first, X), (second, Y) = arrays.items()
@@ -62,7 +62,7 @@ class Comparing:
             n_permutations=self.permutations,
             **self.exchanged.design,
             covariates=self.exchanged.covariates,
-            folds=folds,
+            **options,
             seed=self.seed,
         )
         self._write(found, arrays, self.permutations if calibrate else 0)

@@ -1,10 +1,10 @@
-"""Two files that do not fit the memory: `shesha compare` counts their rows in one pass, and resumes after Ctrl-C."""
+"""Two files that do not fit the memory: `shesha compare` sums over their rows in one pass, or samples some of them."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ def need_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: boo
     `plain` says that nothing was asked for that needs single rows.
     """
     from shesha.comparison.memory_needs import none_fits
+    from shesha.comparison.sampled import reason_against
     from shesha.io.large_matrices import ENDINGS, open_matrix
     from shesha.measures import choose, takes_moments
 
@@ -25,30 +26,50 @@ def need_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: boo
     try:
         first, second = (open_matrix(file) for file in files)
         chosen = choose(list(measures))
-        return none_fits(first, second, chosen) and any(map(takes_moments, chosen))
+        possible = any(takes_moments(one) or not reason_against(one) for one in chosen)
+        return possible and none_fits(first, second, chosen)
     except ValueError:
         # What is wrong with the files is for their readers to say.
         return False
 
 
-def compare_large(files: Sequence[Path], measures: Sequence[str], *, calibrate: bool, **options: Any) -> Any:
-    """Compare the matrices of two files from sums over their rows, which are kept until they have been counted."""
-    from shesha.comparison import compare
-    from shesha.moments import Moments
+def compare_large(
+    files: Sequence[Path], measures: Sequence[str], sample: Mapping[str, Any], *, seed: int, **chance: Any
+) -> Any:
+    """Compare the matrices of two files.
 
+    Measures that sums over the rows suffice for are exact: the sums are kept until all rows have been counted, so that
+    the same command resumes. Others are estimated from a sample.
+    """
+    from shesha.comparison.compare import seed_measures
+    from shesha.comparison.large_inputs import compare_stored
+    from shesha.comparison.sampled import Sampling
+    from shesha.io.large_matrices import open_matrix
+    from shesha.measures import choose, takes_moments
+
+    chosen = seed_measures(choose(list(measures)), seed)
+    sampling = Sampling.build(**sample, seed=seed)
     names = [file.stem for file in files]
     if names[0] == names[1]:
         names = [str(file) for file in files]
-    state = _state_file(files)
+    moments, state = None, _state_file(files)
+    if any(map(takes_moments, chosen)):
+        moments = _count_rows(files, names, state)
+    first, second = (open_matrix(file) for file in files)
+    found = compare_stored(first, second, (names[0], names[1]), chosen, sampling, chance, moments)
+    state.unlink(missing_ok=True)
+    return found
+
+
+def _count_rows(files: Sequence[Path], names: Sequence[str], state: Path) -> Any:
+    from shesha.moments import Moments
+
     typer.echo("shesha: the files do not fit the memory budget: counting rows in one pass", err=True)
     try:
-        moments = Moments.of(*files, names=names, state=state)
+        return Moments.of(*files, names=names, state=state)
     except KeyboardInterrupt:
         typer.echo("shesha: interrupted: rerun the same command to resume", err=True)
         raise
-    found = compare(moments, list(measures), calibrate=calibrate, **options)
-    state.unlink(missing_ok=True)
-    return found
 
 
 def _state_file(files: Sequence[Path]) -> Path:

@@ -50,6 +50,15 @@ def compare_command(
             help="Add held-out values of measures that fit a map (CCA, LinReg, OrthProc), from so many folds."
         ),
     ] = None,
+    queries: Annotated[
+        int | None, typer.Option(help="Estimate measures of neighbours from so many rows, searched among all rows.")
+    ] = None,
+    pairs: Annotated[
+        int | None, typer.Option(help="Estimate measures of distances from so many random pairs of rows.")
+    ] = None,
+    error: Annotated[
+        float | None, typer.Option(help="Sample as many rows and pairs as make this Monte-Carlo standard error.")
+    ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Processes, for several representations; default: 1, of many threads.")
     ] = None,
@@ -101,7 +110,8 @@ def compare_command(
     if models is not None:
         models.require_alone(store=store, scheduler=scheduler, key=key, rdm=rdm)
     elif store is not None or scheduler is not None or _inputs.hold_directories(files):
-        _refuse_beside_many_files(covariates=covariates, labels=labels, folds=folds, explore=explore)
+        sampled = {"queries": queries, "pairs": pairs, "error": error}
+        _refuse_beside_many_files(covariates=covariates, labels=labels, folds=folds, explore=explore, **sampled)
         _refuse_columns({"blocks": blocks, "groups": groups, "within": within})
         exchanged = _design_options.read_design(
             files, blocks, groups, within, shift, block_length, by_position=by_position
@@ -122,9 +132,9 @@ def compare_command(
     if models is None and _large_files.need_stretches(
         files, chosen, plain=exchanged.is_empty and not (key or rdm or labels or folds or plot)
     ):
-        found = _large_files.compare_large(
-            files, chosen, calibrate=calibrate, confidence=confidence, n_permutations=permutations, seed=seed
-        )
+        sample = {"queries": queries, "pairs": pairs, "error": error, "confidence": confidence}
+        chance = {"calibrate": calibrate, "n_draws": permutations, "alpha": 0.05}
+        found = _large_files.compare_large(files, chosen, sample, seed=seed, **chance)
         outputs.write(found, files)
         require_value(found.scores)
         return
@@ -137,14 +147,15 @@ def compare_command(
         source = "FILE must hold" if models is None else "--model must give"
         raise ValueError(f"{source} at least two representations together, got {', '.join(arrays) or 'none'}")
     comparing = Comparing(chosen, files, model, exchanged, permutations, confidence, seed, outputs)
-    if folds is not None and (labels is not None or len(arrays) != 2):
-        raise ValueError(f"--folds needs exactly two representations, and no --labels, got {len(arrays)}")
+    for option, value in {"--folds": folds, "--queries": queries, "--pairs": pairs, "--error": error}.items():
+        if value is not None and (labels is not None or len(arrays) != 2):
+            raise ValueError(f"{option} needs exactly two representations, and no --labels, got {len(arrays)}")
     if explore is not None and (rdm or len(arrays) != 2):
         raise ValueError(f"--explore needs exactly two representations, and no --rdm, got {len(arrays)}")
     if labels is not None:
         comparing.compare_within(arrays, classes, standard=not measures)
     elif len(arrays) == 2:
-        comparing.pair(arrays, calibrate=calibrate, folds=folds)
+        comparing.pair(arrays, calibrate=calibrate, folds=folds, queries=queries, pairs=pairs, error=error)
     elif covariates:
         raise ValueError(f"--covariates needs exactly two representations, got {len(arrays)}: choose them with --key")
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from numpy.typing import ArrayLike
@@ -12,11 +12,13 @@ from shesha.calibration.pair_doubts import add_doubt, add_saturation, doubts_of_
 from shesha.calibration.subject import covariate_design
 from shesha.comparison import _calibrated as calibrated
 from shesha.comparison import engine as engine
+from shesha.comparison import large_inputs as large
 from shesha.comparison._replicates import Both
 from shesha.comparison._stored_runs import require_same_counts
 from shesha.comparison.evidence import Evidence, correct_p_values
 from shesha.comparison.held_out import add_held_out, draw_folds
 from shesha.comparison.memory_needs import require_one_that_fits
+from shesha.comparison.sampled import Sampling
 from shesha.comparison.streamed import compare_moments
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
@@ -53,13 +55,18 @@ def compare(
     repeats: tuple[Any, Any] | None = None,
     covariates: ArrayLike | Rdm | None = None,
     folds: int | None = None,
+    queries: int | None = None,
+    pairs: int | None = None,
+    error: float | None = None,
     seed: Seed = 0,
 ) -> Comparison:
     """Compare two representations of the same inputs by several measures.
 
     Each view (ranked distances, neighbours, ...) is made once for all measures that look at it. A measure that the
     data cannot give, or that fails, has NaN and a reason, and does not stop the others. What would exceed the memory
-    budget is left out, with a warning before the work starts. Ctrl-C returns what is known so far: a measure that was
+    budget is estimated from a sample of rows or pairs of rows, with the error of that in its note, or is left out with
+    a warning before the work starts. Rows of files that do not fit (mapped .npy files, arrays of Zarr and the like) are
+    read some at a time. Ctrl-C returns what is known so far: a measure that was
     under way keeps its value, and its interval if that was done, with a note.
 
     Parameters
@@ -106,8 +113,15 @@ def compare(
         SVCCA, LinReg): it is fitted on the rows outside of each fold and judged on those inside, all folds together.
         With as many features as rows the value of all rows is near its best for any data; the held-out value is not.
         Rows of a group stay in one fold.
+    queries : int, optional
+        Estimate measures of neighbours from so many random rows, each compared with all: `docs/how_to/many_rows.md`.
+    pairs : int, optional
+        Estimate measures of distances (RSA, RDM drift, distance correlation, RSMDiff with norm='frobenius') from so
+        many random pairs of rows.
+    error : float, optional
+        Sample as many rows and pairs as make this Monte-Carlo standard error.
     seed : int, Generator or None
-        For measures that draw at random, and for permutations, subsets of the rows and folds.
+        For measures that draw at random, and for permutations, subsets of the rows, folds and samples.
 
     Returns
     -------
@@ -123,8 +137,8 @@ def compare(
     """
     if isinstance(X, Moments):
         unused = {**_design(blocks, groups, within, shift, block_length), "permutations": permutations}
-        unused |= {"repeats": repeats, "covariates": covariates, "folds": folds}
-        _refuse_with_moments(unused)
+        unused |= {"repeats": repeats, "covariates": covariates, "folds": folds, "queries": queries, "pairs": pairs}
+        large.refuse_with_moments(unused | {"error": error})
         return compare_moments(
             X,
             seed_measures(choose(cast(Choice, measures if Y is None else Y)), seed),
@@ -145,17 +159,26 @@ def compare(
     check.count(n_permutations, "n_permutations")
     hint_of_distances({first: X, second: Y})
     chosen = seed_measures(choose(measures), seed)
-    require_one_that_fits(X, Y, chosen)
+    sampling = Sampling.build(queries, pairs, error, confidence, seed)
+    whole = {"calibrate": calibrate, "repeats": repeats, "covariates": covariates, "folds": folds}
+    large.require_plain(sampling.asked, whole)
+    others = {**_design(blocks, groups, within, shift, block_length), "permutations": permutations}
+    if large.beyond_memory(X, Y, {**others, **whole, "calibrate": None}):
+        chance = {"calibrate": calibrate, "n_draws": n_permutations, "alpha": alpha}
+        return large.compare_stored(X, Y, (first, second), chosen, sampling, chance)
+    estimated = large.to_sample(chosen, X, Y, sampling, whole)
+    require_one_that_fits(X, Y, [measure for measure in chosen if measure not in estimated])
     sources = align_rows({first: Representation.build(X, first), second: Representation.build(Y, second)})
     require_same_rows(sources)
+    if folds is not None and covariates is not None:
+        raise ValueError("folds must be left out with covariates, got both")
     if repeats is not None and covariates is not None:
         raise ValueError("repeats must be left out with covariates, got both")
     repeated = None if repeats is None else Both.build(repeats, (first, second), (sources[first], sources[second]))
     both, known = adjust_for_covariates(list(sources.values()), covariates)
     sources = dict(zip(sources, both, strict=True))
-    if folds is not None and covariates is not None:
-        raise ValueError("folds must be left out with covariates, got both")
-    work = engine.group_by_view(chosen, {measure.name: [(first, second)] for measure in chosen})
+    exact = [measure for measure in chosen if measure not in estimated]
+    work = engine.group_by_view(exact, {measure.name: [(first, second)] for measure in exact})
     skipped = engine.too_large(work, sources)
     design = _design(blocks, groups, within, shift, block_length)
     design = cast(Design, labels_in_order((side.names for side in sources.values()), design))
@@ -179,8 +202,10 @@ def compare(
     else:
         require_calibrate(design if fold is None else {**design, "groups": None}, permutations)
         wide: list[Doubt | None] = []
-        found, interrupted = collect(_ask_width(engine.run(work, sources, skipped), both, wide), len(chosen))
+        found, interrupted = collect(_ask_width(engine.run(work, sources, skipped), both, wide), len(exact))
     scores = {pair.score.measure: pair.score for pair in found}
+    if estimated and not interrupted:
+        scores |= large.sample_pair(estimated, both, (first, second), sampling)
     if fold is not None and not interrupted:
         scores = add_held_out(scores, chosen, both, fold)
     few = len(chosen) < _MANY and not calibrate
@@ -213,13 +238,6 @@ def _design(
     block_length: int | None,
 ) -> Design:
     return {"blocks": blocks, "groups": groups, "within": within, "shift": shift, "block_length": block_length}
-
-
-def _refuse_with_moments(options: Mapping[str, object]) -> None:
-    """Refuse what needs the rows, which moments do not hold."""
-    used = [name for name, value in options.items() if value is not None and value is not False]
-    if used:
-        raise ValueError(f"{', '.join(used)} must be left out with Moments, which hold no single rows, got {used[0]}")
 
 
 def _ask_width(

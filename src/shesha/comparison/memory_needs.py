@@ -24,14 +24,14 @@ def require_one_that_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> None:
     MemoryBudgetError
         With what the least demanding of them needs, and measures that fit.
     """
-    shapes = _shape(X), _shape(Y)
+    shapes = matrix_shape(X), matrix_shape(Y)
     if shapes[0] is None or shapes[1] is None or not measures:
         return
-    needs = _bytes_needed(measures, shapes[0], shapes[1])
+    needs = bytes_needed(measures, shapes[0], shapes[1])
     budget, least = memory.memory_budget(), min(needs.values())
     if least <= budget:
         return
-    fitting = [name for name, need in _bytes_needed(choose("all"), shapes[0], shapes[1]).items() if need <= budget]
+    fitting = [name for name, need in bytes_needed(choose("all"), shapes[0], shapes[1]).items() if need <= budget]
     others = ", ".join(fitting[:_NAMED]) + (" and others" if len(fitting) > _NAMED else "")
     streamed = ", or compare shesha.Moments.of(X, Y)" if any(map(takes_moments, measures)) else ""
     sizes = " and ".join(f"{n:,} x {d:,}" for n, d in (shapes[0], shapes[1]))
@@ -44,13 +44,13 @@ def require_one_that_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> None:
 
 def none_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> bool:
     """Whether every measure asked for needs more than the memory budget, as far as shapes tell."""
-    shapes = _shape(X), _shape(Y)
+    shapes = matrix_shape(X), matrix_shape(Y)
     if shapes[0] is None or shapes[1] is None or not measures:
         return False
-    return min(_bytes_needed(measures, shapes[0], shapes[1]).values()) > memory.memory_budget()
+    return min(bytes_needed(measures, shapes[0], shapes[1]).values()) > memory.memory_budget()
 
 
-def _shape(X: Any) -> tuple[int, int] | None:
+def matrix_shape(X: Any) -> tuple[int, int] | None:
     """Return rows and columns of a matrix, if it tells them without being read."""
     shape = getattr(X, "shape", None)
     if not isinstance(shape, tuple) or len(shape) != 2:
@@ -58,7 +58,7 @@ def _shape(X: Any) -> tuple[int, int] | None:
     return (int(shape[0]), int(shape[1])) if all(isinstance(one, int) and one > 0 for one in shape) else None
 
 
-def _bytes_needed(measures: Sequence[Measure], a: tuple[int, int], b: tuple[int, int]) -> dict[str, int]:
+def bytes_needed(measures: Sequence[Measure], a: tuple[int, int], b: tuple[int, int]) -> dict[str, int]:
     """Memory that each measure's views take."""
     sides = [Representation(np.broadcast_to(np.float64(0), shape), 0.0) for shape in (a, b)]
     found: dict[str, int] = {}

@@ -2,16 +2,65 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.measures.registry import measure
+from shesha.measures.samples import SampledRows
+from shesha.support.types import Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Neighbours
 from shesha.views.representation import Standard
 
 FAMILY = "neighbours"
 _SELF_BY_NUMBER = "A row is left out of its own neighbours by its number, so duplicates stay neighbours."
+
+
+def _jaccard_of_rows(a: Neighbours, b: Neighbours, **_: Any) -> Vector:
+    """Jaccard index of the two lists of each row."""
+    common = np.count_nonzero(b.ranks_of_neighbours(a), axis=1)
+    return cast(Vector, common / (2 * a.k - common))
+
+
+def _rank_similarity_of_rows(a: Neighbours, b: Neighbours, **_: Any) -> Vector:
+    """Agreement of the ranks of the common neighbours of each row."""
+    r, s = np.arange(1, a.k + 1), b.ranks_of_neighbours(a).astype(np.intp)
+    agreement = np.where(s > 0, 2.0 / ((1 + np.abs(r - s)) * (r + s)), 0.0).sum(axis=1)
+    harmonic = np.concatenate([[1.0], np.cumsum(1.0 / np.arange(1, a.k + 1))])
+    return cast(Vector, agreement / harmonic[np.count_nonzero(s, axis=1)])
+
+
+def _cosines_of_rows(a: Neighbours, b: Neighbours, *, similarities: bool = False, **_: Any) -> Vector:
+    """Cosine between the distances of each row to its neighbours in either."""
+    check.boolean(similarities, "similarities")
+    if similarities and (a.rows is None or b.rows is None):
+        raise NotEstimable("cosine similarities need the features, got distances between rows")
+    others = np.concatenate([a.nearest, b.nearest], axis=1)
+    others.sort(axis=1)
+    once = np.ones(others.shape)
+    once[:, 1:] = others[:, 1:] != others[:, :-1]
+    vectors = [side.distances_between(a.queries[:, None], others) for side in (a, b)]
+    if similarities:
+        vectors = [1.0 - vector for vector in vectors]
+    x, y = (vector * once for vector in vectors)
+    lengths = np.sqrt(np.einsum("ij,ij->i", x, x) * np.einsum("ij,ij->i", y, y))
+    nowhere = np.flatnonzero(lengths <= np.finfo(float).tiny)
+    if len(nowhere):
+        rows = check.join_items(a.queries[nowhere])
+        raise NotEstimable(f"rows that equal all their neighbours have no direction: rows {rows}")
+    return cast(Vector, np.clip(np.einsum("ij,ij->i", x, y) / lengths, -1.0, 1.0))
+
+
+def _share_of_rows(a: Neighbours, b: Neighbours, **_: Any) -> Vector:
+    """Share of common neighbours of each row."""
+    return cast(Vector, np.count_nonzero(b.ranks_of_neighbours(a), axis=1) / a.k)
+
+
+def _returns_of_rows(a: Neighbours, b: Neighbours, **_: Any) -> Vector:
+    """Whether each row is among the neighbours in X of one of its neighbours in Y."""
+    return cast(Vector, (a.ranks_between(b.nearest, a.queries[:, None]) > 0).any(axis=1) * 1.0)
 
 
 @measure(
@@ -29,6 +78,7 @@ _SELF_BY_NUMBER = "A row is left out of its own neighbours by its number, so dup
     self_value=1.0,
     groups=("ReSi",),
     anywhere=True,
+    sample=SampledRows(_jaccard_of_rows),
 )
 def jaccard(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "cosine") -> float:
     """Mean Jaccard index of the two sets of k nearest neighbours.
@@ -46,8 +96,7 @@ def jaccard(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "co
     >>> jaccard(X, 3 * X[:, ::-1])
     1.0
     """
-    common = np.count_nonzero(b.ranks_of_neighbours(a), axis=1)
-    return float((common / (2 * a.k - common)).mean())
+    return float(_jaccard_of_rows(a, b).mean())
 
 
 @measure(
@@ -65,6 +114,7 @@ def jaccard(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "co
     self_value=1.0,
     groups=("ReSi",),
     anywhere=True,
+    sample=SampledRows(_rank_similarity_of_rows),
 )
 def rank_similarity(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "cosine") -> float:
     """Agreement of the ranks of common neighbours, the nearest counting most; rows without any count 0.
@@ -80,10 +130,7 @@ def rank_similarity(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standa
     >>> round(rank_similarity(X, 3 * X[:, ::-1]), 6)
     1.0
     """
-    r, s = np.arange(1, a.k + 1), b.ranks_of_neighbours(a).astype(np.intp)
-    agreement = np.where(s > 0, 2.0 / ((1 + np.abs(r - s)) * (r + s)), 0.0).sum(axis=1)
-    harmonic = np.concatenate([[1.0], np.cumsum(1.0 / np.arange(1, a.k + 1))])
-    return float((agreement / harmonic[np.count_nonzero(s, axis=1)]).mean())
+    return float(_rank_similarity_of_rows(a, b).mean())
 
 
 @measure(
@@ -101,6 +148,7 @@ def rank_similarity(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standa
     self_value=1.0,
     groups=("ReSi",),
     anywhere=True,
+    sample=SampledRows(_cosines_of_rows),
 )
 def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similarities: bool = False) -> float:
     """Mean cosine between the two vectors of distances from each row to its neighbours in either.
@@ -118,23 +166,7 @@ def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similariti
     >>> round(second_order_cosine(X, 3 * X[:, ::-1]), 6)
     1.0
     """
-    check.boolean(similarities, "similarities")
-    if similarities and (a.rows is None or b.rows is None):
-        raise NotEstimable("cosine similarities need the features, got distances between rows")
-    others = np.concatenate([a.nearest, b.nearest], axis=1)
-    others.sort(axis=1)
-    once = np.ones(others.shape)
-    once[:, 1:] = others[:, 1:] != others[:, :-1]
-    own = np.arange(a.n_rows)[:, None]
-    vectors = [side.distances_between(own, others) for side in (a, b)]
-    if similarities:
-        vectors = [1.0 - vector for vector in vectors]
-    x, y = (vector * once for vector in vectors)
-    lengths = np.sqrt(np.einsum("ij,ij->i", x, x) * np.einsum("ij,ij->i", y, y))
-    nowhere = np.flatnonzero(lengths <= np.finfo(float).tiny)
-    if len(nowhere):
-        raise NotEstimable(f"rows that equal all their neighbours have no direction: rows {check.join_items(nowhere)}")
-    return float(np.clip(np.einsum("ij,ij->i", x, y) / lengths, -1.0, 1.0).mean())
+    return float(_cosines_of_rows(a, b, similarities=similarities).mean())
 
 
 @measure(
@@ -152,6 +184,7 @@ def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similariti
     self_value=1.0,
     anywhere=True,
     expected=lambda a, b: a.nearest.shape[1] / (len(a.nearest) - 1),
+    sample=SampledRows(_share_of_rows),
 )
 def mutual_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "dot") -> float:
     """Mean share of common neighbours.
@@ -191,6 +224,7 @@ def mutual_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = 
         "Below 1 for a representation and itself.",
     ),
     anywhere=True,
+    sample=SampledRows(_returns_of_rows),
 )
 def cycle_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "dot") -> float:
     """Share of rows that come back: to a neighbour in Y, and from there to a neighbour in X.
@@ -206,5 +240,4 @@ def cycle_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "
     >>> cycle_knn(X, X, k=3, metric="euclidean")
     0.82
     """
-    returns = a.ranks_between(b.nearest, np.arange(a.n_rows)[:, None])
-    return float((returns > 0).any(axis=1).mean())
+    return float(_returns_of_rows(a, b).mean())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 
@@ -10,12 +11,18 @@ from shesha.inputs import validation as check
 from shesha.kernels import triangles
 from shesha.kernels.distances import Metric
 from shesha.kernels.precision import clip_rounding
+from shesha.measures import samples
 from shesha.measures._caveats import SUPERPOSITION, SYMMETRIC_INPUTS, TEXT_LENGTH
 from shesha.measures.registry import measure
 from shesha.views import Distances, RankedRdm
 from shesha.views.rdm import Method
 
 FAMILY = "distances"
+
+
+def _lacks_pairs(options: Mapping[str, Any]) -> str:
+    """Say why random pairs do not give the spectral norm."""
+    return "" if options["norm"] == "frobenius" else "the spectral norm needs all pairs of rows: take norm=frobenius"
 
 
 @measure(
@@ -42,6 +49,7 @@ FAMILY = "distances"
     anywhere=True,
     # Each pair of rows meets every other pair equally often, so correlations cancel.
     expected=lambda a, b: 0.0,
+    sample=samples.SampledPairs(samples.correlation),
 )
 def rsa(a: RankedRdm, b: RankedRdm, *, metric: Metric = "correlation", method: Method = "spearman") -> float:
     """Correlation between the distances of two representations.
@@ -79,6 +87,7 @@ def rsa(a: RankedRdm, b: RankedRdm, *, metric: Metric = "correlation", method: M
     caveats=("In the units of the features: a larger scale is a larger difference.", "Grows with n."),
     self_value=0.0,
     groups=("ReSi",),
+    sample=samples.SampledPairs(samples.frobenius, metric="euclidean", lacks=_lacks_pairs),
 )
 def rsm_norm_difference(a: Distances, b: Distances, *, norm: Literal["spectral", "frobenius"] = "spectral") -> float:
     """Norm of the difference between the two matrices of Euclidean distances.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shesha.kernels.distances import Metric
 from shesha.kernels.precision import clip_rounding
+from shesha.measures import samples
 from shesha.measures.registry import measure
 from shesha.views import RankedRdm
 from shesha.views.rdm import Method
@@ -23,6 +24,7 @@ from shesha.views.rdm import Method
     caveats=("1 is unrelated, not the maximum: opposite geometries reach 2.",),
     inner_product=True,
     self_value=0.0,
+    sample=samples.SampledPairs(samples.drift),
 )
 def rdm_drift(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine", method: Method = "spearman") -> float:
     """One minus the correlation between the distances of two representations.

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
+from shesha.measures.samples import SampledPairs, SampledRows
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
@@ -56,11 +57,10 @@ class Measure:
     paired: bool = True
     """Whether row i of both must be the same input; if not, even the numbers of rows may differ."""
     inner_product: bool = False
-    """Whether the value is a function of `a.inner(b)` alone, made of operations that work on arrays as well: then
-    whole layer grids and null distributions are one matrix product per permutation."""
+    """Whether the value is a function of `a.inner(b)` alone, arrays of these included: then layer grids and null
+    distributions are one matrix product per permutation."""
     anywhere: bool = False
-    """Whether view and function are written for arrays of any library, which then stay where they lie (on a GPU); if
-    not, both get arrays of NumPy."""
+    """Whether view and function take arrays of any library, where these lie (on a GPU); if not, arrays of NumPy."""
     equal_widths: bool = False
     """Whether feature j of both must be the same thing."""
     needs_features: bool = False
@@ -78,6 +78,8 @@ class Measure:
     """A function of two views: what of them must be told beside the value, or nothing."""
     expected: Callable[..., float] | None = field(default=None, repr=False)
     """A function of two views: the mean of the value over all permutations of the rows, where a formula gives it."""
+    sample: SampledRows | SampledPairs | None = field(default=None, repr=False)
+    """How sampled rows, or pairs of them, estimate the value."""
     under: Callable[..., Mapping[str, Any]] | None = field(default=None, repr=False)
     """A function of the options: the fields that depend on them."""
 
@@ -226,15 +228,13 @@ def measure(
         Whether f(X, Y) = f(Y, X).
     invariant : collection of {'orthogonal', 'linear', 'affine', 'permutation', 'scaling', 'translation'}
         Changes of the features of either representation that leave the value alone; what they imply is added.
-    family : str
-        Measures of a family can be asked for together.
     cost : {'n d', 'n d^2', 'n d^2 + d^3', 'n^2 d', 'more'}
         How the time grows; 'more' is left out of the standard comparison.
-    formula, reference : str
-        For the card.
+    family, formula, reference : str
+        Measures of a family can be asked for together; the others are for the card.
     **declared
         Further fields of `Measure`: caveats, paired, inner_product, anywhere, equal_widths, needs_features, self_value,
-        estimates, groups, view_options, remark, expected, under.
+        estimates, groups, view_options, remark, expected, sample, under.
     """
     check.choice(closer, get_args(Closer), "closer")
     check.choice(cost, COSTS, "cost")

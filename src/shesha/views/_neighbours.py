@@ -24,8 +24,6 @@ from shesha.views._features import Features
 from shesha.views.representation import STANDARDS, Representation, Standard, View
 
 Search = Callable[[Matrix], kernel.Found]
-
-
 _TABLE_ROWS = 4096
 """Up to this many rows all ranks (and up to half as many, all distances) stand in a table, for many look-ups."""
 
@@ -108,6 +106,11 @@ class Neighbours(View):
     def n_rows(self) -> int:
         """Number of inputs."""
         return len(self.lists)
+
+    @property
+    def queries(self) -> Index:
+        """Numbers of the rows whose neighbours are listed: all."""
+        return np.arange(self.n_rows)
 
     @property
     def k(self) -> int:

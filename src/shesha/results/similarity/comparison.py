@@ -50,6 +50,11 @@ class Score(BesideNull, BesideRepeats):
     """The value on rows that did not fit the measure's map; None where it fits none, or nobody asked."""
     expected: float = field(default=float("nan"), kw_only=True)
     """Mean value over all matchings of the rows, where a closed form is known: what chance gives."""
+    sampling_error: float | None = field(default=None, kw_only=True)
+    """Monte-Carlo standard error of a value from sampled rows or pairs; None where the value is that of all."""
+    sampling_low: float | None = field(default=None, kw_only=True)
+    """Where the value of all rows lies, as far as the sample tells."""
+    sampling_high: float | None = field(default=None, kw_only=True)
     aliases: ClassVar[tuple[str, ...]] = ("calibrated",)
 
     @property

@@ -1,0 +1,149 @@
+"""The nearest rows of some query rows among rows that come block by block, as many as there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from shesha.kernels import neighbour_candidates as filters
+from shesha.kernels.neighbours import _EPS, _GRAM_ERROR, _SPARE, _order
+from shesha.kernels.threads import parallel
+from shesha.support.arrays import squared_lengths
+from shesha.support.types import Index, Matrix, Vector
+
+Closeness = Literal["distance", "product"]
+_TERMS = {"distance": filters.distance_terms, "product": filters.product_terms}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of which some, or one block after another, can be read."""
+
+    n_rows: int
+    read: Callable[[Index], Matrix]
+    """Returns the rows of rising numbers."""
+    starts: Iterable[int]
+    """First rows of the blocks."""
+    block: Callable[[int], Matrix]
+
+    def blocks(self) -> Iterator[tuple[int, Matrix]]:
+        """Yield each block with the number of its first row; the next is read meanwhile."""
+        starts = list(self.starts)
+        yield from zip(starts, parallel(self.block, starts), strict=True)
+
+
+def nearest_to_queries(rows: Rows, queries: Index, k: int, closeness: Closeness) -> Index:
+    """Line i names the k rows nearest to row queries[i], nearest first, itself left out.
+
+    Equally near rows come in the order of their numbers, as in the search of all rows.
+    """
+    order = np.argsort(queries, kind="stable")
+    own, numbers = rows.read(queries[order]), queries[order]
+    lists = np.empty((len(queries), k), dtype=np.intp)
+    lists[order] = _search(rows, own, numbers, k, closeness)
+    return lists
+
+
+def _search(rows: Rows, own: Matrix, numbers: Index, k: int, closeness: Closeness) -> Index:
+    lists = np.empty((len(numbers), k), dtype=np.intp)
+    settled = np.zeros(len(numbers), dtype=bool)
+    m = k + _SPARE + 1
+    if filters.serves(own.shape[1], m) and rows.n_rows > m:
+        terms, sound = _TERMS[closeness](own), True
+
+        def watched() -> Iterator[tuple[int, Matrix]]:
+            nonlocal sound
+            for start, block in rows.blocks():
+                sound = sound and terms.holds(block)
+                yield start, block
+
+        found = filters.candidates_of_some(terms, own, watched(), m)
+        if sound:
+            settled = _settle(rows, own, numbers, found, lists, closeness)
+    rest = np.flatnonzero(~settled)
+    if len(rest):
+        lists[rest] = _search_exactly(rows, own[rest], numbers[rest], k, closeness)
+    return lists
+
+
+def _settle(
+    rows: Rows, own: Matrix, numbers: Index, found: filters.Candidates, lists: Index, closeness: Closeness
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Fill the lists that exact closeness of the candidates decides; return which these are."""
+    k = lists.shape[1]
+    settled = np.isfinite(found.bounds)
+    # Candidates of as many queries as their rows can be held for.
+    step = max(1, _HELD // (found.places.shape[1] * own.shape[1]))
+    for start in range(0, len(own), step):
+        some = slice(start, start + step)
+        candidates = np.sort(found.places[some], axis=1)
+        unique, at = np.unique(candidates, return_inverse=True)
+        held = rows.read(unique)
+        for i, line in enumerate(at.reshape(candidates.shape), start):
+            values, slack = _closeness(own[i], held[line], closeness)
+            values[candidates[i - start] == numbers[i]] = np.inf
+            order, tied = _order(values[None], 4 * slack[None], k)
+            lists[i] = candidates[i - start, order[0, :k]]
+            settled[i] &= not tied and found.bounds[i] > values[order[0, k - 1]] + 4 * slack.max()
+    return settled
+
+
+_HELD = 1 << 25
+"""Numbers of candidate rows held at once."""
+
+
+def _closeness(query: Matrix, others: Matrix, closeness: Closeness) -> tuple[Vector, Vector]:
+    """Closeness of a row to others, and what counts as equal."""
+    unit = (4 + np.sqrt(len(query))) * _EPS
+    lengths, own = np.sqrt(squared_lengths(others)), float(np.sqrt(query @ query))
+    if closeness == "product":
+        return -(others @ query), unit * own * lengths
+    found = squared_lengths(others - query)
+    return found, unit * ((own + lengths) * np.sqrt(found) + found)
+
+
+@dataclass
+class _Nearest:
+    """The nearest rows of one query so far, by rising number."""
+
+    places: Index
+    values: Vector
+    slack: Vector
+
+    def bound(self, k: int) -> float:
+        """Closeness that others must reach to be among the first k."""
+        return float(np.partition(self.values, k - 1)[k - 1]) if len(self.values) >= k else np.inf
+
+    def add(self, places: Index, values: Vector, slack: Vector, k: int) -> None:
+        """Take in rows of larger numbers, and forget who can no longer be among the first k."""
+        self.places = np.concatenate([self.places, places])
+        self.values, self.slack = np.concatenate([self.values, values]), np.concatenate([self.slack, slack])
+        if len(self.places) > 2 * (k + _SPARE):
+            kept = np.sort(_order(self.values[None], self.slack[None], k)[0][0, : k + _SPARE])
+            self.places, self.values, self.slack = self.places[kept], self.values[kept], self.slack[kept]
+
+
+def _search_exactly(rows: Rows, own: Matrix, numbers: Index, k: int, closeness: Closeness) -> Index:
+    """Search in double precision, where candidates leave an order open."""
+    empty = np.empty(0)
+    nearest = [_Nearest(np.empty(0, dtype=np.intp), empty, empty) for _ in numbers]
+    lengths = squared_lengths(own)
+    for start, block in rows.blocks():
+        sizes = squared_lengths(block)
+        near = -(own @ block.T)
+        doubt = _GRAM_ERROR * (lengths[:, None] + sizes)
+        if closeness == "distance":
+            near = 2 * near + sizes + lengths[:, None]
+        for i, one in enumerate(nearest):
+            if start <= numbers[i] < start + len(block):
+                near[i, numbers[i] - start] = np.inf
+            last = float(np.partition(near[i] + doubt[i], k - 1)[k - 1]) if len(block) >= k else np.inf
+            bound = min(one.bound(k), last)
+            slack = 2 * doubt[i]
+            some = np.flatnonzero((near[i] - slack <= bound) & np.isfinite(near[i]))
+            if len(some):
+                one.add(start + some, *_closeness(own[i], block[some], closeness), k)
+    return np.array([one.places[_order(one.values[None], one.slack[None], k)[0][0, :k]] for one in nearest])

@@ -1,0 +1,111 @@
+"""The nearest rows of a sample of the rows, searched among all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.inputs import validation as check
+from shesha.kernels import query_search
+from shesha.kernels.distances import find_undirected_rows, standard_rows
+from shesha.support.types import Index, Matrix
+from shesha.support.warnings import NotEstimable
+from shesha.views._neighbours import Neighbours
+from shesha.views.rdm_input import UndirectedRowsError
+from shesha.views.representation import STANDARDS, Standard
+from shesha.views.row_source import RowSource
+
+
+@dataclass(frozen=True)
+class QueryNeighbours(Neighbours):
+    """The k nearest of all rows of each query row, nearest first: what is asked of `Neighbours`, for queries only."""
+
+    chosen: Index = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    """Numbers of the query rows."""
+    among: query_search.Rows | None = None
+    """All rows, in the form whose inner products or distances make the metric."""
+    closeness: query_search.Closeness = "distance"
+
+    @classmethod
+    def of_queries(
+        cls, source: RowSource, queries: Index, *, k: int = 10, metric: Standard = "cosine"
+    ) -> QueryNeighbours:
+        """Search for the neighbours of some rows among all."""
+        k = check.count(k, "k")
+        if k >= source.n_rows:
+            raise NotEstimable(f"{k} nearest neighbours need more than {k} rows, got {source.n_rows}")
+        check.choice(metric, STANDARDS, "metric")
+        closeness: query_search.Closeness = "product" if metric == "dot" else "distance"
+        among = _standard(source, queries, metric)
+        lists = query_search.nearest_to_queries(among, queries, k, closeness)
+        # Rows stand for that there are features, of which similarities can be made.
+        return cls(lists, np.empty((0, source.n_features)), chosen=queries, among=among, closeness=closeness)
+
+    @property
+    def queries(self) -> Index:
+        """Numbers of the rows whose neighbours are listed."""
+        return self.chosen
+
+    def ranks_of_neighbours(self, other: Neighbours) -> NDArray[np.integer]:
+        """Rank that each neighbour of a query in `other` has here; 0 if it is no neighbour here."""
+        return _ranks(self.lists, other.nearest)
+
+    def ranks_between(self, rows: Index, others: Index) -> NDArray[np.integer]:
+        """Search for the neighbours of the rows, and look the others up."""
+        assert self.among is not None
+        rows, others = np.broadcast_arrays(rows, others)
+        unique, at = np.unique(rows, return_inverse=True)
+        lists = query_search.nearest_to_queries(self.among, unique, self.k, self.closeness)
+        return _ranks(lists[at.ravel()], others.reshape(-1, 1)).reshape(rows.shape)
+
+    def distances_between(self, rows: Index, others: Index) -> Matrix:
+        """(Cosine) distance between each row and the others beside it."""
+        assert self.among is not None
+        rows = np.broadcast_to(rows, others.shape)
+        out = np.empty(others.shape)
+        step = max(1, _GATHERED // (others.shape[1] * self.rows.shape[1]))  # type: ignore[union-attr]
+        for start in range(0, len(others), step):
+            some = slice(start, start + step)
+            unique, at = np.unique(np.stack([rows[some], others[some]]), return_inverse=True)
+            held = self.among.read(unique)
+            own, other = at.reshape(2, *others[some].shape)
+            difference = held[own] - held[other]
+            out[some] = 0.5 * np.einsum("ijk,ijk->ij", difference, difference)
+        return out
+
+
+_GATHERED = 1 << 24
+"""Numbers gathered at once: each time a stored array may be read from end to end."""
+
+
+def _ranks(lists: Index, others: Index) -> Index:
+    """Rank of each entry of `others` in the list beside it; 0 where it is not in there."""
+    out = np.zeros(others.shape, dtype=np.intp)
+    for place in range(lists.shape[1]):
+        out[lists[:, place, None] == others] = place + 1
+    return out
+
+
+def _standard(source: RowSource, queries: Index, metric: Standard) -> query_search.Rows:
+    if metric == "dot":
+        return query_search.Rows(source.n_rows, source.read, source.starts, source.block)
+    if metric == "euclidean":
+        # Distances are those from any origin; near the rows they keep their digits.
+        origin = np.median(source.read(np.sort(queries)), axis=0)
+        transform: Callable[[Matrix, Index], Matrix] = lambda rows, _: rows - origin  # noqa: E731
+    else:
+
+        def transform(rows: Matrix, numbers: Index) -> Matrix:
+            bad = find_undirected_rows(rows, metric)
+            if len(bad):
+                raise UndirectedRowsError(numbers[bad], metric)
+            return standard_rows(rows, metric)
+
+    def block(start: int) -> Matrix:
+        rows = source.block(start)
+        return transform(rows, np.arange(start, start + len(rows)))
+
+    return query_search.Rows(source.n_rows, lambda rows: transform(source.read(rows), rows), source.starts, block)
